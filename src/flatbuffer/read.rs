@@ -1,0 +1,679 @@
+//! Reading: nom parsers for what a FlatBuffer is made of. Everything is checked on the way; nothing is read from bytes
+//! that were not.
+//!
+//! A FlatBuffer is not a stream, so nom's input is not the rest of a slice but a [`Place`] in the whole buffer (for
+//! what stands there: [`TableParser`], [`Numbers`], [`Text`], [`List`]) or a [`Table`] with its next field (for what a
+//! table holds: [`Scalar`], [`Optional`]; a union's parser comes with the schema). The rest that a parser hands
+//! back is the same place with less of the budget, or the same table at the field behind.
+//!
+//! All parsers keep nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples do
+//! build under `Check`, so a table's fields are put in sequence by the `table!` macro of `schema`.)
+
+use super::number::Number;
+use crate::error::{Error, ErrorKind, Result};
+use alloc::{borrow::Cow, boxed::Box, format, vec::Vec};
+use core::marker::PhantomData;
+use nom::{Check, Complete, Emit, Mode, OutputM, OutputMode, PResult, Parser};
+
+/// Official readers and writers go no further than this: offsets are signed 32-bit numbers in places.
+pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
+
+/// More field ids than any table of the schemas has.
+pub(crate) const MAX_FIELDS: usize = 12;
+
+/// Bounds on the work that a FlatBuffer may cause.
+///
+/// Nothing in the format forbids two offsets from leading to one table, so a file of a few kilobytes can describe a
+/// tree of exponential size. Without such sharing, which no official writer uses, the tables, vectors and strings
+/// of a file cover no more bytes than it has, and each table takes at least 4: those are the default limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Most tables visited. `None`: a quarter of the FlatBuffer's size.
+    pub tables: Option<u32>,
+    /// Most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
+    /// `None`: the FlatBuffer's size.
+    pub bytes: Option<u32>,
+}
+
+/// What is left of the limits, and what was passed over.
+#[derive(Clone, Copy, Debug)]
+struct Meter {
+    tables: u32,
+    bytes: u32,
+    newer: u32,
+}
+
+/// A place in a FlatBuffer: nom's input for what stands there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a> {
+    bytes: &'a [u8],
+    position: u32,
+    meter: Meter,
+}
+
+impl nom::error::ParseError<Place<'_>> for Error {
+    fn from_error_kind(place: Place<'_>, kind: nom::error::ErrorKind) -> Self {
+        Error::at(place.position as usize, ErrorKind::Table(format!("{kind:?}").into()))
+    }
+
+    fn append(_: Place<'_>, _: nom::error::ErrorKind, other: Self) -> Self {
+        other
+    }
+}
+
+impl nom::error::ParseError<Table<'_>> for Error {
+    fn from_error_kind(table: Table<'_>, kind: nom::error::ErrorKind) -> Self {
+        Error::from_error_kind(table.place, kind)
+    }
+
+    fn append(_: Table<'_>, _: nom::error::ErrorKind, other: Self) -> Self {
+        other
+    }
+}
+
+/// Faults are final: no parser here tries another way.
+impl<E> From<Error> for nom::Err<Error, E> {
+    #[cold]
+    fn from(error: Error) -> Self {
+        nom::Err::Failure(error)
+    }
+}
+
+#[cold]
+fn fail<T>(position: u32, kind: ErrorKind) -> Result<T> {
+    Err(Error::at(position as usize, kind))
+}
+
+impl<'a> Place<'a> {
+    /// The start of a FlatBuffer, of 2 GiB at the most: a larger one is refused.
+    fn start(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
+        if bytes.len() > MAX_SIZE {
+            let found = format!("the FlatBuffer has {} bytes, expected at most {MAX_SIZE}", bytes.len());
+            return Err(Error::at(0, ErrorKind::Header(found.into())));
+        }
+        let size = bytes.len() as u32;
+        let meter = Meter { tables: limits.tables.unwrap_or(size / 4), bytes: limits.bytes.unwrap_or(size), newer: 0 };
+        Ok(Self { bytes, position: 0, meter })
+    }
+
+    #[inline(always)]
+    fn at(self, position: u32) -> Self {
+        Self { position, ..self }
+    }
+
+    /// `len` bytes from `position`, if they are all there.
+    #[inline(always)]
+    fn get(&self, position: u32, len: usize) -> Option<&'a [u8]> {
+        self.bytes.get(position as usize..)?.get(..len)
+    }
+
+    #[inline(always)]
+    fn u32(&self, position: u32) -> Option<u32> {
+        u32::read(self.bytes.get(position as usize..)?)
+    }
+
+    /// Takes `bytes` from the budget.
+    #[inline(always)]
+    fn spend(&mut self, bytes: usize) -> Result<()> {
+        match u32::try_from(bytes).ok().and_then(|bytes| self.meter.bytes.checked_sub(bytes)) {
+            Some(left) => {
+                self.meter.bytes = left;
+                Ok(())
+            }
+            None => self.exhausted("bytes of tables, vectors and strings"),
+        }
+    }
+
+    #[cold]
+    fn exhausted<T>(&self, what: &'static str) -> Result<T> {
+        let limit = self.bytes.len() as u64;
+        fail(self.position, ErrorKind::Limit { what, limit })
+    }
+
+    /// The place that the u32 at this place leads to.
+    #[inline(always)]
+    fn follow(self) -> Result<Self> {
+        match self.u32(self.position) {
+            Some(offset) if offset != 0 && (offset as usize) < self.bytes.len() => {
+                // Both are below 2^31.
+                Ok(self.at(self.position.wrapping_add(offset)))
+            }
+            found => self.bad_offset(found),
+        }
+    }
+
+    #[cold]
+    fn bad_offset<T>(&self, found: Option<u32>) -> Result<T> {
+        let found = match found {
+            None => "ends outside the FlatBuffer".into(),
+            Some(0) => "found 0, expected a place behind this one".into(),
+            Some(offset) => format!("{offset} bytes on lies outside the FlatBuffer of {}", self.bytes.len()).into(),
+        };
+        fail(self.position, ErrorKind::Offset(found))
+    }
+
+    /// The count of a vector or string here, and its first byte's position.
+    #[inline(always)]
+    fn count(&self) -> Result<(u32, u32)> {
+        match self.u32(self.position) {
+            Some(count) if self.position % 4 == 0 => Ok((count, self.position.wrapping_add(4))),
+            found => self.bad_count(found),
+        }
+    }
+
+    #[cold]
+    fn bad_count<T>(&self, found: Option<u32>) -> Result<T> {
+        let found = match found {
+            Some(_) => "its place is not a multiple of 4",
+            None => "its count lies outside the FlatBuffer",
+        };
+        fail(self.position, ErrorKind::Vector(found.into()))
+    }
+
+    #[cold]
+    fn short<T>(&self, count: u32, size: usize) -> Result<T> {
+        let left = self.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
+        let found = format!("found {count} elements of {size} bytes, but {left} bytes are left in the FlatBuffer");
+        fail(self.position, ErrorKind::Vector(found.into()))
+    }
+}
+
+/// The root table of a FlatBuffer, from its start.
+struct Root<P>(P);
+
+impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for Root<P> {
+    type Output = P::Output;
+    type Error = Error;
+
+    fn process<OM: OutputMode>(&mut self, start: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+        self.0.process::<OM>(start.follow()?)
+    }
+}
+
+/// Reads a whole FlatBuffer. Says also how many tables have fields that the schema does not know.
+pub(crate) fn decode<'a, P>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<(P::Output, u32)>
+where
+    P: Parser<Place<'a>, Error = Error>,
+{
+    let start = Place::start(bytes, limits)?;
+    match Root(root).process::<OutputM<Emit, Emit, Complete>>(start) {
+        Ok((rest, value)) => Ok((value, rest.meter.newer)),
+        Err(error) => Err(fault(error)),
+    }
+}
+
+/// Checks a whole FlatBuffer: the same grammar, with nothing built.
+pub(crate) fn check<'a, P>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
+where
+    P: Parser<Place<'a>, Error = Error>,
+{
+    let start = Place::start(bytes, limits)?;
+    match Root(root).process::<OutputM<Check, Emit, Complete>>(start) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(fault(error)),
+    }
+}
+
+#[cold]
+fn fault(error: nom::Err<Error>) -> Error {
+    match error {
+        nom::Err::Error(error) | nom::Err::Failure(error) => error,
+        // No parser here streams.
+        nom::Err::Incomplete(needed) => Error::new(ErrorKind::Table(format!("{needed:?}").into())),
+    }
+}
+
+/// Where each field of a table lies, as its vtable says: bytes from the table's start, 0 for an absent field.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    vtable: u32,
+    inline: u16,
+    newer: bool,
+    slots: [u16; MAX_FIELDS],
+}
+
+impl Shape {
+    /// Reads and checks the vtable at `position`, for a table at `place` whose fields have the sizes given.
+    #[inline(never)]
+    fn read(place: &Place<'_>, position: u32, sizes: &[u8]) -> Result<Self> {
+        let bad = |found: Cow<'static, str>| fail(place.position, ErrorKind::Vtable(found));
+        if position % 2 != 0 {
+            return bad(format!("its place {position} is odd").into());
+        }
+        let Some(head) = place.get(position, 4) else {
+            return bad(format!("byte {position} lies outside the FlatBuffer of {}", place.bytes.len()).into());
+        };
+        let (size, inline) = (word(head, 0), word(head, 2));
+        if size % 2 != 0 || size < 4 {
+            return bad(format!("its size is {size}, expected an even number from 4 up").into());
+        }
+        let Some(vtable) = place.get(position, size.into()) else {
+            return bad(format!("byte {position} and {size} bytes leave the FlatBuffer").into());
+        };
+        if inline < 4 {
+            return bad(format!("the table's inline size is {inline}, expected at least 4").into());
+        }
+        let mut shape = Self { vtable: position, inline, ..Self::default() };
+        for (id, field) in vtable.chunks_exact(2).skip(2).enumerate() {
+            let offset = word(field, 0);
+            let (Some(slot), Some(size)) = (shape.slots.get_mut(id), sizes.get(id)) else {
+                shape.newer |= offset != 0;
+                continue;
+            };
+            if offset == 0 {
+                continue;
+            }
+            let size = u16::from(*size);
+            // An 8-byte field's alignment depends on the table's place too: see `Scalar`.
+            if offset < 4 || offset.checked_add(size).is_none_or(|end| end > inline) || offset % size.min(4) != 0 {
+                let found = format!("field {id} of {size} bytes lies at {offset} of the table's {inline} bytes");
+                return fail(place.position, ErrorKind::Table(found.into()));
+            }
+            *slot = offset;
+        }
+        Ok(shape)
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u16 {
+    bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u16::from_le_bytes(*bytes))
+}
+
+/// A table and its next field: nom's input for a table's fields.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Table<'a> {
+    place: Place<'a>,
+    inline: &'a [u8],
+    slots: [u16; MAX_FIELDS],
+    next: usize,
+}
+
+impl<'a> Table<'a> {
+    /// The place of the next field (none if it is absent), and the table at the field behind.
+    #[inline(always)]
+    fn field(mut self) -> (Self, Option<u16>) {
+        let slot = self.slots.get(self.next).copied().filter(|slot| *slot != 0);
+        self.next += 1;
+        (self, slot)
+    }
+
+    #[inline(always)]
+    fn number<T: Number>(&self, slot: u16) -> Result<T> {
+        let bytes = self.inline.get(usize::from(slot)..).unwrap_or_default();
+        let aligned = T::SIZE <= 4 || (self.place.position.wrapping_add(slot.into()) as usize) % T::SIZE == 0;
+        match T::read(bytes) {
+            Some(value) if aligned => match T::check(bytes.get(..T::SIZE).unwrap_or_default()) {
+                Ok(()) => Ok(value),
+                Err((_, kind)) => fail(self.place.position.wrapping_add(slot.into()), kind),
+            },
+            _ => self.bad_field(slot),
+        }
+    }
+
+    /// Where the field with that id lies, in bytes from the table's start; 0 if it is absent.
+    pub(crate) fn slot(&self, id: usize) -> u16 {
+        self.slots.get(id).copied().unwrap_or_default()
+    }
+
+    /// The place that the offset in `slot` leads to.
+    #[inline(always)]
+    fn follow(&self, slot: u16) -> Result<Place<'a>> {
+        self.place.at(self.place.position.wrapping_add(slot.into())).follow()
+    }
+
+    /// The same table once what it leads to was read up to `place`.
+    #[inline(always)]
+    pub(crate) fn after(mut self, place: Place<'a>) -> Self {
+        self.place.meter = place.meter;
+        self
+    }
+
+    #[cold]
+    fn bad_field<T>(&self, slot: u16) -> Result<T> {
+        let position = self.place.position.wrapping_add(slot.into());
+        fail(position, ErrorKind::Table("an 8-byte field is not aligned to 8".into()))
+    }
+}
+
+/// A table of the schema: a struct whose fields are the table's.
+pub(crate) trait Record<'a>: Sized {
+    /// The inline size of each field, by id.
+    const SIZES: Sizes;
+
+    /// The fields, in order of their ids.
+    type Fields: Parser<Table<'a>, Output = Self, Error = Error> + Default;
+}
+
+/// The inline sizes of a table's fields, by id.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizes {
+    sizes: [u8; MAX_FIELDS],
+    len: usize,
+}
+
+impl Sizes {
+    pub(crate) const NONE: Self = Self { sizes: [0; MAX_FIELDS], len: 0 };
+
+    /// These and then those. More than `MAX_FIELDS` do not compile.
+    #[allow(clippy::indexing_slicing)]
+    pub(crate) const fn and(mut self, more: &[u8]) -> Self {
+        let mut index = 0;
+        while index < more.len() {
+            self.sizes[self.len] = more[index];
+            self.len += 1;
+            index += 1;
+        }
+        self
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u8] {
+        self.sizes.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// A table, which remembers the vtable of the last one: tables of one kind mostly share one.
+pub(crate) struct TableParser<'a, T: Record<'a>> {
+    fields: T::Fields,
+    shape: Shape,
+}
+
+impl<'a, T: Record<'a>> Default for TableParser<'a, T> {
+    fn default() -> Self {
+        Self { fields: T::Fields::default(), shape: Shape::default() }
+    }
+}
+
+impl<'a, T: Record<'a>> Parser<Place<'a>> for TableParser<'a, T> {
+    type Output = T;
+    type Error = Error;
+
+    #[inline(always)]
+    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, T, Error> {
+        let table = open(place, &mut self.shape, T::SIZES.as_slice())?;
+        let (table, value) = self.fields.process::<OM>(table)?;
+        Ok((table.place, value))
+    }
+}
+
+#[inline(always)]
+fn open<'a>(mut place: Place<'a>, shape: &mut Shape, sizes: &[u8]) -> Result<Table<'a>> {
+    let position = place.position;
+    let distance = match place.u32(position) {
+        Some(distance) if position % 4 == 0 => distance,
+        found => return bad_table(&place, found),
+    };
+    // A signed distance; a sum that wraps leads outside, and so is refused.
+    let vtable = position.wrapping_sub(distance);
+    if vtable != shape.vtable || vtable == 0 {
+        *shape = Shape::read(&place, vtable, sizes)?;
+    }
+    let Some(inline) = place.get(position, shape.inline.into()) else {
+        return bad_table(&place, None);
+    };
+    place.spend(shape.inline.into())?;
+    match place.meter.tables.checked_sub(1) {
+        Some(left) => place.meter.tables = left,
+        None => return place.exhausted("tables"),
+    }
+    place.meter.newer = place.meter.newer.saturating_add(shape.newer.into());
+    Ok(Table { place, inline, slots: shape.slots, next: 0 })
+}
+
+#[cold]
+fn bad_table<T>(place: &Place<'_>, found: Option<u32>) -> Result<T> {
+    let found = match found {
+        Some(_) => "its place is not a multiple of 4".into(),
+        None => format!("it leaves the FlatBuffer of {} bytes", place.bytes.len()).into(),
+    };
+    fail(place.position, ErrorKind::Table(found))
+}
+
+/// A table of which nothing is known: how many bytes of fields it has.
+#[derive(Default)]
+pub(crate) struct UnknownTable(Shape);
+
+impl UnknownTable {
+    /// Whether the table at that place has the field with that id, which costs none of the budget.
+    pub(crate) fn has_field(&mut self, place: Place<'_>, id: usize) -> Result<bool> {
+        Ok(open(place, &mut self.0, &[4; MAX_FIELDS])?.slot(id) != 0)
+    }
+}
+
+impl<'a> Parser<Place<'a>> for UnknownTable {
+    type Output = u16;
+    type Error = Error;
+
+    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, u16, Error> {
+        let mut place = open(place, &mut self.0, &[])?.place;
+        // What it holds is told by its size alone.
+        place.meter.newer -= u32::from(self.0.newer).min(place.meter.newer);
+        Ok((place, OM::Output::bind(|| self.0.inline.saturating_sub(4))))
+    }
+}
+
+/// A number inside a table, zero where it is absent: the default of every field of the schemas.
+pub(crate) struct Scalar<T>(PhantomData<T>);
+
+impl<T> Default for Scalar<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<'a, T: Number> Parser<Table<'a>> for Scalar<T> {
+    type Output = T;
+    type Error = Error;
+
+    #[inline(always)]
+    fn process<OM: OutputMode>(&mut self, table: Table<'a>) -> PResult<OM, Table<'a>, T, Error> {
+        let (table, slot) = table.field();
+        let value = match slot {
+            None => T::default(),
+            Some(slot) => table.number(slot)?,
+        };
+        Ok((table, OM::Output::bind(|| value)))
+    }
+}
+
+/// What an offset inside a table leads to, or nothing where the field is absent.
+#[derive(Default)]
+pub(crate) struct Optional<P>(P);
+
+impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Table<'a>> for Optional<P> {
+    type Output = Option<P::Output>;
+    type Error = Error;
+
+    #[inline(always)]
+    fn process<OM: OutputMode>(&mut self, table: Table<'a>) -> PResult<OM, Table<'a>, Self::Output, Error> {
+        let (table, slot) = table.field();
+        let Some(slot) = slot else {
+            return Ok((table, OM::Output::bind(|| None)));
+        };
+        let (rest, value) = self.0.process::<OM>(table.follow(slot)?)?;
+        Ok((table.after(rest), OM::Output::map(value, Some)))
+    }
+}
+
+/// The two fields of a union: its tag, and the place of its value if it has one.
+#[inline(always)]
+pub(crate) fn union(table: Table<'_>) -> Result<(Table<'_>, u8, Option<Place<'_>>)> {
+    let (table, tag) = table.field();
+    let (table, value) = table.field();
+    let tag = tag.and_then(|slot| table.inline.get(usize::from(slot))).copied().unwrap_or_default();
+    let place = match (tag, value) {
+        (0, None) => None,
+        (1.., Some(slot)) => Some(table.follow(slot)?),
+        _ => return Err(half_union(&table, tag)),
+    };
+    Ok((table, tag, place))
+}
+
+#[cold]
+fn half_union(table: &Table<'_>, tag: u8) -> Error {
+    let found = match tag {
+        0 => "found a value without a tag".into(),
+        tag => format!("found tag {tag} without a value"),
+    };
+    Error::at(table.place.position as usize, ErrorKind::Union(found.into()))
+}
+
+/// A value in a box of its own, for what is rare and large.
+#[derive(Default)]
+pub(crate) struct Boxed<P>(P);
+
+impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for Boxed<P> {
+    type Output = Box<P::Output>;
+    type Error = Error;
+
+    #[inline(always)]
+    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+        let (place, value) = self.0.process::<OM>(place)?;
+        Ok((place, OM::Output::map(value, Box::new)))
+    }
+}
+
+/// A string: UTF-8 with a NUL behind it that its count leaves out.
+#[derive(Default)]
+pub(crate) struct Text;
+
+impl<'a> Parser<Place<'a>> for Text {
+    type Output = Cow<'a, str>;
+    type Error = Error;
+
+    #[inline(always)]
+    fn process<OM: OutputMode>(&mut self, mut place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+        let (count, first) = place.count()?;
+        let Some((bytes, nul)) = place.bytes.get(first as usize..).and_then(|bytes| {
+            let (bytes, behind) = bytes.split_at_checked(count as usize)?;
+            Some((bytes, *behind.first()?))
+        }) else {
+            return Ok(place.short(count, 1)?);
+        };
+        place.spend(count as usize + 5)?;
+        match core::str::from_utf8(bytes) {
+            Ok(text) if nul == 0 => Ok((place, OM::Output::bind(|| Cow::Borrowed(text)))),
+            Ok(_) => Ok(fail(first.wrapping_add(count), ErrorKind::Text("no NUL behind it".into()))?),
+            Err(error) => Ok(bad_text(first, &error)?),
+        }
+    }
+}
+
+#[cold]
+fn bad_text<T>(first: u32, error: &core::str::Utf8Error) -> Result<T> {
+    fail(first.saturating_add(error.valid_up_to() as u32), ErrorKind::Text("not UTF-8 from here on".into()))
+}
+
+/// A vector of numbers, side by side.
+pub(crate) struct Numbers<T>(PhantomData<T>);
+
+impl<T> Default for Numbers<T> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<'a, T: Number> Parser<Place<'a>> for Numbers<T>
+where
+    [T]: alloc::borrow::ToOwned<Owned = Vec<T>>,
+{
+    type Output = Cow<'a, [T]>;
+    type Error = Error;
+
+    #[inline(always)]
+    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+        let (place, bytes) = numbers::<T>(place, T::SIZE)?;
+        Ok((place, OM::Output::bind(|| T::slice(bytes))))
+    }
+}
+
+/// The bytes of a vector of numbers whose first element is aligned to `alignment`.
+#[inline(always)]
+fn numbers<T: Number>(mut place: Place<'_>, alignment: usize) -> Result<(Place<'_>, &[u8])> {
+    let (count, first) = place.count()?;
+    let Some(bytes) = (count as usize).checked_mul(T::SIZE).and_then(|size| place.get(first, size)) else {
+        return place.short(count, T::SIZE);
+    };
+    // flatc leaves an empty vector where it comes to lie.
+    if alignment > 4 && !bytes.is_empty() && (first as usize) % alignment != 0 {
+        return misaligned(first, alignment);
+    }
+    place.spend(bytes.len() + 4)?;
+    match T::check(bytes) {
+        Ok(()) => Ok((place, bytes)),
+        Err((at, kind)) => fail(first.saturating_add(at as u32), kind),
+    }
+}
+
+#[cold]
+fn misaligned<T>(first: u32, alignment: usize) -> Result<T> {
+    let found = format!("its first element lies at {first}, expected a multiple of {alignment}");
+    fail(first, ErrorKind::Vector(found.into()))
+}
+
+/// A vector of bytes with the schema's `force_align`.
+#[derive(Default)]
+pub(crate) struct AlignedBytes<const ALIGNMENT: usize>;
+
+impl<'a, const ALIGNMENT: usize> Parser<Place<'a>> for AlignedBytes<ALIGNMENT> {
+    type Output = Cow<'a, [u8]>;
+    type Error = Error;
+
+    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+        let (place, bytes) = numbers::<u8>(place, ALIGNMENT)?;
+        Ok((place, OM::Output::bind(|| Cow::Borrowed(bytes))))
+    }
+}
+
+/// A vector of offsets: tables or strings.
+#[derive(Default)]
+pub(crate) struct List<P>(P);
+
+impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for List<P> {
+    type Output = Vec<P::Output>;
+    type Error = Error;
+
+    #[inline(always)]
+    fn process<OM: OutputMode>(&mut self, mut place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+        let (count, first) = place.count()?;
+        let Some(size) = (count as usize).checked_mul(4).filter(|size| place.get(first, *size).is_some()) else {
+            return Ok(place.short(count, 4)?);
+        };
+        place.spend(size + 4)?;
+        // Each element takes at least 4 bytes more: a count that cannot be honest reserves nothing.
+        if size > place.meter.bytes as usize {
+            return Ok(place.exhausted("bytes of tables, vectors and strings")?);
+        }
+        let mut values = OM::Output::bind(|| Vec::with_capacity(count as usize));
+        for index in 0..count {
+            let element = place.at(first.wrapping_add(index.wrapping_mul(4)));
+            let target = element.follow().map_err(|error| error.in_item(index as usize))?;
+            let (rest, value) = match self.0.process::<OM>(target) {
+                Ok(done) => done,
+                Err(error) => return Err(in_item(error, index)),
+            };
+            place.meter = rest.meter;
+            values = OM::Output::combine(values, value, |mut values, value| {
+                values.push(value);
+                values
+            });
+        }
+        Ok((place, values))
+    }
+}
+
+#[cold]
+fn in_item<E>(error: nom::Err<Error, E>, index: u32) -> nom::Err<Error, E> {
+    match error {
+        nom::Err::Failure(error) => nom::Err::Failure(error.in_item(index as usize)),
+        other => other,
+    }
+}
+
+/// Adds a field's name to the path of an error that comes from it.
+#[cold]
+pub(crate) fn in_field<E>(error: nom::Err<Error, E>, name: &'static str) -> nom::Err<Error, E> {
+    match error {
+        nom::Err::Failure(error) => nom::Err::Failure(error.in_field(name)),
+        other => other,
+    }
+}

@@ -1,0 +1,30 @@
+//! Look-up by key.
+
+use alloc::vec::Vec;
+
+/// Keys sorted once, so that each look-up is a binary search.
+#[derive(Clone, Debug)]
+pub struct KeyIndex<'t> {
+    keys: Vec<(&'t str, u32)>,
+}
+
+impl<'t> KeyIndex<'t> {
+    pub(crate) fn new(keys: impl Iterator<Item = Option<&'t str>>) -> Self {
+        let mut keys: Vec<_> = keys.zip(0..).filter_map(|(key, index)| Some((key?, index))).collect();
+        if !keys.is_sorted() {
+            keys.sort_unstable();
+        }
+        Self { keys }
+    }
+
+    /// The index of the first entry with that key.
+    pub fn get(&self, key: &str) -> Option<usize> {
+        let at = self.keys.partition_point(|(other, _)| *other < key);
+        self.keys.get(at).filter(|(other, _)| *other == key).map(|(_, index)| *index as usize)
+    }
+
+    /// The keys in order, each with the index of its entry.
+    pub fn iter(&self) -> impl Iterator<Item = (&'t str, usize)> + '_ {
+        self.keys.iter().map(|(key, index)| (*key, *index as usize))
+    }
+}

@@ -1,0 +1,31 @@
+//! Reads ExecuTorch's model files: `.pte`, a compiled PyTorch program, and `.ptd`, named tensors and blobs.
+//!
+//! Bytes come in through [`Pte::parse`] or [`Ptd::parse`] and become one tree of plain data ([`schema`]) that borrows
+//! from them. Everything else works on the tree.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod error;
+mod flatbuffer;
+mod header;
+mod key_index;
+mod ptd;
+mod pte;
+pub mod schema;
+mod segment;
+mod tensor;
+
+pub use error::{Error, ErrorKind, Result};
+pub use flatbuffer::read::Limits;
+pub use flatbuffer::write::FieldOrder;
+pub use header::{Extent, FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};
+pub use key_index::KeyIndex;
+pub use ptd::{Entry, Layout, Ptd};
+pub use pte::{Pte, TensorData};
+pub use segment::{DataRef, offset_in};
+pub use tensor::{Element, TensorView, byte_size, strides};

@@ -1,0 +1,200 @@
+//! The `.ptd` schemas (`flat_tensor.fbs`), file identifier `FT01`.
+//!
+//! Three schemas have carried that identifier. They are told apart by the root table's fields: the first two, of
+//! ExecuTorch 0.5 and 0.6, have four and five, today's has three.
+
+use super::macros::table;
+use super::{DataSegment, ScalarType};
+use crate::error::{Error, Result};
+use crate::flatbuffer::field::{Field, IntoOwned};
+use crate::flatbuffer::read::{Place, TableParser, UnknownTable};
+use crate::flatbuffer::write::{Builder, Encode, Position, Row};
+use alloc::{borrow::Cow, vec::Vec};
+use nom::{Mode, OutputMode, PResult, Parser};
+
+/// The root: blobs with keys.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlatTensor<'a> {
+    /// 0 in every file seen.
+    pub version: u32,
+    /// The segments behind the metadata.
+    pub segments: Option<Vec<DataSegment>>,
+    /// The keys.
+    pub named_data: Option<Vec<NamedData<'a>>>,
+    /// What only the schemas of ExecuTorch 0.5 and 0.6 have. `None`: the file has today's schema.
+    pub legacy: Option<Legacy<'a>>,
+}
+
+/// Tensors as ExecuTorch 0.5 and 0.6 stored them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Legacy<'a> {
+    /// Which of the two schemas.
+    pub schema: LegacySchema,
+    /// Bytes.
+    pub tensor_alignment: u32,
+    /// The tensors.
+    pub tensors: Option<Vec<TensorMetadata<'a>>>,
+}
+
+/// One of the two early `.ptd` schemas.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LegacySchema {
+    /// No `named_data`; a tensor's sizes are called `dim_sizes`.
+    V0_5,
+    /// With `named_data`.
+    #[default]
+    V0_6,
+}
+
+table! {
+    /// A blob or tensor with a key.
+    #[derive(Eq)]
+    pub struct NamedData<'a> {
+        /// Its name.
+        pub key: Option<Cow<'a, str>>,
+        /// Index into `segments`.
+        pub segment_index: u32,
+        /// What the bytes are, if they are a tensor.
+        pub tensor_layout: Option<TensorLayout<'a>>,
+    }
+}
+
+table! {
+    /// The type and shape of a tensor.
+    #[derive(Eq)]
+    pub struct TensorLayout<'a> {
+        /// The type of the elements.
+        pub scalar_type: ScalarType,
+        /// The size of each dimension, in elements.
+        pub sizes: Option<Cow<'a, [i32]>>,
+        /// The dimensions, outermost first: a permutation of 0..rank.
+        pub dim_order: Option<Cow<'a, [u8]>>,
+    }
+}
+
+table! {
+    /// A tensor of the early schemas.
+    #[derive(Eq)]
+    pub struct TensorMetadata<'a> {
+        /// Its key.
+        pub fully_qualified_name: Option<Cow<'a, str>>,
+        /// The type of the elements.
+        pub scalar_type: ScalarType,
+        /// The size of each dimension, in elements.
+        pub sizes: Option<Cow<'a, [i32]>>,
+        /// The dimensions, outermost first.
+        pub dim_order: Option<Cow<'a, [u8]>>,
+        /// Index into `segments`.
+        pub segment_index: u32,
+        /// Bytes from the segment's start.
+        pub offset: u64,
+    }
+}
+
+/// The root table under each schema, as it lies in the file.
+mod root {
+    use super::*;
+
+    table! {
+        /// ExecuTorch 0.7 and later.
+        pub struct V0_7<'a> {
+            pub version: u32,
+            pub segments: Option<Vec<DataSegment>>,
+            pub named_data: Option<Vec<NamedData<'a>>>,
+        }
+    }
+
+    table! {
+        /// ExecuTorch 0.6. A file of 0.5 is one without `named_data`.
+        pub struct V0_6<'a> {
+            pub version: u32,
+            pub tensor_alignment: u32,
+            pub tensors: Option<Vec<TensorMetadata<'a>>>,
+            pub segments: Option<Vec<DataSegment>>,
+            pub named_data: Option<Vec<NamedData<'a>>>,
+        }
+    }
+}
+
+/// The root table under whichever schema it has.
+#[derive(Default)]
+pub(crate) struct FlatTensorParser<'a> {
+    shape: UnknownTable,
+    v0_6: TableParser<'a, root::V0_6<'a>>,
+    v0_7: TableParser<'a, root::V0_7<'a>>,
+}
+
+impl<'a> Parser<Place<'a>> for FlatTensorParser<'a> {
+    type Output = FlatTensor<'a>;
+    type Error = Error;
+
+    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, FlatTensor<'a>, Error> {
+        // Field 3 is the segments of the early schemas; today's ends before it.
+        if self.shape.has_field(place, 3)? {
+            let (place, root) = self.v0_6.process::<OM>(place)?;
+            return Ok((place, OM::Output::map(root, FlatTensor::from_v0_6)));
+        }
+        let (place, root) = self.v0_7.process::<OM>(place)?;
+        Ok((place, OM::Output::map(root, FlatTensor::from_v0_7)))
+    }
+}
+
+impl<'a> FlatTensor<'a> {
+    fn from_v0_7(root: root::V0_7<'a>) -> Self {
+        let root::V0_7 { version, segments, named_data } = root;
+        Self { version, segments, named_data, legacy: None }
+    }
+
+    fn from_v0_6(root: root::V0_6<'a>) -> Self {
+        let root::V0_6 { version, tensor_alignment, tensors, segments, named_data } = root;
+        let schema = if named_data.is_some() { LegacySchema::V0_6 } else { LegacySchema::V0_5 };
+        Self { version, segments, named_data, legacy: Some(Legacy { schema, tensor_alignment, tensors }) }
+    }
+
+    /// The same, independent of the input.
+    pub fn into_owned(self) -> FlatTensor<'static> {
+        let legacy = self.legacy.map(|legacy| Legacy {
+            schema: legacy.schema,
+            tensor_alignment: legacy.tensor_alignment,
+            tensors: legacy.tensors.into_owned(),
+        });
+        FlatTensor { version: self.version, segments: self.segments, named_data: self.named_data.into_owned(), legacy }
+    }
+}
+
+impl Encode for FlatTensor<'_> {
+    fn encode(&self, builder: &mut Builder) -> Result<Position> {
+        let mut row = Row::new();
+        self.version.write(builder, &mut row)?;
+        if let Some(legacy) = &self.legacy {
+            legacy.tensor_alignment.write(builder, &mut row)?;
+            legacy.tensors.write(builder, &mut row).map_err(|error| error.in_field("tensors"))?;
+        }
+        self.segments.write(builder, &mut row).map_err(|error| error.in_field("segments"))?;
+        self.named_data.write(builder, &mut row).map_err(|error| error.in_field("named_data"))?;
+        builder.table(&row)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for FlatTensor<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        use super::serialize::{DimSizes, Entry};
+        use serde::ser::SerializeMap;
+
+        let mut map = serializer.serialize_map(None)?;
+        self.version.entry("version", &mut map)?;
+        if let Some(legacy) = &self.legacy {
+            legacy.tensor_alignment.entry("tensor_alignment", &mut map)?;
+            match (&legacy.tensors, legacy.schema) {
+                (Some(tensors), LegacySchema::V0_5) => {
+                    map.serialize_entry("tensors", &tensors.iter().map(DimSizes).collect::<Vec<_>>())?;
+                }
+                (tensors, _) => tensors.entry("tensors", &mut map)?,
+            }
+        }
+        self.segments.entry("segments", &mut map)?;
+        self.named_data.entry("named_data", &mut map)?;
+        map.end()
+    }
+}
