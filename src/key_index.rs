@@ -1,6 +1,8 @@
 //! Look-up by key.
 
-use alloc::vec::Vec;
+use crate::error::Result;
+use crate::layout::unwritable;
+use alloc::{format, vec::Vec};
 
 /// Keys sorted once, so that each look-up is a binary search.
 #[derive(Clone, Debug)]
@@ -21,6 +23,17 @@ impl<'t> KeyIndex<'t> {
     pub fn get(&self, key: &str) -> Option<usize> {
         let at = self.keys.partition_point(|(other, _)| *other < key);
         self.keys.get(at).filter(|(other, _)| *other == key).map(|(_, index)| *index as usize)
+    }
+
+    /// Fails with `Unwritable` where two keys are alike.
+    pub(crate) fn check_unique(&self) -> Result<()> {
+        match self.keys.windows(2).find_map(|pair| match pair {
+            [(first, _), (second, index)] if first == second => Some((first, *index)),
+            _ => None,
+        }) {
+            None => Ok(()),
+            Some((key, index)) => Err(unwritable(format!("the key {key:?} is there twice")).in_item(index as usize)),
+        }
     }
 
     /// The keys in order, each with the index of its entry.

@@ -4,11 +4,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::{self, Limits};
 use crate::header::{self, Extent, FileKind, Header, PtdHeader};
 use crate::key_index::KeyIndex;
+use crate::layout::FileLayout;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, TensorMetadata};
 use crate::schema::{DataSegment, ScalarType};
-use crate::segment::{self, DataRef};
+use crate::segment::{self, DataRef, Segment};
 use crate::tensor::{self, TensorView};
-use alloc::{borrow::Cow, format, vec::Vec};
+use alloc::{format, vec::Vec};
 
 /// A `.ptd` file, under any of its schemas.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,8 +18,10 @@ pub struct Ptd<'a> {
     pub header: Option<PtdHeader>,
     /// The keys.
     pub flat_tensor: FlatTensor<'a>,
-    /// The bytes of each of `flat_tensor.segments`; `None` for one that leaves the file or was not given.
-    pub segments: Vec<Option<Cow<'a, [u8]>>>,
+    /// The bytes of each of `flat_tensor.segments`; absent for one that leaves the file or was not given.
+    pub segments: Vec<Segment<'a>>,
+    /// How it is written, apart from what the header says: reading leaves the default, see `detect_layout`.
+    pub layout: FileLayout,
     /// Whether the segments' bytes were given too, or just the metadata.
     pub whole: bool,
     /// How many tables have fields that this crate's schema does not know, and so were not read.
@@ -90,16 +93,16 @@ impl<'a> Ptd<'a> {
         let file = if whole { bytes } else { &[] };
         let base = header.map_or(0, |header| header.segment_base_offset);
         let segments = segment::cut(file, base, flat_tensor.segments.as_deref());
-        Ok(Self { header, flat_tensor, segments, whole, newer_tables })
+        Ok(Self { header, flat_tensor, segments, layout: FileLayout::default(), whole, newer_tables })
     }
 
     /// The same, independent of the input.
     pub fn into_owned(self) -> Ptd<'static> {
-        let owned = |bytes: Option<Cow<'_, [u8]>>| bytes.map(|bytes| Cow::Owned(bytes.into_owned()));
         Ptd {
             header: self.header,
             flat_tensor: self.flat_tensor.into_owned(),
-            segments: self.segments.into_iter().map(owned).collect(),
+            segments: self.segments.into_iter().map(Segment::into_owned).collect(),
+            layout: self.layout,
             whole: self.whole,
             newer_tables: self.newer_tables,
         }
@@ -146,12 +149,21 @@ impl<'a> Ptd<'a> {
         KeyIndex::new(self.entries().map(|entry| entry.key))
     }
 
+    /// Every index of a segment leads to one, and every key is there once.
+    pub(crate) fn check_references(&self) -> Result<()> {
+        for (index, entry) in self.entries().enumerate() {
+            self.place(&entry).map_err(|error| error.in_item(index).in_field("named_data"))?;
+        }
+        self.index().check_unique().map_err(|error| error.in_field("named_data"))
+    }
+
     /// The bytes of segment `index`.
     ///
     /// Fails with [`ErrorKind::Reference`] where there is no such segment or it leaves the file, and with
     /// [`ErrorKind::Absent`] where only the metadata was given.
     pub fn segment(&self, index: u32) -> Result<&[u8]> {
-        segment::bytes(&self.segments, self.table(), index, self.whole)
+        let size = self.table().and_then(|table| table.get(index as usize)).map_or(0, |segment| segment.size);
+        segment::bytes(&self.segments, self.table(), (index, 0, size), self.whole)
     }
 
     /// Where an entry's bytes are: the whole segment, or a tensor of an early file inside its own.
@@ -159,6 +171,11 @@ impl<'a> Ptd<'a> {
     /// Fails with [`ErrorKind::Reference`] where it leads nowhere, and with [`ErrorKind::Tensor`] where the size of an
     /// early file's tensor cannot be told.
     pub fn data(&self, entry: &Entry<'_>) -> Result<DataRef> {
+        let (index, offset, size) = self.place(entry)?;
+        Ok(DataRef::Segment { index, offset, size })
+    }
+
+    fn place(&self, entry: &Entry<'_>) -> Result<(u32, u64, u64)> {
         let index = entry.segment_index;
         let table = self.table().unwrap_or_default();
         let Some(segment) = table.get(index as usize) else {
@@ -169,27 +186,20 @@ impl<'a> Ptd<'a> {
             Some(layout) if self.flat_tensor.legacy.is_some() => layout.byte_size()?,
             _ => segment.size,
         };
-        Ok(DataRef::Segment { index, offset: entry.offset, size })
+        Ok((index, entry.offset, size))
     }
 
     /// An entry's bytes, exactly: no padding.
     ///
     /// Fails as [`data`](Self::data) and [`segment`](Self::segment) do.
     pub fn bytes(&self, entry: &Entry<'_>) -> Result<&[u8]> {
-        match self.data(entry)? {
-            DataRef::Segment { index, offset, size } => segment::part(self.segment(index)?, offset, size, "a segment"),
-            DataRef::ConstantBuffer { .. } | DataRef::DelegateData { .. } => Ok(&[]),
-        }
+        segment::bytes(&self.segments, self.table(), self.place(entry)?, self.whole)
     }
 
     /// Where an entry's bytes lie in the file; `None` where it leads nowhere.
     pub fn extent(&self, entry: &Entry<'_>) -> Option<Extent> {
-        match self.data(entry).ok()? {
-            DataRef::Segment { index, offset, size } => {
-                segment::extent(self.segment_base_offset(), self.table(), index, offset, size)
-            }
-            DataRef::ConstantBuffer { .. } | DataRef::DelegateData { .. } => None,
-        }
+        let (index, offset, size) = self.place(entry).ok()?;
+        segment::extent(self.segment_base_offset(), self.table(), index, offset, size)
     }
 
     /// An entry as a tensor, if it has a layout.

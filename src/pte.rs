@@ -4,12 +4,13 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::{self, Limits, TableParser};
 use crate::header::{self, Extent, FileKind, Header, PteHeader};
 use crate::key_index::KeyIndex;
+use crate::layout::FileLayout;
 use crate::schema::Program;
 use crate::schema::program::{
     AllocationDetails, BackendDelegate, DataLocation, ExecutionPlan, KernelTypes, NamedData, SubsegmentOffsets, Tensor,
     TensorDataLocation,
 };
-use crate::segment::{self, DataRef};
+use crate::segment::{self, DataRef, Segment};
 use crate::tensor::TensorView;
 use alloc::{borrow::Cow, format, vec::Vec};
 
@@ -20,8 +21,10 @@ pub struct Pte<'a> {
     pub header: Option<PteHeader>,
     /// The program.
     pub program: Program<'a>,
-    /// The bytes of each of `program.segments`; `None` for one that leaves the file or was not given.
-    pub segments: Vec<Option<Cow<'a, [u8]>>>,
+    /// The bytes of each of `program.segments`; absent for one that leaves the file or was not given.
+    pub segments: Vec<Segment<'a>>,
+    /// How it is written, apart from what the header says: reading leaves the default, see `detect_layout`.
+    pub layout: FileLayout,
     /// Whether the segments' bytes were given too, or just the program's.
     pub whole: bool,
     /// How many tables have fields that this crate's schema does not know, and so were not read.
@@ -85,16 +88,16 @@ impl<'a> Pte<'a> {
         let file = if whole { bytes } else { &[] };
         let base = header.map_or(0, |header| header.segment_base_offset);
         let segments = segment::cut(file, base, program.segments.as_deref());
-        Ok(Self { header, program, segments, whole, newer_tables })
+        Ok(Self { header, program, segments, layout: FileLayout::default(), whole, newer_tables })
     }
 
     /// The same, independent of the input.
     pub fn into_owned(self) -> Pte<'static> {
-        let owned = |bytes: Option<Cow<'_, [u8]>>| bytes.map(|bytes| Cow::Owned(bytes.into_owned()));
         Pte {
             header: self.header,
             program: self.program.into_owned(),
-            segments: self.segments.into_iter().map(owned).collect(),
+            segments: self.segments.into_iter().map(Segment::into_owned).collect(),
+            layout: self.layout,
             whole: self.whole,
             newer_tables: self.newer_tables,
         }
@@ -120,26 +123,34 @@ impl<'a> Pte<'a> {
     /// Fails with [`ErrorKind::Reference`] where there is no such segment or it leaves the file, and with
     /// [`ErrorKind::Absent`] where only the metadata was given.
     pub fn segment(&self, index: u32) -> Result<&[u8]> {
-        segment::bytes(&self.segments, self.program.segments.as_deref(), index, self.whole)
+        let segments = self.program.segments.as_deref();
+        let size = segments.and_then(|segments| segments.get(index as usize)).map_or(0, |segment| segment.size);
+        segment::bytes(&self.segments, segments, (index, 0, size), self.whole)
     }
 
     /// The bytes that a reference means, exactly: no padding.
     ///
     /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`] where they leave their container.
     pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
-        match *data {
-            DataRef::Segment { index, offset, size } => segment::part(self.segment(index)?, offset, size, "a segment"),
+        let (storage, size) = match *data {
+            DataRef::Segment { index, offset, size } => {
+                let place = (index, offset, size);
+                return segment::bytes(&self.segments, self.program.segments.as_deref(), place, self.whole);
+            }
             DataRef::ConstantBuffer { index, size } => {
                 let buffer = self.program.constant_buffer.as_deref().and_then(|list| list.get(index as usize));
-                let storage = buffer.and_then(|buffer| buffer.storage.as_deref());
-                segment::part(storage.unwrap_or_default(), 0, size, "an inline constant")
+                (buffer.and_then(|buffer| buffer.storage.as_deref()), size)
             }
             DataRef::DelegateData { index, size } => {
                 let list = self.program.backend_delegate_data.as_deref();
-                let data = list.and_then(|list| list.get(index as usize)?.data.as_deref());
-                segment::part(data.unwrap_or_default(), 0, size, "an inline delegate payload")
+                (list.and_then(|list| list.get(index as usize)?.data.as_deref()), size)
             }
-        }
+        };
+        let storage = storage.unwrap_or_default();
+        usize::try_from(size)
+            .ok()
+            .and_then(|size| storage.get(..size))
+            .ok_or_else(|| dangling(format!("{size} bytes of inline data, but there are {}", storage.len())))
     }
 
     /// Where the bytes that a reference means lie in the file; `None` for those inside the FlatBuffer (see
@@ -229,6 +240,30 @@ impl<'a> Pte<'a> {
             DataLocation::SEGMENT => self.whole_segment(index),
             other => Err(dangling(format!("delegate payload at location {}", other.0))),
         }
+    }
+
+    /// Every index of a segment leads to one, and every key is there once.
+    pub(crate) fn check_references(&self) -> Result<()> {
+        let program = &self.program;
+        if let Some(list) = program.constant_segment.as_ref().filter(|list| count(list) > 1) {
+            self.whole_segment(list.segment_index).map_err(|error| error.in_field("constant_segment"))?;
+        }
+        for (index, list) in program.mutable_data_segments.iter().flatten().enumerate() {
+            self.whole_segment(list.segment_index)
+                .map_err(|error| error.in_item(index).in_field("mutable_data_segments"))?;
+        }
+        for (index, named) in self.named_data().iter().enumerate() {
+            self.named_data_ref(named).map_err(|error| error.in_item(index).in_field("named_data"))?;
+        }
+        self.named_data_index().check_unique().map_err(|error| error.in_field("named_data"))?;
+        for (plan, method) in self.methods().iter().enumerate() {
+            for (index, delegate) in method.delegates.iter().flatten().enumerate() {
+                self.delegate_data(delegate).map_err(|error| {
+                    error.in_item(index).in_field("delegates").in_item(plan).in_field("execution_plan")
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn whole_segment(&self, index: u32) -> Result<DataRef> {

@@ -42,45 +42,92 @@ impl DataRef {
     }
 }
 
-/// The bytes of each segment that lies in `file`; none of one that does not.
-pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: Option<&[DataSegment]>) -> Vec<Option<Cow<'a, [u8]>>> {
-    let cut = |segment: &DataSegment| {
-        let start = usize::try_from(base.checked_add(segment.offset)?).ok()?;
-        let size = usize::try_from(segment.size).ok()?;
-        file.get(start..)?.get(..size).map(Cow::Borrowed)
-    };
-    segments.unwrap_or_default().iter().map(cut).collect()
+/// The bytes of a segment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Segment<'a> {
+    /// They were not given, or would lie outside the file.
+    #[default]
+    Absent,
+    /// All of them.
+    Whole(Cow<'a, [u8]>),
+    /// Parts, each at its offset from the segment's start in bytes, in order; zeros lie between. This is how a segment
+    /// is put together from many tensors without copying them.
+    Parts(Vec<(u64, Cow<'a, [u8]>)>),
 }
 
-/// The bytes of segment `index`.
-pub(crate) fn bytes<'t>(
-    segments: &'t [Option<Cow<'_, [u8]>>],
-    table: Option<&[DataSegment]>,
-    index: u32,
-    whole: bool,
-) -> Result<&'t [u8]> {
-    let at = index as usize;
-    match (segments.get(at), table.and_then(|table| table.get(at))) {
-        (Some(Some(bytes)), _) => Ok(bytes),
-        (Some(None), Some(segment)) if whole => {
-            let found = format!("segment {index} (offset {}, {} bytes) leaves the file", segment.offset, segment.size);
-            Err(Error::new(ErrorKind::Reference(found.into())))
+impl<'a> Segment<'a> {
+    /// Its parts in order, each at its offset from the segment's start: none where it is absent.
+    pub fn parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let (whole, parts) = match self {
+            Self::Absent => (None, Default::default()),
+            Self::Whole(bytes) => (Some((0, bytes.as_ref())), Default::default()),
+            Self::Parts(parts) => (None, parts.as_slice()),
+        };
+        whole.into_iter().chain(parts.iter().map(|(offset, bytes)| (*offset, bytes.as_ref())))
+    }
+
+    /// `size` bytes from `offset`; `None` where they are not there, or not in one part.
+    pub fn get(&self, offset: u64, size: u64) -> Option<&[u8]> {
+        let cut = |start: u64, bytes: &'_ [u8]| -> Option<core::ops::Range<usize>> {
+            let from = usize::try_from(offset.checked_sub(start)?).ok()?;
+            let to = from.checked_add(usize::try_from(size).ok()?)?;
+            (to <= bytes.len()).then_some(from..to)
+        };
+        match self {
+            Self::Absent => None,
+            Self::Whole(bytes) => bytes.get(cut(0, bytes)?),
+            Self::Parts(parts) => {
+                let at = parts.partition_point(|(start, _)| *start <= offset).checked_sub(1)?;
+                let (start, bytes) = parts.get(at)?;
+                bytes.get(cut(*start, bytes)?)
+            }
         }
-        (Some(None), _) => Err(Error::new(ErrorKind::Absent(index))),
-        (None, _) => {
-            let found = format!("segment {index}, but there are {}", segments.len());
-            Err(Error::new(ErrorKind::Reference(found.into())))
+    }
+
+    /// The same, independent of the input.
+    pub fn into_owned(self) -> Segment<'static> {
+        match self {
+            Self::Absent => Segment::Absent,
+            Self::Whole(bytes) => Segment::Whole(Cow::Owned(bytes.into_owned())),
+            Self::Parts(parts) => {
+                let owned = |(offset, bytes): (u64, Cow<'_, [u8]>)| (offset, Cow::Owned(bytes.into_owned()));
+                Segment::Parts(parts.into_iter().map(owned).collect())
+            }
         }
     }
 }
 
-/// `size` bytes from `offset` of a part of the file that is called `what`.
-pub(crate) fn part<'t>(bytes: &'t [u8], offset: u64, size: u64, what: &str) -> Result<&'t [u8]> {
-    let part = || bytes.get(usize::try_from(offset).ok()?..)?.get(..usize::try_from(size).ok()?);
-    part().ok_or_else(|| {
-        let found = format!("{size} bytes from {offset} leave {what} of {} bytes", bytes.len());
-        Error::new(ErrorKind::Reference(found.into()))
-    })
+/// The bytes of each segment that lies in `file`. With a base of 0 none does: nothing says where they start.
+pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: Option<&[DataSegment]>) -> Vec<Segment<'a>> {
+    let file = if base > 0 { file } else { &[] };
+    let cut = |segment: &DataSegment| {
+        let start = usize::try_from(base.checked_add(segment.offset)?).ok()?;
+        let size = usize::try_from(segment.size).ok()?;
+        file.get(start..)?.get(..size).map(|bytes| Segment::Whole(Cow::Borrowed(bytes)))
+    };
+    segments.unwrap_or_default().iter().map(|segment| cut(segment).unwrap_or_default()).collect()
+}
+
+/// `size` bytes from `offset` of segment `index`, of a file that was given whole or not.
+pub(crate) fn bytes<'t>(
+    segments: &'t [Segment<'_>],
+    table: Option<&[DataSegment]>,
+    (index, offset, size): (u32, u64, u64),
+    whole: bool,
+) -> Result<&'t [u8]> {
+    let (segment, entry) = (segments.get(index as usize), table.and_then(|table| table.get(index as usize)));
+    let found = match (segment, entry) {
+        (Some(Segment::Absent), Some(_)) if !whole => return Err(Error::new(ErrorKind::Absent(index))),
+        (Some(Segment::Absent), Some(entry)) => {
+            format!("segment {index} (offset {}, {} bytes) leaves the file", entry.offset, entry.size)
+        }
+        (Some(segment), Some(entry)) => match segment.get(offset, size) {
+            Some(bytes) => return Ok(bytes),
+            None => format!("{size} bytes from {offset} of segment {index}, which has {}", entry.size),
+        },
+        _ => format!("segment {index}, but there are {}", segments.len()),
+    };
+    Err(Error::new(ErrorKind::Reference(found.into())))
 }
 
 /// Where `size` bytes from `offset` of segment `index` lie in the file.

@@ -2,25 +2,28 @@
 //!
 //! A FlatBuffer is built from its end to its start, so that an offset always leads to what stands already. A
 //! [`Position`] counts bytes from the end. Where the official writers agree on an order or a padding, so does this one
-//! (`FieldOrder` tells the two apart), and the result is theirs byte for byte.
+//! (`TableOrder` tells them apart), and the result is theirs byte for byte.
 
 use super::{number::Number, read::MAX_FIELDS, read::MAX_SIZE};
 use crate::error::{Error, ErrorKind, Result};
+use crate::header::FLATBUFFER_HEAD;
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 
 /// Where something starts, in bytes from the end of the FlatBuffer.
 pub(crate) type Position = u32;
 
-/// The order in which the fields of a table are put down: the one thing, apart from alignments, in which the official
+/// The order in which tables and their fields are put down: the one thing, apart from alignments, in which the official
 /// writers differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum FieldOrder {
-    /// By id, ascending: ExecuTorch's Python writer of `.pte` files.
+pub enum TableOrder {
+    /// Fields by id, ascending: ExecuTorch's Python writer of `.pte` files since 1.0.
     #[default]
     ById,
-    /// By size, 8 to 1, and within a size by id, descending: flatc (every `.ptd` from Python, old `.pte` files) and the
-    /// functions that flatc generates for C++ (`save_ptd`).
+    /// Fields by size, 8 to 1, and within a size by id, descending: flatc (every `.ptd` from Python, `.pte` files before).
     BySize,
+    /// Fields by size; in a `.ptd`, each key is followed by its segment, and a dim order comes before the sizes: C++
+    /// `save_ptd`.
+    Interleaved,
 }
 
 /// What can be written as a table.
@@ -32,7 +35,7 @@ pub(crate) trait Encode {
 /// How a FlatBuffer is laid out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
-    pub(crate) order: FieldOrder,
+    pub(crate) order: TableOrder,
     /// The alignment of inline constants (`Buffer.storage`), in bytes, a power of two.
     pub(crate) constant_alignment: usize,
     /// The alignment of inline delegate payloads (`BackendDelegateInlineData.data`), in bytes, a power of two.
@@ -90,6 +93,13 @@ impl Row {
         self.len += 1;
     }
 
+    /// The fields of another row behind these.
+    pub(crate) fn append(&mut self, more: &Self) {
+        for slot in more.slots.iter().take(more.len) {
+            self.push(*slot);
+        }
+    }
+
     /// A number, absent where all its bits are zero: so −0.0 is kept.
     #[inline(always)]
     pub(crate) fn number<T: Number>(&mut self, number: T) {
@@ -124,8 +134,7 @@ impl Builder {
         const FIRST: usize = 1 << 12;
         let used = self.used.saturating_add(len);
         if used > MAX_SIZE {
-            let reason = format!("a FlatBuffer of more than {MAX_SIZE} bytes, which no reader takes");
-            return Err(Error::new(ErrorKind::Unwritable(reason.into())));
+            return Err(too_large());
         }
         if self.chunks.last().is_none_or(|chunk| chunk.head < len) {
             let size = len.max(self.used).max(FIRST);
@@ -175,9 +184,11 @@ impl Builder {
         Ok(self.position())
     }
 
-    /// A vector of numbers, the first of them aligned to `alignment`.
+    /// A vector of numbers, the first of them aligned to `alignment`. Where there is none, Python's builder aligns it
+    /// nevertheless; the C++ one does not.
     pub(crate) fn numbers<T: Number>(&mut self, numbers: &[T], alignment: usize) -> Result<Position> {
         let size = size_of_val(numbers);
+        let alignment = if size > 0 || self.style.order == TableOrder::ById { alignment } else { 1 };
         self.align(alignment.max(4), size)?;
         let room = self.grow(size + 4)?;
         if let Some((count, bytes)) = room.split_first_chunk_mut() {
@@ -194,14 +205,19 @@ impl Builder {
             let position = item.encode(self).map_err(|error| error.in_item(index))?;
             self.elements.push(position);
         }
-        let size = items.len() * 4;
-        self.align(4, size)?;
         let elements = self.elements.split_off(base);
+        self.offsets(&elements)
+    }
+
+    /// A vector of offsets to what stands already.
+    pub(crate) fn offsets(&mut self, elements: &[Position]) -> Result<Position> {
+        let size = elements.len() * 4;
+        self.align(4, size)?;
         let first = self.used + size;
         let room = self.grow(size + 4)?;
         if let Some((count, bytes)) = room.split_first_chunk_mut() {
-            *count = (items.len() as u32).to_le_bytes();
-            for (index, (bytes, position)) in bytes.chunks_exact_mut(4).zip(&elements).enumerate() {
+            *count = (elements.len() as u32).to_le_bytes();
+            for (index, (bytes, position)) in bytes.chunks_exact_mut(4).zip(elements).enumerate() {
                 bytes.copy_from_slice(&((first - index * 4) as u32 - position).to_le_bytes());
             }
         }
@@ -231,12 +247,12 @@ impl Builder {
         };
         let slots = row.slots.get(..row.len).unwrap_or_default();
         match self.style.order {
-            FieldOrder::ById => {
+            TableOrder::ById => {
                 for (id, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.size > 0) {
                     put(slot, id, &mut self.alignment);
                 }
             }
-            FieldOrder::BySize => {
+            TableOrder::BySize | TableOrder::Interleaved => {
                 for size in [8, 4, 2, 1] {
                     for (id, slot) in slots.iter().enumerate().rev().filter(|(_, slot)| slot.size == size) {
                         put(slot, id, &mut self.alignment);
@@ -287,41 +303,51 @@ impl Builder {
         Ok(position)
     }
 
-    /// Ends the FlatBuffer with its root and identifier. `gap` bytes are left free behind these eight, for an extended
-    /// header that was put in afterwards; the alignment inside counts without it.
-    pub(crate) fn finish(mut self, root: Position, identifier: &[u8; 4], gap: usize) -> Result<Finished> {
+    /// Ends the FlatBuffer: behind its root offset and identifier, all is done.
+    pub(crate) fn finish(mut self, root: Position) -> Result<Finished> {
         self.align(self.alignment.max(4), 8)?;
-        let distance = self.used + 8 + gap - root as usize;
-        if self.used + 8 + gap > MAX_SIZE {
-            self.grow(MAX_SIZE)?;
-        }
-        let mut head = vec![0; 8 + gap];
-        if let Some((offset, rest)) = head.split_first_chunk_mut() {
-            *offset = (distance as u32).to_le_bytes();
-            if let Some(place) = rest.get_mut(..4) {
-                place.copy_from_slice(identifier);
-            }
-        }
-        Ok(Finished { head, chunks: self.chunks })
+        Ok(Finished { root: self.used - root as usize, size: self.used, chunks: self.chunks })
     }
 }
 
-/// A finished FlatBuffer, in parts.
+/// A finished FlatBuffer but for its first 8 bytes, in parts.
 pub(crate) struct Finished {
-    /// The root offset, the identifier, and the gap for an extended header.
-    pub(crate) head: Vec<u8>,
+    /// Where the root table starts in this.
+    root: usize,
+    size: usize,
     chunks: Vec<Chunk>,
 }
 
 impl Finished {
-    /// The parts, in order.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
-        let body = self.chunks.iter().rev().map(|chunk| chunk.bytes.get(chunk.head..).unwrap_or_default());
-        core::iter::once(self.head.as_slice()).chain(body)
+    /// What comes first: the root offset, the identifier, and a `gap` for an extended header.
+    pub(crate) fn head(&self, identifier: &[u8; 4], gap: usize) -> Result<Vec<u8>> {
+        let size = gap.saturating_add(self.size).saturating_add(FLATBUFFER_HEAD);
+        if size > MAX_SIZE {
+            return Err(too_large());
+        }
+        let mut head = vec![0; FLATBUFFER_HEAD + gap];
+        if let Some((offset, rest)) = head.split_first_chunk_mut() {
+            *offset = ((FLATBUFFER_HEAD + gap + self.root) as u32).to_le_bytes();
+            if let Some(place) = rest.first_chunk_mut() {
+                *place = *identifier;
+            }
+        }
+        Ok(head)
     }
 
-    /// Bytes in all.
-    pub(crate) fn size(&self) -> usize {
-        self.parts().map(<[u8]>::len).sum()
+    /// What comes behind, in order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.chunks.iter().rev().map(|chunk| chunk.bytes.get(chunk.head..).unwrap_or_default())
     }
+
+    /// The bytes of what comes behind.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+}
+
+#[cold]
+fn too_large() -> Error {
+    let reason = format!("a FlatBuffer of more than {MAX_SIZE} bytes, which no reader takes");
+    Error::new(ErrorKind::Unwritable(reason.into()))
 }

@@ -8,7 +8,7 @@ use super::{DataSegment, ScalarType};
 use crate::error::{Error, Result};
 use crate::flatbuffer::field::{Field, IntoOwned};
 use crate::flatbuffer::read::{Place, TableParser, UnknownTable};
-use crate::flatbuffer::write::{Builder, Encode, Position, Row};
+use crate::flatbuffer::write::{Builder, Encode, Position, Row, TableOrder};
 use alloc::{borrow::Cow, vec::Vec};
 use nom::{Mode, OutputMode, PResult, Parser};
 
@@ -170,8 +170,52 @@ impl Encode for FlatTensor<'_> {
             legacy.tensor_alignment.write(builder, &mut row)?;
             legacy.tensors.write(builder, &mut row).map_err(|error| error.in_field("tensors"))?;
         }
-        self.segments.write(builder, &mut row).map_err(|error| error.in_field("segments"))?;
-        self.named_data.write(builder, &mut row).map_err(|error| error.in_field("named_data"))?;
+        if builder.style.order == TableOrder::Interleaved {
+            self.interleaved(builder, &mut row)?;
+        } else {
+            self.segments.write(builder, &mut row).map_err(|error| error.in_field("segments"))?;
+            self.named_data.write(builder, &mut row).map_err(|error| error.in_field("named_data"))?;
+        }
+        builder.table(&row)
+    }
+}
+
+impl FlatTensor<'_> {
+    /// Segments and keys as C++ `save_ptd` puts them down: each key followed by the segment of the same index.
+    fn interleaved(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
+        let (segments, keys) = (self.segments.as_deref(), self.named_data.as_deref());
+        let (mut segment_positions, mut key_positions) = (Vec::new(), Vec::new());
+        let (segments_len, keys_len) = (segments.map_or(0, <[_]>::len), keys.map_or(0, <[_]>::len));
+        for index in 0..segments_len.max(keys_len) {
+            if let Some(named) = keys.and_then(|keys| keys.get(index)) {
+                key_positions.push(named.dim_order_first(builder)?);
+            }
+            if let Some(segment) = segments.and_then(|segments| segments.get(index)) {
+                segment_positions.push(segment.encode(builder)?);
+            }
+        }
+        let keys = keys.map(|_| builder.offsets(&key_positions)).transpose()?;
+        row.offset(segments.map(|_| builder.offsets(&segment_positions)).transpose()?);
+        row.offset(keys);
+        Ok(())
+    }
+}
+
+impl NamedData<'_> {
+    /// As C++ `save_ptd` puts it down.
+    fn dim_order_first(&self, builder: &mut Builder) -> Result<Position> {
+        let mut row = Row::new();
+        self.key.write(builder, &mut row)?;
+        self.segment_index.write(builder, &mut row)?;
+        let layout = self.tensor_layout.as_ref().map(|layout| {
+            let (mut last, mut row) = (Row::new(), Row::new());
+            layout.dim_order.write(builder, &mut last)?;
+            layout.scalar_type.write(builder, &mut row)?;
+            layout.sizes.write(builder, &mut row)?;
+            row.append(&last);
+            builder.table(&row)
+        });
+        row.offset(layout.transpose()?);
         builder.table(&row)
     }
 }
