@@ -73,13 +73,14 @@ pub enum ErrorKind {
     /// A bool is neither 0 nor 1.
     #[error("bad bool: found {0}, expected 0 or 1")]
     Bool(u8),
-    /// The tables visited hold more than a file of this size can, so parts of it must be shared many times over.
-    #[error("over the limit of {limit} {what}: a file of this size holds no more without sharing")]
+    /// The tables, vectors and strings visited are more than the limits allow: by default, more than a file of this
+    /// size can hold, so parts of it must be shared many times over.
+    #[error(
+        "more tables, vectors and strings than the limits allow: by default, than {size} bytes hold without sharing"
+    )]
     Limit {
-        /// `tables` or `bytes of tables, vectors and strings`.
-        what: &'static str,
-        /// The limit that was in force.
-        limit: u64,
+        /// The size of the FlatBuffer in bytes.
+        size: u64,
     },
     /// What a value refers to is not in the file.
     #[error("dangling reference: {0}")]

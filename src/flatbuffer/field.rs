@@ -13,7 +13,7 @@ pub(crate) trait Field<'a>: Sized {
     const SIZES: &'static [u8];
 
     /// Reads it.
-    type Parser: Parser<Table<'a>, Output = Self, Error = Error> + Default;
+    type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 
     /// Writes what it leads to, and adds what stands inline to the table's row.
     fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()>;
@@ -22,7 +22,7 @@ pub(crate) trait Field<'a>: Sized {
 /// A way for a `T` to lie in a table.
 pub(crate) trait Wire<'a, T> {
     const SIZES: &'static [u8];
-    type Parser: Parser<Table<'a>, Output = T, Error = Error> + Default;
+    type Parser: for<'s> Parser<Table<'s, 'a>, Output = T, Error = Error> + Default;
 
     fn write(field: &T, builder: &mut Builder, row: &mut Row) -> Result<()>;
 }

@@ -4,7 +4,7 @@
 //! A FlatBuffer is not a stream, so nom's input is not the rest of a slice but a [`Place`] in the whole buffer (for
 //! what stands there: [`TableParser`], [`Numbers`], [`Text`], [`List`]) or a [`Table`] with its next field (for what a
 //! table holds: [`Scalar`], [`Optional`]; a union's parser comes with the schema). The rest that a parser hands
-//! back is the same place with less of the budget, or the same table at the field behind.
+//! back is the same place, or the same table at the field behind.
 //!
 //! All parsers keep nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples do
 //! build under `Check`, so a table's fields are put in sequence by the `table!` macro of `schema`.)
@@ -12,6 +12,7 @@
 use super::number::Number;
 use crate::error::{Error, ErrorKind, Result};
 use alloc::{borrow::Cow, boxed::Box, format, vec::Vec};
+use core::cell::Cell;
 use core::marker::PhantomData;
 use nom::{Check, Complete, Emit, Mode, OutputM, OutputMode, PResult, Parser};
 
@@ -35,38 +36,64 @@ pub struct Limits {
     pub bytes: Option<u32>,
 }
 
-/// What is left of the limits, and what was passed over.
+/// The FlatBuffer, what is left of the limits, and what was passed over.
+#[derive(Debug)]
+struct Buffer<'a> {
+    bytes: &'a [u8],
+    budget: Cell<Budget>,
+    newer_tables: Cell<u32>,
+}
+
+/// What is left of the limits: tables in the high half, bytes in the low one, each below 2^31, so that the top bit of a
+/// half tells that it went below 0.
 #[derive(Clone, Copy, Debug)]
-struct Meter {
-    tables: u32,
-    bytes: u32,
-    newer: u32,
+struct Budget(u64);
+
+impl Budget {
+    const TABLE: u64 = 1 << 32;
+    const SPENT: u64 = 1 << 63 | 1 << 31;
+    const MOST: u32 = i32::MAX as u32;
+
+    fn new(tables: u32, bytes: u32) -> Self {
+        Self(u64::from(tables.min(Self::MOST)) << 32 | u64::from(bytes.min(Self::MOST)))
+    }
+
+    fn bytes(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Less so many bytes (below 2^31), and a table if `table`. `None` where either is used up.
+    #[inline(always)]
+    fn less(self, bytes: usize, table: bool) -> Option<Self> {
+        let cost = bytes as u64 + if table { Self::TABLE } else { 0 };
+        let left = self.0.wrapping_sub(cost);
+        (left & Self::SPENT == 0).then_some(Self(left))
+    }
 }
 
 /// A place in a FlatBuffer: nom's input for what stands there.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    bytes: &'a [u8],
+pub(crate) struct Place<'s, 'a> {
+    buffer: &'s Buffer<'a>,
     position: u32,
-    meter: Meter,
 }
 
-impl nom::error::ParseError<Place<'_>> for Error {
-    fn from_error_kind(place: Place<'_>, kind: nom::error::ErrorKind) -> Self {
+impl nom::error::ParseError<Place<'_, '_>> for Error {
+    fn from_error_kind(place: Place<'_, '_>, kind: nom::error::ErrorKind) -> Self {
         Error::at(place.position as usize, ErrorKind::Table(format!("{kind:?}").into()))
     }
 
-    fn append(_: Place<'_>, _: nom::error::ErrorKind, other: Self) -> Self {
+    fn append(_: Place<'_, '_>, _: nom::error::ErrorKind, other: Self) -> Self {
         other
     }
 }
 
-impl nom::error::ParseError<Table<'_>> for Error {
-    fn from_error_kind(table: Table<'_>, kind: nom::error::ErrorKind) -> Self {
+impl nom::error::ParseError<Table<'_, '_>> for Error {
+    fn from_error_kind(table: Table<'_, '_>, kind: nom::error::ErrorKind) -> Self {
         Error::from_error_kind(table.place, kind)
     }
 
-    fn append(_: Table<'_>, _: nom::error::ErrorKind, other: Self) -> Self {
+    fn append(_: Table<'_, '_>, _: nom::error::ErrorKind, other: Self) -> Self {
         other
     }
 }
@@ -84,18 +111,20 @@ fn fail<T>(position: u32, kind: ErrorKind) -> Result<T> {
     Err(Error::at(position as usize, kind))
 }
 
-impl<'a> Place<'a> {
-    /// The start of a FlatBuffer, of 2 GiB at the most: a larger one is refused.
-    fn start(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
+impl<'a> Buffer<'a> {
+    /// A FlatBuffer of 2 GiB at the most: a larger one is refused.
+    fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         if bytes.len() > MAX_SIZE {
             let found = format!("the FlatBuffer has {} bytes, expected at most {MAX_SIZE}", bytes.len());
             return Err(Error::at(0, ErrorKind::Header(found.into())));
         }
         let size = bytes.len() as u32;
-        let meter = Meter { tables: limits.tables.unwrap_or(size / 4), bytes: limits.bytes.unwrap_or(size), newer: 0 };
-        Ok(Self { bytes, position: 0, meter })
+        let budget = Budget::new(limits.tables.unwrap_or(size / 4), limits.bytes.unwrap_or(size));
+        Ok(Self { bytes, budget: Cell::new(budget), newer_tables: Cell::new(0) })
     }
+}
 
+impl<'s, 'a> Place<'s, 'a> {
     #[inline(always)]
     fn at(self, position: u32) -> Self {
         Self { position, ..self }
@@ -104,50 +133,48 @@ impl<'a> Place<'a> {
     /// `len` bytes from `position`, if they are all there.
     #[inline(always)]
     fn get(&self, position: u32, len: usize) -> Option<&'a [u8]> {
-        self.bytes.get(position as usize..)?.get(..len)
+        let start = position as usize;
+        self.buffer.bytes.get(start..start.checked_add(len)?)
     }
 
     #[inline(always)]
     fn u32(&self, position: u32) -> Option<u32> {
-        u32::read(self.bytes.get(position as usize..)?)
+        u32::read(self.get(position, 4)?)
     }
 
-    /// Takes `bytes` from the budget.
+    /// Takes bytes of this buffer from the budget, and a table if `table`.
     #[inline(always)]
-    fn spend(&mut self, bytes: usize) -> Result<()> {
-        match u32::try_from(bytes).ok().and_then(|bytes| self.meter.bytes.checked_sub(bytes)) {
+    fn spend(&self, bytes: usize, table: bool) -> Result<()> {
+        match self.buffer.budget.get().less(bytes, table) {
             Some(left) => {
-                self.meter.bytes = left;
+                self.buffer.budget.set(left);
                 Ok(())
             }
-            None => self.exhausted("bytes of tables, vectors and strings"),
+            None => self.exhausted(),
         }
     }
 
     #[cold]
-    fn exhausted<T>(&self, what: &'static str) -> Result<T> {
-        let limit = self.bytes.len() as u64;
-        fail(self.position, ErrorKind::Limit { what, limit })
+    fn exhausted<T>(&self) -> Result<T> {
+        let size = self.buffer.bytes.len() as u64;
+        fail(self.position, ErrorKind::Limit { size })
     }
 
-    /// The place that the u32 at this place leads to.
+    /// The place that `offset`, which stands at this place, leads to.
     #[inline(always)]
-    fn follow(self) -> Result<Self> {
-        match self.u32(self.position) {
-            Some(offset) if offset != 0 && (offset as usize) < self.bytes.len() => {
-                // Both are below 2^31.
-                Ok(self.at(self.position.wrapping_add(offset)))
-            }
-            found => self.bad_offset(found),
+    fn follow(self, offset: u32) -> Result<Self> {
+        if offset == 0 || offset as usize >= self.buffer.bytes.len() {
+            return self.bad_offset(offset);
         }
+        // Both are below 2^31.
+        Ok(self.at(self.position.wrapping_add(offset)))
     }
 
     #[cold]
-    fn bad_offset<T>(&self, found: Option<u32>) -> Result<T> {
-        let found = match found {
-            None => "ends outside the FlatBuffer".into(),
-            Some(0) => "found 0, expected a place behind this one".into(),
-            Some(offset) => format!("{offset} bytes on lies outside the FlatBuffer of {}", self.bytes.len()).into(),
+    fn bad_offset<T>(&self, offset: u32) -> Result<T> {
+        let found = match offset {
+            0 => "found 0, expected a place behind this one".into(),
+            _ => format!("{offset} bytes on lies outside the FlatBuffer of {}", self.buffer.bytes.len()).into(),
         };
         fail(self.position, ErrorKind::Offset(found))
     }
@@ -172,7 +199,7 @@ impl<'a> Place<'a> {
 
     #[cold]
     fn short<T>(&self, count: u32, size: usize) -> Result<T> {
-        let left = self.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
+        let left = self.buffer.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
         let found = format!("found {count} elements of {size} bytes, but {left} bytes are left in the FlatBuffer");
         fail(self.position, ErrorKind::Vector(found.into()))
     }
@@ -181,34 +208,34 @@ impl<'a> Place<'a> {
 /// The root table of a FlatBuffer, from its start.
 struct Root<P>(P);
 
-impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for Root<P> {
+impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for Root<P> {
     type Output = P::Output;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, start: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
-        self.0.process::<OM>(start.follow()?)
+    fn process<OM: OutputMode>(&mut self, start: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+        self.0.process::<OM>(start.follow(start.u32(0).unwrap_or_default())?)
     }
 }
 
 /// Reads a whole FlatBuffer. Says also how many tables have fields that the schema does not know.
-pub(crate) fn decode<'a, P>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<(P::Output, u32)>
+pub(crate) fn decode<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)>
 where
-    P: Parser<Place<'a>, Error = Error>,
+    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {
-    let start = Place::start(bytes, limits)?;
-    match Root(root).process::<OutputM<Emit, Emit, Complete>>(start) {
-        Ok((rest, value)) => Ok((value, rest.meter.newer)),
+    let buffer = Buffer::new(bytes, limits)?;
+    match Root(root).process::<OutputM<Emit, Emit, Complete>>(Place { buffer: &buffer, position: 0 }) {
+        Ok((_, value)) => Ok((value, buffer.newer_tables.get())),
         Err(error) => Err(fault(error)),
     }
 }
 
 /// Checks a whole FlatBuffer: the same grammar, with nothing built.
-pub(crate) fn check<'a, P>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
+pub(crate) fn check<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
 where
-    P: Parser<Place<'a>, Error = Error>,
+    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {
-    let start = Place::start(bytes, limits)?;
-    match Root(root).process::<OutputM<Check, Emit, Complete>>(start) {
+    let buffer = Buffer::new(bytes, limits)?;
+    match Root(root).process::<OutputM<Check, Emit, Complete>>(Place { buffer: &buffer, position: 0 }) {
         Ok(_) => Ok(()),
         Err(error) => Err(fault(error)),
     }
@@ -235,13 +262,13 @@ struct Shape {
 impl Shape {
     /// Reads and checks the vtable at `position`, for a table at `place` whose fields have the sizes given.
     #[inline(never)]
-    fn read(place: &Place<'_>, position: u32, sizes: &[u8]) -> Result<Self> {
+    fn read(place: &Place<'_, '_>, position: u32, sizes: &[u8]) -> Result<Self> {
         let bad = |found: Cow<'static, str>| fail(place.position, ErrorKind::Vtable(found));
         if position % 2 != 0 {
             return bad(format!("its place {position} is odd").into());
         }
         let Some(head) = place.get(position, 4) else {
-            return bad(format!("byte {position} lies outside the FlatBuffer of {}", place.bytes.len()).into());
+            return bad(format!("byte {position} lies outside the FlatBuffer of {}", place.buffer.bytes.len()).into());
         };
         let (size, inline) = (word(head, 0), word(head, 2));
         if size % 2 != 0 || size < 4 {
@@ -281,56 +308,51 @@ fn word(bytes: &[u8], at: usize) -> u16 {
 
 /// A table and its next field: nom's input for a table's fields.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Table<'a> {
-    place: Place<'a>,
+pub(crate) struct Table<'s, 'a> {
+    place: Place<'s, 'a>,
     inline: &'a [u8],
-    slots: [u16; MAX_FIELDS],
+    shape: &'s Shape,
     next: usize,
 }
 
-impl<'a> Table<'a> {
+impl<'s, 'a> Table<'s, 'a> {
     /// The place of the next field (none if it is absent), and the table at the field behind.
     #[inline(always)]
     fn field(mut self) -> (Self, Option<u16>) {
-        let slot = self.slots.get(self.next).copied().filter(|slot| *slot != 0);
+        let slot = self.shape.slots.get(self.next).copied().filter(|slot| *slot != 0);
         self.next += 1;
         (self, slot)
     }
 
     #[inline(always)]
     fn number<T: Number>(&self, slot: u16) -> Result<T> {
-        let bytes = self.inline.get(usize::from(slot)..).unwrap_or_default();
-        let aligned = T::SIZE <= 4 || (self.place.position.wrapping_add(slot.into()) as usize) % T::SIZE == 0;
-        match T::read(bytes) {
-            Some(value) if aligned => match T::check(bytes.get(..T::SIZE).unwrap_or_default()) {
-                Ok(()) => Ok(value),
-                Err((_, kind)) => fail(self.place.position.wrapping_add(slot.into()), kind),
-            },
-            _ => self.bad_field(slot),
+        let position = self.place.position.wrapping_add(slot.into());
+        if T::SIZE > 4 && position as usize % T::SIZE != 0 {
+            return self.bad_field(position);
         }
+        let bytes = self.inline.get(usize::from(slot)..).unwrap_or_default();
+        if let Err((_, kind)) = T::check(bytes.get(..T::SIZE).unwrap_or_default()) {
+            return fail(position, kind);
+        }
+        // The vtable was checked: the number lies inside.
+        Ok(T::read(bytes).unwrap_or_default())
     }
 
     /// Where the field with that id lies, in bytes from the table's start; 0 if it is absent.
     pub(crate) fn slot(&self, id: usize) -> u16 {
-        self.slots.get(id).copied().unwrap_or_default()
+        self.shape.slots.get(id).copied().unwrap_or_default()
     }
 
     /// The place that the offset in `slot` leads to.
     #[inline(always)]
-    fn follow(&self, slot: u16) -> Result<Place<'a>> {
-        self.place.at(self.place.position.wrapping_add(slot.into())).follow()
-    }
-
-    /// The same table once what it leads to was read up to `place`.
-    #[inline(always)]
-    pub(crate) fn after(mut self, place: Place<'a>) -> Self {
-        self.place.meter = place.meter;
-        self
+    fn follow(&self, slot: u16) -> Result<Place<'s, 'a>> {
+        // The vtable was checked: the offset lies inside.
+        let offset = self.inline.get(usize::from(slot)..).and_then(u32::read).unwrap_or_default();
+        self.place.at(self.place.position.wrapping_add(slot.into())).follow(offset)
     }
 
     #[cold]
-    fn bad_field<T>(&self, slot: u16) -> Result<T> {
-        let position = self.place.position.wrapping_add(slot.into());
+    fn bad_field<T>(&self, position: u32) -> Result<T> {
         fail(position, ErrorKind::Table("an 8-byte field is not aligned to 8".into()))
     }
 }
@@ -341,7 +363,7 @@ pub(crate) trait Record<'a>: Sized {
     const SIZES: Sizes;
 
     /// The fields, in order of their ids.
-    type Fields: Parser<Table<'a>, Output = Self, Error = Error> + Default;
+    type Fields: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 }
 
 /// The inline sizes of a table's fields, by id.
@@ -383,20 +405,20 @@ impl<'a, T: Record<'a>> Default for TableParser<'a, T> {
     }
 }
 
-impl<'a, T: Record<'a>> Parser<Place<'a>> for TableParser<'a, T> {
+impl<'s, 'a, T: Record<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
     type Output = T;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, T, Error> {
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
         let table = open(place, &mut self.shape, T::SIZES.as_slice())?;
-        let (table, value) = self.fields.process::<OM>(table)?;
-        Ok((table.place, value))
+        let (_, value) = self.fields.process::<OM>(table)?;
+        Ok((place, value))
     }
 }
 
 #[inline(always)]
-fn open<'a>(mut place: Place<'a>, shape: &mut Shape, sizes: &[u8]) -> Result<Table<'a>> {
+fn open<'s, 'a>(place: Place<'s, 'a>, shape: &'s mut Shape, sizes: &[u8]) -> Result<Table<'s, 'a>> {
     let position = place.position;
     let distance = match place.u32(position) {
         Some(distance) if position % 4 == 0 => distance,
@@ -410,20 +432,18 @@ fn open<'a>(mut place: Place<'a>, shape: &mut Shape, sizes: &[u8]) -> Result<Tab
     let Some(inline) = place.get(position, shape.inline.into()) else {
         return bad_table(&place, None);
     };
-    place.spend(shape.inline.into())?;
-    match place.meter.tables.checked_sub(1) {
-        Some(left) => place.meter.tables = left,
-        None => return place.exhausted("tables"),
+    place.spend(shape.inline.into(), true)?;
+    if shape.newer {
+        place.buffer.newer_tables.set(place.buffer.newer_tables.get().saturating_add(1));
     }
-    place.meter.newer = place.meter.newer.saturating_add(shape.newer.into());
-    Ok(Table { place, inline, slots: shape.slots, next: 0 })
+    Ok(Table { place, inline, shape, next: 0 })
 }
 
 #[cold]
-fn bad_table<T>(place: &Place<'_>, found: Option<u32>) -> Result<T> {
+fn bad_table<T>(place: &Place<'_, '_>, found: Option<u32>) -> Result<T> {
     let found = match found {
         Some(_) => "its place is not a multiple of 4".into(),
-        None => format!("it leaves the FlatBuffer of {} bytes", place.bytes.len()).into(),
+        None => format!("it leaves the FlatBuffer of {} bytes", place.buffer.bytes.len()).into(),
     };
     fail(place.position, ErrorKind::Table(found))
 }
@@ -434,20 +454,23 @@ pub(crate) struct UnknownTable(Shape);
 
 impl UnknownTable {
     /// Whether the table at that place has the field with that id, which costs none of the budget.
-    pub(crate) fn has_field(&mut self, place: Place<'_>, id: usize) -> Result<bool> {
-        Ok(open(place, &mut self.0, &[4; MAX_FIELDS])?.slot(id) != 0)
+    pub(crate) fn has_field(&mut self, place: Place<'_, '_>, id: usize) -> Result<bool> {
+        let buffer = place.buffer;
+        let budget = buffer.budget.get();
+        let has = open(place, &mut self.0, &[4; MAX_FIELDS])?.slot(id) != 0;
+        buffer.budget.set(budget);
+        Ok(has)
     }
 }
 
-impl<'a> Parser<Place<'a>> for UnknownTable {
+impl<'s, 'a> Parser<Place<'s, 'a>> for UnknownTable {
     type Output = u16;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, u16, Error> {
-        let mut place = open(place, &mut self.0, &[])?.place;
-        // What it holds is told by its size alone.
-        place.meter.newer -= u32::from(self.0.newer).min(place.meter.newer);
-        Ok((place, OM::Output::bind(|| self.0.inline.saturating_sub(4))))
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, u16, Error> {
+        // What it holds is told by its size alone, so none of its fields counts as newer than the schema.
+        let inline = open(place, &mut self.0, &[4; MAX_FIELDS])?.inline.len();
+        Ok((place, OM::Output::bind(|| inline.saturating_sub(4) as u16)))
     }
 }
 
@@ -460,12 +483,12 @@ impl<T> Default for Scalar<T> {
     }
 }
 
-impl<'a, T: Number> Parser<Table<'a>> for Scalar<T> {
+impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
     type Output = T;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, table: Table<'a>) -> PResult<OM, Table<'a>, T, Error> {
+    fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, T, Error> {
         let (table, slot) = table.field();
         let value = match slot {
             None => T::default(),
@@ -479,24 +502,24 @@ impl<'a, T: Number> Parser<Table<'a>> for Scalar<T> {
 #[derive(Default)]
 pub(crate) struct Optional<P>(P);
 
-impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Table<'a>> for Optional<P> {
+impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>> for Optional<P> {
     type Output = Option<P::Output>;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, table: Table<'a>) -> PResult<OM, Table<'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
         let (table, slot) = table.field();
         let Some(slot) = slot else {
             return Ok((table, OM::Output::bind(|| None)));
         };
-        let (rest, value) = self.0.process::<OM>(table.follow(slot)?)?;
-        Ok((table.after(rest), OM::Output::map(value, Some)))
+        let (_, value) = self.0.process::<OM>(table.follow(slot)?)?;
+        Ok((table, OM::Output::map(value, Some)))
     }
 }
 
 /// The two fields of a union: its tag, and the place of its value if it has one.
 #[inline(always)]
-pub(crate) fn union(table: Table<'_>) -> Result<(Table<'_>, u8, Option<Place<'_>>)> {
+pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u8, Option<Place<'s, 'a>>)> {
     let (table, tag) = table.field();
     let (table, value) = table.field();
     let tag = tag.and_then(|slot| table.inline.get(usize::from(slot))).copied().unwrap_or_default();
@@ -509,7 +532,7 @@ pub(crate) fn union(table: Table<'_>) -> Result<(Table<'_>, u8, Option<Place<'_>
 }
 
 #[cold]
-fn half_union(table: &Table<'_>, tag: u8) -> Error {
+fn half_union(table: &Table<'_, '_>, tag: u8) -> Error {
     let found = match tag {
         0 => "found a value without a tag".into(),
         tag => format!("found tag {tag} without a value"),
@@ -521,12 +544,12 @@ fn half_union(table: &Table<'_>, tag: u8) -> Error {
 #[derive(Default)]
 pub(crate) struct Boxed<P>(P);
 
-impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for Boxed<P> {
+impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for Boxed<P> {
     type Output = Box<P::Output>;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
         let (place, value) = self.0.process::<OM>(place)?;
         Ok((place, OM::Output::map(value, Box::new)))
     }
@@ -536,20 +559,20 @@ impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for Boxed<P> {
 #[derive(Default)]
 pub(crate) struct Text;
 
-impl<'a> Parser<Place<'a>> for Text {
+impl<'s, 'a> Parser<Place<'s, 'a>> for Text {
     type Output = Cow<'a, str>;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, mut place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
         let (count, first) = place.count()?;
-        let Some((bytes, nul)) = place.bytes.get(first as usize..).and_then(|bytes| {
+        let Some((bytes, nul)) = place.buffer.bytes.get(first as usize..).and_then(|bytes| {
             let (bytes, behind) = bytes.split_at_checked(count as usize)?;
             Some((bytes, *behind.first()?))
         }) else {
             return Ok(place.short(count, 1)?);
         };
-        place.spend(count as usize + 5)?;
+        place.spend(count as usize + 5, false)?;
         match core::str::from_utf8(bytes) {
             Ok(text) if nul == 0 => Ok((place, OM::Output::bind(|| Cow::Borrowed(text)))),
             Ok(_) => Ok(fail(first.wrapping_add(count), ErrorKind::Text("no NUL behind it".into()))?),
@@ -572,7 +595,7 @@ impl<T> Default for Numbers<T> {
     }
 }
 
-impl<'a, T: Number> Parser<Place<'a>> for Numbers<T>
+impl<'s, 'a, T: Number> Parser<Place<'s, 'a>> for Numbers<T>
 where
     [T]: alloc::borrow::ToOwned<Owned = Vec<T>>,
 {
@@ -580,15 +603,15 @@ where
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
-        let (place, bytes) = numbers::<T>(place, T::SIZE)?;
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+        let bytes = numbers::<T>(place, T::SIZE)?;
         Ok((place, OM::Output::bind(|| T::slice(bytes))))
     }
 }
 
 /// The bytes of a vector of numbers whose first element is aligned to `alignment`.
 #[inline(always)]
-fn numbers<T: Number>(mut place: Place<'_>, alignment: usize) -> Result<(Place<'_>, &[u8])> {
+fn numbers<'a, T: Number>(place: Place<'_, 'a>, alignment: usize) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
     let Some(bytes) = (count as usize).checked_mul(T::SIZE).and_then(|size| place.get(first, size)) else {
         return place.short(count, T::SIZE);
@@ -597,9 +620,9 @@ fn numbers<T: Number>(mut place: Place<'_>, alignment: usize) -> Result<(Place<'
     if alignment > 4 && !bytes.is_empty() && (first as usize) % alignment != 0 {
         return misaligned(first, alignment);
     }
-    place.spend(bytes.len() + 4)?;
+    place.spend(bytes.len() + 4, false)?;
     match T::check(bytes) {
-        Ok(()) => Ok((place, bytes)),
+        Ok(()) => Ok(bytes),
         Err((at, kind)) => fail(first.saturating_add(at as u32), kind),
     }
 }
@@ -614,12 +637,12 @@ fn misaligned<T>(first: u32, alignment: usize) -> Result<T> {
 #[derive(Default)]
 pub(crate) struct AlignedBytes<const ALIGNMENT: usize>;
 
-impl<'a, const ALIGNMENT: usize> Parser<Place<'a>> for AlignedBytes<ALIGNMENT> {
+impl<'s, 'a, const ALIGNMENT: usize> Parser<Place<'s, 'a>> for AlignedBytes<ALIGNMENT> {
     type Output = Cow<'a, [u8]>;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
-        let (place, bytes) = numbers::<u8>(place, ALIGNMENT)?;
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+        let bytes = numbers::<u8>(place, ALIGNMENT)?;
         Ok((place, OM::Output::bind(|| Cow::Borrowed(bytes))))
     }
 }
@@ -628,30 +651,30 @@ impl<'a, const ALIGNMENT: usize> Parser<Place<'a>> for AlignedBytes<ALIGNMENT> {
 #[derive(Default)]
 pub(crate) struct List<P>(P);
 
-impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for List<P> {
+impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for List<P> {
     type Output = Vec<P::Output>;
     type Error = Error;
 
     #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, mut place: Place<'a>) -> PResult<OM, Place<'a>, Self::Output, Error> {
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
         let (count, first) = place.count()?;
-        let Some(size) = (count as usize).checked_mul(4).filter(|size| place.get(first, *size).is_some()) else {
+        let Some(offsets) = (count as usize).checked_mul(4).and_then(|size| place.get(first, size)) else {
             return Ok(place.short(count, 4)?);
         };
-        place.spend(size + 4)?;
+        place.spend(offsets.len() + 4, false)?;
         // Each element takes at least 4 bytes more: a count that cannot be honest reserves nothing.
-        if size > place.meter.bytes as usize {
-            return Ok(place.exhausted("bytes of tables, vectors and strings")?);
+        if offsets.len() > place.buffer.budget.get().bytes() as usize {
+            return Ok(place.exhausted()?);
         }
         let mut values = OM::Output::bind(|| Vec::with_capacity(count as usize));
-        for index in 0..count {
-            let element = place.at(first.wrapping_add(index.wrapping_mul(4)));
-            let target = element.follow().map_err(|error| error.in_item(index as usize))?;
-            let (rest, value) = match self.0.process::<OM>(target) {
+        for (index, offset) in offsets.chunks_exact(4).enumerate() {
+            let offset = u32::read(offset).unwrap_or_default();
+            let element = place.at(first.wrapping_add(index as u32 * 4));
+            let target = element.follow(offset).map_err(|error| error.in_item(index))?;
+            let (_, value) = match self.0.process::<OM>(target) {
                 Ok(done) => done,
                 Err(error) => return Err(in_item(error, index)),
             };
-            place.meter = rest.meter;
             values = OM::Output::combine(values, value, |mut values, value| {
                 values.push(value);
                 values
@@ -662,9 +685,9 @@ impl<'a, P: Parser<Place<'a>, Error = Error>> Parser<Place<'a>> for List<P> {
 }
 
 #[cold]
-fn in_item<E>(error: nom::Err<Error, E>, index: u32) -> nom::Err<Error, E> {
+fn in_item<E>(error: nom::Err<Error, E>, index: usize) -> nom::Err<Error, E> {
     match error {
-        nom::Err::Failure(error) => nom::Err::Failure(error.in_item(index as usize)),
+        nom::Err::Failure(error) => nom::Err::Failure(error.in_item(index)),
         other => other,
     }
 }

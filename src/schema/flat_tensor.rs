@@ -124,11 +124,11 @@ pub(crate) struct FlatTensorParser<'a> {
     v0_7: TableParser<'a, root::V0_7<'a>>,
 }
 
-impl<'a> Parser<Place<'a>> for FlatTensorParser<'a> {
+impl<'s, 'a> Parser<Place<'s, 'a>> for FlatTensorParser<'a> {
     type Output = FlatTensor<'a>;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, FlatTensor<'a>, Error> {
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, FlatTensor<'a>, Error> {
         // Field 3 is the segments of the early schemas; today's ends before it.
         if self.shape.has_field(place, 3)? {
             let (place, root) = self.v0_6.process::<OM>(place)?;

@@ -36,15 +36,15 @@ macro_rules! table {
                 type Fields = Fields<'a>;
             }
 
-            impl<'a> Parser<Table<'a>> for Fields<'a> {
+            impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {
                 type Output = $name $(<$lt>)?;
                 type Error = Error;
 
                 #[inline(always)]
                 fn process<OM: OutputMode>(
                     &mut self,
-                    table: Table<'a>,
-                ) -> PResult<OM, Table<'a>, Self::Output, Error> {
+                    table: Table<'s, 'a>,
+                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
                     $(
                         let (table, $field) = match self.$field.process::<OM>(table) {
                             Ok(done) => done,
@@ -194,15 +194,15 @@ macro_rules! union {
                 unknown: $crate::schema::UnknownParser,
             }
 
-            impl<'a> Parser<Table<'a>> for Members<'a> {
+            impl<'s, 'a> Parser<Table<'s, 'a>> for Members<'a> {
                 type Output = $name<'a>;
                 type Error = Error;
 
                 #[inline(always)]
                 fn process<OM: OutputMode>(
                     &mut self,
-                    table: Table<'a>,
-                ) -> PResult<OM, Table<'a>, Self::Output, Error> {
+                    table: Table<'s, 'a>,
+                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
                     let (table, tag, place) = union(table)?;
                     let Some(place) = place else {
                         return Ok((table, OM::Output::bind(|| $name::None)));
@@ -210,17 +210,17 @@ macro_rules! union {
                     let member = match tag {
                         $(
                             $tag => match self.$member.process::<OM>(place) {
-                                Ok((place, member)) => (place, OM::Output::map(member, $name::$member)),
+                                Ok((_, member)) => OM::Output::map(member, $name::$member),
                                 Err(error) => return Err(in_field(error, stringify!($member))),
                             },
                         )*
                         _ => {
                             self.unknown.tag = tag;
-                            let (place, member) = self.unknown.process::<OM>(place)?;
-                            (place, OM::Output::map(member, $name::Unknown))
+                            let (_, member) = self.unknown.process::<OM>(place)?;
+                            OM::Output::map(member, $name::Unknown)
                         }
                     };
-                    Ok((table.after(member.0), member.1))
+                    Ok((table, member))
                 }
             }
 

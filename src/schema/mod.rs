@@ -73,11 +73,11 @@ struct UnknownParser {
     table: UnknownTable,
 }
 
-impl<'a> Parser<Place<'a>> for UnknownParser {
+impl<'s, 'a> Parser<Place<'s, 'a>> for UnknownParser {
     type Output = Unknown;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, place: Place<'a>) -> PResult<OM, Place<'a>, Unknown, Error> {
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Unknown, Error> {
         let (place, size) = self.table.process::<OM>(place)?;
         Ok((place, OM::Output::map(size, |size| Unknown { tag: self.tag, size })))
     }
