@@ -75,12 +75,12 @@ pub enum ErrorKind {
     Bool(u8),
     /// The tables, vectors and strings visited are more than the limits allow: by default, more than a file of this
     /// size can hold, so parts of it must be shared many times over.
-    #[error(
-        "more tables, vectors and strings than the limits allow: by default, than {size} bytes hold without sharing"
-    )]
+    #[error("over the limit of {limit} {what}: by default, as much as a file of this size holds without sharing")]
     Limit {
-        /// The size of the FlatBuffer in bytes.
-        size: u64,
+        /// `tables` or `bytes of tables, vectors and strings`.
+        what: &'static str,
+        /// The limit that was in force.
+        limit: u64,
     },
     /// What a value refers to is not in the file.
     #[error("dangling reference: {0}")]

@@ -203,26 +203,25 @@ fn blobs<'t>(
 }
 
 fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
+    let end = |(offset, bytes): &(u64, &[u8])| offset + bytes.len() as u64;
     let mut apart: Vec<(u64, &[u8])> = Vec::with_capacity(blobs.len());
     for (offset, bytes) in blobs {
+        let (mut offset, mut rest) = (offset, bytes);
+        let shared = apart.partition_point(|piece| end(piece) <= offset);
+        for (start, piece) in apart.get(shared..).unwrap_or_default() {
+            // Blobs come in order of their offsets and pieces leave no gap behind this one's start.
+            let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
+            let len = before.len().min(rest.len());
+            let (again, behind) = rest.split_at_checked(len).unwrap_or_default();
+            let before = before.get(..len).unwrap_or_default();
+            if !core::ptr::eq(before, again) && before != again {
+                return Err(unwritable(format!("two segments hold different bytes at byte {offset}")));
+            }
+            (offset, rest) = (offset + len as u64, behind);
+        }
         // An empty segment takes no place.
-        if bytes.is_empty() {
-            continue;
-        }
-        let Some(&(last_offset, last)) = apart.last() else {
-            apart.push((offset, bytes));
-            continue;
-        };
-        let last_end = last_offset + last.len() as u64;
-        let shared = last_end.saturating_sub(offset).min(bytes.len() as u64) as usize;
-        let (again, new) = bytes.split_at_checked(shared).unwrap_or_default();
-        let before = last.get((offset - last_offset).min(last.len() as u64) as usize..).unwrap_or_default();
-        let before = before.get(..shared).unwrap_or_default();
-        if !core::ptr::eq(before, again) && before != again {
-            return Err(unwritable(format!("two segments hold different bytes at byte {offset}")));
-        }
-        if !new.is_empty() {
-            apart.push((offset + shared as u64, new));
+        if !rest.is_empty() {
+            apart.push((offset, rest));
         }
     }
     Ok(apart)

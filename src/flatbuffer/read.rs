@@ -22,6 +22,10 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 /// More field ids than any table of the schemas has.
 pub(crate) const MAX_FIELDS: usize = 12;
 
+/// As many fields of a vtable are looked at; one with more has some that are newer. A vtable costs none of the budget,
+/// since many tables share it: were all of its 64 KB read, a small file could ask for that again with every table.
+const MOST_FIELDS: usize = 64;
+
 /// Bounds on the work that a FlatBuffer may cause.
 ///
 /// Nothing in the format forbids two offsets from leading to one table, so a file of a few kilobytes can describe a
@@ -41,6 +45,8 @@ pub struct Limits {
 struct Buffer<'a> {
     bytes: &'a [u8],
     budget: Cell<Budget>,
+    /// The whole budget.
+    most: Budget,
     newer_tables: Cell<u32>,
 }
 
@@ -119,8 +125,8 @@ impl<'a> Buffer<'a> {
             return Err(Error::at(0, ErrorKind::Header(found.into())));
         }
         let size = bytes.len() as u32;
-        let budget = Budget::new(limits.tables.unwrap_or(size / 4), limits.bytes.unwrap_or(size));
-        Ok(Self { bytes, budget: Cell::new(budget), newer_tables: Cell::new(0) })
+        let most = Budget::new(limits.tables.unwrap_or(size / 4), limits.bytes.unwrap_or(size));
+        Ok(Self { bytes, budget: Cell::new(most), most, newer_tables: Cell::new(0) })
     }
 }
 
@@ -156,18 +162,22 @@ impl<'s, 'a> Place<'s, 'a> {
 
     #[cold]
     fn exhausted<T>(&self) -> Result<T> {
-        let size = self.buffer.bytes.len() as u64;
-        fail(self.position, ErrorKind::Limit { size })
+        let most = self.buffer.most;
+        let (what, limit) = match self.buffer.budget.get().0 < Budget::TABLE {
+            true => ("tables", most.0 >> 32),
+            false => ("bytes of tables, vectors and strings", most.bytes().into()),
+        };
+        fail(self.position, ErrorKind::Limit { what, limit })
     }
 
     /// The place that `offset`, which stands at this place, leads to.
     #[inline(always)]
     fn follow(self, offset: u32) -> Result<Self> {
-        if offset == 0 || offset as usize >= self.buffer.bytes.len() {
+        let target = self.position.saturating_add(offset);
+        if offset == 0 || target as usize >= self.buffer.bytes.len() {
             return self.bad_offset(offset);
         }
-        // Both are below 2^31.
-        Ok(self.at(self.position.wrapping_add(offset)))
+        Ok(self.at(target))
     }
 
     #[cold]
@@ -280,8 +290,9 @@ impl Shape {
         if inline < 4 {
             return bad(format!("the table's inline size is {inline}, expected at least 4").into());
         }
-        let mut shape = Self { vtable: position, inline, ..Self::default() };
-        for (id, field) in vtable.chunks_exact(2).skip(2).enumerate() {
+        let newer = vtable.len() > 4 + 2 * MOST_FIELDS;
+        let mut shape = Self { vtable: position, inline, newer, ..Self::default() };
+        for (id, field) in vtable.chunks_exact(2).skip(2).take(MOST_FIELDS).enumerate() {
             let offset = word(field, 0);
             let (Some(slot), Some(size)) = (shape.slots.get_mut(id), sizes.get(id)) else {
                 shape.newer |= offset != 0;

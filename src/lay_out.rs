@@ -1,0 +1,427 @@
+//! Laying a file out anew: where each segment starts, and what lies in which.
+
+use crate::error::Result;
+use crate::header::{FLATBUFFER_HEAD, PtdHeader, PteHeader};
+use crate::layout::{FileLayout, alignment, unwritable};
+use crate::schema::DataSegment;
+use crate::schema::program::{BackendDelegateInlineData, DataLocation, Program};
+use crate::segment::Segment;
+use crate::{Ptd, Pte, TableOrder, TensorData};
+use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
+
+/// How a `.pte` is laid out anew. The default is what ExecuTorch's exporter does today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PteOptions {
+    /// Where segments start: at multiples of this, in bytes, a power of two.
+    pub segment_alignment: u32,
+    /// Where constants start in their segment: at multiples of this, in bytes, a power of two. `None`: they stay as they
+    /// are.
+    pub constant_alignment: Option<u32>,
+    /// Where delegate payloads start, in the FlatBuffer or among the segments: at multiples of this, in bytes, a power
+    /// of two.
+    pub delegate_alignment: u32,
+    /// Where delegate payloads go. `None`: they stay where they are. Empty ones stay in the FlatBuffer anyway.
+    pub delegates: Option<DataLocation>,
+    /// The order of tables and fields.
+    pub order: TableOrder,
+    /// Bytes of the extended header: 24 as up to ExecuTorch 0.7, or 32.
+    pub header_length: u32,
+}
+
+impl Default for PteOptions {
+    fn default() -> Self {
+        Self {
+            segment_alignment: 128,
+            constant_alignment: None,
+            delegate_alignment: 16,
+            delegates: None,
+            order: TableOrder::ById,
+            header_length: 32,
+        }
+    }
+}
+
+/// How a `.ptd` is laid out anew. The default is what ExecuTorch's Python writer does today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PtdOptions {
+    /// Where segments start: at multiples of this, in bytes, a power of two.
+    pub segment_alignment: u32,
+    /// The order of tables and fields.
+    pub order: TableOrder,
+}
+
+impl Default for PtdOptions {
+    fn default() -> Self {
+        Self { segment_alignment: 128, order: TableOrder::BySize }
+    }
+}
+
+/// Where a list of segments comes to lie.
+pub(crate) struct Places {
+    pub(crate) table: Vec<DataSegment>,
+    /// Bytes of all, with the padding between.
+    pub(crate) size: u64,
+}
+
+/// Places segments one behind the other, each given by its alignment and size. The alignments are relative to the first
+/// one's place, as the official writers have it.
+pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Places> {
+    let (mut table, mut end) = (Vec::new(), 0u64);
+    for (alignment, size) in segments {
+        // Behind all data there is nothing to align.
+        let offset = end.checked_next_multiple_of(alignment);
+        let next = offset.and_then(|offset| offset.checked_add(size));
+        let (Some(offset), Some(next)) = (offset, next) else {
+            return Err(unwritable("segments of more than 2^64 bytes"));
+        };
+        table.push(DataSegment { offset, size });
+        end = next;
+    }
+    Ok(Places { table, size: end })
+}
+
+pub(crate) fn least_common_multiple(a: u64, b: u64) -> Result<u64> {
+    let (mut x, mut y) = (a, b);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    match (a / x.max(1)).checked_mul(b) {
+        Some(multiple) if multiple > 0 => Ok(multiple),
+        _ => Err(unwritable(format!("alignments {a} and {b} have no common multiple below 2^64"))),
+    }
+}
+
+/// The alignment that a segment at `offset` may have asked for, which is not stored: what divides the offset, up to 4096
+/// and a factor of 3.
+fn kept_alignment(offset: u64) -> u64 {
+    const MOST: u64 = 3 << 12;
+    let (mut x, mut y) = (MOST, offset);
+    while y > 0 {
+        (x, y) = (y, x % y);
+    }
+    x
+}
+
+impl<'a> Pte<'a> {
+    /// Lays the file out anew: moves delegate payloads and constants as `options` say, gives each segment a new place in
+    /// the order that they have, and puts a fitting header in front, or none where there is no data.
+    ///
+    /// The alignment that a segment once asked for is not stored; whatever its old offset was a multiple of, up to 4096,
+    /// its new one is too.
+    ///
+    /// Fails as [`plan`](Self::plan) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where
+    /// constants overlap or have bytes between them that none claims.
+    pub fn lay_out(mut self, options: &PteOptions) -> Result<Self> {
+        self.check_references()?;
+        alignment(options.delegate_alignment, "delegate_alignment")?;
+        let mut alignments: Vec<u64> =
+            self.program.segments.iter().flatten().map(|segment| kept_alignment(segment.offset)).collect();
+        if let Some(constant_alignment) = options.constant_alignment {
+            self.pack_constants(alignment(constant_alignment, "constant_alignment")? as u64)?;
+        }
+        match options.delegates {
+            Some(DataLocation::INLINE) => self.delegates_inline(&mut alignments)?,
+            Some(DataLocation::SEGMENT) => self.delegates_to_segments(&mut alignments, options.delegate_alignment)?,
+            Some(other) => return Err(unwritable(format!("delegate payloads at location {}", other.0))),
+            None => {}
+        }
+        self.place_segments(&alignments, options)
+    }
+
+    /// Gives each segment its place, with the alignments given besides the segments' own.
+    pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PteOptions) -> Result<Self> {
+        let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
+        let constant_alignment = options.constant_alignment.unwrap_or(16);
+        self.layout = FileLayout {
+            order: options.order,
+            constant_alignment,
+            delegate_alignment: options.delegate_alignment,
+            header_gap: None,
+        };
+        self.header = None;
+        let Some(table) = self.program.segments.as_mut() else {
+            return Ok(self);
+        };
+        let aligned = table.iter().zip(alignments).map(|(segment, own)| {
+            least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
+        });
+        let places = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        *table = places.table;
+        if places.size == 0 {
+            return Ok(self);
+        }
+        let length = options.header_length;
+        let program = self.layout.encode(&self.program)?;
+        let program_size = (FLATBUFFER_HEAD + self.layout.gap(length)? + program.size()) as u64;
+        self.header = Some(PteHeader {
+            length,
+            program_size,
+            segment_base_offset: program_size.next_multiple_of(segment_alignment),
+            segment_data_size: (length >= 32).then_some(places.size),
+        });
+        Ok(self)
+    }
+
+    /// Gives each constant a place of its own alignment in the constant segment; equal offsets stay shared.
+    fn pack_constants(&mut self, alignment: u64) -> Result<()> {
+        let sizes = self.constant_sizes()?;
+        let Some(list) = self.program.constant_segment.as_mut() else {
+            return Ok(());
+        };
+        let index = list.segment_index as usize;
+        let (Some(offsets), Some(segment), Some(entry)) = (
+            list.offsets.as_mut(),
+            self.segments.get_mut(index),
+            self.program.segments.as_mut().and_then(|segments| segments.get_mut(index)),
+        ) else {
+            return Ok(());
+        };
+        // What each offset holds: as much as the largest tensor there.
+        let mut constants = BTreeMap::<u64, u64>::new();
+        for (index, offset) in offsets.iter().enumerate().skip(1) {
+            let size = constants.entry(*offset).or_default();
+            *size = (*size).max(sizes.get(&(index as u32)).copied().unwrap_or_default());
+        }
+        let starts: Vec<u64> = constants.keys().copied().collect();
+        let ends = starts.iter().skip(1).copied().chain([entry.size]);
+        for ((index, (offset, size)), end) in constants.iter_mut().enumerate().zip(ends) {
+            let room = end.checked_sub(*offset).filter(|room| room >= size);
+            let Some(room) = room else {
+                return Err(unwritable(format!("constant {index} of {size} bytes at {offset} runs past byte {end}")));
+            };
+            let behind = segment.get(*offset + *size, room - *size).unwrap_or_default();
+            // A constant that no tensor uses, or padding.
+            if *size == 0 || behind.iter().any(|byte| *byte != 0) {
+                *size = room;
+            }
+        }
+        let (mut parts, mut end, mut moved) = (Vec::new(), 0u64, BTreeMap::new());
+        for (offset, size) in constants {
+            let start = end.checked_next_multiple_of(alignment).unwrap_or(end);
+            let bytes = segment.take(offset, size).ok_or_else(|| unwritable("a constant outside its segment"))?;
+            moved.insert(offset, start);
+            if size > 0 {
+                parts.push((start, bytes));
+                end = start.saturating_add(size);
+            }
+        }
+        for offset in offsets.to_mut().iter_mut().skip(1) {
+            *offset = moved.get(offset).copied().unwrap_or_default();
+        }
+        entry.size = end;
+        *segment = Segment::Parts(parts);
+        Ok(())
+    }
+
+    /// The bytes that each constant in the constant segment has, by its index: its largest tensor's.
+    fn constant_sizes(&self) -> Result<BTreeMap<u32, u64>> {
+        let mut sizes = BTreeMap::new();
+        for (_, tensor) in self.methods().iter().flat_map(|method| method.tensors()) {
+            if let TensorData::Constant(crate::DataRef::Segment { size, .. }) = self.tensor_data(tensor)? {
+                let most = sizes.entry(tensor.data_buffer_idx).or_default();
+                *most = size.max(*most);
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// Moves delegate payloads from segments into the FlatBuffer. Segments that nothing else names go.
+    fn delegates_inline(&mut self, alignments: &mut Vec<u64>) -> Result<()> {
+        let mut inline = self.program.backend_delegate_data.take().unwrap_or_default();
+        let mut moved = BTreeMap::new();
+        for plan in self.program.execution_plan.iter_mut().flatten() {
+            for processed in plan.delegates.iter_mut().flatten().filter_map(|delegate| delegate.processed.as_mut()) {
+                if processed.location != DataLocation::SEGMENT {
+                    continue;
+                }
+                let place = match moved.get(&processed.index) {
+                    Some(place) => *place,
+                    None => {
+                        let segment = self.segments.get(processed.index as usize);
+                        let bytes = segment.and_then(Segment::contiguous).ok_or_else(|| {
+                            unwritable(format!("the bytes of delegate payload segment {}", processed.index))
+                        })?;
+                        inline.push(BackendDelegateInlineData { data: Some(bytes) });
+                        moved.insert(processed.index, inline.len() as u32 - 1);
+                        inline.len() as u32 - 1
+                    }
+                };
+                (processed.location, processed.index) = (DataLocation::INLINE, place);
+            }
+        }
+        self.program.backend_delegate_data = Some(inline);
+        let used = self.used_segments();
+        let kept = |index: &usize| used.get(*index) == Some(&true) || !moved.contains_key(&(*index as u32));
+        let kept: Vec<usize> = (0..self.segments.len()).filter(kept).collect();
+        self.reorder_segments(&kept, alignments);
+        Ok(())
+    }
+
+    /// Moves delegate payloads from the FlatBuffer into segments, which come before those of named data.
+    fn delegates_to_segments(&mut self, alignments: &mut Vec<u64>, delegate_alignment: u32) -> Result<()> {
+        let inline = self.program.backend_delegate_data.take().unwrap_or_default();
+        let filled = |index: u32| inline.get(index as usize)?.data.clone().filter(|data| !data.is_empty());
+        let (mut moved, mut added) = (BTreeMap::new(), Vec::new());
+        let first_new = self.segments.len();
+        for plan in self.program.execution_plan.iter_mut().flatten() {
+            for processed in plan.delegates.iter_mut().flatten().filter_map(|delegate| delegate.processed.as_mut()) {
+                let Some(data) = filled(processed.index).filter(|_| processed.location == DataLocation::INLINE) else {
+                    continue;
+                };
+                let place = *moved.entry(processed.index).or_insert_with(|| {
+                    added.push(data);
+                    (first_new + added.len() - 1) as u32
+                });
+                (processed.location, processed.index) = (DataLocation::SEGMENT, place);
+            }
+        }
+        let kept: Vec<u32> = (0..inline.len() as u32).filter(|index| !moved.contains_key(index)).collect();
+        for plan in self.program.execution_plan.iter_mut().flatten() {
+            for processed in plan.delegates.iter_mut().flatten().filter_map(|delegate| delegate.processed.as_mut()) {
+                if processed.location == DataLocation::INLINE {
+                    processed.index = kept.binary_search(&processed.index).unwrap_or_default() as u32;
+                }
+            }
+        }
+        let stays = |(index, data): (usize, _)| (!moved.contains_key(&(index as u32))).then_some(data);
+        self.program.backend_delegate_data = Some(inline.into_iter().enumerate().filter_map(stays).collect());
+
+        let named = self.named_segments();
+        for data in added {
+            self.program.segments.get_or_insert_default().push(DataSegment { offset: 0, size: data.len() as u64 });
+            self.segments.push(Segment::Whole(data));
+            alignments.push(delegate_alignment.into());
+        }
+        let behind = named.iter().position(|named| *named).unwrap_or(first_new);
+        let order: Vec<usize> = (0..behind).chain(first_new..self.segments.len()).chain(behind..first_new).collect();
+        self.reorder_segments(&order, alignments);
+        Ok(())
+    }
+
+    /// Which segments anything names.
+    fn used_segments(&self) -> Vec<bool> {
+        let mut used = self.named_segments();
+        let mut mark = |index: u32| {
+            if let Some(used) = used.get_mut(index as usize) {
+                *used = true;
+            }
+        };
+        let program = &self.program;
+        program.constant_segment.iter().for_each(|list| mark(list.segment_index));
+        program.mutable_data_segments.iter().flatten().for_each(|list| mark(list.segment_index));
+        let delegates = program.execution_plan.iter().flatten().flat_map(|plan| plan.delegates.iter().flatten());
+        for processed in delegates.filter_map(|delegate| delegate.processed) {
+            if processed.location == DataLocation::SEGMENT {
+                mark(processed.index);
+            }
+        }
+        used
+    }
+
+    /// Which segments named data names.
+    fn named_segments(&self) -> Vec<bool> {
+        let mut named = vec![false; self.segments.len()];
+        for data in self.named_data() {
+            if let Some(named) = named.get_mut(data.segment_index as usize) {
+                *named = true;
+            }
+        }
+        named
+    }
+
+    /// Puts the segments in the order of the old indices given, and has every index follow.
+    fn reorder_segments(&mut self, order: &[usize], alignments: &mut Vec<u64>) {
+        let mut new_index = vec![0u32; self.segments.len()];
+        for (new, old) in order.iter().enumerate() {
+            if let Some(place) = new_index.get_mut(*old) {
+                *place = new as u32;
+            }
+        }
+        *alignments = order.iter().filter_map(|old| alignments.get(*old).copied()).collect();
+        let segments = core::mem::take(&mut self.segments);
+        self.segments = order.iter().filter_map(|old| segments.get(*old).cloned()).collect();
+        if let Some(table) = self.program.segments.as_mut() {
+            *table = order.iter().filter_map(|old| table.get(*old).copied()).collect();
+        }
+        renumber_segments(&mut self.program, |index| new_index.get(index as usize).copied().unwrap_or(index));
+    }
+}
+
+/// Has every index of a segment follow.
+fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u32) -> u32) {
+    let lists = program.constant_segment.iter_mut().chain(program.mutable_data_segments.iter_mut().flatten());
+    lists.for_each(|list| list.segment_index = new_index(list.segment_index));
+    for named in program.named_data.iter_mut().flatten() {
+        named.segment_index = new_index(named.segment_index);
+    }
+    let delegates = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
+    for processed in delegates.filter_map(|delegate| delegate.processed.as_mut()) {
+        if processed.location == DataLocation::SEGMENT {
+            processed.index = new_index(processed.index);
+        }
+    }
+}
+
+impl<'a> Segment<'a> {
+    /// `size` bytes from `offset`, borrowed from the input where they were.
+    fn take(&self, offset: u64, size: u64) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Whole(Cow::Borrowed(bytes)) => {
+                bytes.get(usize::try_from(offset).ok()?..)?.get(..usize::try_from(size).ok()?).map(Cow::Borrowed)
+            }
+            _ => self.get(offset, size).map(|bytes| Cow::Owned(bytes.to_vec())),
+        }
+    }
+
+    /// All its bytes in one piece.
+    fn contiguous(&self) -> Option<Cow<'a, [u8]>> {
+        match self {
+            Self::Absent => None,
+            Self::Whole(bytes) => Some(bytes.clone()),
+            Self::Parts(parts) => {
+                let mut bytes = Vec::new();
+                for (offset, part) in parts {
+                    bytes.resize(usize::try_from(*offset).ok()?, 0);
+                    bytes.extend_from_slice(part);
+                }
+                Some(Cow::Owned(bytes))
+            }
+        }
+    }
+}
+
+impl<'a> Ptd<'a> {
+    /// Lays the file out anew: gives each segment a new place, in the order that they have.
+    ///
+    /// Fails as [`plan`](Self::plan) does.
+    pub fn lay_out(self, options: &PtdOptions) -> Result<Self> {
+        self.check_references()?;
+        let segments = self.flat_tensor.segments.iter().flatten();
+        let alignments: Vec<u64> = segments.map(|segment| kept_alignment(segment.offset)).collect();
+        self.place_segments(&alignments, options)
+    }
+
+    /// Gives each segment its place, with the alignments given besides the segments' own.
+    pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PtdOptions) -> Result<Self> {
+        let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
+        let aligned = self.flat_tensor.segments.iter().flatten().zip(alignments).map(|(segment, own)| {
+            least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
+        });
+        let places = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        if let Some(table) = self.flat_tensor.segments.as_mut() {
+            *table = places.table;
+        }
+        self.layout = FileLayout { order: options.order, ..FileLayout::default() };
+        let metadata = self.layout.encode(&self.flat_tensor)?;
+        let (length, flatbuffer_offset) = (40u32, 48u64);
+        let flatbuffer_size = (FLATBUFFER_HEAD + metadata.size()) as u64;
+        self.header = Some(PtdHeader {
+            length,
+            flatbuffer_offset,
+            flatbuffer_size,
+            segment_base_offset: (flatbuffer_offset + flatbuffer_size).next_multiple_of(segment_alignment),
+            segment_data_size: places.size,
+        });
+        Ok(self)
+    }
+}
