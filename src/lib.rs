@@ -10,6 +10,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod collect;
 mod error;
 mod flatbuffer;
 mod header;
@@ -19,10 +20,13 @@ mod layout;
 mod plan;
 mod ptd;
 mod pte;
+#[cfg(feature = "std")]
+mod save;
 pub mod schema;
 mod segment;
 mod tensor;
 
+pub use collect::{DataCollector, NewEntry};
 pub use error::{Error, ErrorKind, Result};
 pub use flatbuffer::read::Limits;
 pub use flatbuffer::write::TableOrder;
@@ -33,5 +37,7 @@ pub use layout::FileLayout;
 pub use plan::Plan;
 pub use ptd::{Entry, Layout, Ptd};
 pub use pte::{Pte, TensorData};
+#[cfg(feature = "std")]
+pub use save::Progress;
 pub use segment::{DataRef, Segment, offset_in};
 pub use tensor::{Element, TensorView, byte_size, strides};

@@ -7,6 +7,7 @@
 //! What is absent in a file is `None`; a vector that is present and empty is `Some` of an empty one. Lists of numbers
 //! and strings borrow from the input where they can.
 
+mod build;
 pub mod flat_tensor;
 mod macros;
 pub mod program;

@@ -1,0 +1,299 @@
+//! From nothing: collecting the data of a program, and the keys of a `.ptd`.
+
+use crate::error::Result;
+use crate::lay_out::{PtdOptions, PteOptions, least_common_multiple};
+use crate::layout::{MAX_ALIGNMENT, alignment, unwritable};
+use crate::schema::flat_tensor::{self, FlatTensor, TensorLayout};
+use crate::schema::program::{
+    BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, NamedData, Program, SubsegmentOffsets,
+};
+use crate::schema::{DataSegment, ScalarType};
+use crate::segment::Segment;
+use crate::{Ptd, Pte, TensorView};
+use alloc::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, format, vec, vec::Vec};
+
+/// Blobs of which equal ones are kept once.
+#[derive(Clone, Debug, Default)]
+struct Shared<'a> {
+    blobs: Vec<Cow<'a, [u8]>>,
+    /// The blobs with the same size and sample.
+    alike: BTreeMap<(usize, u64), Vec<u32>>,
+}
+
+impl<'a> Shared<'a> {
+    /// The index of the blob.
+    fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
+        let alike = self.alike.entry((bytes.len(), sample(&bytes))).or_default();
+        let equal = |index: &&u32| self.blobs.get(**index as usize).is_some_and(|other| **other == *bytes);
+        if let Some(index) = alike.iter().find(equal) {
+            return *index;
+        }
+        let index = self.blobs.len() as u32;
+        alike.push(index);
+        self.blobs.push(bytes);
+        index
+    }
+}
+
+/// A hash of up to 64 bytes at the start, the middle and the end: blobs may be large, and most that differ do so there.
+/// Those that do not are told apart byte by byte.
+fn sample(bytes: &[u8]) -> u64 {
+    const LEN: usize = 64;
+    let middle = (bytes.len() / 2).saturating_sub(LEN / 2);
+    let last = bytes.len().saturating_sub(LEN);
+    let parts = [0, middle, last].into_iter().map(|start| bytes.get(start..).unwrap_or_default());
+    // FNV-1a
+    parts
+        .flat_map(|part| part.iter().take(LEN))
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Collects the data of a program that is built from nothing: constants, initial states, delegate payloads and named
+/// blobs. Equal bytes are kept once. [`finish`](Self::finish) puts them into segments as ExecuTorch's exporter does.
+///
+/// See `examples/build.rs` for a whole program.
+#[derive(Clone, Debug, Default)]
+pub struct DataCollector<'a> {
+    constants: Shared<'a>,
+    mutable: Shared<'a>,
+    delegates: Shared<'a>,
+    named: Shared<'a>,
+    named_alignments: Vec<u64>,
+    keys: Vec<(Cow<'a, str>, u32)>,
+}
+
+impl<'a> DataCollector<'a> {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a constant. The result is its tensor's `data_buffer_idx`.
+    pub fn constant(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
+        self.constants.add(bytes.into()) + 1
+    }
+
+    /// Adds the initial state of a mutable tensor. The result is its `data_buffer_idx`; the tensor has
+    /// `allocation_info` too.
+    pub fn mutable(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
+        self.mutable.add(bytes.into()) + 1
+    }
+
+    /// Adds a delegate's payload. The result is its delegate's `processed`; the index is this collector's, and
+    /// [`finish`](Self::finish) turns it into the file's.
+    pub fn delegate(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> BackendDelegateDataReference {
+        BackendDelegateDataReference { location: DataLocation::SEGMENT, index: self.delegates.add(bytes.into()) }
+    }
+
+    /// Adds a blob with a name, which starts at a multiple of `alignment` bytes. Names with equal bytes share a
+    /// segment, aligned to the least common multiple of what each asked for.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) on an alignment of 0.
+    pub fn named(
+        &mut self,
+        key: impl Into<Cow<'a, str>>,
+        bytes: impl Into<Cow<'a, [u8]>>,
+        alignment: u32,
+    ) -> Result<()> {
+        let index = self.named.add(bytes.into());
+        share_alignment(&mut self.named_alignments, index, alignment)?;
+        self.keys.push((key.into(), index));
+        Ok(())
+    }
+
+    /// Puts the data into segments and the program's lists, in the exporter's order: constants, initial states, delegate
+    /// payloads, named blobs. What the program listed before is replaced.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where two keys are alike, an alignment is none,
+    /// or a delegate's index is not one of this collector's.
+    pub fn finish(self, mut program: Program<'a>, options: &PteOptions) -> Result<Pte<'a>> {
+        let constant_alignment = alignment(options.constant_alignment.unwrap_or(16), "constant_alignment")? as u64;
+        let delegate_alignment = alignment(options.delegate_alignment, "delegate_alignment")? as u64;
+        let mut data = Segments::default();
+
+        let (offsets, segment) = pack(self.constants.blobs, constant_alignment)?;
+        let segment_index = data.push(segment, constant_alignment);
+        program.constant_segment = Some(SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) });
+        program.constant_buffer.get_or_insert_default().clear();
+        program.mutable_data_segments = None;
+        if !self.mutable.blobs.is_empty() {
+            let (offsets, segment) = pack(self.mutable.blobs, 1)?;
+            let segment_index = data.push(segment, 1);
+            program.mutable_data_segments =
+                Some(vec![SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) }]);
+        }
+        let inline = options.delegates == Some(DataLocation::INLINE);
+        let mut inline_data = Vec::new();
+        let places: Vec<_> = self
+            .delegates
+            .blobs
+            .into_iter()
+            .map(|bytes| {
+                if inline || bytes.is_empty() {
+                    inline_data.push(BackendDelegateInlineData { data: Some(bytes) });
+                    let index = inline_data.len() as u32 - 1;
+                    return BackendDelegateDataReference { location: DataLocation::INLINE, index };
+                }
+                let index = data.push(Segment::Whole(bytes), delegate_alignment);
+                BackendDelegateDataReference { location: DataLocation::SEGMENT, index }
+            })
+            .collect();
+        program.backend_delegate_data = Some(inline_data);
+        let delegates =
+            program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
+        for processed in delegates.filter_map(|delegate| delegate.processed.as_mut()) {
+            let place = places.get(processed.index as usize);
+            *processed = *place.ok_or_else(|| unwritable(format!("delegate payload {}", processed.index)))?;
+        }
+        unique(self.keys.iter().map(|(key, _)| key.as_ref()))?;
+        let first = data.segments.len() as u32;
+        for (bytes, alignment) in self.named.blobs.into_iter().zip(self.named_alignments) {
+            data.push(Segment::Whole(bytes), alignment);
+        }
+        let named = |(key, index)| NamedData { key: Some(key), segment_index: first + index };
+        program.named_data = (!self.keys.is_empty()).then(|| self.keys.into_iter().map(named).collect());
+        program.segments = Some(data.table);
+        let pte = Pte { program, segments: data.segments, whole: true, ..Pte::default() };
+        let pte = pte.place_segments(&data.alignments, options)?;
+        pte.check_references()?;
+        Ok(pte)
+    }
+}
+
+#[derive(Default)]
+struct Segments<'a> {
+    table: Vec<DataSegment>,
+    segments: Vec<Segment<'a>>,
+    alignments: Vec<u64>,
+}
+
+impl<'a> Segments<'a> {
+    fn push(&mut self, segment: Segment<'a>, alignment: u64) -> u32 {
+        let size = segment.parts().last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
+        self.table.push(DataSegment { offset: 0, size });
+        self.segments.push(segment);
+        self.alignments.push(alignment);
+        self.segments.len() as u32 - 1
+    }
+}
+
+/// Puts blobs one behind the other: where each starts, behind a placeholder, and the segment.
+fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
+    let (mut offsets, mut parts, mut end) = (vec![0], Vec::new(), 0u64);
+    for bytes in blobs {
+        let start = end.checked_next_multiple_of(alignment);
+        let next = start.and_then(|start| start.checked_add(bytes.len() as u64));
+        let (Some(start), Some(next)) = (start, next) else {
+            return Err(unwritable("a segment of more than 2^64 bytes"));
+        };
+        offsets.push(start);
+        parts.push((start, bytes));
+        end = next;
+    }
+    Ok((offsets, Segment::Parts(parts)))
+}
+
+/// Raises the alignment of blob `index` so that it is a multiple of `alignment` too.
+fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Result<()> {
+    if alignment == 0 || alignment > MAX_ALIGNMENT {
+        return Err(unwritable(format!("an alignment of {alignment}, expected 1 to {MAX_ALIGNMENT}")));
+    }
+    if alignments.len() <= index as usize {
+        alignments.resize(index as usize + 1, 1);
+    }
+    if let Some(shared) = alignments.get_mut(index as usize) {
+        *shared = least_common_multiple(*shared, alignment.into())?;
+    }
+    Ok(())
+}
+
+fn unique<'t>(keys: impl Iterator<Item = &'t str>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for key in keys {
+        if !seen.insert(key) {
+            return Err(unwritable(format!("the key {key:?} is there twice")));
+        }
+    }
+    Ok(())
+}
+
+/// A key for a `.ptd` that is made from nothing: a tensor or a blob.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewEntry<'a> {
+    /// Its name, unique in the file.
+    pub key: Cow<'a, str>,
+    /// The type and shape, for a tensor.
+    pub layout: Option<TensorLayout<'a>>,
+    /// The bytes.
+    pub bytes: Cow<'a, [u8]>,
+    /// Where the bytes start: at a multiple of this.
+    pub alignment: u32,
+}
+
+impl<'a> NewEntry<'a> {
+    /// A blob.
+    pub fn blob(key: impl Into<Cow<'a, str>>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { key: key.into(), layout: None, bytes: bytes.into(), alignment: 1 }
+    }
+
+    /// A tensor whose dimensions lie in order, outermost first.
+    pub fn tensor(
+        key: impl Into<Cow<'a, str>>,
+        scalar_type: ScalarType,
+        sizes: impl Into<Cow<'a, [i32]>>,
+        bytes: impl Into<Cow<'a, [u8]>>,
+    ) -> Self {
+        let sizes = sizes.into();
+        let dim_order = Some((0..sizes.len()).map(|dim| dim as u8).collect());
+        let layout = TensorLayout { scalar_type, sizes: Some(sizes), dim_order };
+        Self { key: key.into(), layout: Some(layout), bytes: bytes.into(), alignment: 1 }
+    }
+
+    /// A copy of a tensor's view.
+    pub fn view(key: impl Into<Cow<'a, str>>, view: &TensorView<'a>) -> Self {
+        let layout = TensorLayout {
+            scalar_type: view.scalar_type,
+            sizes: Some(view.sizes.into()),
+            dim_order: Some(view.dim_order.into()),
+        };
+        Self { key: key.into(), layout: Some(layout), bytes: view.bytes.into(), alignment: 1 }
+    }
+
+    /// The same, at a multiple of `alignment` bytes.
+    pub fn aligned(self, alignment: u32) -> Self {
+        Self { alignment, ..self }
+    }
+}
+
+impl<'a> Ptd<'a> {
+    /// Makes a file from nothing: a segment for each entry, in order; equal bytes are kept once, aligned to the least
+    /// common multiple of what each asked for.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where two keys are alike or an alignment is 0,
+    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where a tensor's bytes are not as many as its layout
+    /// takes.
+    pub fn build(entries: impl IntoIterator<Item = NewEntry<'a>>, options: &PtdOptions) -> Result<Self> {
+        let (mut blobs, mut alignments, mut named_data) = (Shared::default(), Vec::new(), Vec::new());
+        for (index, NewEntry { key, layout, bytes, alignment }) in entries.into_iter().enumerate() {
+            let checked = layout.as_ref().map_or(Ok(bytes.len() as u64), TensorLayout::byte_size);
+            let in_path = |error: crate::Error| error.in_item(index).in_field("named_data");
+            if checked.map_err(in_path)? != bytes.len() as u64 {
+                let found = format!("{key:?} has {} bytes, which its layout does not take", bytes.len());
+                return Err(in_path(crate::Error::new(crate::ErrorKind::Tensor(found.into()))));
+            }
+            let segment_index = blobs.add(bytes);
+            share_alignment(&mut alignments, segment_index, alignment).map_err(in_path)?;
+            named_data.push(flat_tensor::NamedData { key: Some(key), segment_index, tensor_layout: layout });
+        }
+        unique(named_data.iter().filter_map(|named| named.key.as_deref()))
+            .map_err(|error| error.in_field("named_data"))?;
+        let mut data = Segments::default();
+        for (bytes, alignment) in blobs.blobs.into_iter().zip(&alignments) {
+            data.push(Segment::Whole(bytes), *alignment);
+        }
+        let flat_tensor =
+            FlatTensor { segments: Some(data.table), named_data: Some(named_data), ..FlatTensor::default() };
+        let ptd = Ptd { flat_tensor, segments: data.segments, whole: true, ..Ptd::default() };
+        ptd.place_segments(&alignments, options)
+    }
+}

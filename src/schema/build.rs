@@ -1,0 +1,169 @@
+//! Building the tree by hand: constructors for what most programs have.
+
+use super::ScalarType;
+use super::program::{
+    AllocationDetails, Bool, BoolList, Chain, ContainerMetadata, DelegateCall, Double, DoubleList, EValue,
+    ExecutionPlan, ExtraTensorInfo, Instruction, Int, IntList, KernelCall, KernelTypes, Null, Operator, String, Tensor,
+    TensorDataLocation, TensorList,
+};
+use alloc::{borrow::Cow, boxed::Box, vec, vec::Vec};
+
+impl<'a> ExecutionPlan<'a> {
+    /// A method with one chain of instructions. `planned` is the size of its planned memory, in bytes.
+    pub fn new(
+        name: impl Into<Cow<'a, str>>,
+        values: Vec<EValue<'a>>,
+        operators: Vec<Operator<'a>>,
+        instructions: Vec<Instruction<'a>>,
+        planned: i64,
+    ) -> Self {
+        let chain = Chain {
+            inputs: Some(Cow::Borrowed(&[])),
+            outputs: Some(Cow::Borrowed(&[])),
+            instructions: Some(instructions),
+            stacktrace: None,
+        };
+        Self {
+            name: Some(name.into()),
+            container_meta_type: Some(ContainerMetadata {
+                encoded_inp_str: Some("".into()),
+                encoded_out_str: Some("".into()),
+            }),
+            values: Some(values),
+            inputs: Some(Cow::Borrowed(&[])),
+            outputs: Some(Cow::Borrowed(&[])),
+            chains: Some(vec![chain]),
+            operators: Some(operators),
+            delegates: Some(Vec::new()),
+            non_const_buffer_sizes: Some(vec![0, planned].into()),
+            non_const_buffer_device: None,
+        }
+    }
+
+    /// The same with those values as inputs, by index.
+    pub fn inputs(self, inputs: impl Into<Cow<'a, [i32]>>) -> Self {
+        Self { inputs: Some(inputs.into()), ..self }
+    }
+
+    /// The same with those values as outputs, by index.
+    pub fn outputs(self, outputs: impl Into<Cow<'a, [i32]>>) -> Self {
+        Self { outputs: Some(outputs.into()), ..self }
+    }
+}
+
+impl<'a> Tensor<'a> {
+    /// A tensor whose dimensions lie in order, outermost first; its data is given at run time.
+    pub fn new(scalar_type: ScalarType, sizes: impl Into<Cow<'a, [i32]>>) -> Self {
+        let sizes = sizes.into();
+        let dim_order = Some((0..sizes.len()).map(|dim| dim as u8).collect());
+        Self { scalar_type, sizes: Some(sizes), dim_order, ..Self::default() }
+    }
+
+    /// The same at `offset` bytes of planned buffer `memory_id`, which counts from 1.
+    pub fn planned(self, memory_id: u32, offset: u64) -> Self {
+        let place = AllocationDetails {
+            memory_id,
+            memory_offset_low: offset as u32,
+            memory_offset_high: (offset >> 32) as u32,
+        };
+        Self { allocation_info: Some(place), ..self }
+    }
+
+    /// The same with its data, or its initial state where it is planned too: an index from a
+    /// [`DataCollector`](crate::DataCollector).
+    pub fn data(self, data_buffer_idx: u32) -> Self {
+        Self { data_buffer_idx, ..self }
+    }
+
+    /// The same with its data in a `.ptd`, under that key.
+    pub fn external(self, key: impl Into<Cow<'a, str>>) -> Self {
+        let extra = ExtraTensorInfo {
+            fully_qualified_name: Some(key.into()),
+            location: TensorDataLocation::EXTERNAL,
+            ..ExtraTensorInfo::default()
+        };
+        Self { extra_tensor_info: Some(Box::new(extra)), ..self }
+    }
+}
+
+impl<'a> Operator<'a> {
+    /// The kernel of that name, such as `aten::add`, and overload, such as `out`.
+    pub fn new(name: impl Into<Cow<'a, str>>, overload: impl Into<Cow<'a, str>>) -> Self {
+        Self { name: Some(name.into()), overload: Some(overload.into()) }
+    }
+}
+
+impl<'a> Instruction<'a> {
+    /// Runs the kernel with that index on those values, outputs last.
+    pub fn kernel_call(op_index: i32, args: impl Into<Cow<'a, [i32]>>) -> Self {
+        Self { instr_args: KernelCall { op_index, args: Some(args.into()) }.into() }
+    }
+
+    /// Runs the delegate with that index on those values, outputs last.
+    pub fn delegate_call(delegate_index: i32, args: impl Into<Cow<'a, [i32]>>) -> Self {
+        Self { instr_args: DelegateCall { delegate_index, args: Some(args.into()) }.into() }
+    }
+}
+
+impl<'a> EValue<'a> {
+    /// Python's `None`.
+    pub fn null() -> Self {
+        Self { val: Null {}.into() }
+    }
+
+    /// Integers, each a value of its own, by index.
+    pub fn int_list(items: impl Into<Cow<'a, [i64]>>) -> Self {
+        Self { val: IntList { items: Some(items.into()) }.into() }
+    }
+
+    /// Tensors, each a value of its own, by index.
+    pub fn tensor_list(items: impl Into<Cow<'a, [i32]>>) -> Self {
+        Self { val: TensorList { items: Some(items.into()) }.into() }
+    }
+
+    /// Floats.
+    pub fn double_list(items: impl Into<Cow<'a, [f64]>>) -> Self {
+        Self { val: DoubleList { items: Some(items.into()) }.into() }
+    }
+
+    /// Booleans.
+    pub fn bool_list(items: impl Into<Cow<'a, [bool]>>) -> Self {
+        Self { val: BoolList { items: Some(items.into()) }.into() }
+    }
+}
+
+impl<'a> From<KernelTypes<'a>> for EValue<'a> {
+    fn from(val: KernelTypes<'a>) -> Self {
+        Self { val }
+    }
+}
+
+impl<'a> From<Tensor<'a>> for EValue<'a> {
+    fn from(tensor: Tensor<'a>) -> Self {
+        Self { val: tensor.into() }
+    }
+}
+
+impl From<i64> for EValue<'_> {
+    fn from(int_val: i64) -> Self {
+        Self { val: Int { int_val }.into() }
+    }
+}
+
+impl From<bool> for EValue<'_> {
+    fn from(bool_val: bool) -> Self {
+        Self { val: Bool { bool_val }.into() }
+    }
+}
+
+impl From<f64> for EValue<'_> {
+    fn from(double_val: f64) -> Self {
+        Self { val: Double { double_val }.into() }
+    }
+}
+
+impl<'a> From<&'a str> for EValue<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { val: String { string_val: Some(text.into()) }.into() }
+    }
+}
