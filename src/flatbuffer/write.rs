@@ -45,21 +45,32 @@ pub(crate) struct Style {
 /// A FlatBuffer under construction.
 pub(crate) struct Builder {
     pub(crate) style: Style,
-    /// The parts, last one first; each is filled from its end, so only its tail counts.
-    chunks: Vec<Chunk>,
-    used: usize,
+    /// The part that is being filled, from its end.
+    chunk: Chunk,
+    /// The parts behind, last one first.
+    done: Vec<Chunk>,
+    /// Their bytes.
+    done_size: usize,
     /// The largest alignment that anything asked for.
     alignment: usize,
     vtables: BTreeMap<Vtable, Position>,
-    /// The vtable of the last table of each number of fields, which the next one mostly shares.
-    recent: [Option<(Vtable, Position)>; MAX_FIELDS + 1],
+    /// The forms of tables put down before, each at the place that `form_index` says.
+    forms: Vec<Option<Form>>,
     /// Where the elements of the lists being written start.
     elements: Vec<Position>,
 }
 
+/// A part that is filled from its end: only what stands from `head` on counts.
+#[derive(Default)]
 struct Chunk {
     bytes: Vec<u8>,
     head: usize,
+}
+
+impl Chunk {
+    fn filled(&self) -> &[u8] {
+        self.bytes.get(self.head..).unwrap_or_default()
+    }
 }
 
 /// A vtable as words: its size, the table's inline size, and where each field lies.
@@ -68,35 +79,34 @@ type Vtable = [u16; MAX_FIELDS + 2];
 /// What stands inline in a table, by field id.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
-    slots: [Slot; MAX_FIELDS],
+    /// Bytes; 0 for an absent field.
+    sizes: [u8; FORM_KEY],
+    /// A number's bits, or the position that an offset leads to.
+    bits: [u64; MAX_FIELDS],
+    /// Which fields are offsets: a bit for each.
+    offsets: u16,
     len: usize,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Slot {
-    /// Bytes; 0 for an absent field.
-    size: u8,
-    offset: bool,
-    /// A number's bits, or the position that an offset leads to.
-    bits: u64,
-}
-
 impl Row {
+    #[inline(always)]
     pub(crate) fn new() -> Self {
-        Self { slots: [Slot::default(); MAX_FIELDS], len: 0 }
+        Self { sizes: [0; FORM_KEY], bits: [0; MAX_FIELDS], offsets: 0, len: 0 }
     }
 
-    fn push(&mut self, slot: Slot) {
-        if let Some(place) = self.slots.get_mut(self.len) {
-            *place = slot;
+    #[inline(always)]
+    fn push(&mut self, size: u8, bits: u64, offset: bool) {
+        if let (Some(size_place), Some(bits_place)) = (self.sizes.get_mut(self.len), self.bits.get_mut(self.len)) {
+            (*size_place, *bits_place) = (size, bits);
+            self.offsets |= u16::from(offset) << self.len;
         }
         self.len += 1;
     }
 
     /// The fields of another row behind these.
     pub(crate) fn append(&mut self, more: &Self) {
-        for slot in more.slots.iter().take(more.len) {
-            self.push(*slot);
+        for (id, (size, bits)) in more.sizes.iter().zip(more.bits).take(more.len).enumerate() {
+            self.push(*size, bits, more.offsets >> id & 1 == 1);
         }
     }
 
@@ -104,54 +114,88 @@ impl Row {
     #[inline(always)]
     pub(crate) fn number<T: Number>(&mut self, number: T) {
         let bits = number.bits();
-        self.push(Slot { size: if bits == 0 { 0 } else { T::SIZE as u8 }, offset: false, bits });
+        self.push(if bits == 0 { 0 } else { T::SIZE as u8 }, bits, false);
     }
 
     #[inline(always)]
     pub(crate) fn offset(&mut self, target: Option<Position>) {
-        self.push(match target {
-            Some(target) => Slot { size: 4, offset: true, bits: target.into() },
-            None => Slot::default(),
-        });
+        match target {
+            Some(target) => self.push(4, target.into(), true),
+            None => self.push(0, 0, false),
+        }
     }
+}
+
+/// How a table with fields of certain sizes lies: the same for all such tables that start at the same place modulo 8.
+#[derive(Clone, Copy)]
+struct Form {
+    key: FormKey,
+    /// Bytes inline.
+    size: usize,
+    /// Where each field lies, in bytes from the table's start; 0 for an absent one.
+    places: [u16; MAX_FIELDS],
+    vtable: Position,
+}
+
+/// The sizes of a table's fields, and at last how many bytes stand behind it modulo 8.
+type FormKey = [u8; FORM_KEY];
+
+const FORM_KEY: usize = 16;
+
+/// How many forms are remembered; most programs have fewer.
+const FORMS: usize = 128;
+
+#[inline(always)]
+fn form_index(key: &FormKey) -> usize {
+    let key = u128::from_le_bytes(*key);
+    let hash = (key as u64 ^ ((key >> 64) as u64).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (hash >> 57) as usize % FORMS
 }
 
 impl Builder {
     pub(crate) fn new(style: Style) -> Self {
         Self {
             style,
-            chunks: Vec::new(),
-            used: 0,
+            chunk: Chunk::default(),
+            done: Vec::new(),
+            done_size: 0,
             alignment: 1,
             vtables: BTreeMap::new(),
-            recent: [None; MAX_FIELDS + 1],
+            forms: vec![None; FORMS],
             elements: Vec::new(),
         }
     }
 
-    /// Room for `len` more bytes in front of all others.
-    fn grow(&mut self, len: usize) -> Result<&mut [u8]> {
-        const FIRST: usize = 1 << 12;
-        let used = self.used.saturating_add(len);
-        if used > MAX_SIZE {
-            return Err(too_large());
-        }
-        if self.chunks.last().is_none_or(|chunk| chunk.head < len) {
-            let size = len.max(self.used).max(FIRST);
-            self.chunks.push(Chunk { bytes: vec![0; size], head: size });
-        }
-        self.used = used;
-        let chunk = self.chunks.last_mut();
-        let room = chunk.and_then(|chunk| {
-            let end = chunk.head;
-            chunk.head = end.checked_sub(len)?;
-            chunk.bytes.get_mut(chunk.head..end)
-        });
-        room.ok_or_else(|| Error::new(ErrorKind::Unwritable("the builder has no room".into())))
+    /// Bytes from the end.
+    #[inline(always)]
+    fn used(&self) -> usize {
+        self.done_size + self.chunk.bytes.len() - self.chunk.head
     }
 
-    fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        self.grow(bytes.len())?.copy_from_slice(bytes);
+    /// Room for `len` more bytes in front of all others.
+    #[inline(always)]
+    fn grow(&mut self, len: usize) -> Result<&mut [u8]> {
+        if self.chunk.head < len {
+            self.add_chunk(len)?;
+        }
+        let end = self.chunk.head;
+        self.chunk.head = end.saturating_sub(len);
+        Ok(self.chunk.bytes.get_mut(self.chunk.head..end).unwrap_or_default())
+    }
+
+    /// A part with room for `len` bytes and as much again as there is, up to the most that a FlatBuffer may have.
+    #[cold]
+    fn add_chunk(&mut self, len: usize) -> Result<()> {
+        const FIRST: usize = 1 << 12;
+        let used = self.used();
+        let most = MAX_SIZE.saturating_sub(used);
+        if len > most {
+            return Err(too_large());
+        }
+        let size = len.max(used).max(FIRST).min(most);
+        let last = core::mem::replace(&mut self.chunk, Chunk { bytes: vec![0; size], head: size });
+        self.done.push(last);
+        self.done_size = used;
         Ok(())
     }
 
@@ -159,7 +203,7 @@ impl Builder {
     #[inline(always)]
     fn align(&mut self, alignment: usize, coming: usize) -> Result<()> {
         self.alignment = self.alignment.max(alignment);
-        let padding = self.used.wrapping_add(coming).wrapping_neg() & (alignment - 1);
+        let padding = self.used().wrapping_add(coming).wrapping_neg() & (alignment - 1);
         if padding > 0 {
             self.grow(padding)?;
         }
@@ -167,7 +211,7 @@ impl Builder {
     }
 
     fn position(&self) -> Position {
-        self.used as Position
+        self.used() as Position
     }
 
     /// A string and its NUL.
@@ -213,7 +257,7 @@ impl Builder {
     pub(crate) fn offsets(&mut self, elements: &[Position]) -> Result<Position> {
         let size = elements.len() * 4;
         self.align(4, size)?;
-        let first = self.used + size;
+        let first = self.used() + size;
         let room = self.grow(size + 4)?;
         if let Some((count, bytes)) = room.split_first_chunk_mut() {
             *count = (elements.len() as u32).to_le_bytes();
@@ -226,87 +270,112 @@ impl Builder {
 
     /// A table, and its vtable unless an equal one stands already.
     pub(crate) fn table(&mut self, row: &Row) -> Result<Position> {
-        const ROOM: usize = MAX_FIELDS * 8 + 16;
-        let mut inline = [0; ROOM];
-        let start = self.used;
-        let mut used = start;
-        let mut vtable: Vtable = [0; MAX_FIELDS + 2];
-        let mut ends = [0; MAX_FIELDS];
-        let mut put = |slot: &Slot, id: usize, alignment: &mut usize| {
-            let size = usize::from(slot.size);
-            used = used.next_multiple_of(size) + size;
-            *alignment = (*alignment).max(size);
-            let bits = if slot.offset { used as u64 - slot.bits } else { slot.bits };
-            let at = ROOM - (used - start);
-            if let Some(room) = inline.get_mut(at..at + size) {
-                room.copy_from_slice(bits.to_le_bytes().get(..size).unwrap_or_default());
+        let mut key = row.sizes;
+        if let Some(last) = key.last_mut() {
+            *last = (self.used() % 8) as u8;
+        }
+        let index = form_index(&key);
+        if let Some(form) = self.forms.get(index).copied().flatten().filter(|form| form.key == key) {
+            self.put_table(row, &form, form.vtable as i32)?;
+            return Ok(self.position());
+        }
+        let mut form = self.form(key);
+        let vtable = self.vtable(&form);
+        let len = usize::from(vtable.first().copied().unwrap_or_default());
+        let known = self.vtables.get(&vtable).copied();
+        // A new vtable stands right before its table.
+        let place = known.unwrap_or((self.used() + form.size + len) as Position);
+        self.put_table(row, &form, place as i32)?;
+        let position = self.position();
+        if known.is_none() {
+            for (room, word) in self.grow(len)?.chunks_exact_mut(2).zip(vtable) {
+                room.copy_from_slice(&word.to_le_bytes());
             }
+            self.vtables.insert(vtable, place);
+        }
+        form.vtable = place;
+        if let Some(known) = self.forms.get_mut(index) {
+            *known = Some(form);
+        }
+        Ok(position)
+    }
+
+    /// Where each field of such a table lies.
+    fn form(&mut self, key: FormKey) -> Form {
+        let sizes = key.get(..MAX_FIELDS).unwrap_or_default();
+        let (start, mut used) = (self.used(), self.used());
+        let mut ends = [0; MAX_FIELDS];
+        let mut put = |id: usize, size: u8| {
+            let size = usize::from(size);
+            used = used.next_multiple_of(size) + size;
+            self.alignment = self.alignment.max(size).max(4);
             if let Some(end) = ends.get_mut(id) {
                 *end = used;
             }
         };
-        let slots = row.slots.get(..row.len).unwrap_or_default();
         match self.style.order {
             TableOrder::ById => {
-                for (id, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.size > 0) {
-                    put(slot, id, &mut self.alignment);
-                }
+                sizes.iter().enumerate().filter(|(_, size)| **size > 0).for_each(|(id, size)| put(id, *size));
             }
             TableOrder::BySize | TableOrder::Interleaved => {
-                for size in [8, 4, 2, 1] {
-                    for (id, slot) in slots.iter().enumerate().rev().filter(|(_, slot)| slot.size == size) {
-                        put(slot, id, &mut self.alignment);
-                    }
+                for largest in [8, 4, 2, 1] {
+                    let fields = sizes.iter().enumerate().rev().filter(|(_, size)| **size == largest);
+                    fields.for_each(|(id, size)| put(id, *size));
                 }
             }
         }
         used = used.next_multiple_of(4) + 4;
         self.alignment = self.alignment.max(4);
-        let mut fields = 0;
-        for (id, (end, slot)) in ends.iter().zip(vtable.iter_mut().skip(2)).enumerate() {
-            if *end > 0 {
-                *slot = (used - end) as u16;
-                fields = id + 1;
-            }
-        }
-        let inline_size = used - start;
-        let vtable_size = 4 + 2 * fields;
-        let [size_word, inline_word, ..] = &mut vtable;
-        (*size_word, *inline_word) = (vtable_size as u16, inline_size as u16);
+        let places = ends.map(|end| if end > 0 { (used - end) as u16 } else { 0 });
+        Form { key, size: used - start, places, vtable: 0 }
+    }
 
-        let recent = self.recent.get(fields).copied().flatten().filter(|(known, _)| *known == vtable);
-        let known = recent.map(|(_, position)| position).or_else(|| self.vtables.get(&vtable).copied());
-        // The table's start minus this is the vtable's: forwards to a shared one, backwards to a new one.
-        let distance = match known {
-            Some(position) => position as i32 - used as i32,
-            None => vtable_size as i32,
-        };
-        let at = ROOM - inline_size;
-        if let Some(room) = inline.get_mut(at..at + 4) {
-            room.copy_from_slice(&distance.to_le_bytes());
+    /// Its size, the table's inline size, and the places up to the last field that is there.
+    fn vtable(&self, form: &Form) -> Vtable {
+        let fields = form.places.iter().rposition(|place| *place > 0).map_or(0, |last| last + 1);
+        let mut vtable = [0; MAX_FIELDS + 2];
+        let words = [4 + 2 * fields as u16, form.size as u16].into_iter().chain(form.places);
+        vtable.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        vtable
+    }
+
+    /// What stands inline, with the way to the vtable at that position.
+    #[inline(always)]
+    fn put_table(&mut self, row: &Row, form: &Form, vtable: i32) -> Result<()> {
+        let start = self.used() + form.size;
+        let room = self.grow(form.size)?;
+        // The table's start minus this is the vtable's.
+        if let Some(place) = room.first_chunk_mut() {
+            *place = (vtable - start as i32).to_le_bytes();
         }
-        self.put(inline.get(at..).unwrap_or_default())?;
-        let position = self.position();
-        let place = match known {
-            Some(known) => known,
-            None => {
-                for (room, word) in self.grow(vtable_size)?.chunks_exact_mut(2).zip(vtable) {
-                    room.copy_from_slice(&word.to_le_bytes());
-                }
-                self.vtables.insert(vtable, self.position());
-                self.position()
+        let fields = row.sizes.iter().zip(form.places).zip(row.bits).enumerate();
+        for (id, ((size, place), bits)) in fields.take(row.len) {
+            let room = room.get_mut(usize::from(place)..).unwrap_or_default();
+            let offset = (start - usize::from(place)) as u64;
+            let bits = if row.offsets >> id & 1 == 1 { offset - bits } else { bits };
+            match size {
+                8 => set(room, bits.to_le_bytes()),
+                4 => set(room, (bits as u32).to_le_bytes()),
+                1 => set(room, (bits as u8).to_le_bytes()),
+                _ => {}
             }
-        };
-        if let Some(recent) = self.recent.get_mut(fields) {
-            *recent = Some((vtable, place));
         }
-        Ok(position)
+        Ok(())
     }
 
     /// Ends the FlatBuffer: behind its root offset and identifier, all is done.
     pub(crate) fn finish(mut self, root: Position) -> Result<Finished> {
         self.align(self.alignment.max(4), 8)?;
-        Ok(Finished { root: self.used - root as usize, size: self.used, chunks: self.chunks })
+        let size = self.used();
+        self.done.push(self.chunk);
+        Ok(Finished { root: size - root as usize, size, chunks: self.done })
+    }
+}
+
+#[inline(always)]
+fn set<const N: usize>(room: &mut [u8], bytes: [u8; N]) {
+    if let Some(place) = room.first_chunk_mut() {
+        *place = bytes;
     }
 }
 
@@ -337,7 +406,7 @@ impl Finished {
 
     /// What comes behind, in order.
     pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
-        self.chunks.iter().rev().map(|chunk| chunk.bytes.get(chunk.head..).unwrap_or_default())
+        self.chunks.iter().rev().map(Chunk::filled)
     }
 
     /// The bytes of what comes behind.
