@@ -1,0 +1,40 @@
+//! `pte`: shows what is in ExecuTorch's model files.
+
+#![deny(unsafe_code)]
+
+mod dump;
+mod failure;
+mod info;
+mod json;
+mod list;
+mod open;
+mod text;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::process::ExitCode;
+
+/// Shows what is in ExecuTorch's model files: .pte (programs) and .ptd (named tensors and blobs)
+#[derive(Parser)]
+#[command(name = "pte", version, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 fine, 1 a file is bad, 2 wrong usage or a file cannot be read.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Info(info::Arguments),
+    Dump(dump::Arguments),
+    List(list::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Info(arguments) => info::run(&arguments),
+        Command::Dump(arguments) => dump::run(&arguments),
+        Command::List(arguments) => list::run(&arguments),
+    };
+    outcome.map_or_else(|failure: Failure| failure.report(), |()| ExitCode::SUCCESS)
+}

@@ -1,0 +1,77 @@
+//! A file's bytes, mapped into memory, and the tree in them.
+
+use crate::failure::Failure;
+use executorch_format::{FileKind, Ptd, Pte, probe};
+use memmap2::Mmap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// A file that was opened.
+pub struct Input {
+    path: PathBuf,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    Mapped(Mmap),
+    /// What cannot be mapped: an empty file, a pipe.
+    Read(Vec<u8>),
+}
+
+/// A file of either kind.
+pub enum Model<'a> {
+    /// A program.
+    Pte(Pte<'a>),
+    /// Named tensors and blobs.
+    Ptd(Ptd<'a>),
+}
+
+impl Input {
+    /// Opens a file. Nothing is read yet but what a pipe holds.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let bytes = open(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+        Ok(Self { path: path.to_owned(), bytes })
+    }
+
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The whole file.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Read(bytes) => bytes,
+        }
+    }
+
+    /// The tree in it.
+    pub fn parse(&self) -> Result<Model<'_>, Failure> {
+        let bytes = self.bytes();
+        let model = probe(bytes).and_then(|probe| match probe.kind {
+            FileKind::Pte => Pte::parse(bytes).map(Model::Pte),
+            FileKind::Ptd => Ptd::parse(bytes).map(Model::Ptd),
+        });
+        model.map_err(|error| Failure::bad(&self.path, &error))
+    }
+}
+
+fn open(path: &Path) -> std::io::Result<Bytes> {
+    let mut file = File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_file() && metadata.len() > 0 {
+        return map(&file).map(Bytes::Mapped);
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Bytes::Read(bytes))
+}
+
+#[allow(unsafe_code)]
+fn map(file: &File) -> std::io::Result<Mmap> {
+    // SAFETY: the map is only read. That no other process changes or cuts the file meanwhile cannot be had from the
+    // system; who does that to a model while it is being read gets what they would get from the official runtime.
+    unsafe { Mmap::map(file) }
+}
