@@ -1,0 +1,287 @@
+//! The command `pte`, run as a user runs it.
+
+use crate::common::{Fixture, equal, fixture, fixtures, for_each, list, sha256};
+use crate::dump;
+use serde_json::{Value, json};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn pte() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_pte"))
+}
+
+fn run(arguments: &[&str], file: &Path) -> Output {
+    pte().args(arguments).arg(file).output().unwrap()
+}
+
+fn json_of(arguments: &[&str], fixture: &Fixture) -> Result<Value, String> {
+    let output = run(arguments, &fixture.path);
+    if !output.status.success() || !output.stderr.is_empty() {
+        return Err(format!("  {}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+}
+
+/// A file that the test made. Removed at its end.
+struct Made(PathBuf);
+
+impl Made {
+    fn new(name: &str, bytes: &[u8]) -> Self {
+        let path = std::env::temp_dir().join(format!("executorch-format-{}-{name}", std::process::id()));
+        std::fs::write(&path, bytes).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn dump_prints_what_flatc_prints() {
+    let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| fixture.beside("json").is_some()).collect();
+    for_each(&fixtures, |fixture| {
+        let differences = dump::differences(fixture, &json_of(&["dump"], fixture)?);
+        if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+    });
+}
+
+#[test]
+fn dump_keeps_the_order_of_the_fields() {
+    let output = run(&["dump"], &fixture("1.5.1/add/add.pte").path);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let places = ["\"version\"", "\"execution_plan\"", "\"name\"", "\"values\"", "\"inputs\"", "\"segments\""]
+        .map(|field| text.find(field).unwrap());
+    assert!(places.is_sorted(), "{places:?}");
+}
+
+#[test]
+fn list_finds_every_blob_that_the_official_reader_finds() {
+    let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| fixture.oracle().is_some()).collect();
+    for_each(&fixtures, |fixture| {
+        let oracle = fixture.oracle().unwrap();
+        let listing = json_of(&["list", "--json", "--hash"], fixture)?;
+        equal("file size", listing["file_size"].as_u64(), Some(fixture.bytes().len() as u64))?;
+        let mut expected = expected_blobs(&oracle);
+        for blob in list(&listing, "blobs") {
+            let found = essence(blob);
+            match expected.iter().position(|expected| *expected == found) {
+                Some(at) => expected.remove(at),
+                None => return Err(format!("  not expected: {found}")),
+            };
+        }
+        if expected.is_empty() { Ok(()) } else { Err(format!("  missing: {}", json!(expected))) }
+    });
+}
+
+/// The part of a blob that the official reader knows too.
+fn essence(blob: &Value) -> Value {
+    let kept = ["method", "value", "key", "id", "location", "data_buffer_idx", "sizes", "dim_order"];
+    let kept = kept.into_iter().chain(["segment_index", "offset", "size", "sha256", "kind"]);
+    kept.filter_map(|field| Some((field.to_owned(), blob.get(field)?.clone())))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+}
+
+/// What `list` should print, from an oracle.
+fn expected_blobs(oracle: &Value) -> Vec<Value> {
+    let with = |blob: &Value, kind: &str, more: Value| {
+        let mut blob = essence(blob);
+        blob["kind"] = kind.into();
+        let more = more.as_object().unwrap().clone().into_iter();
+        more.filter(|(_, value)| !value.is_null()).for_each(|(field, value)| blob[&field] = value);
+        blob
+    };
+    let mut blobs = Vec::new();
+    for segment in list(oracle, "segments") {
+        blobs.push(with(segment, "segment", json!({})));
+    }
+    for named in list(oracle, "named_data") {
+        let layout = &named["tensor_layout"];
+        blobs.push(with(named, "named", json!({"sizes": layout["sizes"], "dim_order": layout["dim_order"]})));
+    }
+    for plan in list(oracle, "methods") {
+        for delegate in list(plan, "delegates") {
+            blobs.push(with(delegate, "delegate", json!({"method": plan["name"]})));
+        }
+        for tensor in list(plan, "tensors").iter().filter(|tensor| tensor["data"].is_object()) {
+            let data = &tensor["data"];
+            let external = data["from"] == "external";
+            let more = json!({
+                "method": plan["name"],
+                "value": tensor["value"],
+                "sizes": tensor["sizes"],
+                "dim_order": tensor["dim_order"],
+                "data_buffer_idx": if external { Value::Null } else { tensor["data_buffer_idx"].clone() },
+                "size": tensor["nbytes"],
+            });
+            blobs.push(with(data, data["from"].as_str().unwrap(), more));
+        }
+    }
+    blobs
+}
+
+#[test]
+fn list_names_scalar_types_as_the_schema_does() {
+    let listing = json_of(&["list", "--json"], &fixture("1.5.1/const_dtypes/const_dtypes.pte")).unwrap();
+    let constants: Vec<_> = list(&listing, "blobs").iter().filter(|blob| blob["kind"] == "constant").collect();
+    assert_eq!(constants.len(), 10);
+    assert_eq!(constants[0]["scalar_type"], "FLOAT");
+    assert!(constants.iter().all(|blob| blob.get("sha256").is_none()));
+    let complex = json_of(&["list", "--json"], &fixture("1.5.1/ptd_dtypes/ptd_complex.ptd")).unwrap();
+    let types: Vec<_> = list(&complex, "blobs").iter().filter_map(|blob| blob["scalar_type"].as_i64()).collect();
+    assert_eq!(types, [8, 9, 10]);
+}
+
+#[test]
+fn list_as_a_table_has_a_line_for_each_blob() {
+    let output = run(&["list", "--hash"], &fixture("1.5.1/add_mul/add_mul.pte").path);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success());
+    // The head, one segment, two constants, the sum.
+    assert_eq!(text.lines().count(), 5, "{text}");
+    let oracle = fixture("1.5.1/add_mul/add_mul.pte").oracle().unwrap();
+    let hash = oracle["segments"][0]["sha256"].as_str().unwrap();
+    assert!(text.lines().any(|line| line.starts_with("segment") && line.ends_with(hash)), "{text}");
+    assert!(text.contains("f32[2, 2]"), "{text}");
+}
+
+#[test]
+fn info_tells_what_a_program_does() {
+    let info = json_of(&["info", "--json"], &fixture("1.5.1/multi_method/multi_method.pte")).unwrap();
+    assert_eq!(info["kind"], "pte");
+    assert_eq!(info["identifier"], "ET12");
+    assert_eq!(info["file_size"], 8312);
+    assert_eq!(info["header"]["segment_base_offset"], 8192);
+    let names: Vec<_> = list(&info, "methods").iter().map(|method| method["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["decode", "encode", "forward"]);
+    let forward = &info["methods"][2];
+    assert_eq!(forward["values"], 19);
+    assert_eq!(forward["inputs"][0]["sizes"], json!([1, 4]));
+    assert_eq!(forward["instructions"], json!({"total": 4, "by_kind": {"KernelCall": 4}}));
+    assert_eq!(forward["operators"][0], json!({"name": "aten::permute_copy.out", "calls": 2}));
+    assert_eq!(forward["planned_memory"]["bytes"], 64);
+    assert_eq!(info["constants"], json!({"count": 5, "bytes": 112}));
+    let metadata: Vec<_> = list(&info, "metadata").iter().map(|constant| &constant["value"]).collect();
+    let tensor = json!({"scalar_type": "INT", "sizes": [2, 3], "dim_order": [0, 1]});
+    let expected =
+        json!([7, i64::MIN, 1.5, "inf", true, false, "plain", "", [1, 2, 3], [1, 2.0, false, "x"], 5, 0, tensor]);
+    assert_eq!(json!(metadata), expected);
+}
+
+#[test]
+fn info_reads_well() {
+    let text = |name: &str| {
+        let output = run(&["info"], &fixture(name).path);
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let program = text("1.5.1/multi_method/multi_method.pte");
+    assert!(program.contains("method forward"), "{program}");
+    assert!(program.contains("get_neg = -9223372036854775808"), "{program}");
+    let dynamic = text("1.5.1/dynamic_bounded/dynamic_bounded.pte");
+    assert!(dynamic.contains("f32[<="), "{dynamic}");
+    let delegates = text("1.5.1/blob_segments/blob_segments.pte");
+    assert!(delegates.contains("FxBlobBackend: 3, payload 1000 B"), "{delegates}");
+    let devices = text("1.5.1/device_cuda/device_cuda_1.pte");
+    assert!(devices.contains("CUDA:1"), "{devices}");
+    let keys = text("1.5.1/ptd_dtypes/ptd_dtypes.ptd");
+    assert!(keys.contains("BFLOAT16        bf16[2, 3]"), "{keys}");
+    assert!(keys.contains("… 1 more"), "{keys}");
+    assert!(text("0.6.0/add_mul_external/_default_external_constant.ptd").contains("ExecuTorch 0.6"));
+}
+
+#[test]
+fn info_goes_on_after_a_bad_file_and_fails_at_the_end() {
+    let good = fixture("1.5.1/add/add.pte");
+    let bad = Made::new("bad.pte", &good.bytes()[..100]);
+    let output = pte().args(["info", "--json"]).arg(&bad.0).arg(&good.path).arg(&good.path).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 2);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("error: ") && told.contains("bad.pte"), "{told}");
+}
+
+#[test]
+fn a_bad_file_is_told_with_its_field_and_offset_and_nothing_is_printed() {
+    let good = fixture("1.5.1/add_mul/add_mul.pte");
+    let mut bytes = good.bytes().to_vec();
+    // The root offset leads behind the end.
+    bytes[..4].copy_from_slice(&0x7fff_0000u32.to_le_bytes());
+    let bad = Made::new("root.pte", &bytes);
+    for subcommand in ["info", "dump", "list"] {
+        let output = run(&[subcommand], &bad.0);
+        assert_eq!(output.status.code(), Some(1), "{subcommand}");
+        assert!(output.stdout.is_empty(), "{subcommand}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains("root.pte") && told.contains("(byte "), "{told}");
+    }
+    let cut = Made::new("cut.pte", &good.bytes()[..good.bytes().len() - 1]);
+    let told = String::from_utf8(run(&["list"], &cut.0).stderr).unwrap();
+    assert!(told.contains("1 are missing") && told.contains("the segment data"), "{told}");
+    let empty = Made::new("empty.pte", b"");
+    assert_eq!(run(&["dump"], &empty.0).status.code(), Some(1));
+}
+
+#[test]
+fn list_names_the_blob_whose_reference_leads_nowhere() {
+    let good = fixture("1.5.1/add_mul/add_mul.pte");
+    let pte = executorch_format::Pte::parse(good.bytes()).unwrap();
+    let offsets = pte.program.constant_segment.as_ref().unwrap().offsets.as_deref().unwrap();
+    let at = executorch_format::offset_in(good.bytes(), bytemuck::cast_slice(offsets)).unwrap() as usize;
+    let mut bytes = good.bytes().to_vec();
+    // The offset of constant 2, inside the constant segment.
+    bytes[at + 16..at + 24].copy_from_slice(&1_000_000u64.to_le_bytes());
+    let bad = Made::new("dangling.pte", &bytes);
+    let output = run(&["list", "--hash"], &bad.0);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.contains("execution_plan[0].values[") && told.contains("1000000"), "{told}");
+    // What can be told is told.
+    let output = run(&["info"], &bad.0);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("method forward"));
+}
+
+#[test]
+fn wrong_usage_and_unreadable_files_have_a_code_of_their_own() {
+    assert_eq!(pte().output().unwrap().status.code(), Some(2));
+    assert_eq!(pte().args(["info"]).output().unwrap().status.code(), Some(2));
+    assert_eq!(pte().args(["list", "--no-such-option", "x"]).output().unwrap().status.code(), Some(2));
+    let output = run(&["dump"], Path::new("no such file.pte"));
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("cannot be read"));
+    assert_eq!(run(&["info"], &std::env::temp_dir()).status.code(), Some(2));
+    assert_eq!(pte().arg("--help").output().unwrap().status.code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_fault() {
+    // More than a pipe holds, so that the command is still writing when the reader leaves.
+    let file = fixture("bench/llama6_external.pte").path;
+    for arguments in [&["dump"][..], &["list"], &["list", "--json"], &["info"]] {
+        let mut child = pte().args(arguments).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let mut told = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        assert_eq!((child.wait().unwrap().code(), told.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn hashes_are_those_of_the_bytes_in_the_file() {
+    let fixture = fixture("1.5.1/quant_xnnpack/quant_xnnpack.pte");
+    let listing = json_of(&["list", "--json", "--hash"], &fixture).unwrap();
+    let blobs = list(&listing, "blobs");
+    assert!(blobs.len() > 20);
+    for blob in blobs {
+        let [start, size] = ["offset", "size"].map(|field| blob[field].as_u64().unwrap() as usize);
+        assert_eq!(blob["sha256"], sha256(&fixture.bytes()[start..start + size]), "{blob}");
+    }
+}

@@ -1,0 +1,116 @@
+//! The files that the tests read.
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use std::path::{Path, PathBuf};
+
+/// A `.pte` or `.ptd` file.
+pub struct Fixture {
+    pub path: PathBuf,
+    /// Aligned as a file mapped into memory is.
+    words: Vec<u128>,
+    size: usize,
+}
+
+impl Fixture {
+    fn read(path: PathBuf) -> Self {
+        let bytes = std::fs::read(&path).unwrap();
+        let mut words = vec![0u128; bytes.len().div_ceil(16)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+        Self { path, words, size: bytes.len() }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.size]
+    }
+
+    /// Whether its name says that it is a program.
+    pub fn is_pte(&self) -> bool {
+        self.path.extension().is_some_and(|extension| extension == "pte")
+    }
+
+    /// Its place under the root, for messages.
+    pub fn name(&self) -> String {
+        self.path.strip_prefix(root()).unwrap().display().to_string()
+    }
+
+    /// The version of ExecuTorch whose exporter wrote it; `bench` for those that are there to be measured.
+    pub fn version(&self) -> String {
+        self.name().split('/').next().unwrap().to_owned()
+    }
+
+    /// What the official Python reads in it; `None` where it fails or was not asked.
+    pub fn oracle(&self) -> Option<Value> {
+        let oracle = self.beside("oracle.json").map(|text| serde_json::from_str::<Value>(&text).unwrap())?;
+        oracle.get("kind").is_some().then_some(oracle)
+    }
+
+    /// The text of the file beside it with `ending` behind its name.
+    pub fn beside(&self, ending: &str) -> Option<String> {
+        let path = format!("{}.{ending}", self.path.display());
+        Path::new(&path).exists().then(|| std::fs::read_to_string(&path).unwrap())
+    }
+}
+
+/// The folder of the fixtures.
+pub fn root() -> PathBuf {
+    match std::env::var_os("EXECUTORCH_FIXTURES") {
+        Some(root) => root.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"),
+    }
+}
+
+/// All of them, in order of their names.
+pub fn fixtures() -> Vec<Fixture> {
+    let mut paths = Vec::new();
+    walk(&root(), &mut paths);
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "pte" || extension == "ptd"));
+    paths.sort();
+    assert!(!paths.is_empty(), "no .pte or .ptd file under {}", root().display());
+    paths.into_iter().map(Fixture::read).collect()
+}
+
+fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            walk(&path, paths);
+        } else {
+            paths.push(path);
+        }
+    }
+}
+
+/// One file of `tests/data`, whatever the environment says.
+pub fn fixture(name: &str) -> Fixture {
+    Fixture::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name))
+}
+
+/// In hexadecimal digits.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Runs `compare` on each fixture and reports all that fail, not just the first.
+pub fn for_each(fixtures: &[Fixture], compare: impl Fn(&Fixture) -> Result<(), String>) {
+    let failed: Vec<String> = fixtures
+        .iter()
+        .filter_map(|fixture| compare(fixture).err().map(|found| format!("{}:\n{found}", fixture.name())))
+        .collect();
+    assert!(failed.is_empty(), "{} of {} files:\n{}", failed.len(), fixtures.len(), failed.join("\n"));
+}
+
+/// An error if the two differ.
+pub fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
+    if found == expected { Ok(()) } else { Err(format!("  {what}: found {found:?}, expected {expected:?}")) }
+}
+
+/// The items of a list in an oracle.
+pub fn list<'v>(value: &'v Value, field: &str) -> &'v [Value] {
+    value[field].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The number in a field of an oracle.
+pub fn number(value: &Value, field: &str) -> Result<u64, String> {
+    value[field].as_u64().ok_or_else(|| format!("  no number {field} in {value}"))
+}

@@ -1,0 +1,118 @@
+//! The tree as JSON against what flatc prints for the same file.
+
+use crate::common::{Fixture, fixtures, for_each};
+use executorch_format::{Ptd, Pte};
+use serde_json::Value;
+
+#[test]
+fn the_tree_is_what_flatc_prints() {
+    let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| fixture.beside("json").is_some()).collect();
+    assert!(!fixtures.is_empty());
+    for_each(&fixtures, |fixture| {
+        let differences = differences(fixture, &dump(fixture)?);
+        if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+    });
+}
+
+fn dump(fixture: &Fixture) -> Result<Value, String> {
+    let bytes = fixture.bytes();
+    if fixture.is_pte() {
+        let pte = Pte::parse(bytes).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_value(&pte.program).unwrap())
+    } else {
+        let ptd = Ptd::parse(bytes).map_err(|error| error.to_string())?;
+        Ok(serde_json::to_value(&ptd.flat_tensor).unwrap())
+    }
+}
+
+/// Where `found` is not what flatc printed. flatc of the same version printed it, so an older one did not know the
+/// fields that came later; `data_buffer_idx` was `constant_buffer_idx` in 0.2.
+pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
+    let expected = quoted(&fixture.beside("json").unwrap());
+    let expected = serde_json::from_str(&expected).unwrap();
+    let mut differences = Vec::new();
+    compare(&mut "".to_owned(), found, &expected, fixture.version() == "1.5.1", &mut differences);
+    differences
+}
+
+fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, differences: &mut Vec<String>) {
+    let length = path.len();
+    match (found, expected) {
+        (Value::Object(found), Value::Object(expected)) => {
+            for (field, expected) in expected {
+                path.push_str(&format!(".{field}"));
+                let renamed = if field == "constant_buffer_idx" { "data_buffer_idx" } else { field };
+                match found.get(renamed) {
+                    Some(found) => compare(path, found, expected, exact, differences),
+                    None => differences.push(format!("  {path}: missing, expected {expected}")),
+                }
+                path.truncate(length);
+            }
+            for field in found.keys().filter(|field| exact && !expected.contains_key(*field)) {
+                differences.push(format!("  {path}.{field}: expected none"));
+            }
+        }
+        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
+            for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+                path.push_str(&format!("[{index}]"));
+                compare(path, found, expected, exact, differences);
+                path.truncate(length);
+            }
+        }
+        (Value::Number(found), Value::Number(expected)) if found.is_f64() && expected.is_f64() => {
+            let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
+            // flatc prints 12 digits behind the point, and serde_json may miss the last bit of a long number.
+            if (found - expected).abs() > 1e-12 + expected.abs() * 1e-15 {
+                differences.push(format!("  {path}: found {found}, expected {expected}"));
+            }
+        }
+        (found, expected) if found == expected => {}
+        (found, expected) => differences.push(format!("  {path}: found {found}, expected {expected}")),
+    }
+}
+
+/// flatc's JSON with `nan` and `inf` as strings.
+fn quoted(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut inside = false;
+    let mut rest = text;
+    while let Some(character) = rest.chars().next() {
+        let word = ["-inf", "inf", "-nan", "nan"].into_iter().find(|word| !inside && rest.starts_with(word));
+        let taken = match (character, word) {
+            (_, Some(word)) => {
+                result.push_str(&format!("\"{}\"", word.replace("-nan", "nan")));
+                word.len()
+            }
+            ('\\', None) => {
+                let taken = 1 + rest[1..].chars().next().map_or(0, char::len_utf8);
+                result.push_str(&rest[..taken]);
+                taken
+            }
+            (other, None) => {
+                inside ^= other == '"';
+                result.push(other);
+                other.len_utf8()
+            }
+        };
+        rest = &rest[taken..];
+    }
+    result
+}
+
+#[test]
+fn a_difference_is_found() {
+    let compared = |found: &str, expected: &str, exact| {
+        let [found, expected] = [found, expected].map(|text| serde_json::from_str(text).unwrap());
+        let mut differences = Vec::new();
+        compare(&mut String::new(), &found, &expected, exact, &mut differences);
+        differences.len()
+    };
+    assert_eq!(compared(r#"{"a": [1, 0.25]}"#, r#"{"a": [1, 0.25]}"#, true), 0);
+    assert_eq!(compared(r#"{"a": [1, 0.25]}"#, r#"{"a": [1, 0.26]}"#, true), 1);
+    assert_eq!(compared(r#"{"a": 9223372036854775807}"#, r#"{"a": 9223372036854775806}"#, true), 1);
+    assert_eq!(compared(r#"{"a": 1, "b": 2}"#, r#"{"a": 1}"#, true), 1);
+    assert_eq!(compared(r#"{"a": 1, "b": 2}"#, r#"{"a": 1}"#, false), 0);
+    assert_eq!(compared(r#"{"a": 1}"#, r#"{"a": 1, "b": 2}"#, false), 1);
+    assert_eq!(compared("[1, 2]", "[1]", false), 1);
+    assert_eq!(quoted(r#"[nan, -inf, "inf \" nan", 1]"#), r#"["nan", "-inf", "inf \" nan", 1]"#);
+}

@@ -1,0 +1,164 @@
+//! Files as a whole: what they are, parts of them, copies of them.
+
+use crate::common::{Fixture, equal, fixture, fixtures, for_each, root};
+use executorch_format::{Error, ErrorKind, FileKind, Header, PROBE_SIZE, Ptd, Pte, probe};
+use std::fmt::Debug;
+
+fn text(error: Error) -> String {
+    error.to_string()
+}
+
+/// An error if the two trees differ. A NaN, which equals nothing, is the same as another.
+fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
+    let same = found == expected || format!("{found:?}") == format!("{expected:?}");
+    if same { Ok(()) } else { Err(format!("  {what}: differs")) }
+}
+
+#[test]
+fn every_fixture_is_decoded_and_passes_the_check_that_builds_nothing() {
+    for_each(&fixtures(), |fixture| {
+        let newer = if fixture.is_pte() {
+            Pte::check(fixture.bytes()).map_err(text)?;
+            Pte::parse(fixture.bytes()).map_err(text)?.newer_tables
+        } else {
+            Ptd::check(fixture.bytes()).map_err(text)?;
+            Ptd::parse(fixture.bytes()).map_err(text)?.newer_tables
+        };
+        equal("tables of a newer schema", newer, 0)
+    });
+}
+
+#[test]
+fn tests_data_holds_every_version_and_an_answer_for_each_file() {
+    if std::env::var_os("EXECUTORCH_FIXTURES").is_some() {
+        return;
+    }
+    let fixtures = fixtures();
+    for version in ["0.2.1", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "1.0.1", "1.5.1"] {
+        let count = fixtures.iter().filter(|fixture| fixture.version() == version).count();
+        assert!(count >= 3, "{version}: {count} files under {}", root().display());
+    }
+    for fixture in fixtures.iter().filter(|fixture| fixture.version() != "bench") {
+        assert!(fixture.beside("json").is_some(), "{}", fixture.name());
+        assert!(fixture.beside("oracle.json").is_some(), "{}", fixture.name());
+    }
+}
+
+#[test]
+fn headers_are_what_the_official_reader_reads() {
+    for_each(&fixtures(), |fixture| {
+        let Some(oracle) = fixture.oracle() else { return Ok(()) };
+        let probe = probe(fixture.bytes()).map_err(text)?;
+        let expected = &oracle["header"];
+        equal("identifier", std::str::from_utf8(&probe.identifier).ok(), oracle["identifier"].as_str())?;
+        let Some(header) = probe.header else {
+            return equal("header", expected.is_null(), true);
+        };
+        let number = |field: &str, found: u64| equal(field, Some(found), expected[field].as_u64());
+        match header {
+            Header::Pte(header) => {
+                number("length", header.length.into())?;
+                number("program_size", header.program_size)?;
+                number("segment_base_offset", header.segment_base_offset)?;
+                number("segment_data_size", header.segment_data_size.unwrap_or(0))
+            }
+            Header::Ptd(header) => {
+                number("length", header.length.into())?;
+                number("flatbuffer_offset", header.flatbuffer_offset)?;
+                number("flatbuffer_size", header.flatbuffer_size)?;
+                number("segment_base_offset", header.segment_base_offset)?;
+                number("segment_data_size", header.segment_data_size)
+            }
+        }
+    });
+}
+
+#[test]
+fn the_first_bytes_tell_which_bytes_hold_the_metadata() {
+    for_each(&fixtures(), |fixture| {
+        let bytes = fixture.bytes();
+        let found = probe(&bytes[..bytes.len().min(PROBE_SIZE)]).map_err(text)?;
+        equal("probe of all bytes", probe(bytes).map_err(text)?, found)?;
+        let end = found.metadata.end.map_or(bytes.len(), |end| end as usize);
+        let metadata = &bytes[found.metadata.start as usize..end];
+        if fixture.is_pte() {
+            equal("kind", found.kind, FileKind::Pte)?;
+            let (whole, part) = (Pte::parse(bytes).map_err(text)?, Pte::parse_metadata(metadata).map_err(text)?);
+            same("tree", &part.program, &whole.program)?;
+            absent(whole.program.segments.as_deref(), |index| part.segment(index).map(<[u8]>::len))
+        } else {
+            equal("kind", found.kind, FileKind::Ptd)?;
+            let (whole, part) = (Ptd::parse(bytes).map_err(text)?, Ptd::parse_metadata(metadata).map_err(text)?);
+            same("tree", &part.flat_tensor, &whole.flat_tensor)?;
+            absent(whole.flat_tensor.segments.as_deref(), |index| part.segment(index).map(<[u8]>::len))
+        }
+    });
+}
+
+/// No segment that holds bytes may be there.
+fn absent(
+    segments: Option<&[executorch_format::schema::DataSegment]>,
+    find: impl Fn(u32) -> Result<usize, Error>,
+) -> Result<(), String> {
+    for (index, segment) in segments.unwrap_or_default().iter().enumerate().filter(|(_, segment)| segment.size > 0) {
+        let found = find(index as u32).map_err(|error| error.kind().clone());
+        equal(&format!("segment {index} of {} bytes", segment.size), found, Err(ErrorKind::Absent(index as u32)))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_tree_is_the_same_wherever_the_file_lies_in_memory() {
+    for_each(&fixtures(), |fixture| {
+        let bytes = fixture.bytes();
+        // One byte behind an aligned place: nothing wider than a byte can be borrowed.
+        let mut words = vec![0u128; bytes.len() / 16 + 2];
+        let shifted: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
+        shifted[1..=bytes.len()].copy_from_slice(bytes);
+        let shifted = &shifted[1..=bytes.len()];
+        if fixture.is_pte() {
+            let (aligned, shifted) = (Pte::parse(bytes).map_err(text)?, Pte::parse(shifted).map_err(text)?);
+            same("tree", &shifted, &aligned)?;
+            same("tree of its own", &shifted.into_owned(), &aligned)
+        } else {
+            let (aligned, shifted) = (Ptd::parse(bytes).map_err(text)?, Ptd::parse(shifted).map_err(text)?);
+            same("tree", &shifted, &aligned)?;
+            same("tree of its own", &shifted.into_owned(), &aligned)
+        }
+    });
+}
+
+#[test]
+fn a_tree_of_its_own_outlives_its_bytes() {
+    let owned = |fixture: Fixture| Pte::parse(fixture.bytes()).unwrap().into_owned();
+    let pte: Pte<'static> = owned(fixture("1.5.1/multi_method/multi_method.pte"));
+    let again = fixture("1.5.1/multi_method/multi_method.pte");
+    assert_eq!(pte, Pte::parse(again.bytes()).unwrap());
+}
+
+#[test]
+fn neighbouring_formats_are_named() {
+    let foreign = |bytes: &[u8]| match probe(bytes).unwrap_err().kind() {
+        ErrorKind::Foreign { found, .. } => found.to_string(),
+        other => panic!("{other}"),
+    };
+    let data = |name: &str| std::fs::read(format!("{}/tests/data/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    assert!(foreign(&data("1.5.1/bundled/bundled.bpte")).contains("bundled program"));
+    assert!(foreign(&data("1.5.1/etdump/etdump.etdp")).contains("ETDump"));
+    assert!(foreign(b"PK\x03\x04\x14\0\0\0\0\0\0\0").contains("zip"));
+    assert!(foreign(b"GGUF\x03\0\0\0\0\0\0\0").contains("GGUF"));
+    assert!(foreign(b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{}}").contains("safetensors"));
+    assert!(foreign(b"\x20\0\0\0ET13\0\0\0\0").contains("version ET13 of the format, expected ET12"));
+    assert!(foreign(b"\x20\0\0\0FT02\0\0\0\0").contains("version FT02 of the format, expected FT01"));
+    assert!(foreign(b"\x7fELF\x02\x01\x01\0\0\0\0\0").contains("unknown identifier"));
+}
+
+#[test]
+fn the_other_kind_of_file_is_named() {
+    let (pte, ptd) = (fixture("1.5.1/add/add.pte"), fixture("1.5.1/ptd_names/ptd_names.ptd"));
+    let kind = |error: Error| error.kind().clone();
+    let expected = |expected, found: &'static str| ErrorKind::Foreign { expected, found: found.into() };
+    assert_eq!(kind(Ptd::parse(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));
+    assert_eq!(kind(Pte::parse(ptd.bytes()).unwrap_err()), expected(".pte", "a .ptd file"));
+    assert_eq!(kind(Ptd::check(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));
+}

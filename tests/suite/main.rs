@@ -1,0 +1,15 @@
+//! What the crate promises, on files that ExecuTorch wrote.
+//!
+//! The files are those of `tests/data`, or of the folder that the environment variable `EXECUTORCH_FIXTURES` names: it
+//! has the same layout, and holds whatever its owner put there.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+#[cfg(feature = "cli")]
+mod cli;
+mod common;
+mod data;
+#[cfg(feature = "serde")]
+mod dump;
+mod files;
+mod tensors;

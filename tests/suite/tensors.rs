@@ -1,0 +1,119 @@
+//! The elements of tensors as Rust's numbers.
+
+use crate::common::{fixture, fixtures, for_each};
+use executorch_format::schema::ScalarType;
+use executorch_format::{Element, ErrorKind, Ptd, Pte, TensorView, strides};
+
+/// The views of a program's constants whose elements are `T`, each both ways.
+fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec<T>> {
+    let views = pte.methods().iter().flat_map(|plan| plan.tensors());
+    let views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
+    views
+        .filter(|view| T::SCALAR_TYPES.contains(&view.scalar_type))
+        .map(|view| {
+            let slice = view.as_slice::<T>().unwrap();
+            assert_eq!(slice, view.to_vec::<T>().unwrap());
+            assert_eq!(slice.len(), view.elements());
+            slice.to_vec()
+        })
+        .collect()
+}
+
+#[test]
+fn constants_of_every_type_are_the_numbers_that_were_exported() {
+    let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    assert_eq!(constants::<f32>(&pte), [[1.0, -2.5, 3.25]]);
+    assert_eq!(constants::<f64>(&pte), [[1.0, 1e300]]);
+    assert_eq!(constants::<u8>(&pte), [[0, 128, 255]]);
+    assert_eq!(constants::<i8>(&pte), [[-128, 0, 127]]);
+    assert_eq!(constants::<i16>(&pte), [[i16::MIN, i16::MAX]]);
+    assert_eq!(constants::<i32>(&pte), [[i32::MIN, i32::MAX]]);
+    assert_eq!(constants::<i64>(&pte), [[i64::MIN, i64::MAX]]);
+    assert_eq!(constants::<bool>(&pte), [[true, false, true, true, false]]);
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn constants_of_half_precision_are_the_numbers_that_were_exported() {
+    use half::{bf16, f16};
+
+    let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    assert_eq!(constants::<f16>(&pte), [[f16::from_f32(1.0), f16::from_f32(-0.5), f16::MAX]]);
+    assert_eq!(constants::<bf16>(&pte), [[bf16::from_f32(1.0), bf16::from_f32(-0.5), bf16::from_bits(0x7f62)]]);
+}
+
+#[test]
+fn the_strides_of_channels_last_follow_the_dim_order() {
+    let file = fixture("1.5.1/channels_last/channels_last.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let views = pte.methods().iter().flat_map(|plan| plan.tensors());
+    let mut views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
+    let view = views.find(|view| view.sizes == [4, 3, 2, 2]).unwrap();
+    assert_eq!(view.dim_order, [0, 2, 3, 1]);
+    assert_eq!(view.strides().unwrap(), [12, 1, 6, 3]);
+    assert_eq!(view.as_slice::<f32>().unwrap()[0].to_bits(), 0xbb0d_a3e8);
+}
+
+#[test]
+fn a_view_that_does_not_fit_says_why() {
+    let view = TensorView { scalar_type: ScalarType::FLOAT, sizes: &[1], dim_order: &[0], bytes: &[0; 4] };
+    let kind = |error: executorch_format::Error| error.kind().clone();
+    assert!(matches!(kind(view.as_slice::<i32>().unwrap_err()), ErrorKind::Tensor(found) if found.contains("FLOAT")));
+    assert!(matches!(kind(view.to_vec::<f64>().unwrap_err()), ErrorKind::Tensor(found) if found.contains("FLOAT")));
+    let words = [0u64; 2];
+    let bytes: &[u8] = bytemuck::cast_slice(&words);
+    let unaligned = TensorView { bytes: &bytes[1..5], ..view };
+    assert!(matches!(kind(unaligned.as_slice::<f32>().unwrap_err()), ErrorKind::Tensor(_)));
+    assert_eq!(unaligned.to_vec::<f32>().unwrap(), [0.0]);
+    let not_a_bool = TensorView { scalar_type: ScalarType::BOOL, bytes: &[2], ..view };
+    assert!(matches!(kind(not_a_bool.as_slice::<bool>().unwrap_err()), ErrorKind::Tensor(_)));
+    assert!(matches!(kind(not_a_bool.to_vec::<bool>().unwrap_err()), ErrorKind::Tensor(_)));
+    assert!(matches!(kind(strides(&[2, 2], &[0, 0]).unwrap_err()), ErrorKind::Tensor(_)));
+}
+
+#[test]
+fn a_key_index_finds_each_key_of_a_program_and_no_other() {
+    let file = fixture("1.5.1/named_data/named_data.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let index = pte.named_data_index();
+    assert_eq!(index.iter().count(), pte.named_data().len());
+    assert!(pte.named_data().len() > 3);
+    for (at, named) in pte.named_data().iter().enumerate() {
+        let key = named.key.as_deref().unwrap();
+        assert_eq!(index.get(key), Some(at));
+        assert_eq!(index.get(&format!("{key} ")), None);
+        let bytes = pte.bytes(&pte.named_data_ref(named).unwrap()).unwrap();
+        assert_eq!(pte.named_data_bytes(key).unwrap(), bytes);
+    }
+    assert!(matches!(pte.named_data_bytes("no such key").unwrap_err().kind(), ErrorKind::Reference(_)));
+}
+
+#[test]
+fn the_tensors_of_the_first_two_schemas_lie_inside_their_segment() {
+    let file = fixture("0.6.0/add_mul_external/_default_external_constant.ptd");
+    let ptd = Ptd::parse(file.bytes()).unwrap();
+    let values = |key: &str| {
+        let entry = ptd.get(key).unwrap();
+        ptd.tensor_view(&entry).unwrap().unwrap().to_vec::<f32>().unwrap()
+    };
+    assert_eq!(values("a"), [0.0, 3.0, 6.0, 9.0]);
+    assert_eq!(values("b"), [2.0; 4]);
+    assert_eq!(ptd.get("b").unwrap().offset, 16);
+}
+
+#[test]
+fn every_tensor_of_a_ptd_fills_its_layout() {
+    let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| !fixture.is_pte()).collect();
+    for_each(&fixtures, |fixture| {
+        let ptd = Ptd::parse(fixture.bytes()).map_err(|error| error.to_string())?;
+        for entry in ptd.entries().filter(|_| ptd.header.is_some()) {
+            let view = ptd.tensor_view(&entry).map_err(|error| format!("  {:?}: {error}", entry.key))?;
+            if view.is_some_and(|view| view.strides().is_err()) {
+                return Err(format!("  {:?}: no strides", entry.key));
+            }
+        }
+        Ok(())
+    });
+}
