@@ -41,3 +41,8 @@ pub use pte::{Pte, TensorData};
 pub use save::Progress;
 pub use segment::{DataRef, Segment, offset_in};
 pub use tensor::{Element, TensorView, byte_size, strides};
+
+/// The README's example, as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

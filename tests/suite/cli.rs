@@ -173,6 +173,26 @@ fn info_tells_what_a_program_does() {
 }
 
 #[test]
+fn info_finds_all_that_a_good_file_refers_to() {
+    // Alone in having no header, and so no data.
+    let fixtures: Vec<_> =
+        fixtures().into_iter().filter(|fixture| !fixture.name().ends_with("flatc_only.ptd")).collect();
+    for_each(&fixtures, |fixture| {
+        let info = json_of(&["info", "--json"], fixture)?;
+        let expected = if fixture.is_pte() { "pte" } else { "ptd" };
+        equal("kind", info["kind"].as_str(), Some(expected))?;
+        let plans = list(&info, "methods").len() + list(&info, "metadata").len();
+        let oracle = fixture.oracle().unwrap_or_default();
+        if oracle["methods"].is_array() {
+            equal("methods", plans, list(&oracle, "methods").len())?;
+        }
+        equal("output", run(&["info"], &fixture.path).status.success(), true)
+    });
+    let told = run(&["list"], &fixture("0.5.0/handmade/flatc_only.ptd").path);
+    assert_eq!((told.status.code(), told.stdout.len()), (Some(1), 0));
+}
+
+#[test]
 fn info_reads_well() {
     let text = |name: &str| {
         let output = run(&["info"], &fixture(name).path);

@@ -8,7 +8,7 @@ use crate::json;
 use crate::open::{Input, Model};
 use executorch_format::schema::program::{DataLocation, ExecutionPlan, Tensor};
 use executorch_format::schema::{DataSegment, ScalarType};
-use executorch_format::{DataRef, Error, Extent, Ptd, Pte, Result, TensorData, offset_in};
+use executorch_format::{Error, Extent, Ptd, Pte, Result, TensorData, offset_in};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ struct Blob<'t> {
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum What<'t> {
     Segment {
-        index: usize,
+        index: u32,
     },
     Constant {
         method: &'t str,
@@ -126,7 +126,8 @@ struct Collector<'t> {
 
 impl<'t> Collector<'t> {
     fn program(&mut self, pte: &'t Pte<'_>) {
-        self.segments(pte.program.segments.as_deref(), |data| (pte.bytes(data), pte.extent(data)));
+        let segments = pte.program.segments.as_deref();
+        self.segments(pte.segment_base_offset(), segments, |index| pte.segment(index));
         for (at, plan) in pte.methods().iter().enumerate() {
             self.tensors(pte, at, plan);
             self.delegates(pte, at, plan);
@@ -142,14 +143,10 @@ impl<'t> Collector<'t> {
         }
     }
 
-    fn segments(
-        &mut self,
-        segments: Option<&[DataSegment]>,
-        find: impl Fn(&DataRef) -> (Result<&'t [u8]>, Option<Extent>),
-    ) {
-        for (index, segment) in segments.unwrap_or_default().iter().enumerate() {
-            let (bytes, extent) = find(&DataRef::Segment { index: index as u32, offset: 0, size: segment.size });
-            self.add(What::Segment { index }, bytes, extent, || format!("segments[{index}]"));
+    fn segments(&mut self, base: u64, segments: Option<&[DataSegment]>, bytes: impl Fn(u32) -> Result<&'t [u8]>) {
+        for (index, segment) in (0..).zip(segments.unwrap_or_default()) {
+            let extent = base.checked_add(segment.offset).map(|start| Extent { start, end: None });
+            self.add(What::Segment { index }, bytes(index), extent, || format!("segments[{index}]"));
         }
     }
 
@@ -198,17 +195,8 @@ impl<'t> Collector<'t> {
     }
 
     fn flat_tensor(&mut self, ptd: &'t Ptd<'_>) {
-        self.segments(ptd.flat_tensor.segments.as_deref(), |data| {
-            let DataRef::Segment { index, .. } = *data else {
-                return (Ok(&[]), None);
-            };
-            let bytes = ptd.segment(index);
-            let extent = bytes.as_ref().ok().and_then(|bytes| {
-                let start = offset_in(self.file, bytes)?;
-                Some(Extent { start, end: start.checked_add(bytes.len() as u64) })
-            });
-            (bytes, extent)
-        });
+        let segments = ptd.flat_tensor.segments.as_deref();
+        self.segments(ptd.segment_base_offset(), segments, |index| ptd.segment(index));
         for (at, entry) in ptd.entries().enumerate() {
             let key = entry.key.unwrap_or_default();
             let shape = entry.layout.map(|layout| Shape {
