@@ -1,6 +1,6 @@
 //! The tree: a struct for every table and an enum for every union of the two schemas, with the schema's own names.
 //!
-//! A table is stated once, as a struct inside [`table!`]: its fields in the order of their ids. From that come the
+//! A table is stated once, as a struct inside `table!`: its fields in the order of their ids. From that come the
 //! decoder, the encoder, and what else works field by field, so a new field is one line. Everything is public and
 //! plain: build it, change it, compare it.
 //!
