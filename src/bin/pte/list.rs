@@ -45,8 +45,6 @@ struct Blob<'t> {
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
-    #[serde(skip)]
-    bytes: Option<&'t [u8]>,
 }
 
 #[derive(Clone, Serialize)]
@@ -112,7 +110,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), Failure> {
         return Err(Failure::Bad { file: input.path().to_owned(), findings });
     }
     if arguments.hash {
-        hash::fill(&mut blobs);
+        hash::fill(&input, &mut blobs)?;
     }
     let listing = Listing { file_size: input.bytes().len() as u64, blobs };
     if arguments.json { json::print(&listing) } else { print::table(&listing) }
@@ -168,7 +166,7 @@ impl<'t> Collector<'t> {
                 Ok(TensorData::External(key)) => match tensor.byte_size() {
                     Ok(size) => {
                         let what = What::External { method, value, key, shape };
-                        self.blobs.push(Blob { what, offset: None, size, sha256: None, bytes: None });
+                        self.blobs.push(Blob { what, offset: None, size, sha256: None });
                     }
                     Err(error) => self.fault(path(), &error),
                 },
@@ -213,7 +211,7 @@ impl<'t> Collector<'t> {
         match bytes {
             Ok(bytes) => {
                 let offset = extent.map(|extent| extent.start).or_else(|| offset_in(self.file, bytes));
-                self.blobs.push(Blob { what, offset, size: bytes.len() as u64, sha256: None, bytes: Some(bytes) });
+                self.blobs.push(Blob { what, offset, size: bytes.len() as u64, sha256: None });
             }
             Err(error) => self.fault(path(), &error),
         }

@@ -4,8 +4,13 @@ use crate::failure::Failure;
 use executorch_format::{FileKind, Ptd, Pte, probe};
 use memmap2::Mmap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
+
+/// A file, or what stands for one.
+pub trait ReadSeek: Read + Seek {}
+
+impl<T: Read + Seek> ReadSeek for T {}
 
 /// A file that was opened.
 pub struct Input {
@@ -47,6 +52,14 @@ impl Input {
         }
     }
 
+    /// The whole file again, to be read piece by piece: what is read this way does not stay in memory.
+    pub fn reader(&self) -> io::Result<Box<dyn ReadSeek + '_>> {
+        Ok(match &self.bytes {
+            Bytes::Mapped(_) => Box::new(File::open(&self.path)?),
+            Bytes::Read(bytes) => Box::new(Cursor::new(bytes)),
+        })
+    }
+
     /// The tree in it.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
         let bytes = self.bytes();
@@ -58,7 +71,7 @@ impl Input {
     }
 }
 
-fn open(path: &Path) -> std::io::Result<Bytes> {
+fn open(path: &Path) -> io::Result<Bytes> {
     let mut file = File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_file() && metadata.len() > 0 {
@@ -70,7 +83,7 @@ fn open(path: &Path) -> std::io::Result<Bytes> {
 }
 
 #[allow(unsafe_code)]
-fn map(file: &File) -> std::io::Result<Mmap> {
+fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: the map is only read. That no other process changes or cuts the file meanwhile cannot be had from the
     // system; who does that to a model while it is being read gets what they would get from the official runtime.
     unsafe { Mmap::map(file) }

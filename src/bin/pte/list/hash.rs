@@ -1,83 +1,94 @@
 //! SHA-256 of many blobs, on all cores.
 
-use super::Blob;
+use super::{Blob, What};
+use crate::failure::Failure;
+use crate::open::{Input, ReadSeek};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use sha2::{Digest, Sha256};
-use std::collections::HashMap;
-use std::io::IsTerminal;
+use std::collections::{HashMap, HashSet};
+use std::io::{self, IsTerminal, SeekFrom};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
 
-/// Small enough for the progress to move, large enough for its count to cost nothing.
+/// Each worker holds so many bytes at a time: mapped memory would stay with the process until the end.
 const CHUNK: usize = 1 << 20;
 
 /// How long the user waits without a sign.
 const QUIET: Duration = Duration::from_millis(700);
 
-type Key = (*const u8, usize);
+/// Where bytes start in the file, and how many.
+type Place = (u64, u64);
 
-/// Fills in the hash of every blob that has bytes. Bytes that several blobs share are read once.
-pub fn fill(blobs: &mut [Blob<'_>]) {
-    let mut wanted: HashMap<Key, &[u8]> = HashMap::new();
-    for bytes in blobs.iter().filter_map(|blob| blob.bytes) {
-        wanted.insert(key(bytes), bytes);
-    }
-    let mut work: Vec<&[u8]> = wanted.into_values().collect();
+/// Fills in the hash of every blob whose bytes the file holds. Bytes that several blobs share are read once.
+pub fn fill(input: &Input, blobs: &mut [Blob<'_>]) -> Result<(), Failure> {
+    let places: HashSet<Place> = blobs.iter().filter_map(place).collect();
+    let mut places: Vec<Place> = places.into_iter().collect();
     // The largest first, so that no core is left alone with it at the end.
-    work.sort_by_key(|bytes| std::cmp::Reverse(bytes.len()));
-    let hashes = hash_all(&work);
-    let hashes: HashMap<Key, String> = work.iter().map(|bytes| key(bytes)).zip(hashes).collect();
+    places.sort_by_key(|(start, size)| (std::cmp::Reverse(*size), *start));
+    let hashes = hash_all(&places, || input.reader())
+        .map_err(|error| Failure::Unreadable { file: input.path().to_owned(), error })?;
     for blob in blobs {
-        blob.sha256 = blob.bytes.and_then(|bytes| hashes.get(&key(bytes)).cloned());
+        blob.sha256 = place(blob).and_then(|place| hashes.get(&place).cloned());
     }
+    Ok(())
 }
 
-fn key(bytes: &[u8]) -> Key {
-    (bytes.as_ptr(), bytes.len())
+fn place(blob: &Blob<'_>) -> Option<Place> {
+    // An empty blob may have no place.
+    (!matches!(blob.what, What::External { .. })).then_some((blob.offset.unwrap_or(0), blob.size))
 }
 
-/// The hash of each, in the same order.
-fn hash_all(work: &[&[u8]]) -> Vec<String> {
-    let total: usize = work.iter().map(|bytes| bytes.len()).sum();
-    let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::hidden());
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let workers = cores.min(work.len()).min(total / CHUNK + 1);
-    if workers <= 1 && total < CHUNK {
-        return work.iter().map(|bytes| hash(bytes, &bar)).collect();
-    }
+/// The hash of the bytes at each place. Every worker has a reader of its own.
+fn hash_all<'i>(
+    places: &[Place],
+    reader: impl Fn() -> io::Result<Box<dyn ReadSeek + 'i>> + Sync,
+) -> io::Result<HashMap<Place, String>> {
+    let total = places.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
+    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+    // Small files are done before a second thread has started.
+    let useful = usize::try_from(total / CHUNK as u64).unwrap_or(usize::MAX).saturating_add(1);
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(places.len()).min(useful);
     let next = AtomicUsize::new(0);
-    let hashes = Mutex::new(vec![String::new(); work.len()]);
-    let (done, all_done) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        for _ in 0..workers {
-            // Dropped when the worker ends: the channel closes with the last one.
-            let done = done.clone();
-            let (next, hashes, bar) = (&next, &hashes, &bar);
-            scope.spawn(move || {
-                let _done = done;
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(bytes) = work.get(at) else { break };
-                    let hash = hash(bytes, bar);
-                    if let Some(place) = hashes.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
-                        *place = hash;
-                    }
-                }
-            });
+    let work = || -> io::Result<Vec<(Place, String)>> {
+        let mut reader = reader()?;
+        let mut buffer = vec![0; CHUNK.min(usize::try_from(total).unwrap_or(CHUNK))];
+        let mut done = Vec::new();
+        while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push((*place, hash(reader.as_mut(), *place, &mut buffer, &bar)?));
         }
-        drop(done);
-        if all_done.recv_timeout(QUIET) == Err(mpsc::RecvTimeoutError::Timeout) {
+        Ok(done)
+    };
+    let hashes = thread::scope(|scope| {
+        let (end, ended) = channel::<()>();
+        let start = |_| {
+            // Dropped when the worker ends: the channel closes with the last one.
+            let (end, work) = (end.clone(), &work);
+            scope.spawn(move || {
+                let _end = end;
+                work()
+            })
+        };
+        let workers: Vec<_> = (0..workers).map(start).collect();
+        drop(end);
+        if ended.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
             show(&bar);
         }
+        let mut hashes = HashMap::new();
+        for worker in workers {
+            hashes.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic))?);
+        }
+        Ok(hashes)
     });
     bar.finish_and_clear();
-    hashes.into_inner().unwrap_or_else(PoisonError::into_inner)
+    hashes
 }
 
+/// On a terminal only.
 fn show(bar: &ProgressBar) {
-    if !std::io::stderr().is_terminal() {
+    if !io::stderr().is_terminal() {
         return;
     }
     if let Ok(style) = ProgressStyle::with_template("hashing {bar:40} {bytes}/{total_bytes} {binary_bytes_per_sec}") {
@@ -86,30 +97,48 @@ fn show(bar: &ProgressBar) {
     bar.set_draw_target(ProgressDrawTarget::stderr());
 }
 
-fn hash(bytes: &[u8], bar: &ProgressBar) -> String {
+fn hash(reader: &mut dyn ReadSeek, (start, size): Place, buffer: &mut [u8], bar: &ProgressBar) -> io::Result<String> {
     let mut hasher = Sha256::new();
-    for chunk in bytes.chunks(CHUNK) {
-        hasher.update(chunk);
-        bar.inc(chunk.len() as u64);
+    reader.seek(SeekFrom::Start(start))?;
+    let mut left = size;
+    while left > 0 {
+        let length = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let chunk = buffer.get_mut(..length).unwrap_or_default();
+        reader.read_exact(chunk)?;
+        hasher.update(&*chunk);
+        bar.inc(length as u64);
+        left -= length as u64;
     }
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Cursor;
+
+    fn hashes(file: &[u8], places: &[Place]) -> io::Result<HashMap<Place, String>> {
+        hash_all(places, || Ok(Box::new(Cursor::new(file))))
+    }
 
     #[test]
-    fn hashes_come_back_in_order_whether_on_one_core_or_many() {
-        let large = vec![7u8; 3 * CHUNK + 5];
-        let work: Vec<&[u8]> = vec![&large, b"abc", b""];
-        let hashes = hash_all(&work);
-        let bar = ProgressBar::hidden();
-        assert_eq!(hashes, work.iter().map(|bytes| hash(bytes, &bar)).collect::<Vec<_>>());
-        assert_eq!(
-            hashes.get(1).map(String::as_str),
-            Some("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
-        );
-        assert_eq!(hash_all(&[b"abc".as_slice()]), hashes.get(1..2).unwrap_or_default());
+    fn each_place_gets_the_hash_of_its_own_bytes_on_one_core_or_many() {
+        let mut file = vec![7u8; 3 * CHUNK + 5];
+        file.extend_from_slice(b"abc");
+        let (whole, end) = ((0, file.len() as u64), (3 * CHUNK as u64 + 5, 3));
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        let many = hashes(&file, &[whole, end, (0, 0)]).unwrap_or_default();
+        let expected: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(many.len(), 3);
+        assert_eq!(many.get(&whole), Some(&expected));
+        assert_eq!(many.get(&end).map(String::as_str), Some(abc));
+        assert_eq!(many.get(&(0, 0)).map(String::as_str), Some(empty));
+        assert_eq!(hashes(&file, &[end]).unwrap_or_default().get(&end).map(String::as_str), Some(abc));
+    }
+
+    #[test]
+    fn a_file_that_shrank_meanwhile_is_an_error() {
+        assert!(hashes(b"abc", &[(1, 3)]).is_err());
     }
 }
