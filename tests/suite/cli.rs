@@ -166,7 +166,9 @@ fn info_tells_what_a_program_does() {
     assert_eq!(forward["planned_memory"]["bytes"], 64);
     assert_eq!(info["constants"], json!({"count": 5, "bytes": 112}));
     let metadata: Vec<_> = list(&info, "metadata").iter().map(|constant| &constant["value"]).collect();
-    let tensor = json!({"scalar_type": "INT", "sizes": [2, 3], "dim_order": [0, 1]});
+    let tensor = json!({
+        "scalar_type": "INT", "sizes": [2, 3], "dim_order": [0, 1], "shape_dynamism": "STATIC"
+    });
     let expected =
         json!([7, i64::MIN, 1.5, "inf", true, false, "plain", "", [1, 2, 3], [1, 2.0, false, "x"], 5, 0, tensor]);
     assert_eq!(json!(metadata), expected);
@@ -202,6 +204,8 @@ fn info_reads_well() {
     let program = text("1.5.1/multi_method/multi_method.pte");
     assert!(program.contains("method forward"), "{program}");
     assert!(program.contains("get_neg = -9223372036854775808"), "{program}");
+    assert!(program.contains("get_nested = [1, 2.0, false, \"x\"]"), "{program}");
+    assert!(program.contains("get_tensor = i32[2, 3]"), "{program}");
     let dynamic = text("1.5.1/dynamic_bounded/dynamic_bounded.pte");
     assert!(dynamic.contains("f32[<="), "{dynamic}");
     let delegates = text("1.5.1/blob_segments/blob_segments.pte");

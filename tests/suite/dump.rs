@@ -1,8 +1,10 @@
 //! The tree as JSON against what flatc prints for the same file.
 
 use crate::common::{Fixture, fixtures, for_each};
+use executorch_format::schema::program::{DoubleList, EValue, Int, KernelTypes, Tensor, TensorShapeDynamism};
+use executorch_format::schema::{DataSegment, ScalarType, Unknown};
 use executorch_format::{Ptd, Pte};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn the_tree_is_what_flatc_prints() {
@@ -115,4 +117,39 @@ fn a_difference_is_found() {
     assert_eq!(compared(r#"{"a": 1}"#, r#"{"a": 1, "b": 2}"#, false), 1);
     assert_eq!(compared("[1, 2]", "[1]", false), 1);
     assert_eq!(quoted(r#"[nan, -inf, "inf \" nan", 1]"#), r#"["nan", "-inf", "inf \" nan", 1]"#);
+}
+
+#[test]
+fn what_the_schema_has_no_name_for_comes_out_as_a_number() {
+    let tensor = Tensor {
+        scalar_type: ScalarType(77),
+        shape_dynamism: TensorShapeDynamism(-3),
+        sizes: Some(vec![].into()),
+        ..Tensor::default()
+    };
+    let found = serde_json::to_value(EValue { val: tensor.into() }).unwrap();
+    let expected = json!({
+        "val_type": "Tensor",
+        "val": {
+            "scalar_type": 77, "storage_offset": 0, "sizes": [], "requires_grad": false,
+            "data_buffer_idx": 0, "layout": 0, "shape_dynamism": -3,
+        },
+    });
+    assert_eq!(found, expected);
+    let unknown = KernelTypes::Unknown(Unknown { tag: 42, size: 8 });
+    assert_eq!(serde_json::to_value(EValue { val: unknown }).unwrap(), json!({"val_type": 42, "val": {}}));
+    let none = EValue { val: KernelTypes::None };
+    assert_eq!(serde_json::to_value(none).unwrap(), json!({"val_type": "NONE"}));
+}
+
+#[test]
+fn no_number_loses_anything() {
+    let segment = DataSegment { offset: u64::MAX, size: u64::MAX - 1 };
+    let text = serde_json::to_string(&segment).unwrap();
+    assert_eq!(text, r#"{"offset":18446744073709551615,"size":18446744073709551614}"#);
+    let int = EValue { val: Int { int_val: i64::MIN }.into() };
+    assert_eq!(serde_json::to_string(&int).unwrap(), r#"{"val_type":"Int","val":{"int_val":-9223372036854775808}}"#);
+    let items = [0.1, -0.0, 5e-324, f64::NAN, f64::INFINITY, f64::NEG_INFINITY];
+    let list = serde_json::to_string(&DoubleList { items: Some(items[..].into()) }).unwrap();
+    assert_eq!(list, r#"{"items":[0.1,-0.0,5e-324,"nan","inf","-inf"]}"#);
 }

@@ -1,11 +1,10 @@
 //! The facts as text.
 
-use super::program::{Constant, Method, PlannedMemory, Value};
+use super::program::{Constant, Method, PlannedMemory, Returned, Shape, Value};
 use super::{Amount, Content, Info, flat_tensor, program};
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::schema::program::{DeviceType, TensorShapeDynamism};
-use serde_json::Value as Json;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 /// So many keys and operators are shown; JSON has all.
@@ -126,25 +125,27 @@ fn plural(count: usize, what: &str) -> String {
 
 fn value_text(value: &Value<'_>) -> String {
     match (&value.tensor, value.r#type) {
-        (Some(tensor), _) => {
-            let shape = text::tensor(tensor.scalar_type, tensor.sizes, tensor.shape_dynamism);
-            tensor.name.map_or(shape.clone(), |name| format!("{shape} {}", text::name(name, NAME)))
-        }
+        (Some(tensor), _) => tensor_text(tensor),
         (None, Some(name)) => name.to_owned(),
         (None, None) => format!("unknown (value {})", value.value),
     }
 }
 
-/// A constant as JSON, but a tensor as its type.
-fn constant(value: &Json) -> String {
-    let sizes = |value: &Json| value.get("sizes").map(Json::to_string).unwrap_or_default();
+fn tensor_text(tensor: &Shape<'_>) -> String {
+    let shape = text::tensor(tensor.scalar_type, tensor.sizes, tensor.shape_dynamism);
+    tensor.name.map_or(shape.clone(), |name| format!("{shape} {}", text::name(name, NAME)))
+}
+
+fn constant(value: &Returned<'_>) -> String {
     match value {
-        Json::Object(tensor) => {
-            let scalar_type = tensor.get("scalar_type").map(Json::to_string).unwrap_or_default();
-            format!("tensor of {} {}", scalar_type.trim_matches('"'), sizes(value))
-        }
-        Json::Array(items) => format!("[{}]", items.iter().map(constant).collect::<Vec<_>>().join(", ")),
-        other => text::name(&other.to_string(), 4 * NAME),
+        Returned::Null => "null".to_owned(),
+        Returned::Int(number) => number.to_string(),
+        Returned::Bool(bit) => bit.to_string(),
+        Returned::Double(number) => format!("{number:?}"),
+        Returned::NotFinite(name) => (*name).to_owned(),
+        Returned::String(string) => text::name(&format!("{string:?}"), 4 * NAME),
+        Returned::Tensor(tensor) => tensor_text(tensor),
+        Returned::List(items) => format!("[{}]", items.iter().map(constant).collect::<Vec<_>>().join(", ")),
     }
 }
 

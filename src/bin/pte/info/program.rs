@@ -3,11 +3,11 @@
 use super::Amount;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
-    BackendDelegate, DeviceType, ExecutionPlan, InstructionArguments, KernelTypes, Operator, TensorShapeDynamism,
+    BackendDelegate, DeviceType, ExecutionPlan, InstructionArguments, KernelTypes, Operator, Tensor,
+    TensorShapeDynamism,
 };
 use executorch_format::{DataRef, Pte, TensorData};
 use serde::Serialize;
-use serde_json::{Value as Json, json};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 #[derive(Serialize)]
@@ -101,7 +101,23 @@ pub(super) struct PlannedBuffer {
 pub(super) struct Constant<'t> {
     pub name: &'t str,
     /// A list where it returns several values.
-    pub value: Json,
+    pub value: Returned<'t>,
+}
+
+/// What a constant method returns.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Returned<'t> {
+    Null,
+    Int(i64),
+    Bool(bool),
+    Double(f64),
+    /// A double that JSON has no form for, as `pte dump` prints it.
+    NotFinite(&'static str),
+    String(&'t str),
+    /// Its type and shape; the elements can be large.
+    Tensor(Shape<'t>),
+    List(Vec<Returned<'t>>),
 }
 
 pub(super) fn facts<'t>(pte: &'t Pte<'_>, findings: &mut Vec<String>) -> Facts<'t> {
@@ -140,38 +156,38 @@ fn is_constant(plan: &ExecutionPlan<'_>) -> bool {
     no_inputs && !outputs.is_empty() && instructions(plan).next().is_none()
 }
 
-/// What a constant method returns.
-fn returned(plan: &ExecutionPlan<'_>) -> Json {
-    let outputs = plan.outputs.as_deref().unwrap_or_default();
-    let mut values = outputs.iter().map(|index| constant(plan, i64::from(*index), true));
-    match (outputs.len(), values.next()) {
-        (1, Some(value)) => value,
-        (_, first) => first.into_iter().chain(values).collect(),
+fn returned<'t>(plan: &'t ExecutionPlan<'_>) -> Returned<'t> {
+    let outputs = wide(plan.outputs.as_deref());
+    match outputs.as_slice() {
+        [output] => constant(plan, *output, true),
+        outputs => items(plan, outputs, true),
     }
 }
 
-fn constant(plan: &ExecutionPlan<'_>, index: i64, lists: bool) -> Json {
+fn items<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i64], lists: bool) -> Returned<'t> {
+    Returned::List(indices.iter().map(|index| constant(plan, *index, lists)).collect())
+}
+
+/// The value with that index. The items of a list are values of their own; a list inside a list, which no writer
+/// makes, stays closed.
+fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returned<'t> {
     let value = usize::try_from(index).ok().and_then(|index| plan.values.as_deref()?.get(index));
-    let items = |indices: &[i64]| indices.iter().map(|index| constant(plan, *index, false)).collect();
     match value.map(|value| &value.val) {
-        Some(KernelTypes::Int(value)) => json!(value.int_val),
-        Some(KernelTypes::Bool(value)) => json!(value.bool_val),
+        Some(KernelTypes::Int(value)) => Returned::Int(value.int_val),
+        Some(KernelTypes::Bool(value)) => Returned::Bool(value.bool_val),
         Some(KernelTypes::Double(value)) => double(value.double_val),
-        Some(KernelTypes::String(value)) => json!(value.string_val),
-        Some(KernelTypes::Tensor(tensor)) => json!({
-            "scalar_type": tensor.scalar_type,
-            "sizes": tensor.sizes(),
-            "dim_order": tensor.dim_order(),
-        }),
+        Some(KernelTypes::String(value)) => Returned::String(value.string_val.as_deref().unwrap_or_default()),
+        Some(KernelTypes::Tensor(tensor)) => Returned::Tensor(shape(tensor)),
         Some(KernelTypes::DoubleList(list)) => {
-            list.items.as_deref().unwrap_or_default().iter().map(|number| double(*number)).collect()
+            Returned::List(list.items.as_deref().unwrap_or_default().iter().map(|number| double(*number)).collect())
         }
-        Some(KernelTypes::BoolList(list)) => json!(list.items.as_deref().unwrap_or_default()),
-        // The items of a list are values of their own; a list inside a list, which no writer makes, stays closed.
-        Some(KernelTypes::IntList(list)) if lists => items(list.items.as_deref().unwrap_or_default()),
-        Some(KernelTypes::TensorList(list)) if lists => items(&wide(list.items.as_deref())),
-        Some(KernelTypes::OptionalTensorList(list)) if lists => items(&wide(list.items.as_deref())),
-        _ => Json::Null,
+        Some(KernelTypes::BoolList(list)) => {
+            Returned::List(list.items.as_deref().unwrap_or_default().iter().map(|bit| Returned::Bool(*bit)).collect())
+        }
+        Some(KernelTypes::IntList(list)) if lists => items(plan, list.items.as_deref().unwrap_or_default(), false),
+        Some(KernelTypes::TensorList(list)) if lists => items(plan, &wide(list.items.as_deref()), false),
+        Some(KernelTypes::OptionalTensorList(list)) if lists => items(plan, &wide(list.items.as_deref()), false),
+        _ => Returned::Null,
     }
 }
 
@@ -179,13 +195,22 @@ fn wide(indices: Option<&[i32]>) -> Vec<i64> {
     indices.unwrap_or_default().iter().map(|index| i64::from(*index)).collect()
 }
 
-/// JSON has no form for some doubles.
-fn double(number: f64) -> Json {
+fn double<'t>(number: f64) -> Returned<'t> {
     match number {
-        number if number.is_nan() => json!("nan"),
-        f64::INFINITY => json!("inf"),
-        f64::NEG_INFINITY => json!("-inf"),
-        number => json!(number),
+        number if number.is_nan() => Returned::NotFinite("nan"),
+        f64::INFINITY => Returned::NotFinite("inf"),
+        f64::NEG_INFINITY => Returned::NotFinite("-inf"),
+        number => Returned::Double(number),
+    }
+}
+
+fn shape<'t>(tensor: &'t Tensor<'_>) -> Shape<'t> {
+    Shape {
+        name: tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_deref()),
+        scalar_type: tensor.scalar_type,
+        sizes: tensor.sizes(),
+        dim_order: tensor.dim_order(),
+        shape_dynamism: tensor.shape_dynamism,
     }
 }
 
@@ -294,13 +319,7 @@ fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: Option<&[i32]>) -> Vec<Value
     let describe = |index: &i32| {
         let value = usize::try_from(*index).ok().and_then(|index| plan.values.as_deref()?.get(index));
         let tensor = match value.map(|value| &value.val) {
-            Some(KernelTypes::Tensor(tensor)) => Some(Shape {
-                name: tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_deref()),
-                scalar_type: tensor.scalar_type,
-                sizes: tensor.sizes(),
-                dim_order: tensor.dim_order(),
-                shape_dynamism: tensor.shape_dynamism,
-            }),
+            Some(KernelTypes::Tensor(tensor)) => Some(shape(tensor)),
             _ => None,
         };
         Value { value: *index, r#type: value.and_then(|value| value.val.name()), tensor }
