@@ -36,7 +36,8 @@ impl Fixture {
 
     /// The version of ExecuTorch whose exporter wrote it; `bench` for those that are there to be measured.
     pub fn version(&self) -> String {
-        self.name().split('/').next().unwrap().to_owned()
+        let folder = self.path.strip_prefix(root()).unwrap().components().next().unwrap();
+        folder.as_os_str().to_string_lossy().into_owned()
     }
 
     /// What the official Python reads in it; `None` where it fails or was not asked.
