@@ -175,11 +175,6 @@ fn blobs<'t>(
     }
     let mut blobs = Vec::new();
     for (index, (entry, segment)) in table.iter().zip(segments).enumerate() {
-        let start = base.checked_add(entry.offset);
-        let end = start.and_then(|start| start.checked_add(entry.size));
-        let (Some(start), Some(_)) = (start, end) else {
-            return Err(unwritable(format!("segment {index} ends behind 2^64 bytes")));
-        };
         match segment {
             Segment::Absent if entry.size > 0 && header => return Err(Error::new(ErrorKind::Absent(index as u32))),
             Segment::Absent => continue,
@@ -188,6 +183,11 @@ fn blobs<'t>(
             }
             _ => {}
         }
+        let start = base.checked_add(entry.offset);
+        let end = start.and_then(|start| start.checked_add(entry.size));
+        let (Some(start), Some(_)) = (start, end) else {
+            return Err(unwritable(format!("segment {index} ends behind 2^64 bytes")));
+        };
         for (offset, bytes) in segment.parts() {
             if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > entry.size) {
                 let (len, size) = (bytes.len(), entry.size);
@@ -209,6 +209,9 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
         let (mut offset, mut rest) = (offset, bytes);
         let shared = apart.partition_point(|piece| end(piece) <= offset);
         for (start, piece) in apart.get(shared..).unwrap_or_default() {
+            if rest.is_empty() {
+                break;
+            }
             // Blobs come in order of their offsets and pieces leave no gap behind this one's start.
             let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
             let len = before.len().min(rest.len());

@@ -75,42 +75,52 @@ impl Plan<'_> {
         }
         // A link stays a link: what it leads to is replaced.
         let path = fs::canonicalize(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_path_buf());
-        let (mut file, beside) = create_beside(&path)?;
-        let written = (|| {
-            if let Ok(old) = fs::metadata(&path) {
-                file.set_permissions(old.permissions())?;
-            }
-            self.write_with(io::BufWriter::with_capacity(1 << 16, &mut file), progress)?;
-            file.sync_all()?;
-            fs::rename(&beside, &path)
-        })();
-        match written {
-            Ok(()) => {
-                sync_folder(&path);
-                Ok(())
-            }
-            Err(error) => {
-                drop(file);
-                // The first error is the one to tell.
-                let _ = fs::remove_file(&beside);
-                Err(error)
-            }
+        let mut beside = Beside::create(&path)?;
+        if let Ok(old) = fs::metadata(&path) {
+            beside.file.set_permissions(old.permissions())?;
         }
+        self.write_with(io::BufWriter::with_capacity(1 << 16, &mut beside.file), progress)?;
+        beside.file.sync_all()?;
+        beside.take_name(&path)
     }
 }
 
-/// A new file in the same folder, so that a rename is all it takes.
-fn create_beside(path: &Path) -> io::Result<(fs::File, PathBuf)> {
-    let process = std::process::id();
-    for attempt in 0..1000 {
-        let beside = path.with_file_name(std::format!(".executorch-format-{process}-{attempt}.tmp"));
-        match fs::File::create_new(&beside) {
-            Ok(file) => return Ok((file, beside)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(error),
+/// A new file in the same folder, so that a rename is all it takes. It is removed unless it took the name.
+struct Beside {
+    file: fs::File,
+    path: PathBuf,
+    named: bool,
+}
+
+impl Beside {
+    fn create(path: &Path) -> io::Result<Self> {
+        let process = std::process::id();
+        for attempt in 0..1000 {
+            let path = path.with_file_name(std::format!(".executorch-format-{process}-{attempt}.tmp"));
+            match fs::File::create_new(&path) {
+                Ok(file) => return Ok(Self { file, path, named: false }),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
+    }
+
+    fn take_name(mut self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.named = true;
+        sync_folder(path);
+        Ok(())
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        if !self.named {
+            // The error that led here is the one to tell.
+            let _ = fs::remove_file(&self.path);
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
 }
 
 /// Makes the rename last. The file is the new one either way, so a folder that cannot be synced is no failure.

@@ -459,7 +459,7 @@ fn bad_table<T>(place: &Place<'_, '_>, found: Option<u32>) -> Result<T> {
     fail(place.position, ErrorKind::Table(found))
 }
 
-/// A table of which nothing is known: how many bytes of fields it has.
+/// A table of which nothing is known: whether it has any fields.
 #[derive(Default)]
 pub(crate) struct UnknownTable(Shape);
 
@@ -467,21 +467,25 @@ impl UnknownTable {
     /// Whether the table at that place has the field with that id, which costs none of the budget.
     pub(crate) fn has_field(&mut self, place: Place<'_, '_>, id: usize) -> Result<bool> {
         let buffer = place.buffer;
-        let budget = buffer.budget.get();
-        let has = open(place, &mut self.0, &[4; MAX_FIELDS])?.slot(id) != 0;
+        let (budget, newer_tables) = (buffer.budget.get(), buffer.newer_tables.get());
+        let has = open(place, &mut self.0, &[1; MAX_FIELDS])?.slot(id) != 0;
         buffer.budget.set(budget);
+        buffer.newer_tables.set(newer_tables);
         Ok(has)
     }
 }
 
 impl<'s, 'a> Parser<Place<'s, 'a>> for UnknownTable {
-    type Output = u16;
+    type Output = bool;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, u16, Error> {
-        // What it holds is told by its size alone, so none of its fields counts as newer than the schema.
-        let inline = open(place, &mut self.0, &[4; MAX_FIELDS])?.inline.len();
-        Ok((place, OM::Output::bind(|| inline.saturating_sub(4) as u16)))
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, bool, Error> {
+        let newer_tables = place.buffer.newer_tables.get();
+        let shape = open(place, &mut self.0, &[1; MAX_FIELDS])?.shape;
+        // All its fields are unknown: it does not count as a known table with newer ones.
+        place.buffer.newer_tables.set(newer_tables);
+        let has_fields = shape.newer || shape.slots.iter().any(|slot| *slot != 0);
+        Ok((place, OM::Output::bind(|| has_fields)))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::flatbuffer::field::{Field, IntoOwned};
 use crate::flatbuffer::read::{Place, TableParser, UnknownTable};
 use crate::flatbuffer::write::{Builder, Encode, Position, Row, TableOrder};
+use crate::layout::unwritable;
 use alloc::{borrow::Cow, vec::Vec};
 use nom::{Mode, OutputMode, PResult, Parser};
 
@@ -129,8 +130,8 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for FlatTensorParser<'a> {
     type Error = Error;
 
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, FlatTensor<'a>, Error> {
-        // Field 3 is the segments of the early schemas; today's ends before it.
-        if self.shape.has_field(place, 3)? {
+        // Fields 3 and 4 are the segments and named data of the early schemas; today's ends before them.
+        if self.shape.has_field(place, 3)? || self.shape.has_field(place, 4)? {
             let (place, root) = self.v0_6.process::<OM>(place)?;
             return Ok((place, OM::Output::map(root, FlatTensor::from_v0_6)));
         }
@@ -167,6 +168,12 @@ impl Encode for FlatTensor<'_> {
         let mut row = Row::new();
         self.version.write(builder, &mut row)?;
         if let Some(legacy) = &self.legacy {
+            if (legacy.schema == LegacySchema::V0_6) != self.named_data.is_some() {
+                return Err(unwritable("named_data is what tells the schema of ExecuTorch 0.6 from that of 0.5"));
+            }
+            if self.segments.is_none() && self.named_data.is_none() {
+                return Err(unwritable("without segments, nothing tells the schema of ExecuTorch 0.5 from today's"));
+            }
             legacy.tensor_alignment.write(builder, &mut row)?;
             legacy.tensors.write(builder, &mut row).map_err(|error| error.in_field("tensors"))?;
         }

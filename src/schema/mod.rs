@@ -46,8 +46,8 @@ table! {
 pub struct Unknown {
     /// The union's tag.
     pub tag: u8,
-    /// How many bytes of fields the table holds.
-    pub size: u16,
+    /// Whether its table holds anything.
+    pub has_fields: bool,
 }
 
 impl IntoOwned for Unknown {
@@ -60,8 +60,8 @@ impl IntoOwned for Unknown {
 
 impl Encode for Unknown {
     fn encode(&self, builder: &mut Builder) -> Result<Position> {
-        if self.size > 0 {
-            let reason = format!("union member {} of a newer schema with {} bytes of fields", self.tag, self.size);
+        if self.has_fields {
+            let reason = format!("member {} of a union, of a newer schema, with fields that would be lost", self.tag);
             return Err(Error::new(crate::ErrorKind::Unwritable(reason.into())));
         }
         builder.table(&Row::new())
@@ -79,7 +79,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for UnknownParser {
     type Error = Error;
 
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Unknown, Error> {
-        let (place, size) = self.table.process::<OM>(place)?;
-        Ok((place, OM::Output::map(size, |size| Unknown { tag: self.tag, size })))
+        let (place, has_fields) = self.table.process::<OM>(place)?;
+        Ok((place, OM::Output::map(has_fields, |has_fields| Unknown { tag: self.tag, has_fields })))
     }
 }

@@ -136,7 +136,7 @@ fn what_the_schema_has_no_name_for_comes_out_as_a_number() {
         },
     });
     assert_eq!(found, expected);
-    let unknown = KernelTypes::Unknown(Unknown { tag: 42, size: 8 });
+    let unknown = KernelTypes::Unknown(Unknown { tag: 42, has_fields: true });
     assert_eq!(serde_json::to_value(EValue { val: unknown }).unwrap(), json!({"val_type": 42, "val": {}}));
     let none = EValue { val: KernelTypes::None };
     assert_eq!(serde_json::to_value(none).unwrap(), json!({"val_type": "NONE"}));

@@ -12,4 +12,8 @@ mod data;
 #[cfg(feature = "serde")]
 mod dump;
 mod files;
+mod round_trip;
+mod saving;
 mod tensors;
+mod tree;
+mod writing;

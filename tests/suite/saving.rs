@@ -1,0 +1,146 @@
+//! Writing to a path: whole or not at all.
+
+use crate::common::fixture;
+use executorch_format::{NewEntry, Ptd, PtdOptions, Pte};
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// A folder of its own, gone in the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("executorch-format-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn files(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A writer that fails after so many bytes.
+struct Failing(usize);
+
+impl Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.0 == 0 {
+            return Err(io::Error::from(io::ErrorKind::StorageFull));
+        }
+        let written = bytes.len().min(self.0);
+        self.0 -= written;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_writer_that_fails_after_any_byte_is_reported() {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let plan = pte.plan().unwrap();
+    for bytes in 0..file.bytes().len() {
+        assert_eq!(
+            plan.write_to(Failing(bytes)).unwrap_err().kind(),
+            io::ErrorKind::StorageFull,
+            "after {bytes} bytes"
+        );
+    }
+    plan.write_to(Failing(file.bytes().len())).unwrap();
+}
+
+#[test]
+fn progress_ends_with_the_whole_file() {
+    let blob = vec![7; 20 << 20];
+    let ptd = Ptd::build([NewEntry::blob("blob", blob)], &PtdOptions::default()).unwrap();
+    let plan = ptd.plan().unwrap();
+    let (last, reports) = (Cell::new(0), Cell::new(0));
+    let progress = |done, total| {
+        assert!(done > last.get() && done <= total && total == plan.size());
+        last.set(done);
+        reports.set(reports.get() + 1);
+    };
+    plan.write_with(io::sink(), progress).unwrap();
+    assert_eq!(last.get(), plan.size());
+    assert!(reports.get() > 2);
+}
+
+#[test]
+fn a_file_is_replaced_and_keeps_its_permissions() {
+    let folder = Folder::new("replace");
+    let path = folder.0.join("model.pte");
+    std::fs::write(&path, "old").unwrap();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    }
+    let file = fixture("1.5.1/linear/linear.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.detect_layout(file.bytes()).unwrap();
+    pte.plan().unwrap().save(&path).unwrap();
+    assert!(std::fs::read(&path).unwrap() == file.bytes());
+    assert_eq!(folder.files(), ["model.pte"]);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link() {
+    let folder = Folder::new("link");
+    let (path, link) = (folder.0.join("model.pte"), folder.0.join("link.pte"));
+    std::fs::write(&path, "old").unwrap();
+    std::os::unix::fs::symlink("model.pte", &link).unwrap();
+    let file = fixture("1.5.1/add/add.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.detect_layout(file.bytes()).unwrap();
+    pte.plan().unwrap().save(&link).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(std::fs::read(&path).unwrap() == file.bytes());
+}
+
+/// `/dev/full` takes nothing; a folder that cannot be renamed over stands for any failure at the end.
+#[cfg(target_os = "linux")]
+#[test]
+fn where_saving_fails_the_old_file_is_as_it_was_and_nothing_is_left() {
+    let file = fixture("1.5.1/add/add.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let plan = pte.plan().unwrap();
+    assert_eq!(plan.save("/dev/full").unwrap_err().kind(), io::ErrorKind::StorageFull);
+
+    let folder = Folder::new("fail");
+    let path = folder.0.join("model.pte");
+    std::fs::write(&path, "old").unwrap();
+    let stop = |_, _| panic!("a progress report that panics");
+    let saved = std::panic::catch_unwind(|| plan.save_with(&path, stop));
+    assert!(saved.is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(folder.files(), ["model.pte"], "nothing is left beside it");
+
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir_all(path.join("inside")).unwrap();
+    plan.save(&path).unwrap_err();
+    assert_eq!(folder.files(), ["model.pte"]);
+    plan.save(folder.0.join("no such folder/model.pte")).unwrap_err();
+    assert_eq!(folder.files(), ["model.pte"]);
+}

@@ -1,0 +1,258 @@
+//! Official files are written back byte for byte, and laid out anew as the official writers lay them out.
+
+use crate::common::{Fixture, equal, fixture, fixtures, for_each};
+use executorch_format::schema::program::{DataLocation, ExecutionPlan, Program, Tensor};
+use executorch_format::schema::{DataSegment, ScalarType};
+use executorch_format::{
+    DataCollector, DataRef, ErrorKind, FileLayout, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
+};
+
+/// The file as this crate writes it with the layout that it has.
+fn kept(fixture: &Fixture) -> executorch_format::Result<Vec<u8>> {
+    if fixture.is_pte() {
+        let mut pte = Pte::parse(fixture.bytes())?;
+        pte.detect_layout(fixture.bytes())?;
+        pte.plan_as_is()?.to_vec()
+    } else {
+        let mut ptd = Ptd::parse(fixture.bytes())?;
+        ptd.detect_layout(fixture.bytes())?;
+        ptd.plan_as_is()?.to_vec()
+    }
+}
+
+#[test]
+fn every_official_file_is_written_back_byte_for_byte() {
+    for_each(&fixtures(), |fixture| {
+        let written = kept(fixture).map_err(|error| error.to_string())?;
+        if written == fixture.bytes() { Ok(()) } else { Err("  other bytes".to_owned()) }
+    });
+}
+
+/// What the exporter was told when it wrote the file, where that was not the default.
+fn options(fixture: &Fixture) -> Option<(PteOptions, PtdOptions)> {
+    let name = fixture.path.file_stem().unwrap().to_str().unwrap();
+    let mut pte = PteOptions::default();
+    let mut ptd = PtdOptions::default();
+    match name {
+        "align_segment_1" => pte.segment_alignment = 1,
+        "align_segment_16" => pte.segment_alignment = 16,
+        "align_segment_4096" => pte.segment_alignment = 4096,
+        "align_const_1" => pte.constant_alignment = Some(1),
+        "align_const_4" => pte.constant_alignment = Some(4),
+        "align_const_64" => pte.constant_alignment = Some(64),
+        "align_const_4096" => pte.constant_alignment = Some(4096),
+        "align_delegate_64" => pte.delegate_alignment = 64,
+        "align_delegate_1024" => pte.delegate_alignment = 1024,
+        // The exporter aligns the segments of a .ptd to 1 here, and the blobs each to its own.
+        "ptd_align_1" => ptd.segment_alignment = 1,
+        "ptd_align_16" => ptd.segment_alignment = 16,
+        "ptd_align_4096" => ptd.segment_alignment = 4096,
+        "ptd_blobs_4" => ptd.segment_alignment = 4,
+        "ptd_blobs_8" => ptd.segment_alignment = 8,
+        // C++ save_ptd pads to the alignment of its tensors, which is none of these options.
+        _ if name.starts_with("save_ptd") => return None,
+        _ => {}
+    }
+    Some((pte, ptd))
+}
+
+#[test]
+fn files_of_today_laid_out_anew_with_their_own_options_are_the_same() {
+    let today: Vec<Fixture> = fixtures().into_iter().filter(|fixture| fixture.version() == "1.5.1").collect();
+    for_each(&today, |fixture| {
+        let Some((pte_options, ptd_options)) = options(fixture) else { return Ok(()) };
+        let anew = if fixture.is_pte() {
+            Pte::parse(fixture.bytes()).unwrap().lay_out(&pte_options).unwrap().plan().unwrap().to_vec().unwrap()
+        } else {
+            Ptd::parse(fixture.bytes()).unwrap().lay_out(&ptd_options).unwrap().plan().unwrap().to_vec().unwrap()
+        };
+        equal("size", anew.len(), fixture.bytes().len())?;
+        if anew == fixture.bytes() { Ok(()) } else { Err("  other bytes".to_owned()) }
+    });
+}
+
+/// The bytes of everything that the program refers to, in its order.
+fn everything(pte: &Pte<'_>) -> Vec<Vec<u8>> {
+    let mut all = Vec::new();
+    for method in pte.methods() {
+        for (_, tensor) in method.tensors() {
+            if let TensorData::Constant(data) | TensorData::Mutable(data) = pte.tensor_data(tensor).unwrap() {
+                all.push(pte.bytes(&data).unwrap().to_vec());
+            }
+        }
+        for delegate in method.delegates.iter().flatten() {
+            all.push(pte.bytes(&pte.delegate_data(delegate).unwrap()).unwrap().to_vec());
+        }
+    }
+    for named in pte.named_data() {
+        all.push(pte.bytes(&pte.named_data_ref(named).unwrap()).unwrap().to_vec());
+    }
+    all
+}
+
+#[test]
+fn a_program_laid_out_anew_refers_to_the_same_bytes() {
+    let programs: Vec<Fixture> = fixtures().into_iter().filter(Fixture::is_pte).collect();
+    let both = [Some(DataLocation::INLINE), Some(DataLocation::SEGMENT), None];
+    for_each(&programs, |fixture| {
+        let pte = Pte::parse(fixture.bytes()).unwrap();
+        let Ok(()) = pte.plan().map(drop) else { return Ok(()) };
+        let Ok(before) = std::panic::catch_unwind(|| everything(&pte)) else { return Ok(()) };
+        for delegates in both {
+            for (constant_alignment, segment_alignment) in [(None, 1), (Some(64), 4096), (Some(16), 128)] {
+                let options = PteOptions { constant_alignment, segment_alignment, delegates, ..PteOptions::default() };
+                let file = pte.clone().lay_out(&options).and_then(|pte| pte.plan()?.to_vec());
+                let file = file.map_err(|error| format!("  {options:?}: {error}"))?;
+                let anew = Pte::parse(&file).map_err(|error| format!("  {options:?}: {error}"))?;
+                equal("bytes", everything(&anew) == before, true)
+                    .map_err(|found| format!("{found} with {options:?}"))?;
+                for (index, segment) in anew.program.segments.iter().flatten().enumerate() {
+                    let start = anew.segment_base_offset() + segment.offset;
+                    equal("misaligned by", start % u64::from(segment_alignment), 0)
+                        .map_err(|found| format!("{found}: segment {index} with {options:?}"))?;
+                }
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn delegate_payloads_move_in_and_out_again() {
+    let file = fixture("1.5.1/blob_segments/blob_segments.pte");
+    let inline = PteOptions { delegates: Some(DataLocation::INLINE), ..PteOptions::default() };
+    let segments = PteOptions { delegates: Some(DataLocation::SEGMENT), ..PteOptions::default() };
+    let pte = Pte::parse(file.bytes()).unwrap().lay_out(&inline).unwrap();
+    assert!(pte.header.is_none(), "no data is left for segments: {:?}", pte.program.segments);
+    let back = pte.lay_out(&segments).unwrap();
+    let before = Pte::parse(file.bytes()).unwrap();
+    assert_eq!(back.program.segments, before.program.segments);
+    assert_eq!(everything(&back), everything(&before));
+}
+
+fn float4<'a>() -> Tensor<'a> {
+    Tensor::new(ScalarType::FLOAT, vec![4])
+}
+
+#[test]
+fn collected_data_is_shared_and_found_again() {
+    let mut data = DataCollector::new();
+    let (ones, twos) = ([1u8; 16], [2u8; 16]);
+    let first = data.constant(&ones[..]);
+    let second = data.constant(&twos[..]);
+    assert_eq!(data.constant(ones.to_vec()), first, "equal bytes are one constant");
+    let state = data.mutable(&ones[..]);
+    data.named("a", &twos[..], 12).unwrap();
+    data.named("b", twos.to_vec(), 16).unwrap();
+    data.named("empty", &[][..], 1).unwrap();
+    let values =
+        vec![float4().data(first).into(), float4().data(second).into(), float4().planned(1, 0).data(state).into()];
+    let plan = ExecutionPlan::new("forward", values, Vec::new(), Vec::new(), 16);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    let pte = data.finish(program, &PteOptions::default()).unwrap();
+    let file = pte.plan().unwrap().to_vec().unwrap();
+
+    let read = Pte::parse(&file).unwrap();
+    let method = read.method("forward").unwrap();
+    let bytes = |value| read.tensor_view(method.tensor(value).unwrap()).unwrap().unwrap().bytes;
+    assert_eq!((bytes(0), bytes(1), bytes(2)), (&ones[..], &twos[..], &ones[..]));
+    assert_eq!(read.named_data_bytes("b").unwrap(), twos);
+    assert!(read.named_data_bytes("empty").unwrap().is_empty());
+    let segments: Vec<u32> = read.named_data().iter().map(|named| named.segment_index).collect();
+    assert_eq!(segments, [2, 2, 3], "equal bytes share a segment, behind constants and initial states");
+    let DataSegment { offset, .. } = read.program.segments.as_ref().unwrap()[2];
+    assert_eq!(offset, 384, "aligned to the least common multiple of 128, 12 and 16");
+}
+
+#[test]
+fn a_ptd_from_nothing_is_what_the_exporter_writes() {
+    // The fixture's keys, in its order.
+    for name in ["1.5.1/ptd_shared/ptd_shared.ptd", "1.5.1/ptd_names/ptd_names.ptd", "1.5.1/ptd_dtypes/ptd_dtypes.ptd"]
+    {
+        let file = fixture(name);
+        let ptd = Ptd::parse(file.bytes()).unwrap();
+        let entries = ptd.entries().map(|entry| {
+            let (key, bytes) = (entry.key.unwrap(), ptd.bytes(&entry).unwrap());
+            match ptd.tensor_view(&entry).unwrap() {
+                Some(view) => NewEntry::view(key, &view),
+                None => NewEntry::blob(key, bytes),
+            }
+        });
+        let built = Ptd::build(entries, &PtdOptions::default()).unwrap();
+        assert!(built.plan().unwrap().to_vec().unwrap() == file.bytes(), "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused_with_a_reason() {
+    let refused = |error: executorch_format::Error, words: &str| {
+        assert!(matches!(error.kind(), ErrorKind::Unwritable(_) | ErrorKind::Reference(_)), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+    };
+    let entry = |key: &'static str| NewEntry::blob(key, &b"bytes"[..]);
+    let options = PtdOptions::default();
+    refused(Ptd::build([entry("a"), entry("a")], &options).unwrap_err(), "\"a\" is there twice");
+    refused(Ptd::build([entry("a").aligned(0)], &options).unwrap_err(), "alignment of 0");
+    let odd = PtdOptions { segment_alignment: 48, ..options };
+    refused(Ptd::build([entry("a")], &odd).unwrap_err(), "segment_alignment is 48, expected a power of two");
+
+    let mut data = DataCollector::new();
+    data.named("a", &b"1"[..], 1).unwrap();
+    data.named("a", &b"2"[..], 1).unwrap();
+    refused(data.finish(Program::default(), &PteOptions::default()).unwrap_err(), "\"a\" is there twice");
+    let odd = PteOptions { constant_alignment: Some(3), ..PteOptions::default() };
+    refused(DataCollector::new().finish(Program::default(), &odd).unwrap_err(), "constant_alignment is 3");
+
+    let file = fixture("1.5.1/named_data/named_data.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.program.named_data.as_mut().unwrap()[1].segment_index = 99;
+    let error = pte.plan().err().unwrap();
+    assert_eq!(error.path(), "named_data[1]");
+    refused(error, "segment 99, but there are");
+
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.newer_tables = 1;
+    refused(pte.plan().err().unwrap(), "newer schema");
+
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.program.execution_plan.as_mut().unwrap()[0].name = Some("x".repeat(100_000).into());
+    refused(pte.plan().err().unwrap(), "lay out anew");
+    pte.lay_out(&PteOptions::default()).unwrap().plan().unwrap();
+
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    pte.segments[0] = Segment::Parts(vec![(0, vec![0; 1 << 20].into())]);
+    refused(pte.plan().err().unwrap(), "of segment 0");
+}
+
+#[test]
+fn segments_that_were_not_given_are_not_written() {
+    let file = fixture("1.5.1/linear/linear.pte");
+    let pte = Pte::parse_metadata(file.bytes()).unwrap();
+    assert_eq!(pte.plan().err().unwrap().kind(), &ErrorKind::Absent(0));
+}
+
+#[test]
+fn segments_that_share_bytes_are_written_once() {
+    let bytes: Vec<u8> = (0..120).collect();
+    let segment = |from: usize, to: usize| {
+        (DataSegment { offset: from as u64, size: (to - from) as u64 }, Segment::Whole(bytes[from..to].to_vec().into()))
+    };
+    let (table, segments): (Vec<_>, Vec<_>) = [segment(0, 100), segment(10, 120), segment(20, 30)].into_iter().unzip();
+    let program = Program { segments: Some(table), ..Program::default() };
+    let header = executorch_format::PteHeader { length: 32, segment_base_offset: 4096, ..Default::default() };
+    let mut pte = Pte { program, segments, header: Some(header), layout: FileLayout::default(), ..Pte::default() };
+    let file = pte.plan().unwrap().to_vec().unwrap();
+    assert_eq!(file[4096..], bytes);
+
+    pte.segments[2] = Segment::Whole(vec![0xff; 10].into());
+    assert!(pte.plan().err().unwrap().to_string().contains("different bytes at byte 4116"));
+}
+
+#[test]
+fn a_segment_of_parts_is_read_part_by_part() {
+    let segment = Segment::Parts(vec![(0, b"first".as_slice().into()), (16, b"second".as_slice().into())]);
+    assert_eq!(segment.get(16, 6).unwrap(), b"second");
+    assert_eq!(segment.get(1, 3).unwrap(), b"irs");
+    assert_eq!(segment.get(3, 14), None, "not in one part");
+    assert_eq!(DataRef::Segment { index: 0, offset: 16, size: 6 }.size(), 6);
+}
