@@ -404,15 +404,28 @@ impl Sizes {
     }
 }
 
-/// A table, which remembers the vtable of the last one: tables of one kind mostly share one.
+/// A table, which remembers the vtables of the last ones: tables of one kind share a few.
 pub(crate) struct TableParser<'a, T: Record<'a>> {
     fields: T::Fields,
-    shape: Shape,
+    shapes: Shapes,
 }
 
 impl<'a, T: Record<'a>> Default for TableParser<'a, T> {
     fn default() -> Self {
-        Self { fields: T::Fields::default(), shape: Shape::default() }
+        Self { fields: T::Fields::default(), shapes: Shapes::default() }
+    }
+}
+
+/// The vtables read last, each at the place that its position says.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shapes([Shape; 4]);
+
+impl Shapes {
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)]
+    fn at(&mut self, vtable: u32) -> &mut Shape {
+        // A remainder of 4 is below 4: nothing is left to check.
+        &mut self.0[(vtable / 2 % 4) as usize]
     }
 }
 
@@ -422,14 +435,14 @@ impl<'s, 'a, T: Record<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
-        let table = open(place, &mut self.shape, T::SIZES.as_slice())?;
+        let table = open(place, &mut self.shapes, T::SIZES.as_slice())?;
         let (_, value) = self.fields.process::<OM>(table)?;
         Ok((place, value))
     }
 }
 
 #[inline(always)]
-fn open<'s, 'a>(place: Place<'s, 'a>, shape: &'s mut Shape, sizes: &[u8]) -> Result<Table<'s, 'a>> {
+fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> Result<Table<'s, 'a>> {
     let position = place.position;
     let distance = match place.u32(position) {
         Some(distance) if position % 4 == 0 => distance,
@@ -437,6 +450,7 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shape: &'s mut Shape, sizes: &[u8]) -> Res
     };
     // A signed distance; a sum that wraps leads outside, and so is refused.
     let vtable = position.wrapping_sub(distance);
+    let shape = shapes.at(vtable);
     if vtable != shape.vtable || vtable == 0 {
         *shape = Shape::read(&place, vtable, sizes)?;
     }
@@ -461,7 +475,7 @@ fn bad_table<T>(place: &Place<'_, '_>, found: Option<u32>) -> Result<T> {
 
 /// A table of which nothing is known: whether it has any fields.
 #[derive(Default)]
-pub(crate) struct UnknownTable(Shape);
+pub(crate) struct UnknownTable(Shapes);
 
 impl UnknownTable {
     /// Whether the table at that place has the field with that id, which costs none of the budget.
