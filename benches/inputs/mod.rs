@@ -1,0 +1,37 @@
+//! The files that are measured.
+
+use executorch_format::{Extent, Probe, probe};
+
+/// A file and where its FlatBuffer ends.
+pub struct Input {
+    pub name: &'static str,
+    pub file: Vec<u8>,
+    pub metadata: usize,
+}
+
+impl Input {
+    /// The FlatBuffer alone, as the peer takes it.
+    pub fn metadata(&self) -> &[u8] {
+        &self.file[..self.metadata]
+    }
+}
+
+/// A program of 712 KB.
+pub fn llama48_narrow() -> Input {
+    input("llama48_narrow", include_bytes!("../data/llama48_narrow.program"))
+}
+
+/// A program of 95 KB.
+pub fn llama6_external() -> Input {
+    input("llama6_external", include_bytes!("../data/llama6_external.pte"))
+}
+
+/// A file out of its metadata, with zeros for the segments.
+pub fn input(name: &'static str, metadata: &[u8]) -> Input {
+    let Probe { data, metadata: Extent { end, .. }, .. } = probe(metadata).expect("a header");
+    let metadata_end = end.map_or(metadata.len(), |end| end as usize);
+    let file_end = data.and_then(|data| data.end).map_or(metadata.len(), |end| end as usize);
+    let mut file = metadata.to_vec();
+    file.resize(file_end, 0);
+    Input { name, file, metadata: metadata_end }
+}

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Counts instructions with valgrind's callgrind: a measure that no other process disturbs.
+# usage: benches/instructions.sh [INPUT]      INPUT: llama48_narrow (default) or llama6_external
+# Prints one line for each: its name, the instructions of one call, and their ratio to the peer's.
+# CALLGRIND_OUT=DIR keeps callgrind's files, for callgrind_annotate.
+set -eu
+cd "$(dirname "$0")/.."
+input=${1:-llama48_narrow}
+# Lines, so that callgrind_annotate can name them; they change no instruction.
+export CARGO_PROFILE_BENCH_DEBUG=line-tables-only
+binary=$(cargo bench --no-run --bench instructions --message-format=json 2>/dev/null |
+  sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+out=${CALLGRIND_OUT:-$(mktemp -d)}
+mkdir -p "$out"
+count() {
+  file=$out/$(echo "$1" | tr / _).callgrind
+  valgrind --tool=callgrind --toggle-collect='instructions::measured*' --callgrind-out-file="$file" \
+    "$binary" "$1" "$input" >"$file.log" 2>&1
+  sed -n 's/^\(summary\|totals\): //p' "$file" | head -n 1
+}
+verify=$(count peer/verify)
+walk=$(count peer/walk)
+line() {
+  awk -v what="$1" -v n="$2" -v peer="$3" 'BEGIN { printf "%-12s %12d %6.3f\n", what, n, n / peer }'
+}
+line peer/verify "$verify" "$verify"
+for what in parse drop check; do line "$what" "$(count "$what")" "$verify"; done
+line peer/walk "$walk" "$walk"
+line walk "$(count walk)" "$walk"
+[ -n "${CALLGRIND_OUT:-}" ] || rm -r "$out"
