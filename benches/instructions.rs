@@ -7,7 +7,6 @@ mod peer;
 mod walk;
 
 use executorch_format::Pte;
-use inputs::Input;
 use peer::Walk;
 use std::{hint::black_box, process::exit};
 
@@ -26,6 +25,10 @@ fn main() {
             measured(move || drop(black_box(pte)));
         }
         "check" => measured(|| Pte::check(black_box(&input.file)).unwrap()),
+        "encode" => {
+            let pte = Pte::parse(&input.file).unwrap();
+            black_box(measured(|| black_box(&pte).plan().unwrap().size()));
+        }
         "walk" => {
             let pte = Pte::parse(&input.file).unwrap();
             black_box(measured(|| black_box(&pte).program.walk()));

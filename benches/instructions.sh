@@ -1,7 +1,7 @@
 #!/bin/sh
 # Counts instructions with valgrind's callgrind: a measure that no other process disturbs.
 # usage: benches/instructions.sh [INPUT]      INPUT: llama48_narrow (default) or llama6_external
-# Prints one line for each: its name, the instructions of one call, and their ratio to the peer's.
+# Prints one line for each: its name, the instructions of one call, and their ratio to the peer's (encode: to parse).
 # CALLGRIND_OUT=DIR keeps callgrind's files, for callgrind_annotate.
 set -eu
 cd "$(dirname "$0")/.."
@@ -24,7 +24,10 @@ line() {
   awk -v what="$1" -v n="$2" -v peer="$3" 'BEGIN { printf "%-12s %12d %6.3f\n", what, n, n / peer }'
 }
 line peer/verify "$verify" "$verify"
-for what in parse drop check; do line "$what" "$(count "$what")" "$verify"; done
+for what in drop check; do line "$what" "$(count "$what")" "$verify"; done
+parse=$(count parse)
+line parse "$parse" "$verify"
+line encode "$(count encode)" "$parse"
 line peer/walk "$walk" "$walk"
 line walk "$(count walk)" "$walk"
 [ -n "${CALLGRIND_OUT:-}" ] || rm -r "$out"
