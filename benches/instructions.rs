@@ -3,7 +3,9 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod inputs;
+mod look_up;
 mod peer;
+mod synthetic;
 mod walk;
 
 use executorch_format::Pte;
@@ -14,10 +16,13 @@ fn main() {
     // cargo adds `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let [what, input] = arguments.as_slice() else { return };
-    let Some(input) = [inputs::llama48_narrow(), inputs::llama6_external()].into_iter().find(|known| known.name == input)
-    else {
-        exit(2)
-    };
+    let known = [
+        inputs::llama48_narrow(),
+        inputs::llama6_external(),
+        inputs::input("ptd_8MB", &synthetic::tensors(2_000, 4096).0),
+    ];
+    let Some(input) = known.into_iter().find(|known| known.name == input) else { exit(2) };
+    let key = synthetic::key(1_234);
     match what.as_str() {
         "parse" => drop(measured(|| Pte::parse(black_box(&input.file)).unwrap())),
         "drop" => {
@@ -37,6 +42,12 @@ fn main() {
         "peer/walk" => {
             let program = peer::root_as_program(input.metadata()).unwrap();
             black_box(measured(|| black_box(program).walk()));
+        }
+        "get" => {
+            black_box(measured(|| look_up::view(black_box(&input.file), &key).len()));
+        }
+        "peer/get" => {
+            black_box(measured(|| look_up::peer_view(black_box(&input.file), input.metadata, &key).len()));
         }
         _ => exit(2),
     }

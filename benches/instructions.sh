@@ -1,6 +1,6 @@
 #!/bin/sh
 # Counts instructions with valgrind's callgrind: a measure that no other process disturbs.
-# usage: benches/instructions.sh [INPUT]      INPUT: llama48_narrow (default) or llama6_external
+# usage: benches/instructions.sh [INPUT]      INPUT: llama48_narrow (default), llama6_external or ptd_8MB
 # Prints one line for each: its name, the instructions of one call, and their ratio to the peer's (encode: to parse).
 # CALLGRIND_OUT=DIR keeps callgrind's files, for callgrind_annotate.
 set -eu
@@ -18,16 +18,25 @@ count() {
     "$binary" "$1" "$input" >"$file.log" 2>&1
   sed -n 's/^\(summary\|totals\): //p' "$file" | head -n 1
 }
-verify=$(count peer/verify)
-walk=$(count peer/walk)
 line() {
   awk -v what="$1" -v n="$2" -v peer="$3" 'BEGIN { printf "%-12s %12d %6.3f\n", what, n, n / peer }'
 }
-line peer/verify "$verify" "$verify"
-for what in drop check; do line "$what" "$(count "$what")" "$verify"; done
-parse=$(count parse)
-line parse "$parse" "$verify"
-line encode "$(count encode)" "$parse"
-line peer/walk "$walk" "$walk"
-line walk "$(count walk)" "$walk"
+case $input in
+ptd_*)
+  get=$(count peer/get)
+  line peer/get "$get" "$get"
+  line get "$(count get)" "$get"
+  ;;
+*)
+  verify=$(count peer/verify)
+  line peer/verify "$verify" "$verify"
+  for what in drop check; do line "$what" "$(count "$what")" "$verify"; done
+  parse=$(count parse)
+  line parse "$parse" "$verify"
+  line encode "$(count encode)" "$parse"
+  walk=$(count peer/walk)
+  line peer/walk "$walk" "$walk"
+  line walk "$(count walk)" "$walk"
+  ;;
+esac
 [ -n "${CALLGRIND_OUT:-}" ] || rm -r "$out"

@@ -3,13 +3,15 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod inputs;
+mod look_up;
 mod peer;
 mod synthetic;
 mod walk;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use executorch_format::{Ptd, Pte};
+use executorch_format::Pte;
 use inputs::Input;
+use look_up::{peer_view, view};
 use memmap2::Mmap;
 use peer::Walk;
 use std::{fs::File, hint::black_box, path::PathBuf};
@@ -89,8 +91,8 @@ impl Drop for Sparse {
 fn look_ups(criterion: &mut Criterion) {
     const KEYS: usize = 2_000;
     let key = synthetic::key(1_234);
-    for (name, data) in [("ptd_1MiB", 1u64 << 20), ("ptd_1TiB", 1 << 40)] {
-        let (metadata, size) = synthetic::tensors(KEYS, (data / KEYS as u64).next_multiple_of(4096));
+    for (name, size) in [("ptd_8MB", 4096), ("ptd_1TiB", (1u64 << 40).div_ceil(KEYS as u64).next_multiple_of(4096))] {
+        let (metadata, size) = synthetic::tensors(KEYS, size);
         let file = Sparse::new(name, &metadata, size);
         let map = file.map();
         let (ours, theirs) = (view(&map, &key), peer_view(&map, metadata.len(), &key));
@@ -108,21 +110,4 @@ fn look_ups(criterion: &mut Criterion) {
         group.bench_function("get", |bencher| bencher.iter(|| view(black_box(&map), black_box(&key)).len()));
         group.finish();
     }
-}
-
-fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
-    let ptd = Ptd::parse(file).unwrap();
-    let entry = ptd.get(key).unwrap();
-    let extent = ptd.extent(&entry).unwrap();
-    &file[extent.start as usize..extent.end.unwrap() as usize]
-}
-
-/// What a user of the generated code writes.
-fn peer_view<'a>(file: &'a [u8], metadata: usize, key: &str) -> &'a [u8] {
-    let base = u64::from_le_bytes(file[32..40].try_into().unwrap());
-    let root = peer::root_as_flat_tensor(&file[..metadata]).unwrap();
-    let entry = root.named_data().unwrap().iter().find(|entry| entry.key() == Some(key)).unwrap();
-    let segment = root.segments().unwrap().get(entry.segment_index() as usize);
-    let start = (base + segment.offset()) as usize;
-    &file[start..start + segment.size() as usize]
 }

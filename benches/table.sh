@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 official=${1:-}
 results=${CARGO_TARGET_DIR:-target}/criterion
 
+machine="$(date -u +%Y-%m-%d), $(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo), $(nproc) cores, load $(cut -d ' ' -f 1 /proc/loadavg) before and"
 if [ -n "${QUICK:-}" ]; then
   cargo bench --quiet --bench read -- 'llama|ptd' --warm-up-time 1 --measurement-time 3 >&2
   cargo bench --quiet --bench write -- --warm-up-time 1 --measurement-time 3 >&2
@@ -17,7 +18,9 @@ else
   cargo bench --quiet --bench write >&2
 fi
 instructions=
-if command -v valgrind >/dev/null; then instructions=$(benches/instructions.sh llama48_narrow); fi
+if command -v valgrind >/dev/null; then
+  instructions=$(for input in llama48_narrow ptd_8MB; do benches/instructions.sh $input | sed "s,^,$input/,"; done)
+fi
 
 # The best and the median sample of a benchmark, in microseconds.
 samples() {
@@ -26,7 +29,7 @@ samples() {
     awk '{ time[NR] = $1 } END { printf "%.1f %.1f\n", time[1], time[int((NR + 1) / 2)] }'
 }
 
-# row WHAT ID OF-ID TARGET [OF]: one line, with the ratio of the medians and of the best samples.
+# row WHAT ID OF-ID TARGET: one line, with the ratio of the medians and of the best samples.
 row() {
   # shellcheck disable=SC2046
   set -- "$1" "$2" "$3" "$4" $(samples "$2") $(samples "$3") "$(count "$2")" "$(count "$3")"
@@ -36,14 +39,12 @@ row() {
   }'
 }
 
-# Instructions of one call, where they were counted: on llama48_narrow.
+# Instructions of one call, where they were counted.
 count() {
-  case $1 in llama48_narrow/*) ;; *) return ;; esac
-  what=$(echo "${1#*/}" | sed 's/^peer_/peer\//')
-  echo "$instructions" | awk -v what="$what" '$1 == what { print $2 }'
+  echo "$instructions" | awk -v what="$(echo "$1" | sed 's/peer_/peer\//')" '$1 == what { print $2 }'
 }
 
-echo "$(date -u +%Y-%m-%d), $(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo), $(nproc) cores, load $(cut -d ' ' -f 1 /proc/loadavg), $(rustc --version | cut -d ' ' -f 1,2), $(sed -n '/name = "flatbuffers"/{n;s/.*"\(.*\)"/flatbuffers \1/p;}' Cargo.lock)"
+echo "$machine $(cut -d ' ' -f 1 /proc/loadavg) after, $(rustc --version | cut -d ' ' -f 1,2), $(sed -n '/name = "flatbuffers"/{n;s/.*"\(.*\)"/flatbuffers \1/p;}' Cargo.lock)"
 echo
 echo "| what | median µs | best µs | ratio of medians | ratio of bests | million instructions | their ratio | target |"
 echo "|---|---:|---:|---:|---:|---:|---:|---|"
@@ -55,21 +56,23 @@ for input in llama48_narrow llama6_external; do
   row "$input: walk" $input/walk $input/peer_walk "≤ 0.3 of peer walks"
   row "$input: encode" $input/encode $input/parse "≤ 1.5 of parse"
 done
-for data in 1MiB 1TiB; do
+for data in 8MB 1TiB; do
+  row "$data .ptd: peer verifies, gets" ptd_$data/peer_get ptd_$data/peer_get ""
+  row "$data .ptd: parse, get" ptd_$data/get ptd_$data/peer_get "< 1 of peer verifies, gets"
   row "$data .ptd: peer opens, verifies, gets" ptd_$data/peer_open_and_get ptd_$data/peer_open_and_get ""
   row "$data .ptd: open, parse, get" ptd_$data/open_and_get ptd_$data/peer_open_and_get "< 1 of peer opens, verifies, gets"
 done
-row "1 TiB after 1 MiB: open, parse, get" ptd_1TiB/open_and_get ptd_1MiB/open_and_get "1 of the same with 1 MiB"
+row "1TiB after 8MB: open, parse, get" ptd_1TiB/open_and_get ptd_8MB/open_and_get "1 of the same with 8 MB"
 
 if [ -z "${QUICK:-}" ]; then
   echo
-  echo "| program of | bytes | parse ns per byte | check | peer verifies | parse: ratio | check: ratio |"
+  echo "| program of | bytes | parse: best ns per byte | check | peer verifies | parse: ratio | check: ratio |"
   echo "|---|---:|---:|---:|---:|---:|---:|"
   for values in 10 100 1000 10000 100000 1000000; do
     bytes=$(sed 's/.*"Bytes":\([0-9]*\).*/\1/' "$results/sizes/parse/$values/new/benchmark.json")
     # shellcheck disable=SC2046
     set -- $(samples sizes/parse/$values) $(samples sizes/check/$values) $(samples sizes/peer_verify/$values)
-    awk -v values=$values -v bytes="$bytes" -v parse="$2" -v check="$4" -v peer="$6" 'BEGIN {
+    awk -v values=$values -v bytes="$bytes" -v parse="$1" -v check="$3" -v peer="$5" 'BEGIN {
       printf "| %d values | %d | %.2f | %.2f | %.2f | %.2f | %.2f |\n", values, bytes, parse * 1000 / bytes,
         check * 1000 / bytes, peer * 1000 / bytes, parse / peer, check / peer
     }'

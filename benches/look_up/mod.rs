@@ -1,0 +1,22 @@
+//! One tensor out of a `.ptd` file.
+
+use crate::peer;
+use executorch_format::Ptd;
+
+/// The bytes of one tensor of a `.ptd` file, from nothing but the file.
+pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
+    let ptd = Ptd::parse(file).unwrap();
+    let entry = ptd.get(key).unwrap();
+    let extent = ptd.extent(&entry).unwrap();
+    &file[extent.start as usize..extent.end.unwrap() as usize]
+}
+
+/// The same as a user of the generated code writes it, who knows where the metadata ends.
+pub fn peer_view<'a>(file: &'a [u8], metadata: usize, key: &str) -> &'a [u8] {
+    let base = u64::from_le_bytes(file[32..40].try_into().unwrap());
+    let root = peer::root_as_flat_tensor(&file[..metadata]).unwrap();
+    let entry = root.named_data().unwrap().iter().find(|entry| entry.key() == Some(key)).unwrap();
+    let segment = root.segments().unwrap().get(entry.segment_index() as usize);
+    let start = (base + segment.offset()) as usize;
+    &file[start..start + segment.size() as usize]
+}
