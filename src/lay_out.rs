@@ -138,6 +138,7 @@ impl<'a> Pte<'a> {
             delegate_alignment: options.delegate_alignment,
             header_gap: None,
         };
+        let expected = self.expected_size();
         self.header = None;
         let Some(table) = self.program.segments.as_mut() else {
             return Ok(self);
@@ -151,7 +152,7 @@ impl<'a> Pte<'a> {
             return Ok(self);
         }
         let length = options.header_length;
-        let program = self.layout.encode(&self.program)?;
+        let program = self.layout.encode(&self.program, expected)?;
         let program_size = (FLATBUFFER_HEAD + self.layout.gap(length)? + program.size()) as u64;
         self.header = Some(PteHeader {
             length,
@@ -412,7 +413,7 @@ impl<'a> Ptd<'a> {
             *table = places.table;
         }
         self.layout = FileLayout { order: options.order, ..FileLayout::default() };
-        let metadata = self.layout.encode(&self.flat_tensor)?;
+        let metadata = self.layout.encode(&self.flat_tensor, 0)?;
         let (length, flatbuffer_offset) = (40u32, 48u64);
         let flatbuffer_size = (FLATBUFFER_HEAD + metadata.size()) as u64;
         self.header = Some(PtdHeader {

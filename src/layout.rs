@@ -31,12 +31,14 @@ impl Default for FileLayout {
 }
 
 impl FileLayout {
-    pub(crate) fn encode(&self, root: &impl Encode) -> Result<Finished> {
-        let mut builder = Builder::new(Style {
+    /// Encodes the tree; `expected` is a guess at its size in bytes, such as what it had before.
+    pub(crate) fn encode(&self, root: &impl Encode, expected: u64) -> Result<Finished> {
+        let style = Style {
             order: self.order,
             constant_alignment: alignment(self.constant_alignment, "constant_alignment")?,
             delegate_alignment: alignment(self.delegate_alignment, "delegate_alignment")?,
-        });
+        };
+        let mut builder = Builder::new(style, usize::try_from(expected).unwrap_or_default());
         let root = root.encode(&mut builder)?;
         builder.finish(root)
     }
@@ -78,7 +80,7 @@ impl Pte<'_> {
             for constant_alignment in candidates(constants) {
                 for delegate_alignment in candidates(delegates) {
                     let mut layout = FileLayout { order, constant_alignment, delegate_alignment, header_gap: None };
-                    let program = layout.encode(&self.program)?;
+                    let program = layout.encode(&self.program, self.expected_size())?;
                     if header {
                         let size = self.header.map_or(0, |header| header.program_size);
                         let gap = size.checked_sub(program.size() as u64 + 8).and_then(|gap| u32::try_from(gap).ok());

@@ -102,7 +102,12 @@ impl Pte<'_> {
 
     /// The same, whatever the tree refers to: for those who need a damaged file, to test a reader.
     pub fn plan_as_is(&self) -> Result<Plan<'_>> {
-        self.plan_program(self.layout.encode(&self.program)?)
+        self.plan_program(self.layout.encode(&self.program, self.expected_size())?)
+    }
+
+    /// What the program takes if it is much as it was.
+    pub(crate) fn expected_size(&self) -> u64 {
+        self.header.map_or(0, |header| header.program_size)
     }
 
     pub(crate) fn plan_program(&self, body: Finished) -> Result<Plan<'_>> {
@@ -135,7 +140,7 @@ impl Ptd<'_> {
     /// The same, whatever the tree refers to: for those who need a damaged file, to test a reader.
     pub fn plan_as_is(&self) -> Result<Plan<'_>> {
         known(self.newer_tables)?;
-        let body = self.layout.encode(&self.flat_tensor)?;
+        let body = self.layout.encode(&self.flat_tensor, self.header.map_or(0, |header| header.flatbuffer_size))?;
         let table = self.flat_tensor.segments.as_deref().unwrap_or_default();
         let base = self.segment_base_offset();
         let blobs = blobs(base, table, &self.segments, self.header.is_some())?;

@@ -70,6 +70,7 @@ impl<'a, K: Alignment> Wire<'a, Option<Cow<'a, [u8]>>> for Aligned<K> {
     const SIZES: &'static [u8] = OFFSET;
     type Parser = Optional<AlignedBytes<16>>;
 
+    #[inline(always)]
     fn write(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row) -> Result<()> {
         let alignment = K::of(&builder.style);
         row.offset(field.as_ref().map(|bytes| builder.numbers(bytes, alignment)).transpose()?);
@@ -84,6 +85,7 @@ impl<'a, T: Record<'a> + Encode> Wire<'a, Option<Box<T>>> for InBox {
     const SIZES: &'static [u8] = OFFSET;
     type Parser = Optional<Boxed<TableParser<'a, T>>>;
 
+    #[inline(always)]
     fn write(field: &Option<Box<T>>, builder: &mut Builder, row: &mut Row) -> Result<()> {
         row.offset(field.as_ref().map(|table| table.encode(builder)).transpose()?);
         Ok(())
@@ -133,6 +135,7 @@ impl<'a> Field<'a> for Option<Cow<'a, str>> {
     const SIZES: &'static [u8] = OFFSET;
     type Parser = Optional<Text>;
 
+    #[inline(always)]
     fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
         row.offset(self.as_ref().map(|text| builder.text(text)).transpose()?);
         Ok(())
@@ -143,6 +146,7 @@ impl<'a, T: Number> Field<'a> for Option<Cow<'a, [T]>> {
     const SIZES: &'static [u8] = OFFSET;
     type Parser = Optional<Numbers<T>>;
 
+    #[inline(always)]
     fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
         row.offset(self.as_ref().map(|numbers| builder.numbers(numbers, T::SIZE)).transpose()?);
         Ok(())
@@ -153,6 +157,7 @@ impl<'a, T: Record<'a> + Encode> Field<'a> for Option<Vec<T>> {
     const SIZES: &'static [u8] = OFFSET;
     type Parser = Optional<List<TableParser<'a, T>>>;
 
+    #[inline(always)]
     fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
         row.offset(self.as_ref().map(|items| builder.list(items)).transpose()?);
         Ok(())
@@ -163,6 +168,7 @@ impl<'a, T: Record<'a> + Encode> Field<'a> for Option<T> {
     const SIZES: &'static [u8] = OFFSET;
     type Parser = Optional<TableParser<'a, T>>;
 
+    #[inline(always)]
     fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
         row.offset(self.as_ref().map(|table| table.encode(builder)).transpose()?);
         Ok(())

@@ -60,6 +60,9 @@ pub(crate) struct Builder {
     elements: Vec<Position>,
 }
 
+/// A guess may be wrong: no more is set aside for it.
+const MOST_EXPECTED: usize = 1 << 26;
+
 /// A part that is filled from its end: only what stands from `head` on counts.
 #[derive(Default)]
 struct Chunk {
@@ -68,6 +71,10 @@ struct Chunk {
 }
 
 impl Chunk {
+    fn new(size: usize) -> Self {
+        Self { bytes: vec![0; size], head: size }
+    }
+
     fn filled(&self) -> &[u8] {
         self.bytes.get(self.head..).unwrap_or_default()
     }
@@ -79,34 +86,38 @@ type Vtable = [u16; MAX_FIELDS + 2];
 /// What stands inline in a table, by field id.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
-    /// Bytes; 0 for an absent field.
-    sizes: [u8; FORM_KEY],
+    /// Bytes of a number, [`OFFSET`] or [`ABSENT`]: a byte for each field, the first one lowest. One number, since it is
+    /// what a table's form is looked up by.
+    kinds: u128,
     /// A number's bits, or the position that an offset leads to.
     bits: [u64; MAX_FIELDS],
-    /// Which fields are offsets: a bit for each.
-    offsets: u16,
     len: usize,
 }
+
+const ABSENT: u8 = 0;
+/// Four bytes that lead somewhere.
+const OFFSET: u8 = 0x80 | 4;
+const SIZE: u8 = 0x7f;
 
 impl Row {
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        Self { sizes: [0; FORM_KEY], bits: [0; MAX_FIELDS], offsets: 0, len: 0 }
+        Self { kinds: 0, bits: [0; MAX_FIELDS], len: 0 }
     }
 
     #[inline(always)]
-    fn push(&mut self, size: u8, bits: u64, offset: bool) {
-        if let (Some(size_place), Some(bits_place)) = (self.sizes.get_mut(self.len), self.bits.get_mut(self.len)) {
-            (*size_place, *bits_place) = (size, bits);
-            self.offsets |= u16::from(offset) << self.len;
+    fn push(&mut self, kind: u8, bits: u64) {
+        if let Some(place) = self.bits.get_mut(self.len) {
+            *place = bits;
+            self.kinds |= u128::from(kind) << (8 * self.len);
         }
         self.len += 1;
     }
 
     /// The fields of another row behind these.
     pub(crate) fn append(&mut self, more: &Self) {
-        for (id, (size, bits)) in more.sizes.iter().zip(more.bits).take(more.len).enumerate() {
-            self.push(*size, bits, more.offsets >> id & 1 == 1);
+        for (kind, bits) in more.kinds.to_le_bytes().into_iter().zip(more.bits).take(more.len) {
+            self.push(kind, bits);
         }
     }
 
@@ -114,19 +125,19 @@ impl Row {
     #[inline(always)]
     pub(crate) fn number<T: Number>(&mut self, number: T) {
         let bits = number.bits();
-        self.push(if bits == 0 { 0 } else { T::SIZE as u8 }, bits, false);
+        self.push(if bits == 0 { ABSENT } else { T::SIZE as u8 }, bits);
     }
 
     #[inline(always)]
     pub(crate) fn offset(&mut self, target: Option<Position>) {
         match target {
-            Some(target) => self.push(4, target.into(), true),
-            None => self.push(0, 0, false),
+            Some(target) => self.push(OFFSET, target.into()),
+            None => self.push(ABSENT, 0),
         }
     }
 }
 
-/// How a table with fields of certain sizes lies: the same for all such tables that start at the same place modulo 8.
+/// How a table with fields of certain kinds lies: the same for all such tables that start at the same place modulo 8.
 #[derive(Clone, Copy)]
 struct Form {
     key: FormKey,
@@ -137,26 +148,24 @@ struct Form {
     vtable: Position,
 }
 
-/// The sizes of a table's fields, and at last how many bytes stand behind it modulo 8.
-type FormKey = [u8; FORM_KEY];
-
-const FORM_KEY: usize = 16;
+/// The kinds of a table's fields, and in the highest byte how many bytes stand behind it modulo 8.
+type FormKey = u128;
 
 /// How many forms are remembered; most programs have fewer.
 const FORMS: usize = 128;
 
 #[inline(always)]
-fn form_index(key: &FormKey) -> usize {
-    let key = u128::from_le_bytes(*key);
+fn form_index(key: FormKey) -> usize {
     let hash = (key as u64 ^ ((key >> 64) as u64).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (hash >> 57) as usize % FORMS
 }
 
 impl Builder {
-    pub(crate) fn new(style: Style) -> Self {
+    /// `expected` bytes are a guess at the size: a good one saves room and copies nothing.
+    pub(crate) fn new(style: Style, expected: usize) -> Self {
         Self {
             style,
-            chunk: Chunk::default(),
+            chunk: Chunk::new(expected.min(MOST_EXPECTED)),
             done: Vec::new(),
             done_size: 0,
             alignment: 1,
@@ -193,7 +202,7 @@ impl Builder {
             return Err(too_large());
         }
         let size = len.max(used).max(FIRST).min(most);
-        let last = core::mem::replace(&mut self.chunk, Chunk { bytes: vec![0; size], head: size });
+        let last = core::mem::replace(&mut self.chunk, Chunk::new(size));
         self.done.push(last);
         self.done_size = used;
         Ok(())
@@ -270,11 +279,8 @@ impl Builder {
 
     /// A table, and its vtable unless an equal one stands already.
     pub(crate) fn table(&mut self, row: &Row) -> Result<Position> {
-        let mut key = row.sizes;
-        if let Some(last) = key.last_mut() {
-            *last = (self.used() % 8) as u8;
-        }
-        let index = form_index(&key);
+        let key = row.kinds | (self.used() as u128 % 8) << 120;
+        let index = form_index(key);
         if let Some(form) = self.forms.get(index).copied().flatten().filter(|form| form.key == key) {
             self.put_table(row, &form, form.vtable as i32)?;
             return Ok(self.position());
@@ -302,7 +308,8 @@ impl Builder {
 
     /// Where each field of such a table lies.
     fn form(&mut self, key: FormKey) -> Form {
-        let sizes = key.get(..MAX_FIELDS).unwrap_or_default();
+        let kinds = key.to_le_bytes();
+        let sizes = kinds.iter().take(MAX_FIELDS).map(|kind| kind & SIZE).enumerate();
         let (start, mut used) = (self.used(), self.used());
         let mut ends = [0; MAX_FIELDS];
         let mut put = |id: usize, size: u8| {
@@ -315,12 +322,11 @@ impl Builder {
         };
         match self.style.order {
             TableOrder::ById => {
-                sizes.iter().enumerate().filter(|(_, size)| **size > 0).for_each(|(id, size)| put(id, *size));
+                sizes.filter(|(_, size)| *size > 0).for_each(|(id, size)| put(id, size));
             }
             TableOrder::BySize | TableOrder::Interleaved => {
                 for largest in [8, 4, 2, 1] {
-                    let fields = sizes.iter().enumerate().rev().filter(|(_, size)| **size == largest);
-                    fields.for_each(|(id, size)| put(id, *size));
+                    sizes.clone().rev().filter(|(_, size)| *size == largest).for_each(|(id, size)| put(id, size));
                 }
             }
         }
@@ -348,16 +354,23 @@ impl Builder {
         if let Some(place) = room.first_chunk_mut() {
             *place = (vtable - start as i32).to_le_bytes();
         }
-        let fields = row.sizes.iter().zip(form.places).zip(row.bits).enumerate();
-        for (id, ((size, place), bits)) in fields.take(row.len) {
-            let room = room.get_mut(usize::from(place)..).unwrap_or_default();
-            let offset = (start - usize::from(place)) as u64;
-            let bits = if row.offsets >> id & 1 == 1 { offset - bits } else { bits };
-            match size {
+        let mut kinds = row.kinds;
+        for (place, bits) in form.places.iter().zip(&row.bits) {
+            let kind = kinds as u8;
+            kinds >>= 8;
+            if kind == ABSENT {
+                if kinds == 0 {
+                    break;
+                }
+                continue;
+            }
+            let place = usize::from(*place);
+            let room = room.get_mut(place..).unwrap_or_default();
+            match kind {
+                OFFSET => set(room, ((start - place) as u32).wrapping_sub(*bits as u32).to_le_bytes()),
                 8 => set(room, bits.to_le_bytes()),
-                4 => set(room, (bits as u32).to_le_bytes()),
-                1 => set(room, (bits as u8).to_le_bytes()),
-                _ => {}
+                4 => set(room, (*bits as u32).to_le_bytes()),
+                _ => set(room, (*bits as u8).to_le_bytes()),
             }
         }
         Ok(())
