@@ -144,3 +144,24 @@ fn where_saving_fails_the_old_file_is_as_it_was_and_nothing_is_left() {
     plan.save(folder.0.join("no such folder/model.pte")).unwrap_err();
     assert_eq!(folder.files(), ["model.pte"]);
 }
+
+/// A limit on the size of files stands for a full disk: a write fails when some bytes are out.
+#[cfg(all(feature = "cli", target_os = "linux"))]
+#[test]
+fn a_disk_that_fills_up_leaves_the_old_file() {
+    let folder = Folder::new("full");
+    let (large, path) = (folder.0.join("large.ptd"), folder.0.join("model.ptd"));
+    let ptd = Ptd::build([NewEntry::blob("blob", vec![7; 1 << 20])], &PtdOptions::default()).unwrap();
+    ptd.plan().unwrap().save(&large).unwrap();
+    std::fs::write(&path, "old").unwrap();
+    // Blocks of 512 bytes; without the signal the write itself fails.
+    let script = "trap '' XFSZ; ulimit -f 600; exec \"$0\" rewrite \"$1\" \"$2\"";
+    let done = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_pte")])
+        .args([&large, &path])
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(folder.files(), ["large.ptd", "model.ptd"], "nothing is left beside it");
+}
