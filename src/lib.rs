@@ -25,6 +25,7 @@ mod save;
 pub mod schema;
 mod segment;
 mod tensor;
+pub mod validate;
 
 pub use collect::{DataCollector, NewEntry};
 pub use error::{Error, ErrorKind, Result};

@@ -1,0 +1,200 @@
+//! Rules about constants and initial states: the lists of offsets, and the bytes that tensors take from there. As in the
+//! runtime's `program.cpp` (`get_constant_buffer_data`, `load_mutable_subsegment_into`).
+
+use super::program::{constant_offsets, segment_count};
+use super::report::{Path, Report};
+use super::rule::{self, Rule};
+use super::tensors::{byte_size, is_external};
+use crate::Pte;
+use crate::schema::program::{SubsegmentOffsets, Tensor};
+use alloc::{collections::BTreeSet, vec, vec::Vec};
+
+/// Rules about the lists as a whole. Those about a tensor's own entry are in [`of_tensor`].
+pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
+    if !report.is_strict() {
+        return;
+    }
+    let root = &Path::ROOT;
+    let program = &pte.program;
+    if let Some(list) = &program.constant_segment {
+        let path = root.field("constant_segment");
+        placeholder(list, &path, report);
+        alignment(list, &path, report);
+        overlap(list, sizes(pte, false, offsets(list).len()), &path, report);
+    }
+    inline_placeholder(pte, root, report);
+    let mut segments = BTreeSet::new();
+    for (index, list) in program.mutable_data_segments.iter().flatten().enumerate() {
+        let path = root.item("mutable_data_segments", index);
+        placeholder(list, &path, report);
+        if index == 0 {
+            overlap(list, sizes(pte, true, offsets(list).len()), &path, report);
+        }
+        if !segments.insert(list.segment_index) {
+            let found = format_args!("segment {} again, expected one list for each", list.segment_index);
+            report.add(rule::MUTABLE_LIST_SHARED, &path.field("segment_index"), found);
+        }
+    }
+}
+
+/// Whether a tensor's constant or initial state is there, all of it.
+pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
+    let index = tensor.data_buffer_idx;
+    match (index, tensor.allocation_info) {
+        (0, _) => (),
+        (_, None) => constant(pte, index, bytes, path, report),
+        (_, Some(_)) => mutable(pte, tensor, bytes, path, report),
+    }
+}
+
+fn offsets<'t>(list: &'t SubsegmentOffsets<'_>) -> &'t [u64] {
+    list.offsets.as_deref().unwrap_or_default()
+}
+
+fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
+    let path = &path.field("data_buffer_idx");
+    match &pte.program.constant_segment {
+        // The placeholder alone means that there are none here.
+        Some(list) if constant_offsets(&pte.program).len() > 1 => {
+            let rules = (rule::CONSTANT_INDEX, rule::CONSTANT_BOUNDS);
+            subsegment(pte, list, index, bytes, rules, path, report);
+        }
+        _ => inline_constant(pte, index, bytes, path, report),
+    }
+}
+
+fn inline_constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
+    let buffers = pte.program.constant_buffer.as_deref().unwrap_or_default();
+    let Some(buffer) = buffers.get(index as usize) else {
+        let found = format_args!("constant {index}, expected less than the {} that there are", buffers.len());
+        return report.add(rule::CONSTANT_INDEX, path, found);
+    };
+    let storage = buffer.storage.as_deref();
+    let size = storage.unwrap_or_default().len();
+    if (size as u64) < bytes {
+        let found = format_args!("constant {index} has {size} bytes, expected the tensor's {bytes}");
+        report.add_at(rule::CONSTANT_BOUNDS, path, report.offset(storage), found);
+    }
+}
+
+/// The runtime takes list 0, whatever the tensor says.
+fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
+    let named = tensor.extra_tensor_info.as_deref().map_or(0, |extra| extra.mutable_data_segments_idx);
+    let lists = pte.program.mutable_data_segments.as_deref().unwrap_or_default();
+    if named != 0 {
+        let path = path.field("extra_tensor_info");
+        let found = format_args!("list {named} of {}, expected 0: the runtime takes that one in any case", lists.len());
+        report.add(rule::MUTABLE_LIST, &path.field("mutable_data_segments_idx"), found);
+    }
+    let path = &path.field("data_buffer_idx");
+    let Some(list) = lists.first() else {
+        let found = format_args!("initial state {}, but mutable_data_segments is absent or empty", tensor.data_buffer_idx);
+        return report.add(rule::MUTABLE_STATE_INDEX, path, found);
+    };
+    let rules = (rule::MUTABLE_STATE_INDEX, rule::MUTABLE_STATE_BOUNDS);
+    if list.segment_index as usize >= segment_count(&pte.program) {
+        let found = format_args!(
+            "segment {} for initial states, expected less than the {} that there are",
+            list.segment_index,
+            segment_count(&pte.program)
+        );
+        return report.add(rule::MUTABLE_STATE_INDEX, path, found);
+    }
+    subsegment(pte, list, tensor.data_buffer_idx, bytes, rules, path, report);
+}
+
+fn subsegment(
+    pte: &Pte<'_>,
+    list: &SubsegmentOffsets<'_>,
+    index: u32,
+    bytes: u64,
+    (index_rule, bounds_rule): (&'static Rule, &'static Rule),
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    let offsets = offsets(list);
+    let Some(offset) = offsets.get(index as usize) else {
+        let found = format_args!("entry {index}, expected less than the {} that there are", offsets.len());
+        return report.add(index_rule, path, found);
+    };
+    // A segment that does not exist is a finding of its own.
+    let segments = pte.program.segments.as_deref().unwrap_or_default();
+    let Some(segment) = segments.get(list.segment_index as usize) else {
+        return;
+    };
+    if offset.checked_add(bytes).is_none_or(|end| end > segment.size) {
+        let found = format_args!(
+            "entry {index}: {bytes} bytes from {offset}, expected an end inside the {} bytes of segment {}",
+            segment.size, list.segment_index
+        );
+        report.add_at(bounds_rule, path, report.offset_of(offsets, index as usize), found);
+    }
+}
+
+fn placeholder(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    if let Some(first @ 1..) = offsets(list).first() {
+        let offset = report.offset(list.offsets.as_deref());
+        let found = format_args!("{first}, expected 0: the entry stands for no constant");
+        report.add_at(rule::CONSTANT_PLACEHOLDER, &path.item("offsets", 0), offset, found);
+    }
+}
+
+fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let first = pte.program.constant_buffer.as_deref().and_then(|buffers| buffers.first()?.storage.as_deref());
+    if let Some(storage) = first.filter(|storage| !storage.is_empty()) {
+        let found = format_args!("{} bytes, expected none: the entry stands for no constant", storage.len());
+        report.add_at(rule::CONSTANT_PLACEHOLDER, &path.item("constant_buffer", 0), report.offset(Some(storage)), found);
+    }
+}
+
+/// What the official exporter aligns to, unless told otherwise: one finding for the whole list.
+fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    const ALIGNMENT: u64 = 16;
+    let offsets = offsets(list);
+    let odd = offsets.iter().filter(|offset| **offset % ALIGNMENT != 0).count();
+    if let Some((index, offset)) = offsets.iter().enumerate().find(|(_, offset)| **offset % ALIGNMENT != 0) {
+        let found = format_args!("{offset}, expected a multiple of {ALIGNMENT} ({odd} of {} offsets are none)", offsets.len());
+        report.add_at(rule::CONSTANT_ALIGNMENT, &path.item("offsets", index), report.offset_of(offsets, index), found);
+    }
+}
+
+/// The most bytes that a tensor takes of each entry; 0 where none does.
+fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
+    let mut sizes = vec![0; entries];
+    for (_, tensor) in pte.methods().iter().flat_map(|plan| plan.tensors()) {
+        if tensor.allocation_info.is_some() != mutable || is_external(tensor) {
+            continue;
+        }
+        let bytes = byte_size(tensor.scalar_type, tensor.sizes()).unwrap_or(0);
+        if let Some(size) = sizes.get_mut(tensor.data_buffer_idx as usize) {
+            *size = bytes.max(*size);
+        }
+    }
+    // Entry 0 stands for none.
+    if let Some(first) = sizes.first_mut() {
+        *first = 0;
+    }
+    sizes
+}
+
+/// Entries that start at one place are one constant under two numbers. Any other overlap is a fault.
+fn overlap(list: &SubsegmentOffsets<'_>, sizes: Vec<u64>, path: &Path<'_>, report: &mut Report<'_>) {
+    let offsets = offsets(list);
+    let mut ranges: Vec<_> = offsets.iter().zip(sizes).zip(0..).filter(|((_, size), _)| *size > 0).collect();
+    ranges.sort_unstable();
+    let mut before: Option<(u64, u64, usize)> = None;
+    for ((start, size), index) in ranges {
+        let end = start.saturating_add(size);
+        match before {
+            Some((first, last, other)) if *start < last && *start != first => {
+                let found = format_args!("{start}, expected {last} or more: entry {other} goes from {first} to there");
+                let offset = report.offset_of(offsets, index);
+                report.add_at(rule::CONSTANT_OVERLAP, &path.item("offsets", index), offset, found);
+            }
+            _ => (),
+        }
+        if before.is_none_or(|(_, last, _)| end > last) {
+            before = Some((*start, end, index));
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! Rules about instructions. As in the runtime's `method.cpp` (`Method::init`, `execute_instruction`) and
+//! `register_prim_ops.cpp`.
+
+use super::report::{Few, Name, Path, Report};
+use super::rule::{self, Rule};
+use super::tensors::byte_size;
+use super::values::value;
+use crate::schema::ScalarType;
+use crate::schema::program::{
+    Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
+    MoveCall, Operator,
+};
+
+pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let operators = plan.operators.as_deref().unwrap_or_default();
+    for (index, operator) in operators.iter().enumerate() {
+        operator_name(operator, &path.item("operators", index), report);
+    }
+    let method = Method {
+        values: plan.values.as_deref().unwrap_or_default(),
+        operators,
+        delegates: plan.delegates.as_deref().unwrap_or_default().len(),
+    };
+    for (index, chain) in plan.chains.iter().flatten().enumerate() {
+        let path = &path.item("chains", index);
+        method.chain(chain, path, report);
+        stack_trace(chain, path, report);
+    }
+}
+
+/// The runtime puts name and overload together in 100 bytes with a NUL.
+fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    const MOST: usize = 99;
+    let Some(name) = operator.name.as_deref() else {
+        return report.add(rule::OPERATOR_NAME, &path.field("name"), format_args!("absent, expected an operator's name"));
+    };
+    let overload = operator.overload.as_deref().unwrap_or_default();
+    let length = name.len() + overload.len() + usize::from(!overload.is_empty());
+    if length > MOST {
+        let offset = report.offset(Some(name.as_bytes()));
+        let found = format_args!("{} and its overload take {length} bytes, expected at most {MOST}", Name(name));
+        report.add_at(rule::OPERATOR_NAME, &path.field("name"), offset, found);
+    }
+}
+
+fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let instructions = chain.instructions.as_deref().unwrap_or_default().len();
+    match chain.stacktrace.as_deref().map(<[_]>::len) {
+        Some(traces) if traces != instructions => {
+            let found = format_args!("{traces} lists of frames, expected {instructions}, one for each instruction");
+            report.add(rule::STACK_TRACE, &path.field("stacktrace"), found);
+        }
+        _ => (),
+    }
+}
+
+/// What instructions refer to.
+struct Method<'t, 'a> {
+    values: &'t [EValue<'a>],
+    operators: &'t [Operator<'a>],
+    delegates: usize,
+}
+
+impl<'t, 'a> Method<'t, 'a> {
+    fn chain(&self, chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+        let instructions = chain.instructions.as_deref().unwrap_or_default();
+        for (index, instruction) in instructions.iter().enumerate() {
+            let path = &path.item("instructions", index);
+            match &instruction.instr_args {
+                InstructionArguments::KernelCall(call) => self.kernel_call(call, &path.field("instr_args.KernelCall"), report),
+                InstructionArguments::DelegateCall(call) => {
+                    self.delegate_call(call, &path.field("instr_args.DelegateCall"), report);
+                }
+                InstructionArguments::MoveCall(call) => self.move_call(*call, &path.field("instr_args.MoveCall"), report),
+                InstructionArguments::JumpFalseCall(call) => {
+                    let path = path.field("instr_args.JumpFalseCall");
+                    self.jump_condition(*call, &path, report);
+                    jump_destination(*call, index, instructions.len(), &path, report);
+                }
+                InstructionArguments::FreeCall(call) => self.free_call(*call, &path.field("instr_args.FreeCall"), report),
+                InstructionArguments::None => {
+                    report.add(rule::INSTRUCTION_KIND, &path.field("instr_args"), format_args!("absent, expected a call"));
+                }
+                InstructionArguments::Unknown(unknown) => {
+                    let found = format_args!("an instruction of kind {}, expected 1 to 5", unknown.tag);
+                    report.add(rule::INSTRUCTION_KIND, &path.field("instr_args_type"), found);
+                }
+            }
+        }
+    }
+
+    /// A value that an instruction refers to.
+    fn value(
+        &self,
+        index: i32,
+        rule: &'static Rule,
+        path: &Path<'_>,
+        offset: Option<u64>,
+        report: &mut Report<'_>,
+    ) -> Option<&'t KernelTypes<'a>> {
+        let found = value(self.values, index);
+        if found.is_none() {
+            let found = format_args!("value {index}, expected 0 to {}", self.values.len().saturating_sub(1));
+            report.add_at(rule, path, offset, found);
+        }
+        found
+    }
+
+    fn arguments(&self, args: Option<&[i32]>, path: &Path<'_>, report: &mut Report<'_>) {
+        let Some(args) = args else {
+            return report.add(rule::ARGUMENTS, &path.field("args"), format_args!("absent, expected a list"));
+        };
+        for (at, arg) in args.iter().enumerate() {
+            let offset = report.offset_of(args, at);
+            self.value(*arg, rule::ARGUMENT_INDEX, &path.item("args", at), offset, report);
+        }
+    }
+
+    fn kernel_call(&self, call: &KernelCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+        self.arguments(call.args.as_deref(), path, report);
+        let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
+        let Some(operator) = operator else {
+            let operators = self.operators.len();
+            let found = format_args!("operator {}, expected less than the {operators} that there are", call.op_index);
+            return report.add(rule::OPERATOR_INDEX, &path.field("op_index"), found);
+        };
+        if let (Some(name), Some(args)) = (operator.name.as_deref(), call.args.as_deref()) {
+            let overload = operator.overload.as_deref().unwrap_or_default();
+            prim_arguments(name, overload, args, path, report);
+            if name == "executorch_prim::et_copy_index" {
+                self.copy_index(args, path, report);
+            }
+        }
+    }
+
+    /// The built-in copy of one tensor to a place in a larger one, along its first dimension.
+    fn copy_index(&self, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
+        let [to, from, index] = args else {
+            return;
+        };
+        let (Some(KernelTypes::Tensor(to)), Some(KernelTypes::Tensor(from)), Some(index)) =
+            (value(self.values, *to), value(self.values, *from), value(self.values, *index))
+        else {
+            return;
+        };
+        let at = match index {
+            KernelTypes::Int(index) => index.int_val,
+            _ => 0,
+        };
+        let sizes = (byte_size(to.scalar_type, to.sizes()), byte_size(from.scalar_type, from.sizes()));
+        let (Ok(room), Ok(size)) = sizes else {
+            return;
+        };
+        let end = u64::try_from(at).ok().and_then(|at| at.checked_add(1)?.checked_mul(size));
+        if end.is_none_or(|end| end > room) {
+            let found = format_args!(
+                "{} {} to place {at} of {} {}: expected an end inside its {room} bytes",
+                from.scalar_type,
+                Few(from.sizes()),
+                to.scalar_type,
+                Few(to.sizes()),
+            );
+            report.add(rule::COPY_INDEX, &path.field("args"), found);
+        }
+    }
+
+    fn delegate_call(&self, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+        self.arguments(call.args.as_deref(), path, report);
+        if usize::try_from(call.delegate_index).ok().is_none_or(|index| index >= self.delegates) {
+            let found =
+                format_args!("delegate {}, expected less than the {} that there are", call.delegate_index, self.delegates);
+            report.add(rule::DELEGATE_CALL_INDEX, &path.field("delegate_index"), found);
+        }
+    }
+
+    fn move_call(&self, call: MoveCall, path: &Path<'_>, report: &mut Report<'_>) {
+        let from = self.value(call.move_from, rule::MOVE_INDEX, &path.field("move_from"), None, report);
+        let to = self.value(call.move_to, rule::MOVE_INDEX, &path.field("move_to"), None, report);
+        if let (Some(from), Some(to)) = (from, to) {
+            if from.tag() != to.tag() {
+                let (from, to) = (from.name().unwrap_or("unknown"), to.name().unwrap_or("unknown"));
+                let found = format_args!("a value of kind {from} to one of kind {to}, expected one kind");
+                report.add(rule::MOVE_KIND, path, found);
+            }
+        }
+    }
+
+    fn free_call(&self, call: FreeCall, path: &Path<'_>, report: &mut Report<'_>) {
+        match self.value(call.value_index, rule::FREE_INDEX, &path.field("value_index"), None, report) {
+            None | Some(KernelTypes::Tensor(_)) => (),
+            Some(other) => {
+                let kind = other.name().unwrap_or("unknown");
+                let found = format_args!("value {} is of kind {kind}, expected Tensor", call.value_index);
+                report.add(rule::FREE_KIND, &path.field("value_index"), found);
+            }
+        }
+    }
+
+    fn jump_condition(&self, call: JumpFalseCall, path: &Path<'_>, report: &mut Report<'_>) {
+        let index = call.cond_value_index;
+        let path = &path.field("cond_value_index");
+        match self.value(index, rule::JUMP_CONDITION_INDEX, path, None, report) {
+            None | Some(KernelTypes::Bool(_)) => (),
+            Some(KernelTypes::Tensor(tensor)) if tensor.scalar_type == ScalarType::BOOL => (),
+            Some(KernelTypes::Tensor(tensor)) => {
+                let found = format_args!("value {index} is a tensor of {}, expected BOOL", tensor.scalar_type);
+                report.add(rule::JUMP_CONDITION_KIND, path, found);
+            }
+            Some(other) => {
+                let kind = other.name().unwrap_or("unknown");
+                let found = format_args!("value {index} is of kind {kind}, expected Bool or a tensor of BOOL");
+                report.add(rule::JUMP_CONDITION_KIND, path, found);
+            }
+        }
+    }
+}
+
+/// A jump right behind the last instruction ends the chain.
+fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path: &Path<'_>, report: &mut Report<'_>) {
+    let destination = call.destination_instruction;
+    let path = &path.field("destination_instruction");
+    match usize::try_from(destination) {
+        Ok(destination) if destination == index => {
+            let found = format_args!("instruction {destination}, expected another than the jump itself");
+            report.add(rule::JUMP_DESTINATION, path, found);
+        }
+        Ok(destination) if destination <= instructions => (),
+        _ => {
+            let found = format_args!("instruction {destination}, expected 0 to {instructions}");
+            report.add(rule::JUMP_DESTINATION, path, found);
+        }
+    }
+}
+
+/// How many arguments the operators take that are built into the runtime, by their names there.
+const PRIMS: &[(&str, &str, usize)] = &[
+    ("aten::_local_scalar_dense", "", 2),
+    ("aten::sym_numel", "", 2),
+    ("aten::sym_size", "int", 3),
+    ("executorch_prim::add", "Scalar", 3),
+    ("executorch_prim::eq", "Scalar", 3),
+    ("executorch_prim::et_copy_index", "tensor", 3),
+    ("executorch_prim::et_view", "default", 3),
+    ("executorch_prim::floordiv", "Scalar", 3),
+    ("executorch_prim::floordiv", "int", 3),
+    ("executorch_prim::ge", "Scalar", 3),
+    ("executorch_prim::gt", "Scalar", 3),
+    ("executorch_prim::le", "Scalar", 3),
+    ("executorch_prim::lt", "Scalar", 3),
+    ("executorch_prim::mod", "Scalar", 3),
+    ("executorch_prim::mod", "int", 3),
+    ("executorch_prim::mul", "Scalar", 3),
+    ("executorch_prim::sub", "Scalar", 3),
+    ("executorch_prim::truediv", "Scalar", 3),
+];
+
+fn prim_arguments(name: &str, overload: &str, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
+    let prim = PRIMS.iter().find(|(prim, of, _)| *prim == name && *of == overload);
+    if let Some((_, _, expected)) = prim.filter(|(_, _, expected)| *expected != args.len()) {
+        let found = format_args!("{} arguments for {name}.{overload}, expected {expected}", args.len());
+        report.add_at(rule::PRIM_ARGUMENTS, &path.field("args"), report.offset(Some(args)), found);
+    }
+}

@@ -1,0 +1,288 @@
+//! When a method's values are needed: from their first mention to their last, over the instructions in order.
+//!
+//! It never says that a value is needed where it is not, so that what follows from it is no false accusation. Where a chain
+//! jumps, what lies between two jumps is looked at by itself.
+
+use super::values::value;
+use crate::schema::program::{Chain, EValue, ExecutionPlan, InstructionArguments, KernelTypes};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
+
+/// A time in which a value is needed. Times count instructions over all chains, from 1; 0 is when inputs are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Life {
+    /// Index into the plan's `values`.
+    pub(super) value: usize,
+    /// The first instruction that mentions it.
+    pub(super) first: usize,
+    /// The last one.
+    pub(super) last: usize,
+    /// Whether the first mention overwrites its memory, whatever that held.
+    pub(super) overwrites: Overwrites,
+}
+
+/// Whether a mention overwrites a value's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Overwrites {
+    No,
+    /// It is a delegate's argument that nothing wrote before: an output, or a view of another value.
+    Maybe,
+    Yes,
+}
+
+/// What is known about when values are needed.
+pub(super) struct Liveness {
+    pub(super) lives: Vec<Life>,
+    /// Why some lives are shorter than they may be.
+    pub(super) unknown: Option<&'static str>,
+}
+
+/// How an instruction mentions a value.
+#[derive(Clone, Copy, PartialEq)]
+enum Mention {
+    /// Reads it, as far as is known.
+    Read,
+    /// Writes it and reads nothing of it.
+    Write,
+    /// A delegate's argument: writes it if it is the first that mentions it, otherwise that is not known.
+    Either,
+}
+
+struct Walk<'t, 'a> {
+    values: &'t [EValue<'a>],
+    operators: Vec<&'t str>,
+    /// The life of each value that goes on.
+    open: Vec<Option<Life>>,
+    seen: Vec<bool>,
+    lives: Vec<Life>,
+    /// Values that stand for another one's memory since a move, in the current block.
+    moved: BTreeMap<usize, usize>,
+    /// The values mentioned in the current block.
+    touched: Vec<usize>,
+    /// How many list items may still be looked at: many instructions may name one long list.
+    budget: usize,
+    unknown: Option<&'static str>,
+}
+
+pub(super) fn liveness(plan: &ExecutionPlan<'_>) -> Liveness {
+    let values = plan.values.as_deref().unwrap_or_default();
+    let chains = plan.chains.as_deref().unwrap_or_default();
+    let operators = plan.operators.iter().flatten().map(|operator| operator.name.as_deref().unwrap_or_default());
+    let mut walk = Walk {
+        values,
+        operators: operators.collect(),
+        open: vec![None; values.len()],
+        seen: vec![false; values.len()],
+        lives: Vec::new(),
+        moved: BTreeMap::new(),
+        touched: Vec::new(),
+        budget: 16 * size(plan),
+        unknown: None,
+    };
+    for input in plan.inputs.as_deref().unwrap_or_default() {
+        walk.mention(*input, 0, Mention::Write);
+    }
+    let mut time = 1;
+    for chain in chains {
+        walk.chain(chain, &mut time);
+    }
+    for output in plan.outputs.as_deref().unwrap_or_default() {
+        walk.mention(*output, time, Mention::Read);
+    }
+    walk.end_block();
+    // An initial state is loaded once, and kept from run to run.
+    let state = |(index, _): (usize, _)| Life { value: index, first: 0, last: time, overwrites: Overwrites::Yes };
+    let kept = plan.tensors().filter(|(_, tensor)| tensor.data_buffer_idx > 0 && tensor.allocation_info.is_some());
+    walk.lives.retain(|life| !is_state(values, life.value));
+    walk.lives.extend(kept.map(state));
+    Liveness { lives: walk.lives, unknown: walk.unknown }
+}
+
+fn is_state(values: &[EValue<'_>], index: usize) -> bool {
+    match value(values, index) {
+        Some(KernelTypes::Tensor(tensor)) => tensor.data_buffer_idx > 0 && tensor.allocation_info.is_some(),
+        _ => false,
+    }
+}
+
+/// How many values, list items, instructions and arguments a method has.
+fn size(plan: &ExecutionPlan<'_>) -> usize {
+    let items = |value: &EValue<'_>| list_items(&value.val).map_or(1, |items| items.len() + 1);
+    let args = |chain: &Chain<'_>| chain.instructions.iter().flatten().map(|one| args(&one.instr_args).len() + 1).sum::<usize>();
+    let values = plan.values.iter().flatten().map(items).sum::<usize>();
+    values + plan.chains.iter().flatten().map(args).sum::<usize>()
+}
+
+fn list_items<'t>(value: &'t KernelTypes<'_>) -> Option<&'t [i32]> {
+    match value {
+        KernelTypes::TensorList(list) => list.items.as_deref(),
+        KernelTypes::OptionalTensorList(list) => list.items.as_deref(),
+        _ => None,
+    }
+}
+
+/// Whether the instruction at that time mentions a value; true where that takes long to tell.
+pub(super) fn mentions(plan: &ExecutionPlan<'_>, time: usize, index: usize) -> bool {
+    const MOST: usize = 64;
+    let values = plan.values.as_deref().unwrap_or_default();
+    let mut left = time.checked_sub(1);
+    for instructions in plan.chains.iter().flatten().map(|chain| chain.instructions.as_deref().unwrap_or_default()) {
+        let Some(at) = left else {
+            return false;
+        };
+        if let Some(instruction) = instructions.get(at) {
+            let args = args(&instruction.instr_args);
+            let is_it = |one: &i32| usize::try_from(*one) == Ok(index);
+            let in_list = |one: &i32| match value(values, *one).and_then(list_items) {
+                Some(items) => items.len() > MOST || items.iter().any(is_it),
+                None => false,
+            };
+            return args.len() > MOST || args.iter().any(is_it) || args.iter().any(in_list);
+        }
+        left = Some(at - instructions.len());
+    }
+    false
+}
+
+fn args<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i32] {
+    match instruction {
+        InstructionArguments::KernelCall(call) => call.args.as_deref().unwrap_or_default(),
+        InstructionArguments::DelegateCall(call) => call.args.as_deref().unwrap_or_default(),
+        _ => &[],
+    }
+}
+
+impl<'t, 'a> Walk<'t, 'a> {
+    fn chain(&mut self, chain: &Chain<'_>, time: &mut usize) {
+        let instructions = chain.instructions.as_deref().unwrap_or_default();
+        let mut starts = vec![false; instructions.len() + 1];
+        for (index, instruction) in instructions.iter().enumerate() {
+            if let InstructionArguments::JumpFalseCall(jump) = &instruction.instr_args {
+                self.unknown = Some("the method jumps, so only what lies between two jumps was looked at");
+                let destination = usize::try_from(jump.destination_instruction).unwrap_or(0);
+                for start in [index + 1, destination] {
+                    if let Some(start) = starts.get_mut(start) {
+                        *start = true;
+                    }
+                }
+            }
+        }
+        for (instruction, starts) in instructions.iter().zip(&starts) {
+            if *starts {
+                self.end_block();
+            }
+            self.instruction(&instruction.instr_args, *time);
+            *time += 1;
+        }
+        if starts.last() == Some(&true) {
+            self.end_block();
+        }
+    }
+
+    fn instruction(&mut self, instruction: &InstructionArguments<'_>, time: usize) {
+        match instruction {
+            InstructionArguments::KernelCall(call) => {
+                let args = call.args.as_deref().unwrap_or_default();
+                let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
+                match (operator, args) {
+                    // Makes the last argument a view of the first.
+                    (Some(&"executorch_prim::et_view"), [from, _, to]) => self.alias(*from, *to, time),
+                    _ => self.kernel(args, time),
+                }
+            }
+            InstructionArguments::DelegateCall(call) => {
+                for arg in call.args.as_deref().unwrap_or_default() {
+                    self.mention(*arg, time, Mention::Either);
+                }
+            }
+            InstructionArguments::MoveCall(call) => self.alias(call.move_from, call.move_to, time),
+            InstructionArguments::JumpFalseCall(call) => self.mention(call.cond_value_index, time, Mention::Read),
+            _ => (),
+        }
+    }
+
+    /// From here on, to the end of the block, `to` is the memory of `from`.
+    fn alias(&mut self, from: i32, to: i32, time: usize) {
+        self.mention(from, time, Mention::Read);
+        if let (Ok(from), Ok(to)) = (usize::try_from(from), usize::try_from(to)) {
+            let from = self.moved.get(&from).copied().unwrap_or(from);
+            if from != to && from < self.values.len() && to < self.values.len() {
+                self.moved.insert(to, from);
+            }
+        }
+    }
+
+    /// The exporter writes a kernel's outputs behind its inputs, and all outputs once more behind that.
+    fn kernel(&mut self, args: &[i32], time: usize) {
+        let repeats = |count: &usize| {
+            let (rest, last) = args.split_at(args.len() - count);
+            rest.len().checked_sub(*count).and_then(|start| rest.get(start..)).is_some_and(|before| self.same(before, last))
+        };
+        let outputs = (1..=args.len() / 2).take(8).filter(repeats).last();
+        let (inputs, outputs) = match outputs {
+            Some(count) => args.split_at(args.len() - 2 * count),
+            None => args.split_at(args.len().saturating_sub(1)),
+        };
+        // Inputs first: what is read and written in place is no fresh write.
+        for arg in inputs {
+            self.mention(*arg, time, Mention::Read);
+        }
+        for arg in outputs {
+            self.mention(*arg, time, Mention::Write);
+        }
+    }
+
+    /// Whether these are the same values, or lists of the same values.
+    fn same(&self, left: &[i32], right: &[i32]) -> bool {
+        let list = |index: i32| value(self.values, index).and_then(list_items).filter(|items| items.len() <= 64);
+        left.iter().zip(right).all(|(left, right)| {
+            left == right || list(*left).is_some_and(|left| list(*right).is_some_and(|right| left == right))
+        })
+    }
+
+    fn mention(&mut self, index: i32, time: usize, how: Mention) {
+        let Some(found) = value(self.values, index) else {
+            return;
+        };
+        let Some(items) = list_items(found) else {
+            return self.mention_one(index as usize, time, how);
+        };
+        match self.budget.checked_sub(items.len()) {
+            Some(left) => {
+                self.budget = left;
+                for item in items {
+                    if value(self.values, *item).is_some_and(|item| list_items(item).is_none()) {
+                        self.mention_one(*item as usize, time, how);
+                    }
+                }
+            }
+            None => self.unknown = Some("its instructions name long lists many times, and not all were looked at"),
+        }
+    }
+
+    fn mention_one(&mut self, index: usize, time: usize, how: Mention) {
+        let index = self.moved.get(&index).copied().unwrap_or(index);
+        let first_ever = self.seen.get_mut(index).is_some_and(|seen| !core::mem::replace(seen, true));
+        let Some(open) = self.open.get_mut(index) else {
+            return;
+        };
+        match open {
+            Some(life) => life.last = time,
+            None => {
+                let overwrites = match how {
+                    Mention::Write => Overwrites::Yes,
+                    Mention::Either if first_ever => Overwrites::Maybe,
+                    Mention::Either | Mention::Read => Overwrites::No,
+                };
+                *open = Some(Life { value: index, first: time, last: time, overwrites });
+                self.touched.push(index);
+            }
+        }
+    }
+
+    fn end_block(&mut self) {
+        for index in self.touched.drain(..) {
+            self.lives.extend(self.open.get_mut(index).and_then(Option::take));
+        }
+        self.moved.clear();
+    }
+}

@@ -1,0 +1,188 @@
+//! Checks beyond structure: what the official runtime refuses, and what it forgets to check.
+//!
+//! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first fault. What is here works on the tree, and
+//! reports all that it finds. It takes time in proportion to the file's size (the look at planned memory and at names: `n log n`).
+//!
+//! ```
+//! # fn main() -> executorch_format::Result<()> {
+//! use executorch_format::{Pte, validate::{Level, validate_pte}};
+//!
+//! # let file = &[0u8; 0][..];
+//! # if !file.is_empty() {
+//! let pte = Pte::parse(file)?;
+//! for finding in validate_pte(&pte, Some(file), Level::Strict) {
+//!     println!("{finding}");
+//! }
+//! # }
+//! # Ok(())
+//! # }
+//! ```
+
+mod constants;
+mod delegates;
+mod instructions;
+mod liveness;
+mod memory;
+mod names;
+mod pairing;
+mod payload;
+mod plan;
+mod program;
+mod ptd;
+mod report;
+mod rule;
+mod segments;
+mod tensors;
+mod values;
+
+pub use rule::{Cve, RULES, Rule};
+
+use crate::error::Error;
+use crate::{Ptd, Pte};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+use report::{Path, Report};
+
+/// How much is checked. Each level holds what the ones before it hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Level {
+    /// Offsets, vtables, vectors, strings, unions and the headers: what reading a file checks anyway.
+    Structure,
+    /// What ExecuTorch 1.5 refuses when it loads the file and its methods, kernels and backends aside.
+    Runtime,
+    /// What it forgets to check, each of which has crashed or misled a reader, or would.
+    #[default]
+    Strict,
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Odd, or not to be told: the file can be used.
+    Warning,
+    /// A reader may refuse the file, misread it or crash on it.
+    Error,
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Structure => "structure",
+            Self::Runtime => "runtime",
+            Self::Strict => "strict",
+        })
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// One broken rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// The rule's name, one of [`RULES`].
+    pub rule: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The field, in the schema's names; empty where it is a matter of the whole file.
+    pub path: String,
+    /// Where the field's bytes are, from the start of the file. Not every field has bytes of its own.
+    pub offset: Option<u64>,
+    /// What was found, and what was expected.
+    pub message: String,
+    /// The published fault of the official runtime that it corresponds to.
+    pub cve: Option<&'static str>,
+}
+
+impl Finding {
+    fn new(rule: &'static Rule, path: String, offset: Option<u64>, message: String) -> Self {
+        let cve = rule.cve.map(|cve| cve.id);
+        Self { rule: rule.name, severity: rule.severity, path, offset, message, cve }
+    }
+}
+
+/// A fault of structure as a finding.
+impl From<&Error> for Finding {
+    fn from(error: &Error) -> Self {
+        Self {
+            rule: error.kind().rule(),
+            severity: Severity::Error,
+            path: error.path(),
+            offset: error.offset(),
+            message: error.kind().to_string(),
+            cve: None,
+        }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: ", self.severity, self.rule)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        match self.offset {
+            Some(offset) => write!(f, " (byte {offset})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Everything that is wrong with a `.pte` file, up to `level`.
+///
+/// `file` is what it was read from: with it, findings have the offsets of what the tree borrows, and what lies behind
+/// the last segment is looked at. Bytes that were not given (see [`Pte::whole`]) are not checked.
+///
+/// At most 100 findings of one rule are listed; one more counts the rest.
+pub fn validate_pte(pte: &Pte<'_>, file: Option<&[u8]>, level: Level) -> Vec<Finding> {
+    let mut report = Report::new(file, level);
+    if level >= Level::Runtime {
+        program::check(pte, &mut report);
+        segments::check_pte(pte, &mut report);
+        names::check_pte(pte, &mut report);
+        for (index, plan) in pte.methods().iter().enumerate() {
+            let path = &Path::ROOT.item("execution_plan", index);
+            plan::check(plan, path, &mut report);
+            values::check(plan, path, &mut report);
+            tensors::check(pte, plan, path, &mut report);
+            delegates::check(pte, plan, path, &mut report);
+            instructions::check(plan, path, &mut report);
+            memory::check(plan, path, &mut report);
+        }
+        constants::check(pte, &mut report);
+        payload::check(pte, &mut report);
+    }
+    report.finish()
+}
+
+/// Everything that is wrong with a `.ptd` file, up to `level`; otherwise as [`validate_pte`].
+pub fn validate_ptd(ptd: &Ptd<'_>, file: Option<&[u8]>, level: Level) -> Vec<Finding> {
+    let mut report = Report::new(file, level);
+    if level >= Level::Runtime {
+        ptd::check(ptd, &mut report);
+        segments::check_ptd(ptd, &mut report);
+        names::check_ptd(ptd, &mut report);
+    }
+    report.finish()
+}
+
+/// Everything that is wrong with a `.pte` file and its `.ptd` files together, and with neither alone. Paths are those of
+/// the `.pte`.
+pub fn validate_pair(pte: &Pte<'_>, ptds: &[Ptd<'_>], level: Level) -> Vec<Finding> {
+    let mut report = Report::new(None, level);
+    if level >= Level::Runtime {
+        pairing::check(pte, ptds, &mut report);
+    }
+    report.finish()
+}

@@ -1,0 +1,110 @@
+//! Rules about a `.pte` file with its `.ptd` files. As in the runtime's `method.cpp` (`parse_external_constants`),
+//! `tensor_parser_exec_aten.cpp` (`validateTensorLayout`) and `merged_data_map.h`.
+
+use super::report::{Few, Name, Path, Report};
+use super::rule;
+use super::tensors::{byte_size, is_external};
+use crate::schema::program::{ExecutionPlan, Tensor};
+use crate::{Entry, KeyIndex, Ptd, Pte};
+use alloc::vec::Vec;
+
+/// A `.ptd` file, for look-ups by key.
+struct File<'t, 'a> {
+    ptd: &'t Ptd<'a>,
+    entries: Vec<Entry<'t>>,
+    index: KeyIndex<'t>,
+}
+
+pub(super) fn check(pte: &Pte<'_>, ptds: &[Ptd<'_>], report: &mut Report<'_>) {
+    let file = |ptd| File { ptd, entries: Ptd::entries(ptd).collect(), index: Ptd::index(ptd) };
+    let files: Vec<_> = ptds.iter().map(file).collect();
+    if files.is_empty() {
+        return unchecked(pte, report);
+    }
+    keys_in_two_files(pte, &files, report);
+    let root = Path::ROOT;
+    for (index, plan) in pte.methods().iter().enumerate() {
+        let path = root.item("execution_plan", index);
+        for (index, tensor, name) in externals(plan) {
+            let path = path.item("values", index);
+            external(tensor, name, &files, &path.field("val.Tensor"), report);
+        }
+    }
+}
+
+/// The external tensors of a method that have a name.
+fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize, &'t Tensor<'a>, &'t str)> {
+    plan.tensors().filter(|(_, tensor)| is_external(tensor)).filter_map(|(index, tensor)| {
+        let name = tensor.extra_tensor_info.as_deref()?.fully_qualified_name.as_deref()?;
+        Some((index, tensor, name))
+    })
+}
+
+fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let count = pte.methods().iter().flat_map(externals).count();
+    if count > 0 {
+        let found = format_args!("{count} external tensors were not looked up: no .ptd file was given");
+        report.add(rule::EXTERNAL_UNCHECKED, &Path::ROOT, found);
+    }
+}
+
+fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_, '_>], path: &Path<'_>, report: &mut Report<'_>) {
+    let found = files.iter().find_map(|file| Some((file, *file.entries.get(file.index.get(name)?)?)));
+    let Some((file, entry)) = found else {
+        let path = path.field("extra_tensor_info");
+        let found = format_args!("{}, which no .ptd file has", Name(name));
+        return report.add(rule::EXTERNAL_MISSING, &path.field("fully_qualified_name"), found);
+    };
+    let Some(layout) = entry.layout else {
+        let found = format_args!("{} is an opaque blob, expected a tensor", Name(name));
+        return report.add(rule::EXTERNAL_LAYOUT, path, found);
+    };
+    if layout.scalar_type != tensor.scalar_type
+        || layout.sizes != tensor.sizes()
+        || layout.dim_order != tensor.dim_order()
+    {
+        let found = format_args!(
+            "{} is {} {} in order {}, expected {} {} in order {}",
+            Name(name),
+            layout.scalar_type,
+            Few(layout.sizes),
+            Few(layout.dim_order),
+            tensor.scalar_type,
+            Few(tensor.sizes()),
+            Few(tensor.dim_order()),
+        );
+        return report.add(rule::EXTERNAL_LAYOUT, path, found);
+    }
+    let sizes = (file.ptd.data(&entry), byte_size(tensor.scalar_type, tensor.sizes()));
+    if let (Ok(data), Ok(bytes)) = sizes {
+        if data.size() != bytes {
+            let found = format_args!("{} has {} bytes, expected the tensor's {bytes}", Name(name), data.size());
+            report.add(rule::EXTERNAL_SIZE, path, found);
+        }
+    }
+}
+
+fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_, '_>], report: &mut Report<'_>) {
+    let own = pte.named_data_index();
+    let named = own.iter().map(|(key, _)| (key, 0));
+    let others = files.iter().zip(1..).flat_map(|(file, number)| file.index.iter().map(move |(key, _)| (key, number)));
+    let mut keys: Vec<(&str, usize)> = named.chain(others).collect();
+    keys.sort_unstable();
+    // A key twice in one file is a finding of that file.
+    keys.dedup();
+    for ((before, first), (key, second)) in keys.iter().zip(keys.iter().skip(1)) {
+        if before == key {
+            let name = Name(key);
+            match first {
+                0 => {
+                    let found = format_args!("{name} is in the .pte and in .ptd file {second}");
+                    report.add(rule::KEY_IN_TWO_FILES, &Path::ROOT, found);
+                }
+                _ => {
+                    let found = format_args!("{name} is in .ptd files {first} and {second}");
+                    report.add(rule::KEY_IN_TWO_FILES, &Path::ROOT, found);
+                }
+            }
+        }
+    }
+}

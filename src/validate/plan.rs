@@ -1,0 +1,137 @@
+//! Rules about a method as a whole: what it must have, its inputs and outputs, its planned buffers and their devices. As in the
+//! runtime's `program.cpp` and `method_meta.cpp`.
+
+use super::report::{Path, Report};
+use super::rule;
+use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
+use alloc::collections::BTreeSet;
+
+pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    name(plan, path, report);
+    fields(plan, path, report);
+    encoded_output(plan, path, report);
+    chains(plan, path, report);
+    inputs_outputs(plan, "inputs", plan.inputs.as_deref(), path, report);
+    inputs_outputs(plan, "outputs", plan.outputs.as_deref(), path, report);
+    planned_buffer_sizes(plan, path, report);
+    planned_buffer_zero(plan, path, report);
+    buffer_devices(plan, path, report);
+}
+
+fn name(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    if plan.name.is_none() {
+        report.add(rule::PLAN_NAME, &path.field("name"), format_args!("absent, expected the method's name"));
+    }
+}
+
+fn fields(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let fields = [
+        ("values", plan.values.is_some()),
+        ("inputs", plan.inputs.is_some()),
+        ("outputs", plan.outputs.is_some()),
+        ("delegates", plan.delegates.is_some()),
+        ("non_const_buffer_sizes", plan.non_const_buffer_sizes.is_some()),
+    ];
+    for (field, _) in fields.iter().filter(|(_, present)| !present) {
+        report.add(rule::PLAN_FIELD, &path.field(field), format_args!("absent, expected a list"));
+    }
+}
+
+fn encoded_output(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let metadata = plan.container_meta_type.as_ref();
+    if metadata.is_none_or(|metadata| metadata.encoded_out_str.is_none()) {
+        let found = format_args!("absent: the runtime cannot tell how the outputs were nested");
+        report.add(rule::ENCODED_OUTPUT, &path.field("container_meta_type").field("encoded_out_str"), found);
+    }
+}
+
+fn chains(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let chains = plan.chains.as_deref().unwrap_or_default();
+    if chains.is_empty() {
+        report.add(rule::CHAINS, &path.field("chains"), format_args!("absent or empty, expected at least one chain"));
+    }
+    for (index, chain) in chains.iter().enumerate() {
+        if chain.instructions.is_none() {
+            let path = path.item("chains", index);
+            report.add(rule::INSTRUCTIONS, &path.field("instructions"), format_args!("absent, expected a list"));
+        }
+    }
+}
+
+fn inputs_outputs(
+    plan: &ExecutionPlan<'_>,
+    field: &'static str,
+    list: Option<&[i32]>,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    let list = list.unwrap_or_default();
+    let Some(values) = plan.values.as_deref() else {
+        return;
+    };
+    for (index, value) in list.iter().enumerate() {
+        let path = path.item(field, index);
+        let Some(found) = usize::try_from(*value).ok().and_then(|value| values.get(value)) else {
+            let found = format_args!("value {value}, expected 0 to {}", values.len().saturating_sub(1));
+            report.add_at(rule::INPUT_OUTPUT_INDEX, &path, report.offset_of(list, index), found);
+            continue;
+        };
+        match &found.val {
+            KernelTypes::Null(_) | KernelTypes::Int(_) | KernelTypes::Double(_) | KernelTypes::Bool(_) => (),
+            KernelTypes::String(_) | KernelTypes::Tensor(_) => (),
+            // A rule of its own says so.
+            KernelTypes::None | KernelTypes::Unknown(_) => (),
+            other => {
+                let kind = other.name().unwrap_or_default();
+                let found = format_args!("value {value} is of kind {kind}, expected a tensor, a number, a string or none");
+                report.add_at(rule::INPUT_OUTPUT_KIND, &path, report.offset_of(list, index), found);
+            }
+        }
+    }
+}
+
+fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
+    for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size < 0) {
+        let offset = report.offset_of(sizes, index);
+        let found = format_args!("{size} bytes, expected 0 or more");
+        report.add_at(rule::PLANNED_BUFFER_SIZE, &path.item("non_const_buffer_sizes", index), offset, found);
+    }
+}
+
+fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
+    if let Some(size @ 1..) = sizes.first() {
+        let found = format_args!("{size} bytes, expected 0: the entry is reserved");
+        report.add_at(rule::PLANNED_BUFFER_ZERO, &path.item("non_const_buffer_sizes", 0), report.offset(Some(sizes)), found);
+    }
+}
+
+fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let buffers = plan.non_const_buffer_sizes.as_deref().unwrap_or_default().len();
+    let mut seen = BTreeSet::new();
+    for (index, device) in plan.non_const_buffer_device.iter().flatten().enumerate() {
+        let path = path.item("non_const_buffer_device", index);
+        let buffer = device.buffer_idx;
+        if usize::try_from(buffer).ok().is_none_or(|buffer| buffer >= buffers) {
+            let found = format_args!("planned buffer {buffer}, expected less than the {buffers} that there are");
+            report.add(rule::BUFFER_DEVICE_INDEX, &path.field("buffer_idx"), found);
+        } else if !seen.insert(buffer) {
+            let found = format_args!("planned buffer {buffer} again, expected one device for each");
+            report.add(rule::BUFFER_DEVICE_UNIQUE, &path.field("buffer_idx"), found);
+        }
+        self::device(device.device_type, device.device_index, &path, report);
+    }
+}
+
+/// Where a tensor or a planned buffer lives.
+pub(super) fn device(kind: DeviceType, index: i8, path: &Path<'_>, report: &mut Report<'_>) {
+    if kind.name().is_none() {
+        let found = format_args!("{}, expected 0 (CPU) or 1 (CUDA)", kind.0);
+        report.add(rule::DEVICE_TYPE, &path.field("device_type"), found);
+    }
+    if index < -1 {
+        let found = format_args!("{index}, expected a device's number, or −1 for the current one");
+        report.add(rule::DEVICE_INDEX, &path.field("device_index"), found);
+    }
+}

@@ -1,0 +1,140 @@
+//! Rules about the root: its lists, and what they refer to. As in the runtime's `program.cpp` and `pte_data_map.cpp`.
+
+use super::report::{Name, Path, Report};
+use super::rule;
+use crate::Pte;
+use crate::schema::Program;
+use crate::schema::program::{BackendDelegate, Chain, EValue, ExecutionPlan, FrameList, KernelTypes};
+
+/// The runtime asks FlatBuffers' verifier for no other limit than its own.
+const MOST_TABLES: usize = 1_000_000;
+
+pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let program = &pte.program;
+    execution_plan(program, report);
+    table_limit(program, report);
+    constant_buffer(program, report);
+    constants_twice(program, report);
+    constant_segment(program, report);
+    named_data(program, report);
+}
+
+pub(super) fn constant_offsets<'t>(program: &'t Program<'_>) -> &'t [u64] {
+    program.constant_segment.as_ref().and_then(|segment| segment.offsets.as_deref()).unwrap_or_default()
+}
+
+pub(super) fn segment_count(program: &Program<'_>) -> usize {
+    program.segments.as_deref().unwrap_or_default().len()
+}
+
+fn execution_plan(program: &Program<'_>, report: &mut Report<'_>) {
+    if program.execution_plan.is_none() {
+        let path = Path::ROOT;
+        report.add(rule::EXECUTION_PLAN, &path.field("execution_plan"), format_args!("absent, expected a list of methods"));
+    }
+}
+
+fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
+    let tables = tables(program);
+    if tables > MOST_TABLES {
+        let found = format_args!("{tables} tables, expected at most {MOST_TABLES}: the runtime's verifier refuses more");
+        report.add(rule::TABLE_LIMIT, &Path::ROOT, found);
+    }
+}
+
+fn len<T>(list: &Option<alloc::vec::Vec<T>>) -> usize {
+    list.as_ref().map_or(0, alloc::vec::Vec::len)
+}
+
+/// How many tables the program is made of.
+fn tables(program: &Program<'_>) -> usize {
+    let plans = program.execution_plan.iter().flatten().map(plan_tables).sum::<usize>();
+    let lists = len(&program.constant_buffer) + len(&program.backend_delegate_data) + len(&program.segments);
+    let offsets = usize::from(program.constant_segment.is_some()) + len(&program.mutable_data_segments);
+    1 + plans + lists + offsets + len(&program.named_data)
+}
+
+fn plan_tables(plan: &ExecutionPlan<'_>) -> usize {
+    let value = |value: &EValue<'_>| match &value.val {
+        KernelTypes::None => 1,
+        KernelTypes::Tensor(tensor) => {
+            2 + usize::from(tensor.allocation_info.is_some()) + usize::from(tensor.extra_tensor_info.is_some())
+        }
+        _ => 2,
+    };
+    let delegate = |delegate: &BackendDelegate<'_>| 1 + usize::from(delegate.processed.is_some()) + len(&delegate.compile_specs);
+    let trace = |trace: &FrameList<'_>| 1 + len(&trace.items);
+    let chain =
+        |chain: &Chain<'_>| 1 + 2 * len(&chain.instructions) + chain.stacktrace.iter().flatten().map(trace).sum::<usize>();
+    let values = plan.values.iter().flatten().map(value).sum::<usize>();
+    let delegates = plan.delegates.iter().flatten().map(delegate).sum::<usize>();
+    let chains = plan.chains.iter().flatten().map(chain).sum::<usize>();
+    let rest = len(&plan.operators) + len(&plan.non_const_buffer_device);
+    1 + usize::from(plan.container_meta_type.is_some()) + values + delegates + chains + rest
+}
+
+/// The released runtime is built without the way that files took before ExecuTorch 0.4
+/// (`ET_ENABLE_DEPRECATED_CONSTANT_BUFFER=0`), and takes a program without constant offsets for one of those.
+fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
+    let path = Path::ROOT;
+    let buffers = len(&program.constant_buffer);
+    match constant_offsets(program).len() {
+        0 => {
+            let found = format_args!(
+                "no offsets, expected at least a placeholder: the constants lie in constant_buffer ({buffers} entries), as before ExecuTorch 0.4"
+            );
+            report.add(rule::CONSTANT_BUFFER, &path.field("constant_segment").field("offsets"), found);
+        }
+        1 if buffers > 1 => {
+            let found = format_args!("{buffers} entries, expected none beside a constant segment");
+            report.add(rule::CONSTANT_BUFFER, &path.field("constant_buffer"), found);
+        }
+        _ => (),
+    }
+}
+
+fn constants_twice(program: &Program<'_>, report: &mut Report<'_>) {
+    let (buffers, offsets) = (len(&program.constant_buffer), constant_offsets(program).len());
+    if offsets > 1 && buffers > 0 {
+        let path = Path::ROOT;
+        let found = format_args!("{buffers} entries, expected none: constant_segment has {offsets}");
+        report.add(rule::CONSTANTS_TWICE, &path.field("constant_buffer"), found);
+    }
+}
+
+fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
+    let (Some(constants), segments) = (&program.constant_segment, segment_count(program)) else {
+        return;
+    };
+    if constant_offsets(program).len() > 1 && constants.segment_index as usize >= segments {
+        let path = Path::ROOT;
+        let found = format_args!("segment {}, expected less than the {segments} that there are", constants.segment_index);
+        report.add(rule::CONSTANT_SEGMENT, &path.field("constant_segment").field("segment_index"), found);
+    }
+}
+
+fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    if program.named_data.is_some() && program.segments.is_none() {
+        let found = format_args!("absent, expected a list: named_data refers to it");
+        return report.add(rule::NAMED_DATA_SEGMENT, &root.field("segments"), found);
+    }
+    let segments = segment_count(program);
+    for (index, named) in program.named_data.iter().flatten().enumerate() {
+        let path = root.item("named_data", index);
+        named_data_entry(named.key.as_deref(), named.segment_index, segments, &path, report);
+    }
+}
+
+/// One entry of `named_data`, of either kind of file.
+pub(super) fn named_data_entry(key: Option<&str>, segment: u32, segments: usize, path: &Path<'_>, report: &mut Report<'_>) {
+    if key.is_none() {
+        report.add(rule::NAMED_DATA_KEY, &path.field("key"), format_args!("absent, expected a name"));
+    }
+    if segment as usize >= segments {
+        let offset = report.offset(key.map(str::as_bytes));
+        let name = Name(key.unwrap_or_default());
+        let found = format_args!("segment {segment} for {name}, expected less than the {segments} that there are");
+        report.add_at(rule::NAMED_DATA_SEGMENT, &path.field("segment_index"), offset, found);
+    }
+}

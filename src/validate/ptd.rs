@@ -1,0 +1,124 @@
+//! Rules about a `.ptd` file. As in the runtime's `flat_tensor_data_map.cpp`.
+
+use super::program::named_data_entry;
+use super::report::{Few, Path, Report};
+use super::rule;
+use super::tensors::{Oversize, byte_size, is_permutation};
+use crate::schema::flat_tensor::{LegacySchema, TensorLayout};
+use crate::schema::DataSegment;
+use crate::Ptd;
+use alloc::borrow::Cow;
+
+pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    header(ptd, report);
+    if schema(ptd, report) {
+        return;
+    }
+    fields(ptd, report);
+    entries(ptd, report);
+}
+
+fn header(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    if ptd.header.is_none() && report.file().is_some() {
+        let found = format_args!("no header, expected FH01 at byte 8: the runtime reads no .ptd without");
+        report.add_at(rule::PTD_HEADER, &Path::ROOT, Some(8), found);
+    }
+}
+
+/// Whether it is an early file, in which the other rules mean nothing.
+fn schema(ptd: &Ptd<'_>, report: &mut Report<'_>) -> bool {
+    let Some(legacy) = &ptd.flat_tensor.legacy else {
+        return false;
+    };
+    let version = match legacy.schema {
+        LegacySchema::V0_5 => "0.5",
+        LegacySchema::V0_6 => "0.6",
+    };
+    let found = format_args!("the schema of ExecuTorch {version}, expected that of 0.7 and later: the runtime finds no data");
+    report.add(rule::PTD_SCHEMA, &Path::ROOT, found);
+    true
+}
+
+fn fields(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    let tensors = &ptd.flat_tensor;
+    for (field, present) in [("segments", tensors.segments.is_some()), ("named_data", tensors.named_data.is_some())] {
+        if !present {
+            report.add(rule::PTD_FIELD, &root.field(field), format_args!("absent, expected a list"));
+        }
+    }
+}
+
+fn entries(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    let Some(segments) = ptd.flat_tensor.segments.as_deref() else {
+        return;
+    };
+    for (index, named) in ptd.flat_tensor.named_data.iter().flatten().enumerate() {
+        let path = &root.item("named_data", index);
+        named_data_entry(named.key.as_deref(), named.segment_index, segments.len(), path, report);
+        if let Some(layout) = &named.tensor_layout {
+            let path = &path.field("tensor_layout");
+            layout_shape(layout, path, report);
+            layout_dim_order(layout, path, report);
+            layout_bytes(layout, segments.get(named.segment_index as usize), path, report);
+        }
+    }
+}
+
+fn layout_shape(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    for (field, present) in [("sizes", layout.sizes.is_some()), ("dim_order", layout.dim_order.is_some())] {
+        if !present {
+            report.add(rule::LAYOUT_SHAPE, &path.field(field), format_args!("absent, expected a list"));
+        }
+    }
+}
+
+fn layout_dim_order(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let (Some(sizes), Some(order)) = (layout.sizes.as_deref(), layout.dim_order.as_deref()) else {
+        return;
+    };
+    let offset = report.offset(Some(order));
+    let rank = sizes.len();
+    if rank != order.len() {
+        let found = format_args!("{} dimensions, expected {rank}, as many as sizes", order.len());
+        report.add_at(rule::LAYOUT_DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
+    } else if let Some(at) = order.iter().position(|dim| usize::from(*dim) >= rank) {
+        let found = format_args!("{}, expected dimensions below {rank}", Few(order));
+        report.add_at(rule::LAYOUT_DIM_ORDER_RANGE, &path.item("dim_order", at), report.offset_of(order, at), found);
+    } else if !is_permutation(order) {
+        let found = format_args!("{}, expected a permutation of the {rank} dimensions", Few(order));
+        report.add_at(rule::LAYOUT_DIM_ORDER, &path.field("dim_order"), offset, found);
+    }
+}
+
+fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: &Path<'_>, report: &mut Report<'_>) {
+    let Some(sizes) = layout.sizes.as_ref().map(Cow::as_ref) else {
+        return;
+    };
+    let offset = report.offset(Some(sizes));
+    match (byte_size(layout.scalar_type, sizes), segment) {
+        (Ok(bytes), Some(segment)) if bytes != segment.size => {
+            let found = format_args!(
+                "{} of {} take {bytes} bytes, expected the {} of the blob",
+                Few(sizes),
+                layout.scalar_type,
+                segment.size
+            );
+            report.add_at(rule::LAYOUT_BLOB_SIZE, &path.field("sizes"), offset, found);
+        }
+        (Ok(_), _) => (),
+        (Err(Oversize::Negative(at)), _) => {
+            let found = format_args!("{}, expected no negative size", Few(sizes));
+            report.add_at(rule::LAYOUT_SIZE, &path.item("sizes", at), report.offset_of(sizes, at), found);
+        }
+        (Err(Oversize::Elements | Oversize::Bytes), _) => {
+            let found = format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), layout.scalar_type);
+            report.add_at(rule::LAYOUT_BYTES, &path.field("sizes"), offset, found);
+        }
+        (Err(Oversize::Type), _) => {
+            let found = format_args!("{}, expected 0 to 29", layout.scalar_type);
+            report.add(rule::LAYOUT_SCALAR_TYPE, &path.field("scalar_type"), found);
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Findings on their way: where in the tree a rule is looking, and what it found.
+
+use super::{Finding, Level, Rule};
+use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
+use core::fmt;
+
+/// The most findings of one rule that are listed. What follows is counted in one last finding, so that a hostile file cannot
+/// make a report many times its own size.
+pub(super) const MOST_OF_ONE_RULE: usize = 100;
+
+/// The path of a field, in the schema's names: a chain of steps on the stack, written out only for a finding.
+#[derive(Clone, Copy)]
+pub(super) struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    name: &'static str,
+    index: Option<usize>,
+}
+
+impl<'p> Path<'p> {
+    pub(super) const ROOT: Path<'static> = Path { parent: None, name: "", index: None };
+
+    pub(super) fn field(&'p self, name: &'static str) -> Path<'p> {
+        Path { parent: Some(self), name, index: None }
+    }
+
+    pub(super) fn item(&'p self, name: &'static str, index: usize) -> Path<'p> {
+        Path { parent: Some(self), name, index: Some(index) }
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(parent) = self.parent {
+            parent.fmt(f)?;
+            if parent.parent.is_some() {
+                f.write_str(".")?;
+            }
+        }
+        f.write_str(self.name)?;
+        match self.index {
+            Some(index) => write!(f, "[{index}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A name from the file in a message: quoted, and cut off where it is long.
+pub(super) struct Name<'t>(pub(super) &'t str);
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 60;
+        match self.0.char_indices().nth(MOST) {
+            Some((end, _)) => write!(f, "{:?}… ({} bytes)", self.0.get(..end).unwrap_or_default(), self.0.len()),
+            None => write!(f, "{:?}", self.0),
+        }
+    }
+}
+
+/// A list from the file in a message, cut off where it is long.
+pub(super) struct Few<'t, T>(pub(super) &'t [T]);
+
+impl<T: fmt::Display> fmt::Display for Few<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 18;
+        f.write_str("[")?;
+        for (index, item) in self.0.iter().take(MOST).enumerate() {
+            let comma = if index > 0 { ", " } else { "" };
+            write!(f, "{comma}{item}")?;
+        }
+        f.write_str(if self.0.len() > MOST { ", …]" } else { "]" })
+    }
+}
+
+/// What was found so far.
+pub(super) struct Report<'f> {
+    file: Option<&'f [u8]>,
+    level: Level,
+    findings: Vec<Finding>,
+    counts: BTreeMap<&'static str, (&'static Rule, usize)>,
+}
+
+impl<'f> Report<'f> {
+    pub(super) fn new(file: Option<&'f [u8]>, level: Level) -> Self {
+        Self { file, level, findings: Vec::new(), counts: BTreeMap::new() }
+    }
+
+    pub(super) fn file(&self) -> Option<&'f [u8]> {
+        self.file
+    }
+
+    pub(super) fn is_strict(&self) -> bool {
+        self.level >= Level::Strict
+    }
+
+    /// Where a list or string of the tree starts in the file, if it is borrowed from it.
+    pub(super) fn offset<T: bytemuck::NoUninit>(&self, part: Option<&[T]>) -> Option<u64> {
+        crate::offset_in(self.file?, bytemuck::cast_slice(part?))
+    }
+
+    /// Where item `index` of a list of the tree is.
+    pub(super) fn offset_of<T: bytemuck::NoUninit>(&self, list: &[T], index: usize) -> Option<u64> {
+        self.offset(list.get(index..)).filter(|_| index < list.len())
+    }
+
+    pub(super) fn add(&mut self, rule: &'static Rule, path: &Path<'_>, message: fmt::Arguments<'_>) {
+        self.add_at(rule, path, None, message);
+    }
+
+    #[cold]
+    pub(super) fn add_at(
+        &mut self,
+        rule: &'static Rule,
+        path: &Path<'_>,
+        offset: Option<u64>,
+        message: fmt::Arguments<'_>,
+    ) {
+        if rule.level > self.level {
+            return;
+        }
+        let (_, count) = self.counts.entry(rule.name).or_insert((rule, 0));
+        *count += 1;
+        if *count > MOST_OF_ONE_RULE {
+            return;
+        }
+        let message = match rule.cve {
+            Some(cve) => format!("{message} ({}: ExecuTorch refuses it since {})", cve.id, cve.refused_since),
+            None => message.to_string(),
+        };
+        self.findings.push(Finding::new(rule, path.to_string(), offset, message));
+    }
+
+    pub(super) fn finish(mut self) -> Vec<Finding> {
+        for (rule, count) in self.counts.into_values() {
+            if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
+                let message = format!("{more} more of this rule, not listed");
+                self.findings.push(Finding::new(rule, Default::default(), None, message));
+            }
+        }
+        self.findings
+    }
+}

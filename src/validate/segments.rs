@@ -1,0 +1,192 @@
+//! Rules about the data segments of either kind of file: that they are there, and lie beside each other.
+
+use super::report::{Path, Report};
+use super::rule;
+use crate::schema::DataSegment;
+use crate::schema::program::DataLocation;
+use crate::segment::Segment;
+use crate::{Ptd, Pte};
+use alloc::{vec, vec::Vec};
+
+/// The segments of a file, and what its header says of them.
+struct Segments<'t, 'a> {
+    table: &'t [DataSegment],
+    bytes: &'t [Segment<'a>],
+    whole: bool,
+    base: u64,
+    /// What the header announces. `None`: nothing.
+    data_size: Option<u64>,
+}
+
+pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let segments = Segments {
+        table: pte.program.segments.as_deref().unwrap_or_default(),
+        bytes: &pte.segments,
+        whole: pte.whole,
+        base: pte.segment_base_offset(),
+        // Old headers are too short to say, and some that are not say 0.
+        data_size: pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0),
+    };
+    segments.check(report);
+    if report.is_strict() {
+        segments.unreferenced(referenced_pte(pte), report);
+    }
+}
+
+pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    let segments = Segments {
+        table: ptd.flat_tensor.segments.as_deref().unwrap_or_default(),
+        bytes: &ptd.segments,
+        whole: ptd.whole,
+        base: ptd.segment_base_offset(),
+        data_size: ptd.header.map(|header| header.segment_data_size),
+    };
+    segments.check(report);
+    if report.is_strict() {
+        let mut referenced = vec![false; segments.table.len()];
+        ptd.entries().for_each(|entry| mark(&mut referenced, entry.segment_index));
+        segments.unreferenced(referenced, report);
+    }
+}
+
+fn mark(referenced: &mut [bool], index: u32) {
+    if let Some(place) = referenced.get_mut(index as usize) {
+        *place = true;
+    }
+}
+
+fn referenced_pte(pte: &Pte<'_>) -> Vec<bool> {
+    let program = &pte.program;
+    let mut referenced = vec![false; program.segments.as_deref().unwrap_or_default().len()];
+    let lists = program.constant_segment.iter().chain(program.mutable_data_segments.iter().flatten());
+    lists.for_each(|list| mark(&mut referenced, list.segment_index));
+    pte.named_data().iter().for_each(|named| mark(&mut referenced, named.segment_index));
+    let delegates = pte.methods().iter().flat_map(|plan| plan.delegates.iter().flatten());
+    for processed in delegates.filter_map(|delegate| delegate.processed) {
+        if processed.location == DataLocation::SEGMENT {
+            mark(&mut referenced, processed.index);
+        }
+    }
+    referenced
+}
+
+impl Segments<'_, '_> {
+    fn check(&self, report: &mut Report<'_>) {
+        self.base(report);
+        self.bounds(report);
+        self.data_size(report);
+        self.order(report);
+        self.overlap(report);
+        self.trailing_bytes(report);
+    }
+
+    /// Whether a segment leaves the file, as far as that is known.
+    fn leaves_file(&self, index: usize) -> bool {
+        self.whole && self.base > 0 && matches!(self.bytes.get(index), Some(Segment::Absent))
+    }
+
+    /// Files without segment data have no header, and still list an empty segment.
+    fn base(&self, report: &mut Report<'_>) {
+        let root = Path::ROOT;
+        if self.base > 0 || report.file().is_none() {
+            return;
+        }
+        for (index, segment) in self.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
+            let found = format_args!("{} bytes, but no header says where the segments start", segment.size);
+            report.add(rule::SEGMENT_BASE, &root.item("segments", index), found);
+        }
+    }
+
+    fn bounds(&self, report: &mut Report<'_>) {
+        let root = Path::ROOT;
+        for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| self.leaves_file(*index)) {
+            let path = root.item("segments", index);
+            let DataSegment { offset, size } = segment;
+            match self.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
+                None => {
+                    let found = format_args!("{size} bytes from {offset}: the end wraps, expected one inside the file");
+                    report.add(rule::SEGMENT_BOUNDS, &path, found);
+                }
+                Some((start, end)) => {
+                    let length = report.file().map_or(0, <[u8]>::len) as u64;
+                    let missing = end.saturating_sub(length);
+                    let found = format_args!(
+                        "{size} bytes from byte {start} of the file to {end}, expected an end inside it: {missing} bytes are missing"
+                    );
+                    report.add_at(rule::SEGMENT_BOUNDS, &path, Some(start), found);
+                }
+            }
+        }
+    }
+
+    fn data_size(&self, report: &mut Report<'_>) {
+        let root = Path::ROOT;
+        let Some(data_size) = self.data_size else {
+            return;
+        };
+        for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| !self.leaves_file(*index)) {
+            if segment.offset.checked_add(segment.size).is_none_or(|end| end > data_size) {
+                let DataSegment { offset, size } = segment;
+                let found =
+                    format_args!("{size} bytes from {offset}, expected an end inside the {data_size} that the header announces");
+                report.add(rule::SEGMENT_DATA_SIZE, &root.item("segments", index), found);
+            }
+        }
+    }
+
+    fn order(&self, report: &mut Report<'_>) {
+        let root = Path::ROOT;
+        let pairs = self.table.iter().zip(self.table.iter().skip(1)).enumerate();
+        for (index, (before, segment)) in pairs.filter(|(_, (before, segment))| before.offset > segment.offset) {
+            let found = format_args!("{}, expected {} or more, where the one before it starts", segment.offset, before.offset);
+            report.add(rule::SEGMENT_ORDER, &root.item("segments", index + 1).field("offset"), found);
+        }
+    }
+
+    /// Two may start at one place: equal blobs, or an empty one.
+    fn overlap(&self, report: &mut Report<'_>) {
+        let root = Path::ROOT;
+        let mut ranges: Vec<_> = self.table.iter().zip(0..).filter(|(segment, _)| segment.size > 0).collect();
+        ranges.sort_unstable_by_key(|(segment, index)| (segment.offset, segment.size, *index));
+        let mut before: Option<(u64, u64, usize)> = None;
+        for (segment, index) in ranges {
+            let (start, end) = (segment.offset, segment.offset.saturating_add(segment.size));
+            match before {
+                Some((first, last, other)) if start < last && start != first => {
+                    let found = format_args!("starts at {start}, expected {last} or more: segment {other} goes from {first} to there");
+                    report.add(rule::SEGMENT_OVERLAP, &root.item("segments", index), found);
+                }
+                _ => (),
+            }
+            if before.is_none_or(|(_, last, _)| end > last) {
+                before = Some((start, end, index));
+            }
+        }
+    }
+
+    fn trailing_bytes(&self, report: &mut Report<'_>) {
+        let Some(file) = report.file() else {
+            return;
+        };
+        // Without a header, the FlatBuffer goes on to the end of the file.
+        if self.base == 0 {
+            return;
+        }
+        let last = self.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
+        let end = self.base.saturating_add(self.data_size.unwrap_or(last).max(last));
+        if end < file.len() as u64 {
+            let found = format_args!("{} bytes behind the last segment, expected none", file.len() as u64 - end);
+            report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);
+        }
+    }
+
+    fn unreferenced(&self, referenced: Vec<bool>, report: &mut Report<'_>) {
+        let root = Path::ROOT;
+        for (index, (segment, referenced)) in self.table.iter().zip(referenced).enumerate() {
+            if !referenced && segment.size > 0 {
+                let found = format_args!("{} bytes that nothing refers to", segment.size);
+                report.add(rule::SEGMENT_UNREFERENCED, &root.item("segments", index), found);
+            }
+        }
+    }
+}

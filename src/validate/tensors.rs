@@ -1,0 +1,207 @@
+//! Rules about a tensor's shape and type, and where its bytes are. As in the runtime's `program_validation.cpp`,
+//! `tensor_parser_portable.cpp` and `tensor_parser_exec_aten.cpp`.
+
+use super::constants;
+use super::plan::device;
+use super::report::{Few, Path, Report};
+use super::rule;
+use crate::Pte;
+use crate::schema::ScalarType;
+use crate::schema::program::{
+    AllocationDetails, ExecutionPlan, ExtraTensorInfo, Tensor, TensorDataLocation, TensorShapeDynamism,
+};
+
+/// The runtime keeps sizes in arrays of this many (`kTensorDimensionLimit`).
+const MOST_DIMENSIONS: usize = 16;
+
+pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    for (index, tensor) in plan.tensors() {
+        let path = path.item("values", index);
+        let path = &path.field("val.Tensor");
+        shape(tensor, path, report);
+        rank(tensor, path, report);
+        dim_order(tensor, path, report);
+        scalar_type(tensor, path, report);
+        storage_offset(tensor, path, report);
+        dynamism(tensor, path, report);
+        if let Some(extra) = tensor.extra_tensor_info.as_deref() {
+            extra_info(extra, &path.field("extra_tensor_info"), report);
+        }
+        let Some(bytes) = bytes(tensor, path, report) else {
+            continue;
+        };
+        if let Some(place) = tensor.allocation_info {
+            planned_memory(plan, place, bytes, &path.field("allocation_info"), report);
+        }
+        if !is_external(tensor) {
+            constants::of_tensor(pte, tensor, bytes, path, report);
+        }
+    }
+}
+
+pub(super) fn is_external(tensor: &Tensor<'_>) -> bool {
+    tensor.extra_tensor_info.as_deref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
+}
+
+fn shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    for (field, present) in [("sizes", tensor.sizes.is_some()), ("dim_order", tensor.dim_order.is_some())] {
+        if !present {
+            report.add(rule::TENSOR_SHAPE, &path.field(field), format_args!("absent, expected a list"));
+        }
+    }
+}
+
+fn rank(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let sizes = tensor.sizes();
+    if sizes.len() > MOST_DIMENSIONS {
+        let found = format_args!("{} dimensions, expected at most {MOST_DIMENSIONS}", sizes.len());
+        report.add_at(rule::TENSOR_RANK, &path.field("sizes"), report.offset(Some(sizes)), found);
+    }
+}
+
+fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let (Some(sizes), Some(order)) = (tensor.sizes.as_deref(), tensor.dim_order.as_deref()) else {
+        return;
+    };
+    let offset = report.offset(Some(order));
+    if sizes.len() != order.len() {
+        let found = format_args!("{} dimensions, expected {}, as many as sizes", order.len(), sizes.len());
+        report.add_at(rule::DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
+    } else if sizes.len() <= MOST_DIMENSIONS && !is_permutation(order) {
+        let found = format_args!("{}, expected a permutation of the {} dimensions", Few(order), order.len());
+        report.add_at(rule::DIM_ORDER, &path.field("dim_order"), offset, found);
+    }
+}
+
+/// Whether each of 0 to the length occurs once.
+pub(super) fn is_permutation(order: &[u8]) -> bool {
+    let mut seen = [false; 256];
+    let fresh = |dim: &u8| match seen.get_mut(usize::from(*dim)) {
+        Some(seen @ false) if usize::from(*dim) < order.len() => {
+            *seen = true;
+            true
+        }
+        _ => false,
+    };
+    order.len() <= 256 && order.iter().all(fresh)
+}
+
+fn scalar_type(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    if tensor.scalar_type.element_size().is_none() {
+        let found = format_args!("{}, expected 0 to 29", tensor.scalar_type);
+        report.add(rule::TENSOR_SCALAR_TYPE, &path.field("scalar_type"), found);
+    }
+}
+
+fn storage_offset(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    if tensor.storage_offset != 0 {
+        let found = format_args!("{}, expected 0", tensor.storage_offset);
+        report.add(rule::TENSOR_STORAGE_OFFSET, &path.field("storage_offset"), found);
+    }
+}
+
+fn dynamism(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let dynamism = tensor.shape_dynamism;
+    if dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
+        let found = format_args!("DYNAMIC_UNBOUND, expected a shape with bounds");
+        report.add(rule::TENSOR_UNBOUNDED, &path.field("shape_dynamism"), found);
+    } else if dynamism.name().is_none() {
+        let found = format_args!("{}, expected 0 to 2", dynamism.0);
+        report.add(rule::UNKNOWN_ENUM, &path.field("shape_dynamism"), found);
+    }
+}
+
+fn extra_info(extra: &ExtraTensorInfo<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    if extra.location.name().is_none() {
+        let found = format_args!("{}, expected 0 (SEGMENT) or 1 (EXTERNAL)", extra.location.0);
+        report.add(rule::UNKNOWN_ENUM, &path.field("location"), found);
+    }
+    if extra.location == TensorDataLocation::EXTERNAL && extra.fully_qualified_name.is_none() {
+        let found = format_args!("absent, expected the name of the external tensor");
+        report.add(rule::EXTERNAL_NAME, &path.field("fully_qualified_name"), found);
+    }
+    device(extra.device_type, extra.device_index, path, report);
+}
+
+/// Why a number of bytes cannot be told.
+pub(super) enum Oversize {
+    /// The size at this index is negative.
+    Negative(usize),
+    /// The elements are more than an `i64` counts.
+    Elements,
+    /// The bytes are more than a `u64` counts.
+    Bytes,
+    /// The type of the elements is not known.
+    Type,
+}
+
+/// The bytes of a tensor, counted as the runtime counts: elements in an `i64`, bytes in a `u64`.
+pub(super) fn byte_size(scalar_type: ScalarType, sizes: &[i32]) -> Result<u64, Oversize> {
+    if let Some(index) = sizes.iter().position(|size| *size < 0) {
+        return Err(Oversize::Negative(index));
+    }
+    let product = |elements: i64, size: &i32| elements.checked_mul(i64::from(*size));
+    let elements = sizes.iter().try_fold(1, product).ok_or(Oversize::Elements)?;
+    let element = scalar_type.element_size().ok_or(Oversize::Type)?;
+    (elements as u64).checked_mul(element as u64).ok_or(Oversize::Bytes)
+}
+
+fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Option<u64> {
+    let sizes = tensor.sizes();
+    let offset = report.offset(Some(sizes));
+    match byte_size(tensor.scalar_type, sizes) {
+        Ok(bytes) => return tensor.sizes.is_some().then_some(bytes),
+        Err(Oversize::Negative(index)) => {
+            let found = format_args!("{}, expected no negative size", Few(sizes));
+            report.add_at(rule::TENSOR_SIZE, &path.item("sizes", index), report.offset_of(sizes, index), found);
+        }
+        Err(Oversize::Elements) => {
+            let found = format_args!("{}, expected a product that 63 bits hold", Few(sizes));
+            report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), offset, found);
+        }
+        Err(Oversize::Bytes) => {
+            let found = format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), tensor.scalar_type);
+            report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
+        }
+        Err(Oversize::Type) => (),
+    }
+    None
+}
+
+fn planned_memory(
+    plan: &ExecutionPlan<'_>,
+    place: AllocationDetails,
+    bytes: u64,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    /// What the official planner aligns to.
+    const ALIGNMENT: u64 = 16;
+    let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
+    let size = usize::try_from(place.memory_id).ok().filter(|id| *id > 0).and_then(|id| sizes.get(id));
+    let Some(size) = size else {
+        let (id, last) = (place.memory_id, sizes.len().saturating_sub(1));
+        let found = format_args!("planned buffer {id}, expected one of the {last} from 1 on");
+        return report.add(rule::PLANNED_MEMORY_INDEX, &path.field("memory_id"), found);
+    };
+    let offset = place.memory_offset();
+    match offset.checked_add(bytes) {
+        None => {
+            let found = format_args!("{bytes} bytes at {offset} end past 2^64, expected an end inside the planned buffer");
+            report.add(rule::PLANNED_MEMORY_OVERFLOW, &path.field("memory_offset_low"), found);
+        }
+        // A negative size is a finding of its own.
+        Some(end) if u64::try_from(*size).is_ok_and(|size| end > size) => {
+            let found = format_args!(
+                "{bytes} bytes at {offset} end at {end}, expected at most {size}, the size of planned buffer {}",
+                place.memory_id
+            );
+            report.add(rule::PLANNED_MEMORY_BOUNDS, &path.field("memory_offset_low"), found);
+        }
+        Some(_) if offset % ALIGNMENT != 0 => {
+            let found = format_args!("offset {offset}, expected a multiple of {ALIGNMENT}");
+            report.add(rule::PLANNED_MEMORY_ALIGNMENT, &path.field("memory_offset_low"), found);
+        }
+        Some(_) => (),
+    }
+}

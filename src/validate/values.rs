@@ -1,0 +1,102 @@
+//! Rules about a method's values, tensors apart. As in the runtime's `program_validation.cpp` and `method.cpp`.
+
+use super::report::{Path, Report};
+use super::rule;
+use crate::schema::program::{EValue, ExecutionPlan, KernelTypes};
+
+pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let values = plan.values.as_deref().unwrap_or_default();
+    for (index, value) in values.iter().enumerate() {
+        let path = &path.item("values", index);
+        match &value.val {
+            KernelTypes::None => {
+                report.add(rule::VALUE_KIND, &path.field("val"), format_args!("absent, expected a value"));
+            }
+            KernelTypes::Unknown(unknown) => {
+                let found = format_args!("a value of kind {}, expected 1 to 11", unknown.tag);
+                report.add(rule::VALUE_KIND, &path.field("val_type"), found);
+            }
+            KernelTypes::String(text) => present(text.string_val.is_some(), &path.field("val.String.string_val"), report),
+            KernelTypes::DoubleList(list) => present(list.items.is_some(), &path.field("val.DoubleList.items"), report),
+            KernelTypes::BoolList(list) => present(list.items.is_some(), &path.field("val.BoolList.items"), report),
+            KernelTypes::IntList(list) => {
+                let path = path.field("val.IntList");
+                present(list.items.is_some(), &path.field("items"), report);
+                int_list(values, list.items.as_deref().unwrap_or_default(), &path, report);
+            }
+            KernelTypes::TensorList(list) => {
+                let path = path.field("val.TensorList");
+                present(list.items.is_some(), &path.field("items"), report);
+                tensor_list(values, index, list.items.as_deref().unwrap_or_default(), false, &path, report);
+            }
+            KernelTypes::OptionalTensorList(list) => {
+                let path = path.field("val.OptionalTensorList");
+                present(list.items.is_some(), &path.field("items"), report);
+                tensor_list(values, index, list.items.as_deref().unwrap_or_default(), true, &path, report);
+            }
+            _ => (),
+        }
+    }
+}
+
+/// The value with that index, as the file writes indices.
+pub(super) fn value<'t, 'a>(values: &'t [EValue<'a>], index: impl TryInto<usize>) -> Option<&'t KernelTypes<'a>> {
+    index.try_into().ok().and_then(|index| values.get(index)).map(|value| &value.val)
+}
+
+fn present(present: bool, path: &Path<'_>, report: &mut Report<'_>) {
+    if !present {
+        report.add(rule::VALUE_CONTENT, path, format_args!("absent, expected the value's content"));
+    }
+}
+
+fn int_list(values: &[EValue<'_>], items: &[i64], path: &Path<'_>, report: &mut Report<'_>) {
+    for (at, item) in items.iter().enumerate() {
+        match value(values, *item) {
+            None => {
+                let found = format_args!("value {item}, expected 0 to {}", values.len() - 1);
+                report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
+            }
+            Some(KernelTypes::Int(_)) => (),
+            Some(other) => {
+                let kind = other.name().unwrap_or("unknown");
+                let found = format_args!("value {item} is of kind {kind}, expected Int");
+                report.add_at(rule::INT_LIST_ITEM_KIND, &path.item("items", at), report.offset_of(items, at), found);
+            }
+        }
+    }
+}
+
+/// The runtime makes values in order, and a list copies its tensors when it is made.
+fn tensor_list(
+    values: &[EValue<'_>],
+    list: usize,
+    items: &[i32],
+    optional: bool,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    for (at, item) in items.iter().enumerate() {
+        match value(values, *item) {
+            None if optional && *item == -1 => (),
+            None => {
+                let found = format_args!("value {item}, expected 0 to {}", values.len() - 1);
+                report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
+            }
+            Some(KernelTypes::Null(_)) if optional => order(list, items, at, path, report),
+            Some(KernelTypes::Tensor(_)) => order(list, items, at, path, report),
+            Some(other) => {
+                let kind = other.name().unwrap_or("unknown");
+                let found = format_args!("value {item} is of kind {kind}, expected Tensor");
+                report.add_at(rule::LIST_ITEM_KIND, &path.item("items", at), report.offset_of(items, at), found);
+            }
+        }
+    }
+}
+
+fn order(list: usize, items: &[i32], at: usize, path: &Path<'_>, report: &mut Report<'_>) {
+    if let Some(item) = items.get(at).filter(|item| usize::try_from(**item).is_ok_and(|item| item > list)) {
+        let found = format_args!("value {item}, expected one before the list, which is value {list}: the runtime makes them in order");
+        report.add_at(rule::LIST_ITEM_ORDER, &path.item("items", at), report.offset_of(items, at), found);
+    }
+}
