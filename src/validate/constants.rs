@@ -88,7 +88,8 @@ fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, repo
     }
     let path = &path.field("data_buffer_idx");
     let Some(list) = lists.first() else {
-        let found = format_args!("initial state {}, but mutable_data_segments is absent or empty", tensor.data_buffer_idx);
+        let found =
+            format_args!("initial state {}, but mutable_data_segments is absent or empty", tensor.data_buffer_idx);
         return report.add(rule::MUTABLE_STATE_INDEX, path, found);
     };
     let rules = (rule::MUTABLE_STATE_INDEX, rule::MUTABLE_STATE_BOUNDS);
@@ -143,7 +144,12 @@ fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let first = pte.program.constant_buffer.as_deref().and_then(|buffers| buffers.first()?.storage.as_deref());
     if let Some(storage) = first.filter(|storage| !storage.is_empty()) {
         let found = format_args!("{} bytes, expected none: the entry stands for no constant", storage.len());
-        report.add_at(rule::CONSTANT_PLACEHOLDER, &path.item("constant_buffer", 0), report.offset(Some(storage)), found);
+        report.add_at(
+            rule::CONSTANT_PLACEHOLDER,
+            &path.item("constant_buffer", 0),
+            report.offset(Some(storage)),
+            found,
+        );
     }
 }
 
@@ -153,7 +159,8 @@ fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<
     let offsets = offsets(list);
     let odd = offsets.iter().filter(|offset| **offset % ALIGNMENT != 0).count();
     if let Some((index, offset)) = offsets.iter().enumerate().find(|(_, offset)| **offset % ALIGNMENT != 0) {
-        let found = format_args!("{offset}, expected a multiple of {ALIGNMENT} ({odd} of {} offsets are none)", offsets.len());
+        let found =
+            format_args!("{offset}, expected a multiple of {ALIGNMENT} ({odd} of {} offsets are none)", offsets.len());
         report.add_at(rule::CONSTANT_ALIGNMENT, &path.item("offsets", index), report.offset_of(offsets, index), found);
     }
 }

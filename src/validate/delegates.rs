@@ -35,7 +35,8 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
             };
             match list.get(index as usize) {
                 None => {
-                    let found = format_args!("inline payload {index}, expected less than the {} that there are", list.len());
+                    let found =
+                        format_args!("inline payload {index}, expected less than the {} that there are", list.len());
                     report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
                 }
                 Some(data) if data.data.is_none() => {
@@ -47,7 +48,11 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
         }
         DataLocation::SEGMENT => {
             let segments = segment_count(program);
-            let empty = program.segments.iter().flatten().nth(index as usize).is_some_and(|segment| segment.size == 0);
+            let empty = program
+                .segments
+                .as_deref()
+                .and_then(|list| list.get(index as usize))
+                .is_some_and(|segment| segment.size == 0);
             if index as usize >= segments {
                 let found = format_args!("segment {index}, expected less than the {segments} that there are");
                 report.add(rule::DELEGATE_INDEX, &path.field("index"), found);

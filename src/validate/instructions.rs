@@ -32,7 +32,11 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
 fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     const MOST: usize = 99;
     let Some(name) = operator.name.as_deref() else {
-        return report.add(rule::OPERATOR_NAME, &path.field("name"), format_args!("absent, expected an operator's name"));
+        return report.add(
+            rule::OPERATOR_NAME,
+            &path.field("name"),
+            format_args!("absent, expected an operator's name"),
+        );
     };
     let overload = operator.overload.as_deref().unwrap_or_default();
     let length = name.len() + overload.len() + usize::from(!overload.is_empty());
@@ -67,19 +71,29 @@ impl<'t, 'a> Method<'t, 'a> {
         for (index, instruction) in instructions.iter().enumerate() {
             let path = &path.item("instructions", index);
             match &instruction.instr_args {
-                InstructionArguments::KernelCall(call) => self.kernel_call(call, &path.field("instr_args.KernelCall"), report),
+                InstructionArguments::KernelCall(call) => {
+                    self.kernel_call(call, &path.field("instr_args.KernelCall"), report)
+                }
                 InstructionArguments::DelegateCall(call) => {
                     self.delegate_call(call, &path.field("instr_args.DelegateCall"), report);
                 }
-                InstructionArguments::MoveCall(call) => self.move_call(*call, &path.field("instr_args.MoveCall"), report),
+                InstructionArguments::MoveCall(call) => {
+                    self.move_call(*call, &path.field("instr_args.MoveCall"), report)
+                }
                 InstructionArguments::JumpFalseCall(call) => {
                     let path = path.field("instr_args.JumpFalseCall");
                     self.jump_condition(*call, &path, report);
                     jump_destination(*call, index, instructions.len(), &path, report);
                 }
-                InstructionArguments::FreeCall(call) => self.free_call(*call, &path.field("instr_args.FreeCall"), report),
+                InstructionArguments::FreeCall(call) => {
+                    self.free_call(*call, &path.field("instr_args.FreeCall"), report)
+                }
                 InstructionArguments::None => {
-                    report.add(rule::INSTRUCTION_KIND, &path.field("instr_args"), format_args!("absent, expected a call"));
+                    report.add(
+                        rule::INSTRUCTION_KIND,
+                        &path.field("instr_args"),
+                        format_args!("absent, expected a call"),
+                    );
                 }
                 InstructionArguments::Unknown(unknown) => {
                     let found = format_args!("an instruction of kind {}, expected 1 to 5", unknown.tag);
@@ -167,8 +181,10 @@ impl<'t, 'a> Method<'t, 'a> {
     fn delegate_call(&self, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         self.arguments(call.args.as_deref(), path, report);
         if usize::try_from(call.delegate_index).ok().is_none_or(|index| index >= self.delegates) {
-            let found =
-                format_args!("delegate {}, expected less than the {} that there are", call.delegate_index, self.delegates);
+            let found = format_args!(
+                "delegate {}, expected less than the {} that there are",
+                call.delegate_index, self.delegates
+            );
             report.add(rule::DELEGATE_CALL_INDEX, &path.field("delegate_index"), found);
         }
     }

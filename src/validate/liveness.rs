@@ -107,7 +107,9 @@ fn is_state(values: &[EValue<'_>], index: usize) -> bool {
 /// How many values, list items, instructions and arguments a method has.
 fn size(plan: &ExecutionPlan<'_>) -> usize {
     let items = |value: &EValue<'_>| list_items(&value.val).map_or(1, |items| items.len() + 1);
-    let args = |chain: &Chain<'_>| chain.instructions.iter().flatten().map(|one| args(&one.instr_args).len() + 1).sum::<usize>();
+    let args = |chain: &Chain<'_>| {
+        chain.instructions.iter().flatten().map(|one| args(&one.instr_args).len() + 1).sum::<usize>()
+    };
     let values = plan.values.iter().flatten().map(items).sum::<usize>();
     values + plan.chains.iter().flatten().map(args).sum::<usize>()
 }
@@ -215,7 +217,10 @@ impl<'t, 'a> Walk<'t, 'a> {
     fn kernel(&mut self, args: &[i32], time: usize) {
         let repeats = |count: &usize| {
             let (rest, last) = args.split_at(args.len() - count);
-            rest.len().checked_sub(*count).and_then(|start| rest.get(start..)).is_some_and(|before| self.same(before, last))
+            rest.len()
+                .checked_sub(*count)
+                .and_then(|start| rest.get(start..))
+                .is_some_and(|before| self.same(before, last))
         };
         let outputs = (1..=args.len() / 2).take(8).filter(repeats).last();
         let (inputs, outputs) = match outputs {

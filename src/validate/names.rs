@@ -58,7 +58,11 @@ fn unique(keys: &[(&str, usize)], report: &mut Report<'_>) {
 fn empty(keys: &[(&str, usize)], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for (_, index) in keys.iter().take_while(|(key, _)| key.is_empty()) {
-        report.add(rule::KEY_EMPTY, &root.item("named_data", *index).field("key"), format_args!("empty, expected a name"));
+        report.add(
+            rule::KEY_EMPTY,
+            &root.item("named_data", *index).field("key"),
+            format_args!("empty, expected a name"),
+        );
     }
 }
 
@@ -67,7 +71,8 @@ fn prefixes(keys: &[(&str, usize)], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for ((before, index), (key, _)) in pairs(keys) {
         if !before.is_empty() && before != key && key.starts_with(before) {
-            let found = format_args!("{} starts {}: runtimes before 1.0 may take one for the other", Name(before), Name(key));
+            let found =
+                format_args!("{} starts {}: runtimes before 1.0 may take one for the other", Name(before), Name(key));
             let offset = report.offset(Some(before.as_bytes()));
             report.add_at(rule::KEY_PREFIX, &root.item("named_data", index).field("key"), offset, found);
         }

@@ -3,20 +3,19 @@
 
 use super::report::{Few, Name, Path, Report};
 use super::rule;
-use super::tensors::{byte_size, is_external};
+use super::tensors::is_external;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use crate::{Entry, KeyIndex, Ptd, Pte};
 use alloc::vec::Vec;
 
 /// A `.ptd` file, for look-ups by key.
-struct File<'t, 'a> {
-    ptd: &'t Ptd<'a>,
+struct File<'t> {
     entries: Vec<Entry<'t>>,
     index: KeyIndex<'t>,
 }
 
 pub(super) fn check(pte: &Pte<'_>, ptds: &[Ptd<'_>], report: &mut Report<'_>) {
-    let file = |ptd| File { ptd, entries: Ptd::entries(ptd).collect(), index: Ptd::index(ptd) };
+    let file = |ptd| File { entries: Ptd::entries(ptd).collect(), index: Ptd::index(ptd) };
     let files: Vec<_> = ptds.iter().map(file).collect();
     if files.is_empty() {
         return unchecked(pte, report);
@@ -48,9 +47,9 @@ fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_, '_>], path: &Path<'_>, report: &mut Report<'_>) {
-    let found = files.iter().find_map(|file| Some((file, *file.entries.get(file.index.get(name)?)?)));
-    let Some((file, entry)) = found else {
+/// That the bytes are as many as the layout says is a rule about the `.ptd` file alone.
+fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>, report: &mut Report<'_>) {
+    let Some(entry) = files.iter().find_map(|file| file.entries.get(file.index.get(name)?)) else {
         let path = path.field("extra_tensor_info");
         let found = format_args!("{}, which no .ptd file has", Name(name));
         return report.add(rule::EXTERNAL_MISSING, &path.field("fully_qualified_name"), found);
@@ -75,16 +74,9 @@ fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_, '_>], path: &Path
         );
         return report.add(rule::EXTERNAL_LAYOUT, path, found);
     }
-    let sizes = (file.ptd.data(&entry), byte_size(tensor.scalar_type, tensor.sizes()));
-    if let (Ok(data), Ok(bytes)) = sizes {
-        if data.size() != bytes {
-            let found = format_args!("{} has {} bytes, expected the tensor's {bytes}", Name(name), data.size());
-            report.add(rule::EXTERNAL_SIZE, path, found);
-        }
-    }
 }
 
-fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_, '_>], report: &mut Report<'_>) {
+fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_>], report: &mut Report<'_>) {
     let own = pte.named_data_index();
     let named = own.iter().map(|(key, _)| (key, 0));
     let others = files.iter().zip(1..).flat_map(|(file, number)| file.index.iter().map(move |(key, _)| (key, number)));

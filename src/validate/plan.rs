@@ -83,7 +83,8 @@ fn inputs_outputs(
             KernelTypes::None | KernelTypes::Unknown(_) => (),
             other => {
                 let kind = other.name().unwrap_or_default();
-                let found = format_args!("value {value} is of kind {kind}, expected a tensor, a number, a string or none");
+                let found =
+                    format_args!("value {value} is of kind {kind}, expected a tensor, a number, a string or none");
                 report.add_at(rule::INPUT_OUTPUT_KIND, &path, report.offset_of(list, index), found);
             }
         }
@@ -103,7 +104,12 @@ fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut R
     let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
     if let Some(size @ 1..) = sizes.first() {
         let found = format_args!("{size} bytes, expected 0: the entry is reserved");
-        report.add_at(rule::PLANNED_BUFFER_ZERO, &path.item("non_const_buffer_sizes", 0), report.offset(Some(sizes)), found);
+        report.add_at(
+            rule::PLANNED_BUFFER_ZERO,
+            &path.item("non_const_buffer_sizes", 0),
+            report.offset(Some(sizes)),
+            found,
+        );
     }
 }
 

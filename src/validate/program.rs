@@ -30,14 +30,19 @@ pub(super) fn segment_count(program: &Program<'_>) -> usize {
 fn execution_plan(program: &Program<'_>, report: &mut Report<'_>) {
     if program.execution_plan.is_none() {
         let path = Path::ROOT;
-        report.add(rule::EXECUTION_PLAN, &path.field("execution_plan"), format_args!("absent, expected a list of methods"));
+        report.add(
+            rule::EXECUTION_PLAN,
+            &path.field("execution_plan"),
+            format_args!("absent, expected a list of methods"),
+        );
     }
 }
 
 fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
     let tables = tables(program);
     if tables > MOST_TABLES {
-        let found = format_args!("{tables} tables, expected at most {MOST_TABLES}: the runtime's verifier refuses more");
+        let found =
+            format_args!("{tables} tables, expected at most {MOST_TABLES}: the runtime's verifier refuses more");
         report.add(rule::TABLE_LIMIT, &Path::ROOT, found);
     }
 }
@@ -62,10 +67,12 @@ fn plan_tables(plan: &ExecutionPlan<'_>) -> usize {
         }
         _ => 2,
     };
-    let delegate = |delegate: &BackendDelegate<'_>| 1 + usize::from(delegate.processed.is_some()) + len(&delegate.compile_specs);
+    let delegate =
+        |delegate: &BackendDelegate<'_>| 1 + usize::from(delegate.processed.is_some()) + len(&delegate.compile_specs);
     let trace = |trace: &FrameList<'_>| 1 + len(&trace.items);
-    let chain =
-        |chain: &Chain<'_>| 1 + 2 * len(&chain.instructions) + chain.stacktrace.iter().flatten().map(trace).sum::<usize>();
+    let chain = |chain: &Chain<'_>| {
+        1 + 2 * len(&chain.instructions) + chain.stacktrace.iter().flatten().map(trace).sum::<usize>()
+    };
     let values = plan.values.iter().flatten().map(value).sum::<usize>();
     let delegates = plan.delegates.iter().flatten().map(delegate).sum::<usize>();
     let chains = plan.chains.iter().flatten().map(chain).sum::<usize>();
@@ -108,7 +115,8 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
     };
     if constant_offsets(program).len() > 1 && constants.segment_index as usize >= segments {
         let path = Path::ROOT;
-        let found = format_args!("segment {}, expected less than the {segments} that there are", constants.segment_index);
+        let found =
+            format_args!("segment {}, expected less than the {segments} that there are", constants.segment_index);
         report.add(rule::CONSTANT_SEGMENT, &path.field("constant_segment").field("segment_index"), found);
     }
 }
@@ -127,7 +135,13 @@ fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
 }
 
 /// One entry of `named_data`, of either kind of file.
-pub(super) fn named_data_entry(key: Option<&str>, segment: u32, segments: usize, path: &Path<'_>, report: &mut Report<'_>) {
+pub(super) fn named_data_entry(
+    key: Option<&str>,
+    segment: u32,
+    segments: usize,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
     if key.is_none() {
         report.add(rule::NAMED_DATA_KEY, &path.field("key"), format_args!("absent, expected a name"));
     }

@@ -4,9 +4,9 @@ use super::program::named_data_entry;
 use super::report::{Few, Path, Report};
 use super::rule;
 use super::tensors::{Oversize, byte_size, is_permutation};
-use crate::schema::flat_tensor::{LegacySchema, TensorLayout};
-use crate::schema::DataSegment;
 use crate::Ptd;
+use crate::schema::DataSegment;
+use crate::schema::flat_tensor::{LegacySchema, TensorLayout};
 use alloc::borrow::Cow;
 
 pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
@@ -34,7 +34,8 @@ fn schema(ptd: &Ptd<'_>, report: &mut Report<'_>) -> bool {
         LegacySchema::V0_5 => "0.5",
         LegacySchema::V0_6 => "0.6",
     };
-    let found = format_args!("the schema of ExecuTorch {version}, expected that of 0.7 and later: the runtime finds no data");
+    let found =
+        format_args!("the schema of ExecuTorch {version}, expected that of 0.7 and later: the runtime finds no data");
     report.add(rule::PTD_SCHEMA, &Path::ROOT, found);
     true
 }
@@ -113,7 +114,8 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
             report.add_at(rule::LAYOUT_SIZE, &path.item("sizes", at), report.offset_of(sizes, at), found);
         }
         (Err(Oversize::Elements | Oversize::Bytes), _) => {
-            let found = format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), layout.scalar_type);
+            let found =
+                format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), layout.scalar_type);
             report.add_at(rule::LAYOUT_BYTES, &path.field("sizes"), offset, found);
         }
         (Err(Oversize::Type), _) => {

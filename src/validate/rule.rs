@@ -147,7 +147,6 @@ rules! {
     COPY_INDEX "copy-index" Strict Error ("CVE-2025-54949" "0.7") "the built-in copy of a tensor into a part of another, past its end"
     STACK_TRACE "stack-trace" Strict Error "stack traces that belong to other instructions"
 
-    EXTERNAL_SIZE "external-size" Strict Error "reading an external tensor past the end of its blob"
     EXTERNAL_UNCHECKED "external-unchecked" Strict Warning "external tensors whose .ptd file was not given"
     MUTABLE_LIST "mutable-list" Strict Error "an initial state in another list than the one that the runtime takes"
     MUTABLE_LIST_SHARED "mutable-list-shared" Strict Error "two lists of initial states in one segment"
@@ -165,7 +164,7 @@ rules! {
     KEY_PREFIX "key-prefix" Strict Warning "runtimes before 1.0, which take a key for a longer one that it starts"
     LAYOUT_SCALAR_TYPE "layout-scalar-type" Strict Error "a layout with elements of a type that is not known"
     LAYOUT_DIM_ORDER "layout-dim-order" Strict Error "a layout's dim order that is no permutation of the dimensions"
-    LAYOUT_BLOB_SIZE "layout-blob-size" Strict Error "reading a tensor past the end of its blob"
+    LAYOUT_BLOB_SIZE "layout-blob-size" Strict Error "reading a tensor, external ones of a .pte included, past the end of its blob"
     PLANNED_MEMORY_OVERLAP "planned-memory-overlap" Strict Error "a tensor that is overwritten while it is needed"
     PLANNED_MEMORY_UNKNOWN "planned-memory-unknown" Strict Warning "overlaps of planned tensors that cannot be told: it is not known when they are needed"
     PLANNED_MEMORY_ALIGNMENT "planned-memory-alignment" Strict Warning "planned tensors at an odd address: they are aligned to 16"

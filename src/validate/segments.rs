@@ -13,6 +13,8 @@ struct Segments<'t, 'a> {
     table: &'t [DataSegment],
     bytes: &'t [Segment<'a>],
     whole: bool,
+    /// Whether the header must be there anyway, and a rule of its own says so.
+    headed: bool,
     base: u64,
     /// What the header announces. `None`: nothing.
     data_size: Option<u64>,
@@ -23,6 +25,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
         table: pte.program.segments.as_deref().unwrap_or_default(),
         bytes: &pte.segments,
         whole: pte.whole,
+        headed: false,
         base: pte.segment_base_offset(),
         // Old headers are too short to say, and some that are not say 0.
         data_size: pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0),
@@ -38,6 +41,7 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
         table: ptd.flat_tensor.segments.as_deref().unwrap_or_default(),
         bytes: &ptd.segments,
         whole: ptd.whole,
+        headed: true,
         base: ptd.segment_base_offset(),
         data_size: ptd.header.map(|header| header.segment_data_size),
     };
@@ -88,7 +92,7 @@ impl Segments<'_, '_> {
     /// Files without segment data have no header, and still list an empty segment.
     fn base(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        if self.base > 0 || report.file().is_none() {
+        if self.base > 0 || self.headed || report.file().is_none() {
             return;
         }
         for (index, segment) in self.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
@@ -127,8 +131,9 @@ impl Segments<'_, '_> {
         for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| !self.leaves_file(*index)) {
             if segment.offset.checked_add(segment.size).is_none_or(|end| end > data_size) {
                 let DataSegment { offset, size } = segment;
-                let found =
-                    format_args!("{size} bytes from {offset}, expected an end inside the {data_size} that the header announces");
+                let found = format_args!(
+                    "{size} bytes from {offset}, expected an end inside the {data_size} that the header announces"
+                );
                 report.add(rule::SEGMENT_DATA_SIZE, &root.item("segments", index), found);
             }
         }
@@ -138,7 +143,8 @@ impl Segments<'_, '_> {
         let root = Path::ROOT;
         let pairs = self.table.iter().zip(self.table.iter().skip(1)).enumerate();
         for (index, (before, segment)) in pairs.filter(|(_, (before, segment))| before.offset > segment.offset) {
-            let found = format_args!("{}, expected {} or more, where the one before it starts", segment.offset, before.offset);
+            let found =
+                format_args!("{}, expected {} or more, where the one before it starts", segment.offset, before.offset);
             report.add(rule::SEGMENT_ORDER, &root.item("segments", index + 1).field("offset"), found);
         }
     }
@@ -153,7 +159,9 @@ impl Segments<'_, '_> {
             let (start, end) = (segment.offset, segment.offset.saturating_add(segment.size));
             match before {
                 Some((first, last, other)) if start < last && start != first => {
-                    let found = format_args!("starts at {start}, expected {last} or more: segment {other} goes from {first} to there");
+                    let found = format_args!(
+                        "starts at {start}, expected {last} or more: segment {other} goes from {first} to there"
+                    );
                     report.add(rule::SEGMENT_OVERLAP, &root.item("segments", index), found);
                 }
                 _ => (),

@@ -160,7 +160,8 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
             report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), offset, found);
         }
         Err(Oversize::Bytes) => {
-            let found = format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), tensor.scalar_type);
+            let found =
+                format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), tensor.scalar_type);
             report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
         }
         Err(Oversize::Type) => (),
@@ -187,7 +188,8 @@ fn planned_memory(
     let offset = place.memory_offset();
     match offset.checked_add(bytes) {
         None => {
-            let found = format_args!("{bytes} bytes at {offset} end past 2^64, expected an end inside the planned buffer");
+            let found =
+                format_args!("{bytes} bytes at {offset} end past 2^64, expected an end inside the planned buffer");
             report.add(rule::PLANNED_MEMORY_OVERFLOW, &path.field("memory_offset_low"), found);
         }
         // A negative size is a finding of its own.

@@ -16,7 +16,9 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
                 let found = format_args!("a value of kind {}, expected 1 to 11", unknown.tag);
                 report.add(rule::VALUE_KIND, &path.field("val_type"), found);
             }
-            KernelTypes::String(text) => present(text.string_val.is_some(), &path.field("val.String.string_val"), report),
+            KernelTypes::String(text) => {
+                present(text.string_val.is_some(), &path.field("val.String.string_val"), report)
+            }
             KernelTypes::DoubleList(list) => present(list.items.is_some(), &path.field("val.DoubleList.items"), report),
             KernelTypes::BoolList(list) => present(list.items.is_some(), &path.field("val.BoolList.items"), report),
             KernelTypes::IntList(list) => {
@@ -96,7 +98,9 @@ fn tensor_list(
 
 fn order(list: usize, items: &[i32], at: usize, path: &Path<'_>, report: &mut Report<'_>) {
     if let Some(item) = items.get(at).filter(|item| usize::try_from(**item).is_ok_and(|item| item > list)) {
-        let found = format_args!("value {item}, expected one before the list, which is value {list}: the runtime makes them in order");
+        let found = format_args!(
+            "value {item}, expected one before the list, which is value {list}: the runtime makes them in order"
+        );
         report.add_at(rule::LIST_ITEM_ORDER, &path.item("items", at), report.offset_of(items, at), found);
     }
 }

@@ -12,8 +12,10 @@ mod data;
 #[cfg(feature = "serde")]
 mod dump;
 mod files;
+mod malformed;
 mod round_trip;
 mod saving;
 mod tensors;
 mod tree;
+mod validate;
 mod writing;

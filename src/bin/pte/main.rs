@@ -9,6 +9,7 @@ mod json;
 mod list;
 mod open;
 mod text;
+mod verify;
 
 use clap::{Parser, Subcommand};
 use failure::Failure;
@@ -28,6 +29,7 @@ enum Command {
     Info(info::Arguments),
     Dump(dump::Arguments),
     List(list::Arguments),
+    Verify(verify::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        Command::Verify(arguments) => verify::run(&arguments),
     };
     outcome.map_or_else(|failure: Failure| failure.report(), |()| ExitCode::SUCCESS)
 }

@@ -1,0 +1,100 @@
+//! The malformed files of `tests/data/malformed`, which `examples/malformed` makes: each gives exactly its rule.
+
+#[path = "../../examples/malformed/corpus/mod.rs"]
+mod corpus;
+
+use executorch_format::validate::{Finding, Level, RULES, Rule, validate_pair, validate_ptd, validate_pte};
+use executorch_format::{FileKind, Ptd, Pte, probe};
+use std::collections::BTreeSet;
+
+/// What is found in a file and the `.ptd` beside it, as `pte verify` does it.
+fn findings(files: &[Vec<u8>], level: Level) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut ptds = Vec::new();
+    for data in files.iter().skip(1) {
+        let ptd = Ptd::parse(data).unwrap();
+        findings.extend(validate_ptd(&ptd, Some(data), level));
+        ptds.push(ptd);
+    }
+    let file = &files[0];
+    let found = probe(file).and_then(|probe| match probe.kind {
+        FileKind::Pte => Pte::parse(file).map(|pte| {
+            let mut found = validate_pte(&pte, Some(file), level);
+            found.extend(validate_pair(&pte, &ptds, level));
+            found
+        }),
+        FileKind::Ptd => Ptd::parse(file).map(|ptd| validate_ptd(&ptd, Some(file), level)),
+    });
+    match found {
+        Ok(found) => findings.extend(found),
+        Err(error) => findings.push(Finding::from(&error)),
+    }
+    findings
+}
+
+fn rule(name: &str) -> &'static Rule {
+    RULES.iter().find(|rule| rule.name == name).unwrap_or_else(|| panic!("no rule {name}"))
+}
+
+fn read(case: &corpus::Case) -> Vec<Vec<u8>> {
+    case.names().iter().map(|name| std::fs::read(corpus::folder().join(name)).expect(name)).collect()
+}
+
+/// `BLESS=1` writes it anew.
+#[test]
+fn the_corpus_is_what_its_program_makes() {
+    let (folder, files) = (corpus::folder(), corpus::files());
+    if std::env::var_os("BLESS").is_some() {
+        corpus::write(&folder, &files);
+    }
+    for (name, bytes) in &files {
+        let there = std::fs::read(folder.join(name)).unwrap_or_default();
+        assert!(there == *bytes, "{name} is not what `cargo run --example malformed` makes");
+    }
+    let there = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(there, files.len() + 1, "files in the corpus, its README included");
+}
+
+#[test]
+fn each_malformed_file_breaks_its_rule_and_no_other() {
+    let mut wrong = String::new();
+    for case in corpus::cases() {
+        let (files, rule) = (read(&case), rule(case.rule));
+        let found = findings(&files, Level::Strict);
+        let rules: BTreeSet<_> = found.iter().map(|finding| finding.rule).collect();
+        if rules != [Some(case.rule), case.also].into_iter().flatten().collect() {
+            wrong += &format!("{}: expected {}, found {found:#?}\n", case.name, case.rule);
+        }
+        // Each rule holds from its own level on.
+        for level in [Level::Structure, Level::Runtime] {
+            let found = findings(&files, level);
+            if found.is_empty() == (rule.level <= level) {
+                wrong += &format!("{}: at the {level} level, found {found:#?}\n", case.name);
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn every_rule_has_a_malformed_file() {
+    let cases = corpus::cases();
+    // More than a million tables take more than 8 MB: see `validate`.
+    let without = RULES.iter().filter(|rule| cases.iter().all(|case| case.rule != rule.name)).map(|rule| rule.name);
+    assert_eq!(without.collect::<Vec<_>>(), ["table-limit"]);
+}
+
+#[test]
+fn every_cve_has_a_file_of_its_name() {
+    let names: BTreeSet<_> = corpus::cases().iter().map(|case| case.name).collect();
+    for cve in RULES.iter().filter_map(|rule| rule.cve).flat_map(|cve| cve.id.split(", ")) {
+        assert!(names.contains(cve), "{cve}");
+    }
+    let files = corpus::cases().into_iter().filter(|case| case.name.starts_with("CVE-"));
+    for case in files {
+        for finding in findings(&read(&case), Level::Strict) {
+            assert!(finding.cve.is_some_and(|cve| cve.contains(case.name)), "{}: {finding}", case.name);
+            assert!(finding.message.contains(case.name), "{finding}");
+        }
+    }
+}

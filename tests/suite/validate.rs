@@ -1,0 +1,129 @@
+//! The rules on good files, and what no file of the corpus can show.
+
+use crate::common::{Fixture, fixtures};
+use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
+use executorch_format::validate::{Finding, Level, Severity, validate_pair, validate_ptd, validate_pte};
+use executorch_format::{Ptd, Pte};
+
+/// All findings of a fixture, with the `.ptd` files beside it.
+fn findings(fixture: &Fixture) -> Vec<Finding> {
+    let bytes = fixture.bytes();
+    if !fixture.is_pte() {
+        return validate_ptd(&Ptd::parse(bytes).unwrap(), Some(bytes), Level::Strict);
+    }
+    let beside = |other: &&Fixture| !other.is_pte() && other.path.parent() == fixture.path.parent();
+    let all = fixtures();
+    let ptds: Vec<_> = all.iter().filter(beside).map(|other| Ptd::parse(other.bytes()).unwrap()).collect();
+    let pte = Pte::parse(bytes).unwrap();
+    let mut findings = validate_pte(&pte, Some(bytes), Level::Strict);
+    findings.extend(validate_pair(&pte, &ptds, Level::Strict));
+    findings
+}
+
+/// The errors in official files, each of which ExecuTorch 1.5 refuses or cannot use: what rule says so.
+fn expected_errors(fixture: &Fixture) -> &'static [&'static str] {
+    match (fixture.version().as_str(), fixture.name().as_str()) {
+        // "PTE file relies on the constant_buffer path, which is disabled in this build": the constants lie in the
+        // FlatBuffer, or would if there were any.
+        ("0.2.1", name) if !name.contains("add_mul/") && !name.contains("mutable/") => &["constant-buffer"],
+        // "Fully dynamic tensor shapes not yet supported".
+        (_, name) if name.contains("dynamic_unbound_free") => &["tensor-unbounded"],
+        // "Failed to parse FlatTensor header"; and the schema would not be known.
+        (_, name) if name.ends_with("flatc_only.ptd") => &["ptd-header", "ptd-schema"],
+        // "Segment index 10241 is out of bounds": another schema is read as today's.
+        ("0.6.0", name) if name.ends_with(".ptd") => &["ptd-schema"],
+        _ => &[],
+    }
+}
+
+#[test]
+fn official_files_have_no_error_that_the_runtime_has_not() {
+    for fixture in fixtures() {
+        let mut errors: Vec<_> =
+            findings(&fixture).into_iter().filter(|finding| finding.severity == Severity::Error).collect();
+        errors.dedup_by_key(|finding| finding.rule);
+        let rules: Vec<_> = errors.iter().map(|finding| finding.rule).collect();
+        assert_eq!(rules, expected_errors(&fixture), "{}: {errors:#?}", fixture.name());
+    }
+}
+
+/// Warnings in official files are true, and few.
+#[test]
+fn official_files_have_few_warnings() {
+    for fixture in fixtures() {
+        let name = fixture.name();
+        let expected = |finding: &Finding| match finding.rule {
+            "constant-alignment" => name.contains("align_const_1.") || name.contains("align_const_4."),
+            "planned-memory-unknown" => name.ends_with("cond.pte"),
+            "external-unchecked" => name.contains("0.5.0/add_mul_external") || name.contains("llama6_external"),
+            "key-prefix" => name.contains("ptd_shared") || name.contains("ptd_dtypes"),
+            _ => false,
+        };
+        for finding in findings(&fixture).iter().filter(|finding| finding.severity == Severity::Warning) {
+            assert!(expected(finding), "{name}: {finding}");
+        }
+    }
+}
+
+/// What the runtime says is beside some of the fixtures.
+#[test]
+fn what_the_runtime_refuses_to_load_has_an_error() {
+    for fixture in fixtures() {
+        let Some(verdict) = fixture.beside("run.txt") else {
+            continue;
+        };
+        let refused = ["program load: error", "ptd load: error", "  load_method: error", "  meta: error"];
+        // Without its .ptd file, which for this one is of an unreadable schema, or was not given.
+        let without_data = fixture.name().ends_with("add_mul_external.pte");
+        if refused.iter().any(|line| verdict.contains(line)) && !without_data {
+            let errors = findings(&fixture).iter().filter(|finding| finding.severity == Severity::Error).count();
+            assert!(errors > 0, "{}: {verdict}", fixture.name());
+        }
+    }
+}
+
+fn one_method(plan: ExecutionPlan<'static>) -> Pte<'static> {
+    let mut pte = Pte::default();
+    pte.program.execution_plan = Some(vec![plan]);
+    pte
+}
+
+fn instructions(count: usize, args: &'static [i32]) -> ExecutionPlan<'static> {
+    let call = KernelCall { op_index: 0, args: Some(args.into()) };
+    let instruction = Instruction { instr_args: InstructionArguments::KernelCall(call) };
+    let chain = Chain { instructions: Some(vec![instruction; count]), ..Default::default() };
+    ExecutionPlan { chains: Some(vec![chain]), ..Default::default() }
+}
+
+#[test]
+fn the_runtimes_table_limit_is_met_at_a_million_and_one() {
+    // Root, method and chain are three tables, each instruction two.
+    for (count, rest, expected) in [(499_998, 1, 0), (499_998, 2, 1)] {
+        let mut plan = instructions(count, &[]);
+        plan.operators = Some(vec![Default::default(); rest]);
+        let found = validate_pte(&one_method(plan), None, Level::Runtime);
+        assert_eq!(found.iter().filter(|finding| finding.rule == "table-limit").count(), expected);
+    }
+}
+
+#[test]
+fn many_findings_of_one_rule_are_counted() {
+    let found = validate_pte(&one_method(instructions(1000, &[7])), None, Level::Strict);
+    let found: Vec<_> = found.iter().filter(|finding| finding.rule == "argument-index").collect();
+    assert_eq!(found.len(), 101);
+    assert_eq!(found[99].path, "execution_plan[0].chains[0].instructions[99].instr_args.KernelCall.args[0]");
+    assert_eq!(found[100].message, "900 more of this rule, not listed");
+}
+
+#[test]
+fn findings_have_the_offset_of_what_the_tree_borrows() {
+    let fixture = crate::common::fixture("1.5.1/add/add.pte");
+    let bytes = fixture.bytes();
+    let mut pte = Pte::parse(bytes).unwrap();
+    pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap().truncate(1);
+    let found = validate_pte(&pte, Some(bytes), Level::Runtime);
+    let input = found.iter().find(|finding| finding.rule == "input-output-index").unwrap();
+    assert_eq!(input.path, "execution_plan[0].inputs[1]");
+    let offset = input.offset.unwrap() as usize;
+    assert_eq!(&bytes[offset..offset + 4], 1i32.to_le_bytes());
+}
