@@ -105,7 +105,6 @@ rules! {
     EXTERNAL_NAME "external-name" Runtime Error "an external tensor that has no name to be found by"
     EXTERNAL_MISSING "external-missing" Runtime Error "an external tensor that no .ptd file has"
     EXTERNAL_LAYOUT "external-layout" Runtime Error "an external tensor that is another type or shape in the .ptd file"
-    KEY_IN_TWO_FILES "key-in-two-files" Runtime Error "a key that two files have, of which a reader takes either"
 
     PLANNED_MEMORY_INDEX "planned-memory-index" Runtime Error "a tensor in a planned buffer that does not exist"
     PLANNED_MEMORY_OVERFLOW "planned-memory-overflow" Runtime Error ("CVE-2025-30404, CVE-2025-30405" "1.1") "an offset that wraps, and a tensor outside its planned buffer"
@@ -147,6 +146,7 @@ rules! {
     COPY_INDEX "copy-index" Strict Error ("CVE-2025-54949" "0.7") "the built-in copy of a tensor into a part of another, past its end"
     STACK_TRACE "stack-trace" Strict Error "stack traces that belong to other instructions"
 
+    KEY_IN_TWO_FILES "key-in-two-files" Strict Error "a key that two files have, of which a reader takes either"
     EXTERNAL_UNCHECKED "external-unchecked" Strict Warning "external tensors whose .ptd file was not given"
     MUTABLE_LIST "mutable-list" Strict Error "an initial state in another list than the one that the runtime takes"
     MUTABLE_LIST_SHARED "mutable-list-shared" Strict Error "two lists of initial states in one segment"

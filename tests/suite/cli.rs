@@ -309,3 +309,60 @@ fn hashes_are_those_of_the_bytes_in_the_file() {
         assert_eq!(blob["sha256"], sha256(&fixture.bytes()[start..start + size]), "{blob}");
     }
 }
+
+#[test]
+fn verify_says_what_is_wrong_in_lines_grouped_by_file() {
+    let (good, bad) = (fixture("1.5.1/add/add.pte").path, fixture("malformed/CVE-2025-54951.pte").path);
+    let output = pte().arg("verify").args([&good, &bad]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert_eq!(lines[0], format!("{}: ok", good.display()));
+    assert_eq!(lines[1], format!("{}: 1 error, 0 warnings", bad.display()));
+    assert!(lines[2].starts_with("  error: tensor-rank: execution_plan[0].values[0].val.Tensor.sizes: 17 "), "{text}");
+    assert_eq!(lines[3], "2 files checked (strict), 1 with errors: 1 error, 0 warnings");
+}
+
+#[test]
+fn verify_speaks_json() {
+    let bad = fixture("malformed/CVE-2025-54951.pte").path;
+    let output = run(&["verify", "--json", "--level", "runtime"], &bad);
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let file = &report["files"][0];
+    assert_eq!((&file["file"], &file["level"], &file["ok"]), (&json!(bad), &json!("runtime"), &json!(false)));
+    let finding = &file["findings"][0];
+    assert_eq!(finding["rule"], "tensor-rank");
+    assert_eq!(finding["severity"], "error");
+    assert_eq!(finding["path"], "execution_plan[0].values[0].val.Tensor.sizes");
+    assert_eq!(finding["cve"], "CVE-2025-54951");
+    let offset = finding["offset"].as_u64().unwrap() as usize;
+    assert_eq!(std::fs::read(&bad).unwrap()[offset..offset + 4], 1i32.to_le_bytes());
+    assert_eq!(file["findings"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn verify_takes_levels_and_data_and_tells_them_in_its_exit_code() {
+    let code = |arguments: &[&str], name: &str| run(arguments, &fixture(name).path).status.code();
+    assert_eq!(code(&["verify", "--level", "structure"], "malformed/CVE-2025-54951.pte"), Some(0));
+    assert_eq!(code(&["verify", "--level", "runtime"], "malformed/jump-itself.pte"), Some(0));
+    assert_eq!(code(&["verify"], "malformed/jump-itself.pte"), Some(1));
+    let data = |name: &str| fixture(name).path.display().to_string();
+    let good = data("1.5.1/add_mul_external/_default_external_constant.ptd");
+    assert_eq!(code(&["verify", "--data", &good], "1.5.1/add_mul_external/add_mul_external.pte"), Some(0));
+    let wrong = data("1.5.1/external_tied/_default_external_constant.ptd");
+    assert_eq!(code(&["verify", "--data", &wrong], "1.5.1/add_mul_external/add_mul_external.pte"), Some(1));
+    assert_eq!(run(&["verify"], Path::new("no such file")).status.code(), Some(2));
+    assert_eq!(pte().arg("verify").output().unwrap().status.code(), Some(2));
+}
+
+#[test]
+fn verify_lists_its_rules() {
+    let output = pte().args(["verify", "--rules", "--json"]).output().unwrap();
+    let rules: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let names: Vec<_> = rules.as_array().unwrap().iter().map(|rule| rule["rule"].as_str().unwrap()).collect();
+    assert!(names.len() > 100 && names.contains(&"vtable") && names.contains(&"planned-memory-overlap"), "{names:?}");
+    let text = String::from_utf8(pte().args(["verify", "--rules"]).output().unwrap().stdout).unwrap();
+    assert_eq!(text.lines().count(), names.len());
+}

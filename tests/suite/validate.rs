@@ -127,3 +127,29 @@ fn findings_have_the_offset_of_what_the_tree_borrows() {
     let offset = input.offset.unwrap() as usize;
     assert_eq!(&bytes[offset..offset + 4], 1i32.to_le_bytes());
 }
+
+/// A method in which every value is planned and a list of all of them is named by every instruction: what would take a
+/// time that grows with its square is not done.
+#[test]
+fn a_list_that_every_instruction_names_costs_no_square() {
+    use executorch_format::schema::program::{AllocationDetails, EValue, KernelTypes, Tensor, TensorList};
+    const COUNT: i32 = 50_000;
+    let place = AllocationDetails { memory_id: 1, ..Default::default() };
+    let tensor = Tensor {
+        scalar_type: executorch_format::schema::ScalarType::BYTE,
+        sizes: Some((&[4][..]).into()),
+        dim_order: Some((&[0][..]).into()),
+        allocation_info: Some(place),
+        ..Default::default()
+    };
+    let mut values = vec![EValue { val: KernelTypes::Tensor(tensor) }; COUNT as usize];
+    values.push(EValue { val: TensorList { items: Some((0..COUNT).collect::<Vec<_>>().into()) }.into() });
+    let mut plan = instructions(COUNT as usize, &[COUNT]);
+    plan.values = Some(values);
+    plan.non_const_buffer_sizes = Some((&[0, 4][..]).into());
+    let start = std::time::Instant::now();
+    let found = validate_pte(&one_method(plan), None, Level::Strict);
+    assert!(found.iter().any(|finding| finding.rule == "planned-memory-unknown"), "{found:#?}");
+    // 2.5 billion looks would take far longer, also on a slow machine.
+    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}

@@ -199,16 +199,20 @@ fn manifest(cases: &[Case]) -> String {
     text + "]\n"
 }
 
-/// Replaces the folder's files, its README apart.
+/// Makes the folder hold these files and its README, and nothing else.
 pub fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
     std::fs::create_dir_all(folder).unwrap();
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
-        if entry.file_name().is_none_or(|name| name != "README.md") {
+        let name = entry.file_name().unwrap().to_string_lossy();
+        if name != "README.md" && files.iter().all(|(kept, _)| *kept != name) {
             std::fs::remove_file(entry).unwrap();
         }
     }
     for (name, bytes) in files {
-        std::fs::write(folder.join(name), bytes).unwrap();
+        let path = folder.join(name);
+        if std::fs::read(&path).ok().as_ref() != Some(bytes) {
+            std::fs::write(path, bytes).unwrap();
+        }
     }
 }
 
