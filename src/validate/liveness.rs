@@ -122,27 +122,16 @@ fn list_items<'t>(value: &'t KernelTypes<'_>) -> Option<&'t [i32]> {
     }
 }
 
-/// Whether the instruction at that time mentions a value; true where that takes long to tell.
-pub(super) fn mentions(plan: &ExecutionPlan<'_>, time: usize, index: usize) -> bool {
-    const MOST: usize = 64;
-    let values = plan.values.as_deref().unwrap_or_default();
-    let mut left = time.checked_sub(1);
-    for instructions in plan.chains.iter().flatten().map(|chain| chain.instructions.as_deref().unwrap_or_default()) {
-        let Some(at) = left else {
-            return false;
-        };
-        if let Some(instruction) = instructions.get(at) {
-            let args = args(&instruction.instr_args);
-            let is_it = |one: &i32| usize::try_from(*one) == Ok(index);
-            let in_list = |one: &i32| match value(values, *one).and_then(list_items) {
-                Some(items) => items.len() > MOST || items.iter().any(is_it),
-                None => false,
-            };
-            return args.len() > MOST || args.iter().any(is_it) || args.iter().any(in_list);
-        }
-        left = Some(at - instructions.len());
-    }
-    false
+/// Whether an instruction mentions a value; true where that takes long to tell.
+pub(super) fn mentions(values: &[EValue<'_>], instruction: &InstructionArguments<'_>, index: usize) -> bool {
+    const MOST: usize = 32;
+    let args = args(instruction);
+    let is_it = |one: &i32| usize::try_from(*one) == Ok(index);
+    let in_list = |one: &i32| match value(values, *one).and_then(list_items) {
+        Some(items) => items.len() > MOST || items.iter().any(is_it),
+        None => false,
+    };
+    args.len() > MOST || args.iter().any(is_it) || args.iter().any(in_list)
 }
 
 fn args<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i32] {

@@ -8,7 +8,7 @@ use super::liveness::{Life, Overwrites, liveness, mentions};
 use super::report::{Path, Report};
 use super::rule;
 use super::tensors::byte_size;
-use crate::schema::program::ExecutionPlan;
+use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 
 /// A tensor's memory while it is needed.
@@ -38,9 +38,19 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     };
     let mut places: Vec<_> = known.lives.iter().filter_map(place).collect();
     places.sort_unstable_by_key(|place| (place.buffer, place.life.first, place.start, place.life.value));
+    let chains = plan.chains.iter().flatten();
+    let instructions = chains.flat_map(|chain| chain.instructions.iter().flatten()).map(|one| &one.instr_args);
+    let method = Method { values: plan.values.as_deref().unwrap_or_default(), instructions: instructions.collect() };
     for places in places.chunk_by(|left, right| left.buffer == right.buffer) {
-        buffer(plan, places, path, report);
+        buffer(&method, places, path, report);
     }
+}
+
+/// What tells whether a call works in place.
+struct Method<'t, 'a> {
+    values: &'t [EValue<'a>],
+    /// Of all chains, in order.
+    instructions: Vec<&'t InstructionArguments<'a>>,
 }
 
 /// For each value, its buffer and its first byte and end there, if it is in planned memory and has bytes.
@@ -58,7 +68,9 @@ fn ranges(plan: &ExecutionPlan<'_>) -> Vec<Option<(u32, u64, u64)>> {
 
 /// One pass over the places of a buffer by time. Those that are needed at the moment are kept by their first byte, and
 /// do not overlap, so the neighbours of a new one tell.
-fn buffer(plan: &ExecutionPlan<'_>, places: &[Place], path: &Path<'_>, report: &mut Report<'_>) {
+fn buffer(method: &Method<'_, '_>, places: &[Place], path: &Path<'_>, report: &mut Report<'_>) {
+    /// Of those that a new one covers, no more are looked at: there may be as many each time.
+    const MOST: usize = 64;
     let mut active: BTreeMap<u64, Place> = BTreeMap::new();
     let mut ends: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
     for new in places {
@@ -74,13 +86,13 @@ fn buffer(plan: &ExecutionPlan<'_>, places: &[Place], path: &Path<'_>, report: &
         let mut keep = true;
         let before = active.range(..new.start).next_back().filter(|(_, old)| old.end > new.start);
         for (start, old) in before.into_iter().chain(active.range(new.start..new.end)) {
-            if is_fault(plan, new, old) {
+            if is_fault(method, new, old) {
                 accuse(new, old, path, report);
                 keep = false;
             }
             // One stays for both: the larger one, and of two equal ones the one that is needed longer.
             let equal = (new.start, new.end) == (old.start, old.end);
-            if !keep || !new.covers(old) || (equal && new.life.last < old.life.last) {
+            if !keep || covered.len() == MOST || !new.covers(old) || (equal && new.life.last < old.life.last) {
                 keep = false;
                 break;
             }
@@ -103,14 +115,15 @@ impl Place {
 }
 
 /// Whether `new`, which starts to be needed while `old` is needed, spoils it. Their memory overlaps.
-fn is_fault(plan: &ExecutionPlan<'_>, new: &Place, old: &Place) -> bool {
+fn is_fault(method: &Method<'_, '_>, new: &Place, old: &Place) -> bool {
     if !new.covers(old) && !old.covers(new) {
         // No view and no work in place looks like this.
         let together = new.life.first == old.life.first && old.life.overwrites != Overwrites::No;
         return together || new.life.overwrites != Overwrites::No;
     }
     // The call may work in place, or its result be a view.
-    let one_call = new.life.first > 0 && mentions(plan, new.life.first, old.life.value);
+    let call = new.life.first.checked_sub(1).and_then(|time| method.instructions.get(time));
+    let one_call = call.is_some_and(|call| mentions(method.values, call, old.life.value));
     new.life.overwrites == Overwrites::Yes && new.life.first < old.life.last && !one_call
 }
 

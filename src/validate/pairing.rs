@@ -72,7 +72,7 @@ fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>
             Few(tensor.sizes()),
             Few(tensor.dim_order()),
         );
-        return report.add(rule::EXTERNAL_LAYOUT, path, found);
+        report.add(rule::EXTERNAL_LAYOUT, path, found);
     }
 }
 

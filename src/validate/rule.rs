@@ -41,7 +41,8 @@ macro_rules! rules {
             };
         )*
 
-        /// Every rule, by level.
+        /// Every rule, by level. What the official runtime does not check when it loads a file, and crashes on there, is a rule of the
+        /// runtime level too: a file that passes that level loads.
         pub const RULES: &[&Rule] = &[$($ident),*];
     };
     (@) => { None };
@@ -86,6 +87,7 @@ rules! {
     LIST_ITEM_INDEX "list-item-index" Runtime Error "a list item that is no value of the method"
     LIST_ITEM_KIND "list-item-kind" Runtime Error "a tensor list's item that is no tensor"
 
+    LIST_ITEM_ORDER "list-item-order" Runtime Error "a tensor list that copies a tensor before it is made"
     TENSOR_SHAPE "tensor-shape" Runtime Error "sizes or dim order that are absent"
     TENSOR_RANK "tensor-rank" Runtime Error ("CVE-2025-54951" "1.0") "writing past the runtime's arrays of 16 dimensions"
     TENSOR_SIZE "tensor-size" Runtime Error "a negative size, which becomes a huge one"
@@ -114,6 +116,9 @@ rules! {
     DELEGATE_LOCATION "delegate-location" Runtime Error "a delegate's payload at a place that is not known"
     DELEGATE_INDEX "delegate-index" Runtime Error "a delegate's payload that is not in the list"
 
+    DELEGATE_PROCESSED "delegate-processed" Runtime Error "following a reference to a delegate's payload that is absent"
+    DELEGATE_INLINE_DATA "delegate-inline-data" Runtime Error "following an inline payload that is absent"
+    COMPILE_SPEC "compile-spec" Runtime Error "following a backend's setting whose key or value is absent"
     INSTRUCTION_KIND "instruction-kind" Runtime Error "an instruction without content, or of a kind that the runtime does not know"
     ARGUMENTS "arguments" Runtime Error "a call whose arguments are absent"
     ARGUMENT_INDEX "argument-index" Runtime Error "an argument that is no value of the method"
@@ -131,14 +136,11 @@ rules! {
     LAYOUT_SHAPE "layout-shape" Runtime Error "a layout whose sizes or dim order are absent"
     LAYOUT_SIZE "layout-size" Runtime Error "a layout with a negative size"
     LAYOUT_BYTES "layout-bytes" Runtime Error "a layout whose size in bytes wraps"
+    LAYOUT_SCALAR_TYPE "layout-scalar-type" Runtime Error "a layout with elements of a type that is not known"
     LAYOUT_DIM_ORDER_LENGTH "layout-dim-order-length" Runtime Error "reading dimensions behind the end of a layout's dim order"
     LAYOUT_DIM_ORDER_RANGE "layout-dim-order-range" Runtime Error "a layout's dim order that names a dimension which it does not have"
 
-    DELEGATE_PROCESSED "delegate-processed" Strict Error "following a reference to a delegate's payload that is absent"
-    DELEGATE_INLINE_DATA "delegate-inline-data" Strict Error "following an inline payload that is absent"
-    COMPILE_SPEC "compile-spec" Strict Error "following a backend's setting whose key or value is absent"
     DELEGATE_CALL_INDEX "delegate-call-index" Strict Error "a call of a delegate that is not in the list, found when it is run"
-    LIST_ITEM_ORDER "list-item-order" Strict Error "a tensor list that copies a tensor before it is made"
     INT_LIST_ITEM_KIND "int-list-item-kind" Strict Error "an integer list's item that is no integer, found when it is run"
     MOVE_KIND "move-kind" Strict Error "a value that becomes another kind than its readers know"
     JUMP_DESTINATION "jump-destination" Strict Error "a jump out of the chain, or to itself for ever"
@@ -162,7 +164,6 @@ rules! {
     KEY_UNIQUE "key-unique" Strict Error "two blobs of one key, of which a reader takes either"
     KEY_EMPTY "key-empty" Strict Error "a blob without a name"
     KEY_PREFIX "key-prefix" Strict Warning "runtimes before 1.0, which take a key for a longer one that it starts"
-    LAYOUT_SCALAR_TYPE "layout-scalar-type" Strict Error "a layout with elements of a type that is not known"
     LAYOUT_DIM_ORDER "layout-dim-order" Strict Error "a layout's dim order that is no permutation of the dimensions"
     LAYOUT_BLOB_SIZE "layout-blob-size" Strict Error "reading a tensor, external ones of a .pte included, past the end of its blob"
     PLANNED_MEMORY_OVERLAP "planned-memory-overlap" Strict Error "a tensor that is overwritten while it is needed"

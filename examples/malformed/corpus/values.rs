@@ -69,7 +69,5 @@ pub fn cases() -> Vec<Case> {
 }
 
 pub fn unknown(tag: u8) -> Unknown {
-    let mut unknown = Unknown::default();
-    unknown.tag = tag;
-    unknown
+    Unknown { tag, ..Default::default() }
 }
