@@ -1,4 +1,4 @@
-//! Rules about names that must be unique.
+//! Rules about names: that they are unique, and survive as C strings.
 
 use super::report::{Name, Path, Report};
 use super::rule;
@@ -6,6 +6,7 @@ use crate::{KeyIndex, Ptd, Pte};
 use alloc::{collections::BTreeMap, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
+    nul_in_pte(pte, report);
     if report.is_strict() {
         method_names(pte, report);
         let keys: Vec<_> = pte.named_data_index().iter().collect();
@@ -16,11 +17,52 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
 }
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    for (index, entry) in ptd.entries().enumerate() {
+        nul(entry.key, &root.item("named_data", index), "key", report);
+    }
     if report.is_strict() {
         // In an early file, entries of both lists have one count: the paths are those of today's schema.
         let keys: Vec<_> = KeyIndex::new(ptd.entries().map(|entry| entry.key)).iter().collect();
         unique(&keys, report);
         prefixes(&keys, report);
+    }
+}
+
+/// The names that the runtime compares or hands on as C strings.
+fn nul_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    for (index, named) in pte.named_data().iter().enumerate() {
+        nul(named.key.as_deref(), &root.item("named_data", index), "key", report);
+    }
+    for (index, plan) in pte.methods().iter().enumerate() {
+        let path = &root.item("execution_plan", index);
+        nul(plan.name.as_deref(), path, "name", report);
+        for (index, operator) in plan.operators.iter().flatten().enumerate() {
+            let path = &path.item("operators", index);
+            nul(operator.name.as_deref(), path, "name", report);
+            nul(operator.overload.as_deref(), path, "overload", report);
+        }
+        for (index, delegate) in plan.delegates.iter().flatten().enumerate() {
+            let path = &path.item("delegates", index);
+            nul(delegate.id.as_deref(), path, "id", report);
+            for (index, spec) in delegate.compile_specs.iter().flatten().enumerate() {
+                nul(spec.key.as_deref(), &path.item("compile_specs", index), "key", report);
+            }
+        }
+        for (index, tensor) in plan.tensors() {
+            let name = tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_deref());
+            let path = &path.item("values", index);
+            nul(name, &path.field("val.Tensor.extra_tensor_info"), "fully_qualified_name", report);
+        }
+    }
+}
+
+fn nul(name: Option<&str>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
+    if let Some(name) = name.filter(|name| name.contains('\0')) {
+        let offset = report.offset(Some(name.as_bytes()));
+        let found = format_args!("{}, expected no NUL inside: the runtime sees what stands before it", Name(name));
+        report.add_at(rule::NAME_NUL, &path.field(field), offset, found);
     }
 }
 

@@ -70,6 +70,7 @@ rules! {
     CONSTANT_SEGMENT "constant-segment" Runtime Error "a constant segment that is not in the list of segments"
     NAMED_DATA_SEGMENT "named-data-segment" Runtime Error "a named blob whose segment is not in the list of segments"
     NAMED_DATA_KEY "named-data-key" Runtime Error "comparing a key that is absent"
+    NAME_NUL "name-nul" Runtime Error "a name with a NUL inside, of which the runtime, reading C strings, sees the start"
     SEGMENT_BOUNDS "segment-bounds" Runtime Error "loading a segment from behind the end of the file"
     SEGMENT_BASE "segment-base" Runtime Error "loading a segment of a file whose header announces none"
 

@@ -156,6 +156,9 @@ fn names() -> Vec<Case> {
             let twin = plan(pte).clone();
             pte.program.execution_plan.as_mut().unwrap().push(twin);
         }),
+        pte("name-nul", "name-nul", ADD, "the method's name has a NUL inside", |pte| {
+            plan(pte).name = Some("for\0ward".into());
+        }),
         pte("key-unique", "key-unique", DELEGATE, "both keys are alike", |pte| {
             named(pte, 0, Some("weight"));
             named(pte, 1, Some("weight"));
