@@ -50,7 +50,7 @@ impl<'a> Pte<'a> {
     /// Reads a file: checks its structure and decodes its program. The bytes of weights stay where they are.
     ///
     /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure. Whether the program
-    /// makes sense is another question: see `validate`.
+    /// makes sense is another question: see [`validate`](crate::validate).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &Limits::default())
     }

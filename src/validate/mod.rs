@@ -3,19 +3,23 @@
 //! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first fault. What is here works on the tree, and
 //! reports all that it finds. It takes time in proportion to the file's size (the look at planned memory and at names: `n log n`).
 //!
-//! ```
-//! # fn main() -> executorch_format::Result<()> {
+//! ```no_run
 //! use executorch_format::{Pte, validate::{Level, validate_pte}};
 //!
-//! # let file = &[0u8; 0][..];
-//! # if !file.is_empty() {
-//! let pte = Pte::parse(file)?;
-//! for finding in validate_pte(&pte, Some(file), Level::Strict) {
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = std::fs::read("model.pte")?;
+//! let pte = Pte::parse(&file)?;
+//! for finding in validate_pte(&pte, Some(&file), Level::Strict) {
 //!     println!("{finding}");
 //! }
-//! # }
 //! # Ok(())
 //! # }
+//! ```
+//!
+//! A finding of the strict level prints like this:
+//!
+//! ```text
+//! error: planned-memory-overlap: execution_plan[0].values[4].val.Tensor.allocation_info: bytes 240 to 496 of planned buffer 1: …
 //! ```
 
 mod constants;

@@ -153,3 +153,31 @@ fn a_list_that_every_instruction_names_costs_no_square() {
     // 2.5 billion looks would take far longer, also on a slow machine.
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
+
+/// Every byte of some small files, changed: what still can be read can be checked, and the levels hold each other.
+#[test]
+fn a_changed_byte_gives_findings_and_never_a_panic() {
+    let names = [
+        "1.5.1/cond/cond.pte",
+        "1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte",
+        "1.5.1/tensor_lists/tensor_lists.pte",
+    ];
+    for name in names {
+        let fixture = crate::common::fixture(name);
+        let mut bytes = fixture.bytes().to_vec();
+        for at in 0..bytes.len() {
+            let before = bytes[at];
+            for byte in [0, 1, 0x7f, 0xff, before ^ 0x80] {
+                bytes[at] = byte;
+                if let Ok(pte) = Pte::parse(&bytes) {
+                    let strict = validate_pte(&pte, Some(&bytes), Level::Strict);
+                    let runtime = validate_pte(&pte, Some(&bytes), Level::Runtime);
+                    assert!(runtime.iter().all(|finding| strict.contains(finding)), "{name}, byte {at} is {byte}");
+                    let inside = |finding: &Finding| finding.offset.is_none_or(|offset| offset <= bytes.len() as u64);
+                    assert!(strict.iter().all(inside), "{name}, byte {at} is {byte}: {strict:#?}");
+                }
+            }
+            bytes[at] = before;
+        }
+    }
+}
