@@ -182,7 +182,7 @@ pub fn validate_ptd(ptd: &Ptd<'_>, file: Option<&[u8]>, level: Level) -> Vec<Fin
 }
 
 /// Everything that is wrong with a `.pte` file and its `.ptd` files together, and with neither alone. Paths are those of
-/// the `.pte`.
+/// the `.pte`. Without `.ptd` files, a warning says how many tensors are to be found in one.
 pub fn validate_pair(pte: &Pte<'_>, ptds: &[Ptd<'_>], level: Level) -> Vec<Finding> {
     let mut report = Report::new(None, level);
     if level >= Level::Runtime {

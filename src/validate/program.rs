@@ -6,7 +6,7 @@ use crate::Pte;
 use crate::schema::Program;
 use crate::schema::program::{BackendDelegate, Chain, EValue, ExecutionPlan, FrameList, KernelTypes};
 
-/// The runtime asks FlatBuffers' verifier for no other limit than its own.
+/// The runtime asks FlatBuffers' verifier for no other limit than its own. That of 64 levels is out of this schema's reach.
 const MOST_TABLES: usize = 1_000_000;
 
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {

@@ -117,7 +117,7 @@ impl Segments<'_, '_> {
                     let found = format_args!(
                         "{size} bytes from byte {start} of the file to {end}, expected an end inside it: {missing} bytes are missing"
                     );
-                    report.add_at(rule::SEGMENT_BOUNDS, &path, Some(start), found);
+                    report.add_at(rule::SEGMENT_BOUNDS, &path, Some(start).filter(|start| *start <= length), found);
                 }
             }
         }
