@@ -157,6 +157,11 @@ impl Error {
     }
 
     #[cold]
+    pub(crate) fn unwritable(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Unwritable(reason.into()))
+    }
+
+    #[cold]
     pub(crate) fn in_field(mut self, name: &'static str) -> Self {
         self.0.path.push(Step::Field(name));
         self

@@ -1,7 +1,6 @@
 //! Look-up by key.
 
-use crate::error::Result;
-use crate::layout::unwritable;
+use crate::error::{Error, Result};
 use alloc::{format, vec::Vec};
 
 /// Keys sorted once, so that each look-up is a binary search.
@@ -32,7 +31,9 @@ impl<'t> KeyIndex<'t> {
             _ => None,
         }) {
             None => Ok(()),
-            Some((key, index)) => Err(unwritable(format!("the key {key:?} is there twice")).in_item(index as usize)),
+            Some((key, index)) => {
+                Err(Error::unwritable(format!("the key {key:?} is there twice")).in_item(index as usize))
+            }
         }
     }
 

@@ -4,11 +4,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::{self, Limits};
 use crate::header::{self, Extent, FileKind, Header, PtdHeader};
 use crate::key_index::KeyIndex;
-use crate::layout::FileLayout;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, TensorMetadata};
 use crate::schema::{DataSegment, ScalarType};
 use crate::segment::{self, DataRef, Segment};
 use crate::tensor::{self, TensorView};
+use crate::write::layout::FileLayout;
 use alloc::{format, vec::Vec};
 
 /// A `.ptd` file, under any of its schemas.

@@ -4,7 +4,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::{self, Limits, TableParser};
 use crate::header::{self, Extent, FileKind, Header, PteHeader};
 use crate::key_index::KeyIndex;
-use crate::layout::FileLayout;
 use crate::schema::Program;
 use crate::schema::program::{
     AllocationDetails, BackendDelegate, DataLocation, ExecutionPlan, KernelTypes, NamedData, SubsegmentOffsets, Tensor,
@@ -12,6 +11,7 @@ use crate::schema::program::{
 };
 use crate::segment::{self, DataRef, Segment};
 use crate::tensor::TensorView;
+use crate::write::layout::FileLayout;
 use alloc::{borrow::Cow, format, vec::Vec};
 
 /// A `.pte` file.

@@ -9,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::flatbuffer::field::{Field, IntoOwned};
 use crate::flatbuffer::read::{Place, TableParser, UnknownTable};
 use crate::flatbuffer::write::{Builder, Encode, Position, Row, TableOrder};
-use crate::layout::unwritable;
 use alloc::{borrow::Cow, vec::Vec};
 use nom::{Mode, OutputMode, PResult, Parser};
 
@@ -169,10 +168,14 @@ impl Encode for FlatTensor<'_> {
         self.version.write(builder, &mut row)?;
         if let Some(legacy) = &self.legacy {
             if (legacy.schema == LegacySchema::V0_6) != self.named_data.is_some() {
-                return Err(unwritable("named_data is what tells the schema of ExecuTorch 0.6 from that of 0.5"));
+                return Err(Error::unwritable(
+                    "named_data is what tells the schema of ExecuTorch 0.6 from that of 0.5",
+                ));
             }
             if self.segments.is_none() && self.named_data.is_none() {
-                return Err(unwritable("without segments, nothing tells the schema of ExecuTorch 0.5 from today's"));
+                return Err(Error::unwritable(
+                    "without segments, nothing tells the schema of ExecuTorch 0.5 from today's",
+                ));
             }
             legacy.tensor_alignment.write(builder, &mut row)?;
             legacy.tensors.write(builder, &mut row).map_err(|error| error.in_field("tensors"))?;

@@ -1,8 +1,8 @@
 //! From nothing: collecting the data of a program, and the keys of a `.ptd`.
 
-use crate::error::Result;
-use crate::lay_out::{PtdOptions, PteOptions, least_common_multiple};
-use crate::layout::{MAX_ALIGNMENT, alignment, unwritable};
+use super::layout::{MAX_ALIGNMENT, alignment};
+use super::relayout::{PtdOptions, PteOptions, least_common_multiple};
+use crate::error::{Error, Result};
 use crate::schema::flat_tensor::{self, FlatTensor, TensorLayout};
 use crate::schema::program::{
     BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, NamedData, Program, SubsegmentOffsets,
@@ -143,7 +143,7 @@ impl<'a> DataCollector<'a> {
             program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
         for processed in delegates.filter_map(|delegate| delegate.processed.as_mut()) {
             let place = places.get(processed.index as usize);
-            *processed = *place.ok_or_else(|| unwritable(format!("delegate payload {}", processed.index)))?;
+            *processed = *place.ok_or_else(|| Error::unwritable(format!("delegate payload {}", processed.index)))?;
         }
         unique(self.keys.iter().map(|(key, _)| key.as_ref()))?;
         let first = data.segments.len() as u32;
@@ -184,7 +184,7 @@ fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<
         let start = end.checked_next_multiple_of(alignment);
         let next = start.and_then(|start| start.checked_add(bytes.len() as u64));
         let (Some(start), Some(next)) = (start, next) else {
-            return Err(unwritable("a segment of more than 2^64 bytes"));
+            return Err(Error::unwritable("a segment of more than 2^64 bytes"));
         };
         offsets.push(start);
         parts.push((start, bytes));
@@ -196,7 +196,7 @@ fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<
 /// Raises the alignment of blob `index` so that it is a multiple of `alignment` too.
 fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Result<()> {
     if alignment == 0 || alignment > MAX_ALIGNMENT {
-        return Err(unwritable(format!("an alignment of {alignment}, expected 1 to {MAX_ALIGNMENT}")));
+        return Err(Error::unwritable(format!("an alignment of {alignment}, expected 1 to {MAX_ALIGNMENT}")));
     }
     if alignments.len() <= index as usize {
         alignments.resize(index as usize + 1, 1);
@@ -211,7 +211,7 @@ fn unique<'t>(keys: impl Iterator<Item = &'t str>) -> Result<()> {
     let mut seen = BTreeSet::new();
     for key in keys {
         if !seen.insert(key) {
-            return Err(unwritable(format!("the key {key:?} is there twice")));
+            return Err(Error::unwritable(format!("the key {key:?} is there twice")));
         }
     }
     Ok(())
@@ -276,10 +276,10 @@ impl<'a> Ptd<'a> {
         let (mut blobs, mut alignments, mut named_data) = (Shared::default(), Vec::new(), Vec::new());
         for (index, NewEntry { key, layout, bytes, alignment }) in entries.into_iter().enumerate() {
             let checked = layout.as_ref().map_or(Ok(bytes.len() as u64), TensorLayout::byte_size);
-            let in_path = |error: crate::Error| error.in_item(index).in_field("named_data");
+            let in_path = |error: Error| error.in_item(index).in_field("named_data");
             if checked.map_err(in_path)? != bytes.len() as u64 {
                 let found = format!("{key:?} has {} bytes, which its layout does not take", bytes.len());
-                return Err(in_path(crate::Error::new(crate::ErrorKind::Tensor(found.into()))));
+                return Err(in_path(Error::new(crate::ErrorKind::Tensor(found.into()))));
             }
             let segment_index = blobs.add(bytes);
             share_alignment(&mut alignments, segment_index, alignment).map_err(in_path)?;

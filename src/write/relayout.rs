@@ -1,8 +1,8 @@
 //! Laying a file out anew: where each segment starts, and what lies in which.
 
-use crate::error::Result;
+use super::layout::{FileLayout, alignment};
+use crate::error::{Error, Result};
 use crate::header::{FLATBUFFER_HEAD, PtdHeader, PteHeader};
-use crate::layout::{FileLayout, alignment, unwritable};
 use crate::schema::DataSegment;
 use crate::schema::program::{BackendDelegateInlineData, DataLocation, Program};
 use crate::segment::Segment;
@@ -72,7 +72,7 @@ pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Places
         let offset = end.checked_next_multiple_of(alignment);
         let next = offset.and_then(|offset| offset.checked_add(size));
         let (Some(offset), Some(next)) = (offset, next) else {
-            return Err(unwritable("segments of more than 2^64 bytes"));
+            return Err(Error::unwritable("segments of more than 2^64 bytes"));
         };
         table.push(DataSegment { offset, size });
         end = next;
@@ -87,7 +87,7 @@ pub(crate) fn least_common_multiple(a: u64, b: u64) -> Result<u64> {
     }
     match (a / x.max(1)).checked_mul(b) {
         Some(multiple) if multiple > 0 => Ok(multiple),
-        _ => Err(unwritable(format!("alignments {a} and {b} have no common multiple below 2^64"))),
+        _ => Err(Error::unwritable(format!("alignments {a} and {b} have no common multiple below 2^64"))),
     }
 }
 
@@ -122,7 +122,7 @@ impl<'a> Pte<'a> {
         match options.delegates {
             Some(DataLocation::INLINE) => self.delegates_inline(&mut alignments)?,
             Some(DataLocation::SEGMENT) => self.delegates_to_segments(&mut alignments, options.delegate_alignment)?,
-            Some(other) => return Err(unwritable(format!("delegate payloads at location {}", other.0))),
+            Some(other) => return Err(Error::unwritable(format!("delegate payloads at location {}", other.0))),
             None => {}
         }
         self.place_segments(&alignments, options)
@@ -188,7 +188,9 @@ impl<'a> Pte<'a> {
         for ((index, (offset, size)), end) in constants.iter_mut().enumerate().zip(ends) {
             let room = end.checked_sub(*offset).filter(|room| room >= size);
             let Some(room) = room else {
-                return Err(unwritable(format!("constant {index} of {size} bytes at {offset} runs past byte {end}")));
+                return Err(Error::unwritable(format!(
+                    "constant {index} of {size} bytes at {offset} runs past byte {end}"
+                )));
             };
             let behind = segment.get(*offset + *size, room - *size).unwrap_or_default();
             // A constant that no tensor uses, or padding.
@@ -199,7 +201,8 @@ impl<'a> Pte<'a> {
         let (mut parts, mut end, mut moved) = (Vec::new(), 0u64, BTreeMap::new());
         for (offset, size) in constants {
             let start = end.checked_next_multiple_of(alignment).unwrap_or(end);
-            let bytes = segment.take(offset, size).ok_or_else(|| unwritable("a constant outside its segment"))?;
+            let bytes =
+                segment.take(offset, size).ok_or_else(|| Error::unwritable("a constant outside its segment"))?;
             moved.insert(offset, start);
             if size > 0 {
                 parts.push((start, bytes));
@@ -240,7 +243,7 @@ impl<'a> Pte<'a> {
                     None => {
                         let segment = self.segments.get(processed.index as usize);
                         let bytes = segment.and_then(Segment::contiguous).ok_or_else(|| {
-                            unwritable(format!("the bytes of delegate payload segment {}", processed.index))
+                            Error::unwritable(format!("the bytes of delegate payload segment {}", processed.index))
                         })?;
                         inline.push(BackendDelegateInlineData { data: Some(bytes) });
                         moved.insert(processed.index, inline.len() as u32 - 1);

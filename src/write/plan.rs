@@ -1,9 +1,9 @@
 //! A file that is ready to be written: every byte has its place, and the size is known.
 
+use super::layout::FileLayout;
 use crate::error::{Error, Result};
 use crate::flatbuffer::write::Finished;
 use crate::header::{FLATBUFFER_HEAD, PtdHeader, PteHeader};
-use crate::layout::{FileLayout, unwritable};
 use crate::schema::DataSegment;
 use crate::segment::Segment;
 use crate::{ErrorKind, Ptd, Pte};
@@ -50,8 +50,9 @@ impl<'t> Plan<'t> {
     /// Fails with [`ErrorKind::Unwritable`] where this machine cannot address as much.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut file = Vec::new();
-        let size = usize::try_from(self.size).map_err(|_| unwritable(format!("{} bytes in memory", self.size)))?;
-        file.try_reserve_exact(size).map_err(|_| unwritable(format!("{size} bytes in memory")))?;
+        let size =
+            usize::try_from(self.size).map_err(|_| Error::unwritable(format!("{} bytes in memory", self.size)))?;
+        file.try_reserve_exact(size).map_err(|_| Error::unwritable(format!("{size} bytes in memory")))?;
         for piece in self.pieces() {
             match piece {
                 Piece::Bytes(bytes) => file.extend_from_slice(bytes),
@@ -161,7 +162,7 @@ impl Ptd<'_> {
 fn known(newer_tables: u32) -> Result<()> {
     match newer_tables {
         0 => Ok(()),
-        tables => Err(unwritable(format!("{tables} tables have fields of a newer schema, which would be lost"))),
+        tables => Err(Error::unwritable(format!("{tables} tables have fields of a newer schema, which would be lost"))),
     }
 }
 
@@ -176,7 +177,11 @@ fn blobs<'t>(
     header: bool,
 ) -> Result<Vec<(u64, &'t [u8])>> {
     if table.len() != segments.len() {
-        return Err(unwritable(format!("{} segments are listed, but there are {}", table.len(), segments.len())));
+        return Err(Error::unwritable(format!(
+            "{} segments are listed, but there are {}",
+            table.len(),
+            segments.len()
+        )));
     }
     let mut blobs = Vec::new();
     for (index, (entry, segment)) in table.iter().zip(segments).enumerate() {
@@ -184,19 +189,21 @@ fn blobs<'t>(
             Segment::Absent if entry.size > 0 && header => return Err(Error::new(ErrorKind::Absent(index as u32))),
             Segment::Absent => continue,
             _ if entry.size > 0 && !header => {
-                return Err(unwritable(format!("segment {index} has bytes, but there is no header to say where")));
+                return Err(Error::unwritable(format!(
+                    "segment {index} has bytes, but there is no header to say where"
+                )));
             }
             _ => {}
         }
         let start = base.checked_add(entry.offset);
         let end = start.and_then(|start| start.checked_add(entry.size));
         let (Some(start), Some(_)) = (start, end) else {
-            return Err(unwritable(format!("segment {index} ends behind 2^64 bytes")));
+            return Err(Error::unwritable(format!("segment {index} ends behind 2^64 bytes")));
         };
         for (offset, bytes) in segment.parts() {
             if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > entry.size) {
                 let (len, size) = (bytes.len(), entry.size);
-                return Err(unwritable(format!("{len} bytes at {offset} of segment {index}, which has {size}")));
+                return Err(Error::unwritable(format!("{len} bytes at {offset} of segment {index}, which has {size}")));
             }
             blobs.push((start + offset, bytes));
         }
@@ -223,7 +230,7 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
             let (again, behind) = rest.split_at_checked(len).unwrap_or_default();
             let before = before.get(..len).unwrap_or_default();
             if !core::ptr::eq(before, again) && before != again {
-                return Err(unwritable(format!("two segments hold different bytes at byte {offset}")));
+                return Err(Error::unwritable(format!("two segments hold different bytes at byte {offset}")));
             }
             (offset, rest) = (offset + len as u64, behind);
         }
@@ -246,11 +253,11 @@ fn finish<'t>(
     let blobs_end = blobs.last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
     if blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) || (base > 0 && base < metadata_end) {
         let reason = format!("the metadata takes {metadata_end} bytes, but the segments start at {base}: lay out anew");
-        return Err(unwritable(reason));
+        return Err(Error::unwritable(reason));
     }
     let announced = data_size.and_then(|size| base.checked_add(size)).unwrap_or(blobs_end.max(base));
     if announced < blobs_end {
-        return Err(unwritable(format!("the header ends the data at {announced}, a segment at {blobs_end}")));
+        return Err(Error::unwritable(format!("the header ends the data at {announced}, a segment at {blobs_end}")));
     }
     Ok(Plan { head, body, blobs, size: announced.max(metadata_end) })
 }
@@ -290,6 +297,6 @@ fn fill(room: &mut [u8], fields: &[u8], length: u32) -> Result<()> {
             place.copy_from_slice(fields);
             Ok(())
         }
-        _ => Err(unwritable(format!("{} bytes of header in a header of {length}", fields.len()))),
+        _ => Err(Error::unwritable(format!("{} bytes of header in a header of {length}", fields.len()))),
     }
 }

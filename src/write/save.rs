@@ -1,6 +1,6 @@
 //! Writing to where files are: any writer, or a path.
 
-use crate::plan::{Piece, Plan};
+use super::plan::{Piece, Plan};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
