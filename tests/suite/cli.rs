@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-fn pte() -> Command {
+pub fn pte() -> Command {
     Command::new(env!("CARGO_BIN_EXE_pte"))
 }
 
@@ -24,10 +24,10 @@ fn json_of(arguments: &[&str], fixture: &Fixture) -> Result<Value, String> {
 }
 
 /// A file that the test made. Removed at its end.
-struct Made(PathBuf);
+pub struct Made(pub PathBuf);
 
 impl Made {
-    fn new(name: &str, bytes: &[u8]) -> Self {
+    pub fn new(name: &str, bytes: &[u8]) -> Self {
         let path = std::env::temp_dir().join(format!("executorch-format-{}-{name}", std::process::id()));
         std::fs::write(&path, bytes).unwrap();
         Self(path)

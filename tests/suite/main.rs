@@ -12,7 +12,11 @@ mod data;
 #[cfg(feature = "serde")]
 mod dump;
 mod files;
+#[cfg(feature = "serde")]
+mod flatc_json;
 mod malformed;
+#[cfg(feature = "cli")]
+mod rewrite;
 mod round_trip;
 mod saving;
 mod tensors;

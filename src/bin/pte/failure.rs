@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const BAD: u8 = 1;
+const USAGE: u8 = 2;
 const UNREADABLE: u8 = 2;
+const UNWRITABLE: u8 = 2;
 
 /// Why the command did not do what it was asked to.
 #[derive(Debug)]
@@ -24,6 +26,15 @@ pub enum Failure {
         /// Why not.
         error: std::io::Error,
     },
+    /// A file cannot be written.
+    Unwritable {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The options do not suit the file.
+    Usage(String),
     /// The output cannot be written.
     Output(std::io::Error),
     /// More than one, each already reported: the exit code that is left to return.
@@ -41,9 +52,11 @@ impl Failure {
         match self {
             Self::Bad { .. } => BAD,
             Self::Unreadable { .. } => UNREADABLE,
+            Self::Unwritable { .. } => UNWRITABLE,
+            Self::Usage(_) => USAGE,
             // Who closed the pipe has read enough.
             Self::Output(error) if error.kind() == ErrorKind::BrokenPipe => 0,
-            Self::Output(_) => UNREADABLE,
+            Self::Output(_) => UNWRITABLE,
             Self::Reported(code) => *code,
         }
     }
@@ -57,6 +70,8 @@ impl Failure {
                 }
             }
             Self::Unreadable { file, error } => eprintln!("error: {}: cannot be read: {error}", file.display()),
+            Self::Unwritable { file, error } => eprintln!("error: {}: cannot be written: {error}", file.display()),
+            Self::Usage(fault) => eprintln!("error: {fault}"),
             Self::Output(error) if error.kind() != ErrorKind::BrokenPipe => {
                 eprintln!("error: the output cannot be written: {error}");
             }

@@ -1,4 +1,4 @@
-//! `pte`: shows what is in ExecuTorch's model files.
+//! `pte`: shows what is in ExecuTorch's model files, and writes them anew.
 
 #![deny(unsafe_code)]
 
@@ -8,6 +8,8 @@ mod info;
 mod json;
 mod list;
 mod open;
+mod progress;
+mod rewrite;
 mod text;
 mod verify;
 
@@ -15,10 +17,10 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
-/// Shows what is in ExecuTorch's model files: .pte (programs) and .ptd (named tensors and blobs)
+/// Shows what is in ExecuTorch's model files, and writes them anew: .pte (programs) and .ptd (named tensors and blobs)
 #[derive(Parser)]
 #[command(name = "pte", version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 fine, 1 a file is bad, 2 wrong usage or a file cannot be read.")]
+#[command(after_help = "Exit codes: 0 fine, 1 a file is bad, 2 wrong usage or a file cannot be read or written.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -29,6 +31,7 @@ enum Command {
     Info(info::Arguments),
     Dump(dump::Arguments),
     List(list::Arguments),
+    Rewrite(rewrite::Arguments),
     Verify(verify::Arguments),
 }
 
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         Command::Info(arguments) => info::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        Command::Rewrite(arguments) => rewrite::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
     };
     outcome.map_or_else(|failure: Failure| failure.report(), |()| ExitCode::SUCCESS)

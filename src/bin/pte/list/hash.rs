@@ -3,21 +3,18 @@
 use super::{Blob, What};
 use crate::failure::Failure;
 use crate::open::{Input, ReadSeek};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::progress::{self, QUIET};
+use indicatif::ProgressBar;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
-use std::io::{self, IsTerminal, SeekFrom};
+use std::io::{self, SeekFrom};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
-use std::time::Duration;
 
 /// Each worker holds so many bytes at a time: mapped memory would stay with the process until the end.
 const CHUNK: usize = 1 << 20;
-
-/// How long the user waits without a sign.
-const QUIET: Duration = Duration::from_millis(700);
 
 /// Where bytes start in the file, and how many.
 type Place = (u64, u64);
@@ -47,7 +44,7 @@ fn hash_all<'i>(
     reader: impl Fn() -> io::Result<Box<dyn ReadSeek + 'i>> + Sync,
 ) -> io::Result<HashMap<Place, String>> {
     let total = places.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
-    let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden());
+    let bar = progress::hidden(total);
     // Small files are done before a second thread has started.
     let useful = usize::try_from(total / CHUNK as u64).unwrap_or(usize::MAX).saturating_add(1);
     let workers = thread::available_parallelism().map_or(1, usize::from).min(places.len()).min(useful);
@@ -74,7 +71,7 @@ fn hash_all<'i>(
         let workers: Vec<_> = (0..workers).map(start).collect();
         drop(end);
         if ended.recv_timeout(QUIET) == Err(RecvTimeoutError::Timeout) {
-            show(&bar);
+            progress::show(&bar, "hashing");
         }
         let mut hashes = HashMap::new();
         for worker in workers {
@@ -84,17 +81,6 @@ fn hash_all<'i>(
     });
     bar.finish_and_clear();
     hashes
-}
-
-/// On a terminal only.
-fn show(bar: &ProgressBar) {
-    if !io::stderr().is_terminal() {
-        return;
-    }
-    if let Ok(style) = ProgressStyle::with_template("hashing {bar:40} {bytes}/{total_bytes} {binary_bytes_per_sec}") {
-        bar.set_style(style);
-    }
-    bar.set_draw_target(ProgressDrawTarget::stderr());
 }
 
 fn hash(reader: &mut dyn ReadSeek, (start, size): Place, buffer: &mut [u8], bar: &ProgressBar) -> io::Result<String> {

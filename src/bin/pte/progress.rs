@@ -1,0 +1,25 @@
+//! A bar on the terminal for what takes long.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// How long the user waits without a sign.
+pub const QUIET: Duration = Duration::from_millis(700);
+
+/// A bar over so many bytes, which is not shown yet.
+pub fn hidden(total: u64) -> ProgressBar {
+    ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden())
+}
+
+/// Shows it, on a terminal only. `what` is being done.
+pub fn show(bar: &ProgressBar, what: &str) {
+    if !io::stderr().is_terminal() {
+        return;
+    }
+    let template = format!("{what} {{bar:40}} {{bytes}}/{{total_bytes}} {{binary_bytes_per_sec}}");
+    if let Ok(style) = ProgressStyle::with_template(&template) {
+        bar.set_style(style);
+    }
+    bar.set_draw_target(ProgressDrawTarget::stderr());
+}

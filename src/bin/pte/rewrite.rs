@@ -1,0 +1,190 @@
+//! `pte rewrite`: a file written again, as it was or laid out anew.
+
+use crate::failure::Failure;
+use crate::open::{Input, Model};
+use crate::progress;
+use clap::ValueEnum;
+use executorch_format::schema::program::DataLocation;
+use executorch_format::{Error, Plan, Ptd, PtdOptions, Pte, PteOptions, TableOrder};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Write a file again: byte for byte, or laid out anew where any option says how
+///
+/// What no option names is as ExecuTorch's exporter has it today; tables and fields stay in the order that they have.
+#[derive(clap::Args)]
+pub struct Arguments {
+    /// A .pte or .ptd file
+    input: PathBuf,
+    /// Where to write it: may be the same file
+    output: PathBuf,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Laying out anew")]
+struct Options {
+    /// Lay the file out anew, with nothing else to say
+    #[arg(long)]
+    relayout: bool,
+    /// Start segments at multiples of so many bytes, a power of two [exporter: 128]; what a segment's old place was a
+    /// multiple of, up to 4096, its new one is too
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    segment_alignment: Option<u32>,
+    /// Start constants at multiples of so many bytes in their segment [else: left where they are] (.pte)
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    constant_alignment: Option<u32>,
+    /// Start delegate payloads at multiples of so many bytes [exporter: 16] (.pte)
+    #[arg(long, value_name = "BYTES", value_parser = alignment)]
+    delegate_alignment: Option<u32>,
+    /// Put delegate payloads there [else: left where they are] (.pte)
+    #[arg(long, value_name = "WHERE")]
+    delegate: Option<Delegate>,
+    /// Put tables and fields down in that order
+    #[arg(long)]
+    order: Option<Order>,
+    /// Bytes of the extended header: 24 up to ExecuTorch 0.7, 32 since [exporter: 32] (.pte)
+    #[arg(long, value_name = "BYTES", value_parser = header_length)]
+    header_length: Option<u32>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Delegate {
+    /// Inside the FlatBuffer
+    Inline,
+    /// In segments of their own
+    Segment,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Order {
+    /// By field id, as the Python exporter does since 1.0
+    ById,
+    /// By size, as flatc does
+    BySize,
+}
+
+fn alignment(text: &str) -> Result<u32, String> {
+    // Whatever is written has to be found again by a 32-bit machine.
+    const MOST: u32 = 1 << 30;
+    let fits = |alignment: &u32| alignment.is_power_of_two() && *alignment <= MOST;
+    text.parse().ok().filter(fits).ok_or_else(|| format!("expected a power of two up to {MOST}"))
+}
+
+fn header_length(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|length| [24, 32].contains(length)).ok_or_else(|| "expected 24 or 32".to_owned())
+}
+
+/// Writes a file again.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.input)?;
+    let bad = |error: Error| Failure::bad(input.path(), &error);
+    let options = &arguments.options;
+    match input.parse()? {
+        Model::Pte(pte) => {
+            let pte = program(pte, &input, options)?;
+            save(&pte.plan().map_err(bad)?, &arguments.output)
+        }
+        Model::Ptd(ptd) => {
+            let ptd = flat_tensor(ptd, &input, options)?;
+            save(&ptd.plan().map_err(bad)?, &arguments.output)
+        }
+    }
+}
+
+fn program<'a>(mut pte: Pte<'a>, input: &Input, options: &Options) -> Result<Pte<'a>, Failure> {
+    let detected = pte.detect_layout(input.bytes());
+    if !options.any() {
+        detected.map_err(|error| unlike(input, pte.newer_tables, &error))?;
+        return Ok(pte);
+    }
+    let default = PteOptions::default();
+    let order = detected.map_or(default.order, |()| pte.layout.order);
+    let options = PteOptions {
+        segment_alignment: options.segment_alignment.unwrap_or(default.segment_alignment),
+        constant_alignment: options.constant_alignment.or(default.constant_alignment),
+        delegate_alignment: options.delegate_alignment.unwrap_or(default.delegate_alignment),
+        delegates: options.delegate.map(DataLocation::from).or(default.delegates),
+        order: options.order.map_or(order, TableOrder::from),
+        header_length: options.header_length.unwrap_or(default.header_length),
+    };
+    pte.lay_out(&options).map_err(|error| Failure::bad(input.path(), &error))
+}
+
+fn flat_tensor<'a>(mut ptd: Ptd<'a>, input: &Input, options: &Options) -> Result<Ptd<'a>, Failure> {
+    if let Some(option) = options.for_programs() {
+        return Err(Failure::Usage(format!("{}: {option} is for .pte files, this is a .ptd", input.path().display())));
+    }
+    let detected = ptd.detect_layout(input.bytes());
+    if !options.any() {
+        detected.map_err(|error| unlike(input, ptd.newer_tables, &error))?;
+        return Ok(ptd);
+    }
+    let default = PtdOptions::default();
+    let order = detected.map_or(default.order, |()| ptd.layout.order);
+    let options = PtdOptions {
+        segment_alignment: options.segment_alignment.unwrap_or(default.segment_alignment),
+        order: options.order.map_or(order, TableOrder::from),
+    };
+    ptd.lay_out(&options).map_err(|error| Failure::bad(input.path(), &error))
+}
+
+/// No layout gives the same bytes. Laying out anew helps, but for tables of a newer schema.
+fn unlike(input: &Input, newer_tables: u32, error: &Error) -> Failure {
+    let found = match newer_tables {
+        0 => format!("{error}; --relayout, or any other option of layout, lays it out anew"),
+        tables => format!("{tables} tables have fields of a newer schema, which would be lost"),
+    };
+    Failure::Bad { file: input.path().to_owned(), findings: vec![found] }
+}
+
+impl Options {
+    fn any(&self) -> bool {
+        self.relayout || self.segment_alignment.is_some() || self.order.is_some() || self.for_programs().is_some()
+    }
+
+    /// An option that was given and means nothing for a `.ptd`.
+    fn for_programs(&self) -> Option<&'static str> {
+        let given = [
+            (self.constant_alignment.is_some(), "--constant-alignment"),
+            (self.delegate_alignment.is_some(), "--delegate-alignment"),
+            (self.delegate.is_some(), "--delegate"),
+            (self.header_length.is_some(), "--header-length"),
+        ];
+        given.into_iter().find_map(|(given, option)| given.then_some(option))
+    }
+}
+
+impl From<Delegate> for DataLocation {
+    fn from(delegate: Delegate) -> Self {
+        match delegate {
+            Delegate::Inline => Self::INLINE,
+            Delegate::Segment => Self::SEGMENT,
+        }
+    }
+}
+
+impl From<Order> for TableOrder {
+    fn from(order: Order) -> Self {
+        match order {
+            Order::ById => Self::ById,
+            Order::BySize => Self::BySize,
+        }
+    }
+}
+
+fn save(plan: &Plan<'_>, output: &Path) -> Result<(), Failure> {
+    let bar = progress::hidden(plan.size());
+    let start = Instant::now();
+    let saved = plan.save_with(output, |done, _| {
+        if bar.is_hidden() && start.elapsed() > progress::QUIET {
+            progress::show(&bar, "writing");
+        }
+        bar.set_position(done);
+    });
+    bar.finish_and_clear();
+    saved.map_err(|error| Failure::Unwritable { file: output.to_owned(), error })?;
+    Ok(writeln!(io::stdout(), "{}: {} bytes", output.display(), plan.size())?)
+}

@@ -1,0 +1,162 @@
+//! `pte rewrite`, run as a user runs it.
+
+use crate::cli::{Made, pte};
+use crate::common::{Fixture, equal, fixture, fixtures, for_each};
+use executorch_format::schema::program::DataLocation;
+use executorch_format::{Ptd, Pte, TableOrder};
+use std::path::Path;
+use std::process::Output;
+
+fn rewrite(input: &Path, output: &Path, options: &[&str]) -> Output {
+    pte().arg("rewrite").arg(input).arg(output).args(options).output().unwrap()
+}
+
+fn rewritten(input: &Fixture, options: &[&str]) -> Vec<u8> {
+    let made = Made::new(&format!("rewritten-{}", options.join("")), b"");
+    let output = rewrite(&input.path, &made.0, options);
+    assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
+    std::fs::read(&made.0).unwrap()
+}
+
+fn refused(input: &Path, options: &[&str]) -> (Option<i32>, String) {
+    let made = Made::new("refused", b"as it was");
+    let output = rewrite(input, &made.0, options);
+    assert!(output.stdout.is_empty());
+    assert_eq!(std::fs::read(&made.0).unwrap(), b"as it was", "{options:?}");
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn without_options_the_file_is_the_same() {
+    for_each(&fixtures(), |fixture| {
+        let made = Made::new("same", b"");
+        let output = rewrite(&fixture.path, &made.0, &[]);
+        equal("stderr", String::from_utf8_lossy(&output.stderr).as_ref(), "")?;
+        equal("same", std::fs::read(&made.0).unwrap() == fixture.bytes(), true)?;
+        let told = format!("{}: {} bytes\n", made.0.display(), fixture.bytes().len());
+        equal("stdout", String::from_utf8_lossy(&output.stdout).as_ref(), told.as_str())
+    });
+}
+
+#[test]
+fn a_program_is_laid_out_as_the_options_say() {
+    let input = fixture("1.5.1/blob_segments/blob_segments.pte");
+    let options = ["--segment-alignment=4096", "--delegate-alignment=512", "--header-length=24", "--order=by-size"];
+    let file = rewritten(&input, &options);
+    let mut pte = Pte::parse(&file).unwrap();
+    assert_eq!(pte.header.unwrap().length, 24);
+    assert!(pte.program.segments.iter().flatten().all(|segment| segment.offset % 4096 == 0));
+    pte.detect_layout(&file).unwrap();
+    assert_eq!(pte.layout.order, TableOrder::BySize);
+
+    let inline = rewritten(&input, &["--delegate=inline", "--delegate-alignment=1024"]);
+    let mut pte = Pte::parse(&inline).unwrap();
+    let delegates = pte.methods()[0].delegates.as_ref().unwrap();
+    assert!(delegates.iter().all(|delegate| delegate.processed.unwrap().location == DataLocation::INLINE));
+    let data = pte.program.backend_delegate_data.as_deref().unwrap().iter().flat_map(|data| data.data.as_deref());
+    let filled: Vec<_> = data.filter(|data| !data.is_empty()).collect();
+    assert_eq!(filled.len(), 1);
+    assert!(filled.iter().all(|data| executorch_format::offset_in(&inline, data).unwrap() % 1024 == 0));
+    pte.detect_layout(&inline).unwrap();
+    assert_eq!(pte.layout.delegate_alignment, 1024);
+
+    let constants = rewritten(&fixture("1.5.1/add_mul/add_mul.pte"), &["--constant-alignment=64"]);
+    let pte = Pte::parse(&constants).unwrap();
+    assert_eq!(pte.program.constant_segment.unwrap().offsets.as_deref(), Some(&[0, 0, 64][..]));
+}
+
+#[test]
+fn laid_out_anew_a_file_keeps_the_order_of_its_fields() {
+    for (name, order) in [
+        ("1.5.1/add_mul/add_mul.pte", TableOrder::ById),
+        ("0.4.0/add_mul/add_mul.pte", TableOrder::BySize),
+        ("1.5.1/ptd_dtypes/ptd_dtypes.ptd", TableOrder::BySize),
+        ("1.5.1/ptd_save_cpp/save_ptd_64.ptd", TableOrder::Interleaved),
+    ] {
+        let file = rewritten(&fixture(name), &["--relayout"]);
+        let found = if name.ends_with(".pte") {
+            let mut pte = Pte::parse(&file).unwrap();
+            pte.detect_layout(&file).unwrap();
+            pte.layout.order
+        } else {
+            let mut ptd = Ptd::parse(&file).unwrap();
+            ptd.detect_layout(&file).unwrap();
+            ptd.layout.order
+        };
+        assert_eq!(found, order, "{name}");
+    }
+}
+
+#[test]
+fn named_data_is_laid_out_as_the_options_say() {
+    let input = fixture("1.5.1/ptd_dtypes/ptd_dtypes.ptd");
+    let file = rewritten(&input, &["--segment-alignment=1024", "--order=by-id"]);
+    let (before, mut after) = (Ptd::parse(input.bytes()).unwrap(), Ptd::parse(&file).unwrap());
+    after.detect_layout(&file).unwrap();
+    assert_eq!(after.layout.order, TableOrder::ById);
+    assert!(after.flat_tensor.segments.iter().flatten().all(|segment| segment.offset % 1024 == 0));
+    for (before_entry, after_entry) in before.entries().zip(after.entries()) {
+        assert_eq!(before_entry.key, after_entry.key);
+        assert_eq!(before.bytes(&before_entry).unwrap(), after.bytes(&after_entry).unwrap());
+    }
+}
+
+#[test]
+fn what_the_exporter_of_today_wrote_stays_the_same_when_it_is_laid_out_anew() {
+    for name in ["linear_xnnpack/linear_xnnpack.pte", "named_data/named_data.pte", "ptd_shared/ptd_shared.ptd"] {
+        let input = fixture(&format!("1.5.1/{name}"));
+        assert!(rewritten(&input, &["--relayout"]) == input.bytes(), "{name}");
+    }
+}
+
+#[test]
+fn a_file_may_replace_itself() {
+    let input = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let made = Made::new("itself.pte", input.bytes());
+    assert!(rewrite(&made.0, &made.0, &["--segment-alignment=4096"]).status.success());
+    let file = std::fs::read(&made.0).unwrap();
+    assert!(file.len() > input.bytes().len() && Pte::parse(&file).is_ok());
+    assert!(rewrite(&made.0, &made.0, &[]).status.success());
+    assert!(std::fs::read(&made.0).unwrap() == file);
+}
+
+#[test]
+fn a_file_that_no_layout_gives_is_written_only_when_told_to_lay_it_out() {
+    let input = fixture("1.5.1/align_segment_4096/align_segment_4096.pte");
+    let base = Pte::parse(input.bytes()).unwrap().segment_base_offset() as usize;
+    let mut bytes = input.bytes().to_vec();
+    bytes[base - 1] = 1;
+    let odd = Made::new("odd.pte", &bytes);
+    let (code, told) = refused(&odd.0, &[]);
+    assert_eq!(code, Some(1));
+    assert!(told.contains("odd.pte") && told.contains("--relayout"), "{told}");
+    let clean = Made::new("clean.pte", b"");
+    assert!(rewrite(&odd.0, &clean.0, &["--relayout", "--segment-alignment=4096"]).status.success());
+    assert!(std::fs::read(&clean.0).unwrap() == input.bytes());
+}
+
+#[test]
+fn wrong_options_leave_the_output_as_it_was() {
+    let program = fixture("1.5.1/add_mul/add_mul.pte").path;
+    for option in ["--segment-alignment=3", "--segment-alignment=0", "--constant-alignment=-1", "--header-length=25"] {
+        assert_eq!(refused(&program, &[option]).0, Some(2), "{option}");
+    }
+    assert_eq!(refused(&program, &["--delegate=elsewhere"]).0, Some(2));
+    assert_eq!(refused(&program, &["--order=by-name"]).0, Some(2));
+    let data = fixture("1.5.1/ptd_dtypes/ptd_dtypes.ptd").path;
+    for option in ["--constant-alignment=16", "--delegate-alignment=16", "--delegate=inline", "--header-length=32"] {
+        let (code, told) = refused(&data, &[option]);
+        assert_eq!(code, Some(2), "{option}");
+        assert!(told.contains(option.split('=').next().unwrap()) && told.contains(".ptd"), "{told}");
+    }
+    assert_eq!(refused(Path::new("no such file.pte"), &[]).0, Some(2));
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_told_with_its_name() {
+    let program = fixture("1.5.1/add_mul/add_mul.pte").path;
+    let output = rewrite(&program, Path::new("no such folder/out.pte"), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("out.pte") && told.contains("cannot be written"), "{told}");
+}
