@@ -1,0 +1,108 @@
+//! flatc and the C++ runtime, as processes.
+
+use crate::flatc_json::quoted;
+use serde_json::Value;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+/// The folder of the official readers, and one to work in.
+pub struct Official {
+    folder: PathBuf,
+    /// Gone in the end.
+    work: PathBuf,
+}
+
+impl Official {
+    /// `None`, and a word on stderr, where nobody named the folder.
+    pub fn find(test: &str) -> Option<Self> {
+        let Some(folder) = std::env::var_os("EXECUTORCH_OFFICIAL") else {
+            // Not `eprintln`, which the test harness keeps to itself.
+            writeln!(std::io::stderr(), "{test}: skipped, EXECUTORCH_OFFICIAL is not set").unwrap();
+            return None;
+        };
+        let folder = PathBuf::from(folder);
+        for file in ["etcheck", "flatc", "schema/program.fbs", "schema/flat_tensor.fbs"] {
+            assert!(folder.join(file).is_file(), "no {file} in {}", folder.display());
+        }
+        let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
+        std::fs::create_dir_all(&work).unwrap();
+        Some(Self { folder, work })
+    }
+
+    /// Writes a file to judge, and says where.
+    pub fn put(&self, name: &Path, bytes: &[u8]) -> PathBuf {
+        let path = self.work.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+
+    /// What the runtime prints about a `.pte` with the `.ptd` files given, or about a `.ptd`: it verifies the program,
+    /// loads and runs each method twice, and prints SHA-256 of all that comes out. The last line is its verdict.
+    pub fn run(&self, file: &Path, data: &[PathBuf], options: &[&str]) -> String {
+        let mut command = Command::new(self.folder.join("etcheck"));
+        let output = command.args(options).arg(file).args(data).stderr(Stdio::null()).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The tree as flatc reads it under the official schema.
+    pub fn json(&self, file: &Path) -> Result<Value, String> {
+        let schema = if is_pte(file) { "program.fbs" } else { "flat_tensor.fbs" };
+        let mut flatc = Command::new(self.folder.join("flatc"));
+        flatc.args(["--json", "--strict-json", "--defaults-json", "-o"]).arg(file.parent().unwrap());
+        let output = flatc.arg(self.folder.join("schema").join(schema)).arg("--").arg(file).output().unwrap();
+        let told = || String::from_utf8_lossy(&[output.stdout.clone(), output.stderr.clone()].concat()).into_owned();
+        if !output.status.success() {
+            return Err(format!("  flatc: {}: {}", output.status, told()));
+        }
+        let text = std::fs::read_to_string(file.with_extension("json")).map_err(|error| format!("  flatc: {error}"))?;
+        serde_json::from_str(&quoted(&text)).map_err(|error| format!("  flatc: {error}"))
+    }
+}
+
+impl Drop for Official {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.work);
+    }
+}
+
+pub fn is_pte(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "pte")
+}
+
+/// Whether the runtime took and ran all of it.
+pub fn accepted(told: &str) -> bool {
+    told.lines().last() == Some("result: ok")
+}
+
+/// An error if the runtime tells different things: the first lines that differ.
+pub fn same(found: &str, expected: &str) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    let mut lines = found.lines().zip(expected.lines());
+    let different = lines.find(|(found, expected)| found != expected);
+    let (found, expected) = different.unwrap_or((found, expected));
+    Err(format!("  the runtime says {found:?}, expected {expected:?}"))
+}
+
+/// Judges all, on all cores, and reports all that fail.
+pub fn for_all<T: Sync>(items: &[T], judge: impl Fn(&T) -> Result<(), String> + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut failed = Vec::new();
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            failed.extend(judge(item).err());
+        }
+        failed
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let failed: Vec<String> = thread::scope(|scope| {
+        let workers: Vec<_> = (0..cores).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect()
+    });
+    assert!(failed.is_empty(), "{} of {}:\n{}", failed.len(), items.len(), failed.join("\n"));
+}
