@@ -5,9 +5,11 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod allocation;
 #[cfg(feature = "cli")]
 mod cli;
 mod common;
+mod damage;
 mod data;
 #[cfg(feature = "serde")]
 mod dump;
@@ -23,3 +25,4 @@ mod tensors;
 mod tree;
 mod validate;
 mod writing;
+mod visit;

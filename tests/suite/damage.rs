@@ -1,0 +1,186 @@
+//! Files cut off and files with wrong bytes: one clear error or a tree that can be walked, never a panic, and the
+//! check-only run says what the decoding run says.
+
+use crate::common::{Fixture, fixtures};
+use crate::visit;
+use executorch_format::{Error, ErrorKind, Extent, Ptd, Pte, Segment, probe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The largest file of which every byte is changed, and of which every length is tried.
+const SMALL: usize = 2500;
+
+/// The good files of `tests/data`.
+pub fn files() -> Vec<Fixture> {
+    let mut files = fixtures();
+    files.retain(|file| !file.name().starts_with("malformed"));
+    files
+}
+
+/// Each file once, on all cores. Prints the file's name if it panics.
+pub fn each(files: &[Fixture], test: impl Fn(&Fixture) + Sync) {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let _name = OnPanic(file);
+            test(file);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+}
+
+struct OnPanic<'a>(&'a Fixture);
+
+impl Drop for OnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("in {}", self.0.name());
+        }
+    }
+}
+
+/// Decodes, checks, and visits what decodes: a number that stands for all of it.
+fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
+    let (checked, read) = match pte {
+        true => (Pte::check(bytes), Pte::parse(bytes).map(|file| visit::pte(bytes, &file))),
+        false => (Ptd::check(bytes), Ptd::parse(bytes).map(|file| visit::ptd(bytes, &file))),
+    };
+    assert_eq!(checked.err().as_ref(), read.as_ref().err(), "the check-only run and the decoding run disagree");
+    if let Err(error) = &read {
+        assert!(!error.to_string().is_empty());
+        assert!(error.offset().is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
+    }
+    read
+}
+
+#[test]
+fn good_files_are_read_whole() {
+    each(&files(), |file| {
+        read(file.is_pte(), file.bytes()).unwrap();
+        // The other kind of file is foreign.
+        let error = read(!file.is_pte(), file.bytes()).unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Foreign { .. }), "{error}");
+    });
+}
+
+/// A file without a header may end in padding that nothing refers to; of any other, each part is missed.
+#[test]
+fn files_cut_at_every_length_are_refused_or_the_same() {
+    each(&files(), |file| {
+        let whole = read(file.is_pte(), file.bytes()).unwrap();
+        let probe = probe(file.bytes()).unwrap();
+        let data_end = probe.data.and_then(|data| data.end);
+        let metadata_end = probe.metadata.end.map_or(file.bytes().len(), |end| end as usize);
+        let stride = if file.bytes().len() <= SMALL { 1 } else { 1 + file.bytes().len() / 800 };
+        let lengths =
+            (0..file.bytes().len()).filter(|len| *len < 128 || len % stride == 0 || file.bytes().len() - len < 64);
+        for len in lengths.chain(metadata_end.saturating_sub(8)..(metadata_end + 8).min(file.bytes().len())) {
+            let cut = &file.bytes()[..len];
+            match read(file.is_pte(), cut) {
+                Err(error) => {
+                    if len >= 64 && probe.header.is_some() {
+                        assert!(matches!(error.kind(), ErrorKind::Truncated { .. }), "{len}: {error}");
+                    }
+                }
+                // An old header does not say where the data ends.
+                Ok(seen) => {
+                    assert!(len >= metadata_end || probe.header.is_none(), "{len}");
+                    assert!(data_end.is_none_or(|end| len as u64 >= end), "{len}");
+                    assert!(seen == whole || probe.data.is_some(), "{len}");
+                }
+            }
+            metadata_is_enough(file, cut, metadata_end);
+        }
+    });
+}
+
+/// The metadata alone decodes to the same tree, however much of the data stands behind it.
+fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
+    if probe(file.bytes()).unwrap().header.is_none() {
+        return;
+    }
+    let part = match file.is_pte() {
+        true => Pte::parse_metadata(cut).map(|part| {
+            assert!(part.segments.iter().all(|segment| *segment == Segment::Absent));
+            visit::tree(&part.program) == visit::tree(&Pte::parse(file.bytes()).unwrap().program)
+        }),
+        false => Ptd::parse_metadata(cut).map(|part| {
+            assert!(part.segments.iter().all(|segment| *segment == Segment::Absent));
+            visit::tree(&part.flat_tensor) == visit::tree(&Ptd::parse(file.bytes()).unwrap().flat_tensor)
+        }),
+    };
+    match part {
+        Ok(same) => assert!(same && cut.len() >= metadata_end, "{}", cut.len()),
+        Err(error) => assert!(cut.len() < metadata_end, "{}: {error}", cut.len()),
+    }
+}
+
+#[test]
+fn sixty_four_bytes_tell_where_metadata_and_data_are() {
+    each(&files(), |file| {
+        let whole = probe(file.bytes()).unwrap();
+        assert_eq!(probe(&file.bytes()[..64.min(file.bytes().len())]).unwrap(), whole);
+        let Extent { start, end } = whole.metadata;
+        assert_eq!(start, 0);
+        assert!(end.is_none_or(|end| end <= file.bytes().len() as u64));
+        // The 12 bytes that tell whether there is a header; with fewer, no FlatBuffer could follow.
+        for len in 12..64.min(file.bytes().len()) {
+            match probe(&file.bytes()[..len]) {
+                Ok(early) => assert_eq!(early, whole, "{len}"),
+                Err(error) => assert!(len < 48, "{len}: {error}"),
+            }
+        }
+    });
+}
+
+/// Bits alone, the ends of the ranges of signed and unsigned numbers, and all of a byte's bits at once.
+fn damaged(byte: u8) -> impl Iterator<Item = u8> {
+    let values = [0, 1, 4, 0x7f, 0x80, 0xff, !byte, byte ^ 1, byte ^ 0x10, byte.wrapping_add(4), byte.wrapping_sub(4)];
+    (0..values.len())
+        .filter(move |at| values[*at] != byte && !values[..*at].contains(&values[*at]))
+        .map(move |at| values[at])
+}
+
+#[test]
+fn small_files_with_any_byte_changed_are_refused_or_can_be_walked() {
+    let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
+    assert!(small.len() >= 5, "only {} small files", small.len());
+    let (refused, accepted) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    each(&small, |file| {
+        let metadata_end = probe(file.bytes()).unwrap().metadata.end.map_or(file.bytes().len(), |end| end as usize);
+        let mut bytes = file.bytes().to_vec();
+        for at in 0..metadata_end {
+            for value in damaged(file.bytes()[at]) {
+                bytes[at] = value;
+                let count = if read(file.is_pte(), &bytes).is_ok() { &accepted } else { &refused };
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+            bytes[at] = file.bytes()[at];
+        }
+        assert_eq!(bytes, file.bytes());
+    });
+    let (refused, accepted) = (refused.into_inner(), accepted.into_inner());
+    println!("{refused} damaged files refused, {accepted} accepted");
+    assert!(refused > accepted / 10 && accepted > refused / 10);
+}
+
+/// Every aligned u32, as most offsets and counts are, set to what makes sums wrap.
+#[test]
+fn small_files_with_any_word_changed_are_refused_or_can_be_walked() {
+    let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
+    each(&small, |file| {
+        let metadata_end = probe(file.bytes()).unwrap().metadata.end.map_or(file.bytes().len(), |end| end as usize);
+        for at in (0..metadata_end / 4 * 4).step_by(4) {
+            let mut bytes = file.bytes().to_vec();
+            let old = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+            let values = [u32::MAX, 0x8000_0000, 0x7fff_ffff, 0x4000_0000, 0x2000_0000, 0xffff_fffc, old ^ 0xffff];
+            for value in values.into_iter().chain([metadata_end, metadata_end - at].map(|value| value as u32)) {
+                bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+                let _ = read(file.is_pte(), &bytes);
+            }
+        }
+    });
+}
