@@ -1,0 +1,55 @@
+//! What the first 64 bytes say, and what the metadata alone says, is what the whole file says.
+
+use crate::visit::tree;
+use executorch_format::{Error, ErrorKind, FileKind, PROBE_SIZE, Ptd, Pte, Segment, probe};
+
+/// Probes, reads the metadata as `probe` cuts it, and compares with the whole file.
+pub fn prefix(bytes: &[u8]) {
+    let first = bytes.get(..PROBE_SIZE).unwrap_or(bytes);
+    let found = probe(bytes);
+    assert_eq!(probe(first), found);
+    let probe = match found {
+        Ok(probe) => probe,
+        Err(_) => {
+            assert!(Pte::parse(bytes).is_err() && Ptd::parse(bytes).is_err());
+            return;
+        }
+    };
+    assert_eq!(probe.metadata.start, 0);
+    let end = probe.metadata.end.map_or(bytes.len(), |end| end.min(bytes.len() as u64) as usize);
+    let metadata = &bytes[..end];
+    match probe.kind {
+        FileKind::Pte => {
+            assert!(matches!(Ptd::parse(bytes).unwrap_err().kind(), ErrorKind::Foreign { .. }));
+            let part = Pte::parse_metadata(metadata);
+            assert!(part.as_ref().is_ok_and(|part| without_data(&part.segments)) || part.is_err());
+            agree(part.map(|part| tree(&part.program)), Pte::parse(bytes).map(|pte| tree(&pte.program)), bytes);
+        }
+        FileKind::Ptd => {
+            assert!(matches!(Pte::parse(bytes).unwrap_err().kind(), ErrorKind::Foreign { .. }));
+            let part = Ptd::parse_metadata(metadata);
+            assert!(part.as_ref().is_ok_and(|part| without_data(&part.segments)) || part.is_err());
+            agree(part.map(|part| tree(&part.flat_tensor)), Ptd::parse(bytes).map(|ptd| tree(&ptd.flat_tensor)), bytes);
+        }
+    }
+}
+
+/// An empty segment may be there without any data.
+fn without_data(segments: &[Segment<'_>]) -> bool {
+    segments.iter().flat_map(Segment::parts).all(|(_, bytes)| bytes.is_empty())
+}
+
+/// A file whose data is cut off is the one that the metadata alone makes more of.
+fn agree(part: Result<u64, Error>, whole: Result<u64, Error>, bytes: &[u8]) {
+    match (part, whole) {
+        (Ok(part), Ok(whole)) => assert_eq!(part, whole),
+        (Err(_), Err(_)) => {}
+        (Ok(_), Err(error)) => match error.kind() {
+            ErrorKind::Truncated { end, available, .. } => {
+                assert!(*available == bytes.len() as u64 && *end > *available, "{error}");
+            }
+            _ => panic!("the whole file is refused, its metadata is not: {error}"),
+        },
+        (Err(error), Ok(_)) => panic!("the metadata is refused, the whole file is not: {error}"),
+    }
+}

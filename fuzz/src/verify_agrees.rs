@@ -1,0 +1,19 @@
+//! The check-only run and the decoding run are one grammar: the same verdict, and the same first error.
+
+use executorch_format::{Limits, Ptd, Pte};
+
+/// Within the default limits, and within some that such a file runs into.
+pub fn verify_agrees(bytes: &[u8]) {
+    let size = bytes.len() as u32;
+    let narrow = [
+        Limits { tables: Some(size / 64), bytes: None },
+        Limits { tables: None, bytes: Some(size / 3) },
+        Limits { tables: Some(size), bytes: Some(size.saturating_mul(4)) },
+    ];
+    for limits in [Limits::default()].into_iter().chain(narrow) {
+        assert_eq!(Pte::check_with(bytes, &limits).err(), Pte::parse_with(bytes, &limits).err());
+        assert_eq!(Ptd::check_with(bytes, &limits).err(), Ptd::parse_with(bytes, &limits).err());
+    }
+    assert_eq!(Pte::check(bytes).err(), Pte::parse(bytes).err());
+    assert_eq!(Ptd::check(bytes).err(), Ptd::parse(bytes).err());
+}
