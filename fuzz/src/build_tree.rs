@@ -144,7 +144,7 @@ macro_rules! unions {
                     0 => Self::None,
                     $( $tag => Self::$member(Make::make(choices)?), )*
                     // What such a one holds would not be written.
-                    _ => Self::Unknown(Unknown { tag: choices.int_in_range($unknown..=u8::MAX)?, size: 0 }),
+                    _ => Self::Unknown(Unknown { tag: choices.int_in_range($unknown..=u8::MAX)?, has_fields: false }),
                 })
             }
         }

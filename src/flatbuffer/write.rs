@@ -381,7 +381,7 @@ impl Builder {
         self.align(self.alignment.max(4), 8)?;
         let size = self.used();
         self.done.push(self.chunk);
-        Ok(Finished { root: size - root as usize, size, chunks: self.done })
+        Ok(Finished { root: size - root as usize, size, alignment: self.alignment, chunks: self.done })
     }
 }
 
@@ -397,6 +397,8 @@ pub(crate) struct Finished {
     /// Where the root table starts in this.
     root: usize,
     size: usize,
+    /// What it was aligned to.
+    alignment: usize,
     chunks: Vec<Chunk>,
 }
 
@@ -406,6 +408,10 @@ impl Finished {
         let size = gap.saturating_add(self.size).saturating_add(FLATBUFFER_HEAD);
         if size > MAX_SIZE {
             return Err(too_large());
+        }
+        if gap % self.alignment != 0 {
+            let reason = format!("a header of {gap} bytes with its padding, expected a multiple of {}", self.alignment);
+            return Err(Error::new(ErrorKind::Unwritable(reason.into())));
         }
         let mut head = vec![0; FLATBUFFER_HEAD + gap];
         if let Some((offset, rest)) = head.split_first_chunk_mut() {

@@ -113,7 +113,7 @@ macro_rules! tables {
 
 tables! {
     DataSegment { offset, size }
-    Unknown { tag, size }
+    Unknown { tag, has_fields }
     Program<'_> {
         version, execution_plan, constant_buffer, backend_delegate_data, segments, constant_segment,
         mutable_data_segments, named_data
