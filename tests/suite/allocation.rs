@@ -2,7 +2,7 @@
 //! within the limits, whatever the file says. Allocations are counted for each thread by itself.
 
 use crate::common::Fixture;
-use crate::damage::{each, files};
+use crate::damage::{each, files, stride};
 use allocation_counter::measure;
 use executorch_format::{Error, ErrorKind, Limits, Ptd, Pte, probe};
 
@@ -60,7 +60,7 @@ fn damage_makes_decoding_allocate_no_more() {
     let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= 2500).collect();
     each(&small, |file| {
         let mut worst = 0.0f64;
-        for at in (0..program_size(file.bytes()) as usize).step_by(4) {
+        for at in (0..program_size(file.bytes()) as usize).step_by(4 * stride()) {
             for value in [0u32, 1, 4, 0x40, 0x100, 0x7fff_ffff, 0x8000_0000, u32::MAX, (file.bytes().len() / 8) as u32]
             {
                 let mut bytes = file.bytes().to_vec();

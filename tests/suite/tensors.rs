@@ -11,10 +11,14 @@ fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec
     views
         .filter(|view| T::SCALAR_TYPES.contains(&view.scalar_type))
         .map(|view| {
-            let slice = view.as_slice::<T>().unwrap();
-            assert_eq!(slice, view.to_vec::<T>().unwrap());
-            assert_eq!(slice.len(), view.elements());
-            slice.to_vec()
+            let copy = view.to_vec::<T>().unwrap();
+            assert_eq!(copy.len(), view.elements());
+            // The elements are little-endian: another machine cannot borrow those of more than a byte.
+            match cfg!(target_endian = "little") || size_of::<T>() == 1 {
+                true => assert_eq!(view.as_slice::<T>().unwrap(), copy),
+                false => assert!(matches!(view.as_slice::<T>().unwrap_err().kind(), ErrorKind::Tensor(_))),
+            }
+            copy
         })
         .collect()
 }
@@ -53,7 +57,7 @@ fn the_strides_of_channels_last_follow_the_dim_order() {
     let view = views.find(|view| view.sizes == [4, 3, 2, 2]).unwrap();
     assert_eq!(view.dim_order, [0, 2, 3, 1]);
     assert_eq!(view.strides().unwrap(), [12, 1, 6, 3]);
-    assert_eq!(view.as_slice::<f32>().unwrap()[0].to_bits(), 0xbb0d_a3e8);
+    assert_eq!(view.to_vec::<f32>().unwrap()[0].to_bits(), 0xbb0d_a3e8);
 }
 
 #[test]
