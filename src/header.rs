@@ -257,7 +257,7 @@ pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, whole: bool) -> Resul
     };
     let header_end = match probe.header {
         Some(Header::Pte(header)) => FLATBUFFER_HEAD as u64 + u64::from(header.length),
-        Some(Header::Ptd(header)) => FLATBUFFER_HEAD as u64 + header.flatbuffer_offset,
+        Some(Header::Ptd(header)) => header.flatbuffer_offset.saturating_add(FLATBUFFER_HEAD as u64),
         None => 0,
     };
     let end = probe.metadata.end.unwrap_or(bytes.len() as u64);

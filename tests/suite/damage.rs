@@ -190,3 +190,21 @@ fn small_files_with_any_word_changed_are_refused_or_can_be_walked() {
         }
     });
 }
+
+/// Each number of the extended header at the ends of its range, where sums wrap.
+#[test]
+fn headers_with_any_number_at_its_limits_are_refused_or_can_be_walked() {
+    each(&files(), |file| {
+        for at in [12, 16, 24, 32, 40] {
+            for value in [0u64, 1, 8, 1 << 31, u64::from(u32::MAX), 1 << 63, u64::MAX - 8, u64::MAX - 7, u64::MAX] {
+                let mut bytes = file.bytes().to_vec();
+                bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+                let _ = read(file.is_pte(), &bytes);
+                for later in (at + 8..48).step_by(8) {
+                    bytes[later..later + 8].copy_from_slice(&u64::MAX.wrapping_sub(value).to_le_bytes());
+                    let _ = read(file.is_pte(), &bytes);
+                }
+            }
+        }
+    });
+}
