@@ -1,14 +1,19 @@
 //! Any bytes are refused or decoded, and what was decoded can be walked to its end.
 
 use crate::visit;
+use executorch_format::validate::{Finding, Level, validate_pair, validate_ptd, validate_pte};
 use executorch_format::{Ptd, Pte};
 
-/// Decodes a program, visits everything, and takes a copy that must be the same.
+/// Decodes a program, visits everything, validates, and takes a copy that must be the same.
 pub fn read_pte(bytes: &[u8]) {
     match Pte::parse(bytes) {
         Ok(pte) => {
             let seen = visit::pte(bytes, &pte);
             assert_eq!(seen, visit::pte(bytes, &pte));
+            let strict = validate_pte(&pte, Some(bytes), Level::Strict);
+            shows(&strict);
+            assert!(validate_pte(&pte, Some(bytes), Level::Runtime).len() <= strict.len());
+            shows(&validate_pair(&pte, &[], Level::Strict));
             let tree = visit::tree(&pte.program);
             assert_eq!(tree, visit::tree(&pte.into_owned().program));
         }
@@ -16,12 +21,15 @@ pub fn read_pte(bytes: &[u8]) {
     }
 }
 
-/// Decodes a `.ptd`, visits everything, and takes a copy that must be the same.
+/// Decodes a `.ptd`, visits everything, validates, and takes a copy that must be the same.
 pub fn read_ptd(bytes: &[u8]) {
     match Ptd::parse(bytes) {
         Ok(ptd) => {
             let seen = visit::ptd(bytes, &ptd);
             assert_eq!(seen, visit::ptd(bytes, &ptd));
+            let strict = validate_ptd(&ptd, Some(bytes), Level::Strict);
+            shows(&strict);
+            assert!(validate_ptd(&ptd, Some(bytes), Level::Runtime).len() <= strict.len());
             let tree = visit::tree(&ptd.flat_tensor);
             assert_eq!(tree, visit::tree(&ptd.into_owned().flat_tensor));
         }
@@ -34,4 +42,11 @@ fn shown(error: &executorch_format::Error, bytes: &[u8]) {
     assert!(!error.to_string().is_empty());
     assert!(!error.kind().rule().is_empty());
     assert!(error.offset().is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
+}
+
+/// What validation found can be shown.
+fn shows(findings: &[Finding]) {
+    for finding in findings {
+        assert!(!finding.to_string().is_empty());
+    }
 }
