@@ -24,5 +24,5 @@ mod saving;
 mod tensors;
 mod tree;
 mod validate;
-mod writing;
 mod visit;
+mod writing;

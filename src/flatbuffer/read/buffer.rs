@@ -1,0 +1,180 @@
+//! The FlatBuffer that is read: its bytes, a place in them, and what is left of the budget.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::flatbuffer::number::Number;
+use alloc::format;
+use core::cell::Cell;
+
+/// Official readers and writers go no further than this: offsets are signed 32-bit numbers in places.
+pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
+
+/// Bounds on the work that a FlatBuffer may cause.
+///
+/// Nothing in the format forbids two offsets from leading to one table, so a file of a few kilobytes can describe a
+/// tree of exponential size. Without such sharing, which no official writer uses, the tables, vectors and strings
+/// of a file cover no more bytes than it has, and each table takes at least 4: those are the default limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Most tables visited. `None`: a quarter of the FlatBuffer's size.
+    pub tables: Option<u32>,
+    /// Most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
+    /// `None`: the FlatBuffer's size.
+    pub bytes: Option<u32>,
+}
+
+/// The FlatBuffer, what is left of the limits, and what was passed over.
+#[derive(Debug)]
+pub(super) struct Buffer<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) budget: Cell<Budget>,
+    /// The whole budget.
+    most: Budget,
+    pub(super) newer_tables: Cell<u32>,
+}
+
+/// What is left of the limits: tables in the high half, bytes in the low one, each below 2^31, so that the top bit of a
+/// half tells that it went below 0.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget(u64);
+
+impl Budget {
+    const TABLE: u64 = 1 << 32;
+    const SPENT: u64 = 1 << 63 | 1 << 31;
+    const MOST: u32 = i32::MAX as u32;
+
+    fn new(tables: u32, bytes: u32) -> Self {
+        Self(u64::from(tables.min(Self::MOST)) << 32 | u64::from(bytes.min(Self::MOST)))
+    }
+
+    pub(super) fn bytes(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// Less so many bytes (below 2^31), and a table if `table`. `None` where either is used up.
+    #[inline(always)]
+    fn less(self, bytes: usize, table: bool) -> Option<Self> {
+        let cost = bytes as u64 + if table { Self::TABLE } else { 0 };
+        let left = self.0.wrapping_sub(cost);
+        (left & Self::SPENT == 0).then_some(Self(left))
+    }
+}
+
+/// A place in a FlatBuffer: nom's input for what stands there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'s, 'a> {
+    pub(super) buffer: &'s Buffer<'a>,
+    pub(super) position: u32,
+}
+
+impl nom::error::ParseError<Place<'_, '_>> for Error {
+    fn from_error_kind(place: Place<'_, '_>, kind: nom::error::ErrorKind) -> Self {
+        Error::at(place.position as usize, ErrorKind::Table(format!("{kind:?}").into()))
+    }
+
+    fn append(_: Place<'_, '_>, _: nom::error::ErrorKind, other: Self) -> Self {
+        other
+    }
+}
+
+#[cold]
+pub(super) fn fail<T>(position: u32, kind: ErrorKind) -> Result<T> {
+    Err(Error::at(position as usize, kind))
+}
+
+impl<'a> Buffer<'a> {
+    /// A FlatBuffer of 2 GiB at the most: a larger one is refused.
+    pub(super) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
+        if bytes.len() > MAX_SIZE {
+            let found = format!("the FlatBuffer has {} bytes, expected at most {MAX_SIZE}", bytes.len());
+            return Err(Error::at(0, ErrorKind::Header(found.into())));
+        }
+        let size = bytes.len() as u32;
+        let most = Budget::new(limits.tables.unwrap_or(size / 4), limits.bytes.unwrap_or(size));
+        Ok(Self { bytes, budget: Cell::new(most), most, newer_tables: Cell::new(0) })
+    }
+}
+
+impl<'s, 'a> Place<'s, 'a> {
+    #[inline(always)]
+    pub(super) fn at(self, position: u32) -> Self {
+        Self { position, ..self }
+    }
+
+    /// `len` bytes from `position`, if they are all there.
+    #[inline(always)]
+    pub(super) fn get(&self, position: u32, len: usize) -> Option<&'a [u8]> {
+        let start = position as usize;
+        self.buffer.bytes.get(start..start.checked_add(len)?)
+    }
+
+    #[inline(always)]
+    pub(super) fn u32(&self, position: u32) -> Option<u32> {
+        u32::read(self.get(position, 4)?)
+    }
+
+    /// Takes bytes of this buffer from the budget, and a table if `table`.
+    #[inline(always)]
+    pub(super) fn spend(&self, bytes: usize, table: bool) -> Result<()> {
+        match self.buffer.budget.get().less(bytes, table) {
+            Some(left) => {
+                self.buffer.budget.set(left);
+                Ok(())
+            }
+            None => self.exhausted(),
+        }
+    }
+
+    #[cold]
+    pub(super) fn exhausted<T>(&self) -> Result<T> {
+        let most = self.buffer.most;
+        let (what, limit) = match self.buffer.budget.get().0 < Budget::TABLE {
+            true => ("tables", most.0 >> 32),
+            false => ("bytes of tables, vectors and strings", most.bytes().into()),
+        };
+        fail(self.position, ErrorKind::Limit { what, limit })
+    }
+
+    /// The place that `offset`, which stands at this place, leads to.
+    #[inline(always)]
+    pub(super) fn follow(self, offset: u32) -> Result<Self> {
+        let target = self.position.saturating_add(offset);
+        if offset == 0 || target as usize >= self.buffer.bytes.len() {
+            return self.bad_offset(offset);
+        }
+        Ok(self.at(target))
+    }
+
+    #[cold]
+    fn bad_offset<T>(&self, offset: u32) -> Result<T> {
+        let found = match offset {
+            0 => "found 0, expected a place behind this one".into(),
+            _ => format!("{offset} bytes on lies outside the FlatBuffer of {}", self.buffer.bytes.len()).into(),
+        };
+        fail(self.position, ErrorKind::Offset(found))
+    }
+
+    /// The count of a vector or string here, and its first byte's position.
+    #[inline(always)]
+    pub(super) fn count(&self) -> Result<(u32, u32)> {
+        match self.u32(self.position) {
+            Some(count) if self.position % 4 == 0 => Ok((count, self.position.wrapping_add(4))),
+            found => self.bad_count(found),
+        }
+    }
+
+    #[cold]
+    fn bad_count<T>(&self, found: Option<u32>) -> Result<T> {
+        let found = match found {
+            Some(_) => "its place is not a multiple of 4",
+            None => "its count lies outside the FlatBuffer",
+        };
+        fail(self.position, ErrorKind::Vector(found.into()))
+    }
+
+    #[cold]
+    pub(super) fn short<T>(&self, count: u32, size: usize) -> Result<T> {
+        let left = self.buffer.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
+        let found = format!("found {count} elements of {size} bytes, but {left} bytes are left in the FlatBuffer");
+        fail(self.position, ErrorKind::Vector(found.into()))
+    }
+}
