@@ -38,39 +38,28 @@ pub fn byte_size(scalar_type: ScalarType, sizes: &[i32]) -> Result<u64> {
         .ok_or_else(|| Error::new(ErrorKind::Tensor(format!("sizes {sizes:?}: too many bytes").into())))
 }
 
-impl Tensor<'_> {
-    /// The size of each dimension; empty where it is absent, as for a scalar.
-    pub fn sizes(&self) -> &[i32] {
-        self.sizes.as_deref().unwrap_or_default()
-    }
+macro_rules! shaped {
+    ($($table:ident),*) => {$(
+        impl $table<'_> {
+            /// The size of each dimension; empty where it is absent, as for a scalar.
+            pub fn sizes(&self) -> &[i32] {
+                self.sizes.as_deref().unwrap_or_default()
+            }
 
-    /// The dimensions, outermost first; empty where it is absent.
-    pub fn dim_order(&self) -> &[u8] {
-        self.dim_order.as_deref().unwrap_or_default()
-    }
+            /// The dimensions, outermost first; empty where it is absent.
+            pub fn dim_order(&self) -> &[u8] {
+                self.dim_order.as_deref().unwrap_or_default()
+            }
 
-    /// The bytes that its elements take; see [`byte_size`].
-    pub fn byte_size(&self) -> Result<u64> {
-        byte_size(self.scalar_type, self.sizes())
-    }
+            /// The bytes that its elements take; see [`byte_size`].
+            pub fn byte_size(&self) -> Result<u64> {
+                byte_size(self.scalar_type, self.sizes())
+            }
+        }
+    )*};
 }
 
-impl TensorLayout<'_> {
-    /// The size of each dimension; empty where it is absent, as for a scalar.
-    pub fn sizes(&self) -> &[i32] {
-        self.sizes.as_deref().unwrap_or_default()
-    }
-
-    /// The dimensions, outermost first; empty where it is absent.
-    pub fn dim_order(&self) -> &[u8] {
-        self.dim_order.as_deref().unwrap_or_default()
-    }
-
-    /// The bytes that its elements take; see [`byte_size`].
-    pub fn byte_size(&self) -> Result<u64> {
-        byte_size(self.scalar_type, self.sizes())
-    }
-}
+shaped!(Tensor, TensorLayout);
 
 /// A Rust type that a tensor's elements can be seen as.
 pub trait Element: bytemuck::CheckedBitPattern + bytemuck::NoUninit {

@@ -77,8 +77,8 @@ impl nom::error::ParseError<Place<'_, '_>> for Error {
 }
 
 #[cold]
-pub(super) fn fail<T>(position: u32, kind: ErrorKind) -> Result<T> {
-    Err(Error::at(position as usize, kind))
+pub(super) fn fault(position: u32, kind: ErrorKind) -> Error {
+    Error::at(position as usize, kind)
 }
 
 impl<'a> Buffer<'a> {
@@ -120,18 +120,19 @@ impl<'s, 'a> Place<'s, 'a> {
                 self.buffer.budget.set(left);
                 Ok(())
             }
-            None => self.exhausted(),
+            None => Err(self.exhausted()),
         }
     }
 
     #[cold]
-    pub(super) fn exhausted<T>(&self) -> Result<T> {
+    pub(super) fn exhausted(&self) -> Error {
         let most = self.buffer.most;
-        let (what, limit) = match self.buffer.budget.get().0 < Budget::TABLE {
-            true => ("tables", most.0 >> 32),
-            false => ("bytes of tables, vectors and strings", most.bytes().into()),
+        let (what, limit) = if self.buffer.budget.get().0 < Budget::TABLE {
+            ("tables", most.0 >> 32)
+        } else {
+            ("bytes of tables, vectors and strings", most.bytes().into())
         };
-        fail(self.position, ErrorKind::Limit { what, limit })
+        fault(self.position, ErrorKind::Limit { what, limit })
     }
 
     /// The place that `offset`, which stands at this place, leads to.
@@ -139,18 +140,18 @@ impl<'s, 'a> Place<'s, 'a> {
     pub(super) fn follow(self, offset: u32) -> Result<Self> {
         let target = self.position.saturating_add(offset);
         if offset == 0 || target as usize >= self.buffer.bytes.len() {
-            return self.bad_offset(offset);
+            return Err(self.bad_offset(offset));
         }
         Ok(self.at(target))
     }
 
     #[cold]
-    fn bad_offset<T>(&self, offset: u32) -> Result<T> {
+    fn bad_offset(&self, offset: u32) -> Error {
         let found = match offset {
             0 => "found 0, expected a place behind this one".into(),
             _ => format!("{offset} bytes on lies outside the FlatBuffer of {}", self.buffer.bytes.len()).into(),
         };
-        fail(self.position, ErrorKind::Offset(found))
+        fault(self.position, ErrorKind::Offset(found))
     }
 
     /// The count of a vector or string here, and its first byte's position.
@@ -158,23 +159,23 @@ impl<'s, 'a> Place<'s, 'a> {
     pub(super) fn count(&self) -> Result<(u32, u32)> {
         match self.u32(self.position) {
             Some(count) if self.position % 4 == 0 => Ok((count, self.position.wrapping_add(4))),
-            found => self.bad_count(found),
+            found => Err(self.bad_count(found)),
         }
     }
 
     #[cold]
-    fn bad_count<T>(&self, found: Option<u32>) -> Result<T> {
+    fn bad_count(&self, found: Option<u32>) -> Error {
         let found = match found {
             Some(_) => "its place is not a multiple of 4",
             None => "its count lies outside the FlatBuffer",
         };
-        fail(self.position, ErrorKind::Vector(found.into()))
+        fault(self.position, ErrorKind::Vector(found.into()))
     }
 
     #[cold]
-    pub(super) fn short<T>(&self, count: u32, size: usize) -> Result<T> {
+    pub(super) fn short(&self, count: u32, size: usize) -> Error {
         let left = self.buffer.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
         let found = format!("found {count} elements of {size} bytes, but {left} bytes are left in the FlatBuffer");
-        fail(self.position, ErrorKind::Vector(found.into()))
+        fault(self.position, ErrorKind::Vector(found.into()))
     }
 }

@@ -1,6 +1,6 @@
 //! Tables: vtables, fields inline, and what offsets lead to.
 
-use super::buffer::{Place, fail};
+use super::buffer::{Place, fault};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::number::Number;
 use alloc::{borrow::Cow, boxed::Box, format};
@@ -37,7 +37,7 @@ impl Shape {
     /// Reads and checks the vtable at `position`, for a table at `place` whose fields have the sizes given.
     #[inline(never)]
     fn read(place: &Place<'_, '_>, position: u32, sizes: &[u8]) -> Result<Self> {
-        let bad = |found: Cow<'static, str>| fail(place.position, ErrorKind::Vtable(found));
+        let bad = |found: Cow<'static, str>| Err(fault(place.position, ErrorKind::Vtable(found)));
         if position % 2 != 0 {
             return bad(format!("its place {position} is odd").into());
         }
@@ -69,7 +69,7 @@ impl Shape {
             // An 8-byte field's alignment depends on the table's place too: see `Scalar`.
             if offset < 4 || offset.checked_add(size).is_none_or(|end| end > inline) || offset % size.min(4) != 0 {
                 let found = format!("field {id} of {size} bytes lies at {offset} of the table's {inline} bytes");
-                return fail(place.position, ErrorKind::Table(found.into()));
+                return Err(fault(place.position, ErrorKind::Table(found.into())));
             }
             *slot = offset;
         }
@@ -103,11 +103,11 @@ impl<'s, 'a> Table<'s, 'a> {
     fn number<T: Number>(&self, slot: u16) -> Result<T> {
         let position = self.place.position.wrapping_add(slot.into());
         if T::SIZE > 4 && position as usize % T::SIZE != 0 {
-            return self.bad_field(position);
+            return Err(misaligned(position));
         }
         let bytes = self.inline.get(usize::from(slot)..).unwrap_or_default();
         if let Err((_, kind)) = T::check(bytes.get(..T::SIZE).unwrap_or_default()) {
-            return fail(position, kind);
+            return Err(fault(position, kind));
         }
         // The vtable was checked: the number lies inside.
         Ok(T::read(bytes).unwrap_or_default())
@@ -125,11 +125,11 @@ impl<'s, 'a> Table<'s, 'a> {
         let offset = self.inline.get(usize::from(slot)..).and_then(u32::read).unwrap_or_default();
         self.place.at(self.place.position.wrapping_add(slot.into())).follow(offset)
     }
+}
 
-    #[cold]
-    fn bad_field<T>(&self, position: u32) -> Result<T> {
-        fail(position, ErrorKind::Table("an 8-byte field is not aligned to 8".into()))
-    }
+#[cold]
+fn misaligned(position: u32) -> Error {
+    fault(position, ErrorKind::Table("an 8-byte field is not aligned to 8".into()))
 }
 
 /// A table of the schema: a struct whose fields are the table's.
@@ -210,7 +210,7 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> R
     let position = place.position;
     let distance = match place.u32(position) {
         Some(distance) if position % 4 == 0 => distance,
-        found => return bad_table(&place, found),
+        found => return Err(bad_table(&place, found)),
     };
     // A signed distance; a sum that wraps leads outside, and so is refused.
     let vtable = position.wrapping_sub(distance);
@@ -219,7 +219,7 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> R
         *shape = Shape::read(&place, vtable, sizes)?;
     }
     let Some(inline) = place.get(position, shape.inline.into()) else {
-        return bad_table(&place, None);
+        return Err(bad_table(&place, None));
     };
     place.spend(shape.inline.into(), true)?;
     if shape.newer {
@@ -229,12 +229,12 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> R
 }
 
 #[cold]
-fn bad_table<T>(place: &Place<'_, '_>, found: Option<u32>) -> Result<T> {
+fn bad_table(place: &Place<'_, '_>, found: Option<u32>) -> Error {
     let found = match found {
         Some(_) => "its place is not a multiple of 4".into(),
         None => format!("it leaves the FlatBuffer of {} bytes", place.buffer.bytes.len()).into(),
     };
-    fail(place.position, ErrorKind::Table(found))
+    fault(place.position, ErrorKind::Table(found))
 }
 
 /// A table of which nothing is known: whether it has any fields.
@@ -330,7 +330,7 @@ fn half_union(table: &Table<'_, '_>, tag: u8) -> Error {
         0 => "found a value without a tag".into(),
         tag => format!("found tag {tag} without a value"),
     };
-    Error::at(table.place.position as usize, ErrorKind::Union(found.into()))
+    fault(table.place.position, ErrorKind::Union(found.into()))
 }
 
 /// A value in a box of its own, for what is rare and large.

@@ -1,6 +1,6 @@
 //! Vectors: of numbers, of bytes, of offsets; and strings.
 
-use super::buffer::{Place, fail};
+use super::buffer::{Place, fault};
 use super::in_item;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::number::Number;
@@ -23,20 +23,20 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for Text {
             let (bytes, behind) = bytes.split_at_checked(count as usize)?;
             Some((bytes, *behind.first()?))
         }) else {
-            return Ok(place.short(count, 1)?);
+            return Err(place.short(count, 1).into());
         };
         place.spend(count as usize + 5, false)?;
         match core::str::from_utf8(bytes) {
             Ok(text) if nul == 0 => Ok((place, OM::Output::bind(|| Cow::Borrowed(text)))),
-            Ok(_) => Ok(fail(first.wrapping_add(count), ErrorKind::Text("no NUL behind it".into()))?),
-            Err(error) => Ok(bad_text(first, &error)?),
+            Ok(_) => Err(fault(first.wrapping_add(count), ErrorKind::Text("no NUL behind it".into())).into()),
+            Err(error) => Err(bad_text(first, &error).into()),
         }
     }
 }
 
 #[cold]
-fn bad_text<T>(first: u32, error: &core::str::Utf8Error) -> Result<T> {
-    fail(first.saturating_add(error.valid_up_to() as u32), ErrorKind::Text("not UTF-8 from here on".into()))
+fn bad_text(first: u32, error: &core::str::Utf8Error) -> Error {
+    fault(first.saturating_add(error.valid_up_to() as u32), ErrorKind::Text("not UTF-8 from here on".into()))
 }
 
 /// A vector of numbers, side by side.
@@ -67,23 +67,23 @@ where
 fn numbers<'a, T: Number>(place: Place<'_, 'a>, alignment: usize) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
     let Some(bytes) = (count as usize).checked_mul(T::SIZE).and_then(|size| place.get(first, size)) else {
-        return place.short(count, T::SIZE);
+        return Err(place.short(count, T::SIZE));
     };
     // flatc leaves an empty vector where it comes to lie.
     if alignment > 4 && !bytes.is_empty() && (first as usize) % alignment != 0 {
-        return misaligned(first, alignment);
+        return Err(misaligned(first, alignment));
     }
     place.spend(bytes.len() + 4, false)?;
     match T::check(bytes) {
         Ok(()) => Ok(bytes),
-        Err((at, kind)) => fail(first.saturating_add(at as u32), kind),
+        Err((at, kind)) => Err(fault(first.saturating_add(at as u32), kind)),
     }
 }
 
 #[cold]
-fn misaligned<T>(first: u32, alignment: usize) -> Result<T> {
+fn misaligned(first: u32, alignment: usize) -> Error {
     let found = format!("its first element lies at {first}, expected a multiple of {alignment}");
-    fail(first, ErrorKind::Vector(found.into()))
+    fault(first, ErrorKind::Vector(found.into()))
 }
 
 /// A vector of bytes with the schema's `force_align`.
@@ -112,12 +112,12 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
         let (count, first) = place.count()?;
         let Some(offsets) = (count as usize).checked_mul(4).and_then(|size| place.get(first, size)) else {
-            return Ok(place.short(count, 4)?);
+            return Err(place.short(count, 4).into());
         };
         place.spend(offsets.len() + 4, false)?;
         // Each element takes at least 4 bytes more: a count that cannot be honest reserves nothing.
         if offsets.len() > place.buffer.budget.get().bytes() as usize {
-            return Ok(place.exhausted()?);
+            return Err(place.exhausted().into());
         }
         let mut values = OM::Output::bind(|| Vec::with_capacity(count as usize));
         for (index, offset) in offsets.chunks_exact(4).enumerate() {
