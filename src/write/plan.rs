@@ -118,14 +118,14 @@ impl Pte<'_> {
         let blobs = blobs(base, table, &self.segments, self.header.is_some())?;
         let Some(header) = self.header else {
             let head = body.head(b"ET12", 0)?;
-            return finish(head, body, blobs, 0, None);
+            return finish(head, body, blobs, 0, 0, None);
         };
         let mut head = body.head(b"ET12", self.layout.gap(header.length)?)?;
         let program_size = (head.len() + body.size()) as u64;
         if let Some(room) = head.get_mut(FLATBUFFER_HEAD..) {
             header.put(room, program_size)?;
         }
-        finish(head, body, blobs, base, header.segment_data_size.filter(|size| *size > 0))
+        finish(head, body, blobs, 0, base, header.segment_data_size.filter(|size| *size > 0))
     }
 }
 
@@ -147,15 +147,20 @@ impl Ptd<'_> {
         let blobs = blobs(base, table, &self.segments, self.header.is_some())?;
         let Some(header) = self.header else {
             let head = body.head(b"FT01", 0)?;
-            return finish(head, body, blobs, 0, None);
+            return finish(head, body, blobs, 0, 0, None);
         };
         let gap = FileLayout { header_gap: u32::try_from(header.flatbuffer_offset).ok(), ..self.layout };
         let mut head = body.head(b"FT01", gap.gap(header.length)?)?;
         let size = body.size() as u64 + FLATBUFFER_HEAD as u64;
+        // A longer one, with zeros at its end, is what C++ pads it to.
+        let flatbuffer_size = header.flatbuffer_size.max(size);
+        let Some(metadata_end) = flatbuffer_size.checked_add((head.len() - FLATBUFFER_HEAD) as u64) else {
+            return Err(Error::unwritable(format!("a FlatBuffer of {flatbuffer_size} bytes")));
+        };
         if let Some(room) = head.get_mut(FLATBUFFER_HEAD..) {
-            header.put(room, header.flatbuffer_size.max(size))?;
+            header.put(room, flatbuffer_size)?;
         }
-        finish(head, body, blobs, base, Some(header.segment_data_size))
+        finish(head, body, blobs, metadata_end, base, Some(header.segment_data_size))
     }
 }
 
@@ -242,14 +247,16 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
     Ok(apart)
 }
 
+/// The metadata ends at `metadata_end` or behind what it takes, whichever comes last.
 fn finish<'t>(
     head: Vec<u8>,
     body: Finished,
     blobs: Vec<(u64, &'t [u8])>,
+    metadata_end: u64,
     base: u64,
     data_size: Option<u64>,
 ) -> Result<Plan<'t>> {
-    let metadata_end = (head.len() + body.size()) as u64;
+    let metadata_end = metadata_end.max((head.len() + body.size()) as u64);
     let blobs_end = blobs.last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
     if blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) || (base > 0 && base < metadata_end) {
         let reason = format!("the metadata takes {metadata_end} bytes, but the segments start at {base}: lay out anew");

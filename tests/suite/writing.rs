@@ -268,3 +268,17 @@ fn a_segment_of_parts_is_read_part_by_part() {
     assert_eq!(segment.get(3, 14), None, "not in one part");
     assert_eq!(DataRef::Segment { index: 0, offset: 16, size: 6 }.size(), 6);
 }
+
+/// C++ `save_ptd` pads its FlatBuffer, and a file may end there.
+#[test]
+fn zeros_that_belong_to_the_metadata_are_written() {
+    let file = fixture("1.5.1/ptd_empty/ptd_empty.ptd");
+    let mut ptd = Ptd::parse(file.bytes()).unwrap();
+    let header = ptd.header.as_mut().unwrap();
+    header.flatbuffer_size += 64;
+    header.segment_base_offset = 0;
+    let written = ptd.plan().unwrap().to_vec().unwrap();
+    let again = Ptd::parse(&written).unwrap();
+    assert_eq!(again.header.unwrap().flatbuffer_size, ptd.header.unwrap().flatbuffer_size);
+    assert_eq!(written.len() as u64, 48 + ptd.header.unwrap().flatbuffer_size);
+}
