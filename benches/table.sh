@@ -82,6 +82,9 @@ fi
 echo
 cargo bench --quiet --bench heap | grep '^|'
 
+echo
+cargo bench --quiet --bench save
+
 if cargo build --quiet --release --features cli --bin pte 2>/dev/null; then
   pte=${CARGO_TARGET_DIR:-target}/release/pte
   runs=200
