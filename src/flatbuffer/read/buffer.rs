@@ -120,14 +120,15 @@ impl<'s, 'a> Place<'s, 'a> {
                 self.buffer.budget.set(left);
                 Ok(())
             }
-            None => Err(self.exhausted()),
+            None => Err(self.exhausted(table)),
         }
     }
 
+    /// The fault of asking for more than is left: bytes, or a table if `table`.
     #[cold]
-    pub(super) fn exhausted(&self) -> Error {
+    pub(super) fn exhausted(&self, table: bool) -> Error {
         let most = self.buffer.most;
-        let (what, limit) = if self.buffer.budget.get().0 < Budget::TABLE {
+        let (what, limit) = if table && self.buffer.budget.get().0 < Budget::TABLE {
             ("tables", most.0 >> 32)
         } else {
             ("bytes of tables, vectors and strings", most.bytes().into())

@@ -117,7 +117,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
         place.spend(offsets.len() + 4, false)?;
         // Each element takes at least 4 bytes more: a count that cannot be honest reserves nothing.
         if offsets.len() > place.buffer.budget.get().bytes() as usize {
-            return Err(place.exhausted().into());
+            return Err(place.exhausted(false).into());
         }
         let mut values = OM::Output::bind(|| Vec::with_capacity(count as usize));
         for (index, offset) in offsets.chunks_exact(4).enumerate() {
