@@ -307,3 +307,22 @@ fn fill(room: &mut [u8], fields: &[u8], length: u32) -> Result<()> {
         _ => Err(Error::unwritable(format!("{} bytes of header in a header of {length}", fields.len()))),
     }
 }
+
+#[cfg(all(test, target_pointer_width = "64"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::Pte;
+    use crate::schema::program::{BackendDelegateInlineData, Program};
+    use alloc::{string::ToString, vec};
+
+    /// The zeros are never touched, so they take no memory: not in `tests`, where an allocator that counts touches them.
+    #[test]
+    fn a_program_over_2_gib_is_refused_before_it_is_built() {
+        let data = Some(vec![0; 1 << 31].into());
+        let program =
+            Program { backend_delegate_data: Some(vec![BackendDelegateInlineData { data }]), ..Program::default() };
+        let error = Pte { program, ..Pte::default() }.plan().err().unwrap();
+        assert_eq!(error.path(), "backend_delegate_data[0].data");
+        assert!(error.to_string().contains("more than 2147483647 bytes"), "{error}");
+    }
+}

@@ -1,7 +1,7 @@
 //! Official files are written back byte for byte, and laid out anew as the official writers lay them out.
 
 use crate::common::{Fixture, equal, fixture, fixtures, for_each};
-use executorch_format::schema::program::{BackendDelegateInlineData, DataLocation, ExecutionPlan, Program, Tensor};
+use executorch_format::schema::program::{DataLocation, ExecutionPlan, Program, Tensor};
 use executorch_format::schema::{DataSegment, ScalarType};
 use executorch_format::{
     DataCollector, DataRef, ErrorKind, FileLayout, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
@@ -222,18 +222,6 @@ fn what_cannot_be_written_is_refused_with_a_reason() {
     let mut pte = Pte::parse(file.bytes()).unwrap();
     pte.segments[0] = Segment::Parts(vec![(0, vec![0; 1 << 20].into())]);
     refused(pte.plan().err().unwrap(), "of segment 0");
-}
-
-/// The zeros are never touched, so they take no memory.
-#[cfg(target_pointer_width = "64")]
-#[test]
-fn a_program_over_2_gib_is_refused_before_it_is_built() {
-    let data = Some(vec![0; 1 << 31].into());
-    let program =
-        Program { backend_delegate_data: Some(vec![BackendDelegateInlineData { data }]), ..Program::default() };
-    let error = Pte { program, ..Pte::default() }.plan().err().unwrap();
-    assert_eq!(error.path(), "backend_delegate_data[0].data");
-    assert!(error.to_string().contains("more than 2147483647 bytes"), "{error}");
 }
 
 #[test]
