@@ -20,7 +20,8 @@ impl Official {
     pub fn find(test: &str) -> Option<Self> {
         let Some(folder) = std::env::var_os("EXECUTORCH_OFFICIAL") else {
             // Not `eprintln`, which the test harness keeps to itself.
-            writeln!(std::io::stderr(), "{test}: skipped, EXECUTORCH_OFFICIAL is not set").unwrap();
+            let skipped = format!("{test}: skipped, EXECUTORCH_OFFICIAL is not set\n");
+            std::io::stderr().write_all(skipped.as_bytes()).unwrap();
             return None;
         };
         let folder = PathBuf::from(folder);
