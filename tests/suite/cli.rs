@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub fn pte() -> Command {
     Command::new(env!("CARGO_BIN_EXE_pte"))
@@ -28,7 +29,10 @@ pub struct Made(pub PathBuf);
 
 impl Made {
     pub fn new(name: &str, bytes: &[u8]) -> Self {
-        let path = std::env::temp_dir().join(format!("executorch-format-{}-{name}", std::process::id()));
+        // Tests run side by side, and some take the same name.
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("executorch-format-{process}-{count}-{name}"));
         std::fs::write(&path, bytes).unwrap();
         Self(path)
     }
