@@ -81,41 +81,38 @@ pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Places
 }
 
 pub(crate) fn least_common_multiple(a: u64, b: u64) -> Result<u64> {
-    let (mut x, mut y) = (a, b);
-    while y > 0 {
-        (x, y) = (y, x % y);
-    }
-    match (a / x.max(1)).checked_mul(b) {
+    match (a / greatest_common_divisor(a, b).max(1)).checked_mul(b) {
         Some(multiple) if multiple > 0 => Ok(multiple),
         _ => Err(Error::unwritable(format!("alignments {a} and {b} have no common multiple below 2^64"))),
     }
 }
 
-/// The alignment that a segment at `offset` may have asked for, which is not stored: what divides the offset, up to 4096
-/// and a factor of 3.
+/// The alignment that a named blob at `offset` may have asked for, which is not stored: what divides the offset, up to
+/// 4096 and a factor of 3.
 fn kept_alignment(offset: u64) -> u64 {
-    const MOST: u64 = 3 << 12;
-    let (mut x, mut y) = (MOST, offset);
-    while y > 0 {
-        (x, y) = (y, x % y);
+    greatest_common_divisor(offset, 3 << 12)
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
     }
-    x
+    a
 }
 
 impl<'a> Pte<'a> {
     /// Lays the file out anew: moves delegate payloads and constants as `options` say, gives each segment a new place in
     /// the order that they have, and puts a fitting header in front, or none where there is no data.
     ///
-    /// The alignment that a segment once asked for is not stored; whatever its old offset was a multiple of, up to 4096,
-    /// its new one is too.
+    /// The alignment that a named blob once asked for is not stored; whatever its old offset was a multiple of, up to
+    /// 4096, its new one is too.
     ///
     /// Fails as [`plan`](Self::plan) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where
     /// constants overlap or have bytes between them that none claims.
     pub fn lay_out(mut self, options: &PteOptions) -> Result<Self> {
         self.check_references()?;
         alignment(options.delegate_alignment, "delegate_alignment")?;
-        let mut alignments: Vec<u64> =
-            self.program.segments.iter().flatten().map(|segment| kept_alignment(segment.offset)).collect();
+        let mut alignments = self.segment_alignments(options);
         if let Some(constant_alignment) = options.constant_alignment {
             self.pack_constants(alignment(constant_alignment, "constant_alignment")? as u64)?;
         }
@@ -126,6 +123,29 @@ impl<'a> Pte<'a> {
             None => {}
         }
         self.place_segments(&alignments, options)
+    }
+
+    /// What each segment is to be aligned to besides the options' alignment of all.
+    fn segment_alignments(&self, options: &PteOptions) -> Vec<u64> {
+        let program = &self.program;
+        let segments = program.segments.as_deref().unwrap_or_default();
+        let mut alignments: Vec<u64> = segments.iter().map(|segment| kept_alignment(segment.offset)).collect();
+        // Constants, initial states and delegate payloads need no more than the options give.
+        let named = self.named_segments();
+        let mut at_most = |index: u32, alignment: u32| {
+            if let (Some(place), Some(false)) = (alignments.get_mut(index as usize), named.get(index as usize)) {
+                *place = greatest_common_divisor(*place, alignment.into());
+            }
+        };
+        let constants = options.constant_alignment.unwrap_or(16);
+        program.constant_segment.iter().for_each(|list| at_most(list.segment_index, constants));
+        program.mutable_data_segments.iter().flatten().for_each(|list| at_most(list.segment_index, 16));
+        for delegate in self.methods().iter().flat_map(|plan| plan.delegates.iter().flatten()) {
+            if let Some(processed) = delegate.processed.filter(|place| place.location == DataLocation::SEGMENT) {
+                at_most(processed.index, options.delegate_alignment);
+            }
+        }
+        alignments
     }
 
     /// Gives each segment its place, with the alignments given besides the segments' own.

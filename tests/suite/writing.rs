@@ -118,6 +118,21 @@ fn a_program_laid_out_anew_refers_to_the_same_bytes() {
 }
 
 #[test]
+fn a_file_of_wide_segments_is_made_compact_again() {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let wide = PteOptions { segment_alignment: 4096, ..PteOptions::default() };
+    let old = fixture("0.2.1/mutable/mutable.pte");
+    let old = Pte::parse(old.bytes()).unwrap();
+    let compact = old.lay_out(&PteOptions::default()).unwrap();
+    assert_eq!(compact.header.unwrap().segment_base_offset % 128, 0);
+    assert!(compact.plan().unwrap().size() < 4096, "{} bytes", compact.plan().unwrap().size());
+    let wide = pte.lay_out(&wide).unwrap();
+    // The first delegate's payload; named blobs stay where they may have asked to be.
+    assert_eq!(wide.lay_out(&PteOptions::default()).unwrap().program.segments.unwrap()[1].offset, 0);
+}
+
+#[test]
 fn delegate_payloads_move_in_and_out_again() {
     let file = fixture("1.5.1/blob_segments/blob_segments.pte");
     let inline = PteOptions { delegates: Some(DataLocation::INLINE), ..PteOptions::default() };
