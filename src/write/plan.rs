@@ -272,7 +272,7 @@ fn finish<'t>(
 impl PteHeader {
     /// Fills the room behind the FlatBuffer's first 8 bytes.
     fn put(&self, room: &mut [u8], program_size: u64) -> Result<()> {
-        let mut fields = Vec::with_capacity(self.length as usize);
+        let mut fields = Vec::new();
         fields.extend_from_slice(b"eh00");
         fields.extend_from_slice(&self.length.to_le_bytes());
         fields.extend_from_slice(&program_size.to_le_bytes());
@@ -287,7 +287,7 @@ impl PteHeader {
 impl PtdHeader {
     /// Fills the room behind the FlatBuffer's first 8 bytes.
     fn put(&self, room: &mut [u8], flatbuffer_size: u64) -> Result<()> {
-        let mut fields = Vec::with_capacity(self.length as usize);
+        let mut fields = Vec::new();
         fields.extend_from_slice(b"FH01");
         fields.extend_from_slice(&self.length.to_le_bytes());
         fields.extend_from_slice(&(room.len() as u64).to_le_bytes());
