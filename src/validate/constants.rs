@@ -7,7 +7,7 @@ use super::rule::{self, Rule};
 use super::tensors::{byte_size, is_external};
 use crate::Pte;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
-use alloc::{collections::BTreeSet, vec, vec::Vec};
+use alloc::{collections::BTreeSet, format, vec, vec::Vec};
 
 /// Rules about the lists as a whole. Those about a tensor's own entry are in [`of_tensor`].
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -31,7 +31,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
             overlap(list, sizes(pte, true, offsets(list).len()), &path, report);
         }
         if !segments.insert(list.segment_index) {
-            let found = format_args!("segment {} again, expected one list for each", list.segment_index);
+            let found = format!("segment {} again, expected one list for each", list.segment_index);
             report.add(rule::MUTABLE_LIST_SHARED, &path.field("segment_index"), found);
         }
     }
@@ -66,13 +66,13 @@ fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut
 fn inline_constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let buffers = pte.program.constant_buffer.as_deref().unwrap_or_default();
     let Some(buffer) = buffers.get(index as usize) else {
-        let found = format_args!("constant {index}, expected less than the {} that there are", buffers.len());
+        let found = format!("constant {index}, expected less than the {} that there are", buffers.len());
         return report.add(rule::CONSTANT_INDEX, path, found);
     };
     let storage = buffer.storage.as_deref();
     let size = storage.unwrap_or_default().len();
     if (size as u64) < bytes {
-        let found = format_args!("constant {index} has {size} bytes, expected the tensor's {bytes}");
+        let found = format!("constant {index} has {size} bytes, expected the tensor's {bytes}");
         report.add_at(rule::CONSTANT_BOUNDS, path, report.offset(storage), found);
     }
 }
@@ -83,18 +83,17 @@ fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, repo
     let lists = pte.program.mutable_data_segments.as_deref().unwrap_or_default();
     if named != 0 {
         let path = path.field("extra_tensor_info");
-        let found = format_args!("list {named} of {}, expected 0: the runtime takes that one in any case", lists.len());
+        let found = format!("list {named} of {}, expected 0: the runtime takes that one in any case", lists.len());
         report.add(rule::MUTABLE_LIST, &path.field("mutable_data_segments_idx"), found);
     }
     let path = &path.field("data_buffer_idx");
     let Some(list) = lists.first() else {
-        let found =
-            format_args!("initial state {}, but mutable_data_segments is absent or empty", tensor.data_buffer_idx);
+        let found = format!("initial state {}, but mutable_data_segments is absent or empty", tensor.data_buffer_idx);
         return report.add(rule::MUTABLE_STATE_INDEX, path, found);
     };
     let rules = (rule::MUTABLE_STATE_INDEX, rule::MUTABLE_STATE_BOUNDS);
     if list.segment_index as usize >= segment_count(&pte.program) {
-        let found = format_args!(
+        let found = format!(
             "segment {} for initial states, expected less than the {} that there are",
             list.segment_index,
             segment_count(&pte.program)
@@ -115,7 +114,7 @@ fn subsegment(
 ) {
     let offsets = offsets(list);
     let Some(offset) = offsets.get(index as usize) else {
-        let found = format_args!("entry {index}, expected less than the {} that there are", offsets.len());
+        let found = format!("entry {index}, expected less than the {} that there are", offsets.len());
         return report.add(index_rule, path, found);
     };
     // A segment that does not exist is a finding of its own.
@@ -124,7 +123,7 @@ fn subsegment(
         return;
     };
     if offset.checked_add(bytes).is_none_or(|end| end > segment.size) {
-        let found = format_args!(
+        let found = format!(
             "entry {index}: {bytes} bytes from {offset}, expected an end inside the {} bytes of segment {}",
             segment.size, list.segment_index
         );
@@ -135,7 +134,7 @@ fn subsegment(
 fn placeholder(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     if let Some(first @ 1..) = offsets(list).first() {
         let offset = report.offset(list.offsets.as_deref());
-        let found = format_args!("{first}, expected 0: the entry stands for no constant");
+        let found = format!("{first}, expected 0: the entry stands for no constant");
         report.add_at(rule::CONSTANT_PLACEHOLDER, &path.item("offsets", 0), offset, found);
     }
 }
@@ -143,7 +142,7 @@ fn placeholder(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Repor
 fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let first = pte.program.constant_buffer.as_deref().and_then(|buffers| buffers.first()?.storage.as_deref());
     if let Some(storage) = first.filter(|storage| !storage.is_empty()) {
-        let found = format_args!("{} bytes, expected none: the entry stands for no constant", storage.len());
+        let found = format!("{} bytes, expected none: the entry stands for no constant", storage.len());
         report.add_at(
             rule::CONSTANT_PLACEHOLDER,
             &path.item("constant_buffer", 0),
@@ -160,7 +159,7 @@ fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<
     let odd = offsets.iter().filter(|offset| **offset % ALIGNMENT != 0).count();
     if let Some((index, offset)) = offsets.iter().enumerate().find(|(_, offset)| **offset % ALIGNMENT != 0) {
         let found =
-            format_args!("{offset}, expected a multiple of {ALIGNMENT} ({odd} of {} offsets are none)", offsets.len());
+            format!("{offset}, expected a multiple of {ALIGNMENT} ({odd} of {} offsets are none)", offsets.len());
         report.add_at(rule::CONSTANT_ALIGNMENT, &path.item("offsets", index), report.offset_of(offsets, index), found);
     }
 }
@@ -194,7 +193,7 @@ fn overlap(list: &SubsegmentOffsets<'_>, sizes: Vec<u64>, path: &Path<'_>, repor
         let end = start.saturating_add(size);
         match before {
             Some((first, last, other)) if *start < last && *start != first => {
-                let found = format_args!("{start}, expected {last} or more: entry {other} goes from {first} to there");
+                let found = format!("{start}, expected {last} or more: entry {other} goes from {first} to there");
                 let offset = report.offset_of(offsets, index);
                 report.add_at(rule::CONSTANT_OVERLAP, &path.item("offsets", index), offset, found);
             }

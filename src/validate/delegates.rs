@@ -6,6 +6,7 @@ use super::report::{Name, Path, Report};
 use super::rule;
 use crate::Pte;
 use crate::schema::program::{BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan};
+use alloc::format;
 
 pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     for (index, delegate) in plan.delegates.iter().flatten().enumerate() {
@@ -16,7 +17,7 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
         match delegate.processed {
             Some(processed) => payload(pte, processed, &path.field("processed"), report),
             None => {
-                let found = format_args!("absent, expected a reference to the payload");
+                let found = "absent, expected a reference to the payload";
                 report.add(rule::DELEGATE_PROCESSED, &path.field("processed"), found);
             }
         }
@@ -30,17 +31,16 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
     match processed.location {
         DataLocation::INLINE => {
             let Some(list) = program.backend_delegate_data.as_deref() else {
-                let found = format_args!("inline payload {index}, but backend_delegate_data is absent");
+                let found = format!("inline payload {index}, but backend_delegate_data is absent");
                 return report.add(rule::DELEGATE_INLINE_DATA, &path.field("index"), found);
             };
             match list.get(index as usize) {
                 None => {
-                    let found =
-                        format_args!("inline payload {index}, expected less than the {} that there are", list.len());
+                    let found = format!("inline payload {index}, expected less than the {} that there are", list.len());
                     report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
                 }
                 Some(data) if data.data.is_none() => {
-                    let found = format_args!("inline payload {index}, whose data is absent");
+                    let found = format!("inline payload {index}, whose data is absent");
                     report.add(rule::DELEGATE_INLINE_DATA, &path.field("index"), found);
                 }
                 Some(_) => (),
@@ -54,15 +54,15 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
                 .and_then(|list| list.get(index as usize))
                 .is_some_and(|segment| segment.size == 0);
             if index as usize >= segments {
-                let found = format_args!("segment {index}, expected less than the {segments} that there are");
+                let found = format!("segment {index}, expected less than the {segments} that there are");
                 report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
             } else if empty && report.file().is_some() && pte.segment_base_offset() == 0 {
-                let found = format_args!("a payload in segment {index}, but the header announces no segments");
+                let found = format!("a payload in segment {index}, but the header announces no segments");
                 report.add(rule::SEGMENT_BASE, &path.field("index"), found);
             }
         }
         other => {
-            let found = format_args!("{}, expected 0 (INLINE) or 1 (SEGMENT)", other.0);
+            let found = format!("{}, expected 0 (INLINE) or 1 (SEGMENT)", other.0);
             report.add(rule::DELEGATE_LOCATION, &path.field("location"), found);
         }
     }
@@ -70,7 +70,7 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
 
 fn compile_specs(delegate: &BackendDelegate<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let Some(specs) = delegate.compile_specs.as_deref() else {
-        let found = format_args!("absent, expected a list, which may be empty");
+        let found = "absent, expected a list, which may be empty";
         return report.add(rule::COMPILE_SPEC, &path.field("compile_specs"), found);
     };
     for (index, spec) in specs.iter().enumerate() {
@@ -80,7 +80,7 @@ fn compile_specs(delegate: &BackendDelegate<'_>, path: &Path<'_>, report: &mut R
         }
         if spec.value.is_none() {
             let name = Name(spec.key.as_deref().unwrap_or_default());
-            let found = format_args!("absent, expected the value of {name}, which may be empty");
+            let found = format!("absent, expected the value of {name}, which may be empty");
             report.add(rule::COMPILE_SPEC, &path.field("value"), found);
         }
     }

@@ -10,6 +10,7 @@ use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
     MoveCall, Operator,
 };
+use alloc::format;
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let operators = plan.operators.as_deref().unwrap_or_default();
@@ -42,7 +43,7 @@ fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'
     let length = name.len() + overload.len() + usize::from(!overload.is_empty());
     if length > MOST {
         let offset = report.offset(Some(name.as_bytes()));
-        let found = format_args!("{} and its overload take {length} bytes, expected at most {MOST}", Name(name));
+        let found = format!("{} and its overload take {length} bytes, expected at most {MOST}", Name(name));
         report.add_at(rule::OPERATOR_NAME, &path.field("name"), offset, found);
     }
 }
@@ -51,7 +52,7 @@ fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let instructions = chain.instructions.as_deref().unwrap_or_default().len();
     match chain.stacktrace.as_deref().map(<[_]>::len) {
         Some(traces) if traces != instructions => {
-            let found = format_args!("{traces} lists of frames, expected {instructions}, one for each instruction");
+            let found = format!("{traces} lists of frames, expected {instructions}, one for each instruction");
             report.add(rule::STACK_TRACE, &path.field("stacktrace"), found);
         }
         _ => (),
@@ -96,7 +97,7 @@ impl<'t, 'a> Method<'t, 'a> {
                     );
                 }
                 InstructionArguments::Unknown(unknown) => {
-                    let found = format_args!("an instruction of kind {}, expected 1 to 5", unknown.tag);
+                    let found = format!("an instruction of kind {}, expected 1 to 5", unknown.tag);
                     report.add(rule::INSTRUCTION_KIND, &path.field("instr_args_type"), found);
                 }
             }
@@ -114,7 +115,7 @@ impl<'t, 'a> Method<'t, 'a> {
     ) -> Option<&'t KernelTypes<'a>> {
         let found = value(self.values, index);
         if found.is_none() {
-            let found = format_args!("value {index}, expected 0 to {}", self.values.len().saturating_sub(1));
+            let found = format!("value {index}, expected 0 to {}", self.values.len().saturating_sub(1));
             report.add_at(rule, path, offset, found);
         }
         found
@@ -135,7 +136,7 @@ impl<'t, 'a> Method<'t, 'a> {
         let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
         let Some(operator) = operator else {
             let operators = self.operators.len();
-            let found = format_args!("operator {}, expected less than the {operators} that there are", call.op_index);
+            let found = format!("operator {}, expected less than the {operators} that there are", call.op_index);
             return report.add(rule::OPERATOR_INDEX, &path.field("op_index"), found);
         };
         if let (Some(name), Some(args)) = (operator.name.as_deref(), call.args.as_deref()) {
@@ -167,7 +168,7 @@ impl<'t, 'a> Method<'t, 'a> {
         };
         let end = u64::try_from(at).ok().and_then(|at| at.checked_add(1)?.checked_mul(size));
         if end.is_none_or(|end| end > room) {
-            let found = format_args!(
+            let found = format!(
                 "{} {} to place {at} of {} {}: expected an end inside its {room} bytes",
                 from.scalar_type,
                 Few(from.sizes()),
@@ -181,10 +182,8 @@ impl<'t, 'a> Method<'t, 'a> {
     fn delegate_call(&self, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         self.arguments(call.args.as_deref(), path, report);
         if usize::try_from(call.delegate_index).ok().is_none_or(|index| index >= self.delegates) {
-            let found = format_args!(
-                "delegate {}, expected less than the {} that there are",
-                call.delegate_index, self.delegates
-            );
+            let found =
+                format!("delegate {}, expected less than the {} that there are", call.delegate_index, self.delegates);
             report.add(rule::DELEGATE_CALL_INDEX, &path.field("delegate_index"), found);
         }
     }
@@ -195,7 +194,7 @@ impl<'t, 'a> Method<'t, 'a> {
         if let (Some(from), Some(to)) = (from, to) {
             if from.tag() != to.tag() {
                 let (from, to) = (from.name().unwrap_or("unknown"), to.name().unwrap_or("unknown"));
-                let found = format_args!("a value of kind {from} to one of kind {to}, expected one kind");
+                let found = format!("a value of kind {from} to one of kind {to}, expected one kind");
                 report.add(rule::MOVE_KIND, path, found);
             }
         }
@@ -206,7 +205,7 @@ impl<'t, 'a> Method<'t, 'a> {
             None | Some(KernelTypes::Tensor(_)) => (),
             Some(other) => {
                 let kind = other.name().unwrap_or("unknown");
-                let found = format_args!("value {} is of kind {kind}, expected Tensor", call.value_index);
+                let found = format!("value {} is of kind {kind}, expected Tensor", call.value_index);
                 report.add(rule::FREE_KIND, &path.field("value_index"), found);
             }
         }
@@ -219,12 +218,12 @@ impl<'t, 'a> Method<'t, 'a> {
             None | Some(KernelTypes::Bool(_)) => (),
             Some(KernelTypes::Tensor(tensor)) if tensor.scalar_type == ScalarType::BOOL => (),
             Some(KernelTypes::Tensor(tensor)) => {
-                let found = format_args!("value {index} is a tensor of {}, expected BOOL", tensor.scalar_type);
+                let found = format!("value {index} is a tensor of {}, expected BOOL", tensor.scalar_type);
                 report.add(rule::JUMP_CONDITION_KIND, path, found);
             }
             Some(other) => {
                 let kind = other.name().unwrap_or("unknown");
-                let found = format_args!("value {index} is of kind {kind}, expected Bool or a tensor of BOOL");
+                let found = format!("value {index} is of kind {kind}, expected Bool or a tensor of BOOL");
                 report.add(rule::JUMP_CONDITION_KIND, path, found);
             }
         }
@@ -237,12 +236,12 @@ fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path
     let path = &path.field("destination_instruction");
     match usize::try_from(destination) {
         Ok(destination) if destination == index => {
-            let found = format_args!("instruction {destination}, expected another than the jump itself");
+            let found = format!("instruction {destination}, expected another than the jump itself");
             report.add(rule::JUMP_DESTINATION, path, found);
         }
         Ok(destination) if destination <= instructions => (),
         _ => {
-            let found = format_args!("instruction {destination}, expected 0 to {instructions}");
+            let found = format!("instruction {destination}, expected 0 to {instructions}");
             report.add(rule::JUMP_DESTINATION, path, found);
         }
     }
@@ -273,7 +272,7 @@ const PRIMS: &[(&str, &str, usize)] = &[
 fn prim_arguments(name: &str, overload: &str, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
     let prim = PRIMS.iter().find(|(prim, of, _)| *prim == name && *of == overload);
     if let Some((_, _, expected)) = prim.filter(|(_, _, expected)| *expected != args.len()) {
-        let found = format_args!("{} arguments for {name}.{overload}, expected {expected}", args.len());
+        let found = format!("{} arguments for {name}.{overload}, expected {expected}", args.len());
         report.add_at(rule::PRIM_ARGUMENTS, &path.field("args"), report.offset(Some(args)), found);
     }
 }

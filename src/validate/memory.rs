@@ -132,7 +132,7 @@ fn accuse(new: &Place, old: &Place, path: &Path<'_>, report: &mut Report<'_>) {
         Some(instruction) => format!("instruction {instruction} writes here"),
         None => "the inputs are given".into(),
     };
-    let found = format_args!(
+    let found = format!(
         "bytes {} to {} of planned buffer {}: value {} has {} to {} there, and is still needed when {when}",
         new.start, new.end, new.buffer, old.life.value, old.start, old.end
     );

@@ -3,7 +3,7 @@
 use super::report::{Name, Path, Report};
 use super::rule;
 use crate::{KeyIndex, Ptd, Pte};
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, format, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     nul_in_pte(pte, report);
@@ -61,7 +61,7 @@ fn nul_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
 fn nul(name: Option<&str>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
     if let Some(name) = name.filter(|name| name.contains('\0')) {
         let offset = report.offset(Some(name.as_bytes()));
-        let found = format_args!("{}, expected no NUL inside: the runtime sees what stands before it", Name(name));
+        let found = format!("{}, expected no NUL inside: the runtime sees what stands before it", Name(name));
         report.add_at(rule::NAME_NUL, &path.field(field), offset, found);
     }
 }
@@ -74,7 +74,7 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
             continue;
         };
         if let Some(first) = seen.get(name) {
-            let found = format_args!("{}, expected another name than that of method {first}", Name(name));
+            let found = format!("{}, expected another name than that of method {first}", Name(name));
             let offset = report.offset(Some(name.as_bytes()));
             report.add_at(rule::METHOD_NAME_UNIQUE, &root.item("execution_plan", index).field("name"), offset, found);
         } else {
@@ -91,7 +91,7 @@ fn pairs<'k, 't>(keys: &'k [(&'t str, usize)]) -> impl Iterator<Item = ((&'t str
 fn unique(keys: &[(&str, usize)], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for ((before, first), (key, index)) in pairs(keys).filter(|((before, _), (key, _))| before == key) {
-        let found = format_args!("{}, expected another key than that of entry {first}", Name(before));
+        let found = format!("{}, expected another key than that of entry {first}", Name(before));
         let offset = report.offset(Some(key.as_bytes()));
         report.add_at(rule::KEY_UNIQUE, &root.item("named_data", index).field("key"), offset, found);
     }
@@ -114,7 +114,7 @@ fn prefixes(keys: &[(&str, usize)], report: &mut Report<'_>) {
     for ((before, index), (key, _)) in pairs(keys) {
         if !before.is_empty() && before != key && key.starts_with(before) {
             let found =
-                format_args!("{} starts {}: runtimes before 1.0 may take one for the other", Name(before), Name(key));
+                format!("{} starts {}: runtimes before 1.0 may take one for the other", Name(before), Name(key));
             let offset = report.offset(Some(before.as_bytes()));
             report.add_at(rule::KEY_PREFIX, &root.item("named_data", index).field("key"), offset, found);
         }

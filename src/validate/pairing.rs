@@ -6,7 +6,7 @@ use super::rule;
 use super::tensors::is_external;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use crate::{Entry, KeyIndex, Ptd, Pte};
-use alloc::vec::Vec;
+use alloc::{format, vec::Vec};
 
 /// A `.ptd` file, for look-ups by key.
 struct File<'t> {
@@ -42,7 +42,7 @@ fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize
 fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
     let count = pte.methods().iter().flat_map(externals).count();
     if count > 0 {
-        let found = format_args!("{count} external tensors were not looked up: no .ptd file was given");
+        let found = format!("{count} external tensors were not looked up: no .ptd file was given");
         report.add(rule::EXTERNAL_UNCHECKED, &Path::ROOT, found);
     }
 }
@@ -51,18 +51,18 @@ fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
 fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>, report: &mut Report<'_>) {
     let Some(entry) = files.iter().find_map(|file| file.entries.get(file.index.get(name)?)) else {
         let path = path.field("extra_tensor_info");
-        let found = format_args!("{}, which no .ptd file has", Name(name));
+        let found = format!("{}, which no .ptd file has", Name(name));
         return report.add(rule::EXTERNAL_MISSING, &path.field("fully_qualified_name"), found);
     };
     let Some(layout) = entry.layout else {
-        let found = format_args!("{} is an opaque blob, expected a tensor", Name(name));
+        let found = format!("{} is an opaque blob, expected a tensor", Name(name));
         return report.add(rule::EXTERNAL_LAYOUT, path, found);
     };
     if layout.scalar_type != tensor.scalar_type
         || layout.sizes != tensor.sizes()
         || layout.dim_order != tensor.dim_order()
     {
-        let found = format_args!(
+        let found = format!(
             "{} is {} {} in order {}, expected {} {} in order {}",
             Name(name),
             layout.scalar_type,
@@ -89,11 +89,11 @@ fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_>], report: &mut Report<'_>)
             let name = Name(key);
             match first {
                 0 => {
-                    let found = format_args!("{name} is in the .pte and in .ptd file {second}");
+                    let found = format!("{name} is in the .pte and in .ptd file {second}");
                     report.add(rule::KEY_IN_TWO_FILES, &Path::ROOT, found);
                 }
                 _ => {
-                    let found = format_args!("{name} is in .ptd files {first} and {second}");
+                    let found = format!("{name} is in .ptd files {first} and {second}");
                     report.add(rule::KEY_IN_TWO_FILES, &Path::ROOT, found);
                 }
             }

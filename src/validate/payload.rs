@@ -11,7 +11,7 @@
 use super::report::{Path, Report};
 use super::rule::{self, Rule};
 use crate::Pte;
-use alloc::collections::BTreeSet;
+use alloc::{collections::BTreeSet, format};
 
 const LENGTH: usize = 30;
 
@@ -51,7 +51,7 @@ fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Rep
     let available = payload.len() as u64;
     let length = number(payload, 8, 2).unwrap_or(0);
     if length < LENGTH as u64 || payload.len() < LENGTH {
-        let found = format_args!("a header of {length} bytes in a payload of {available}, expected at least {LENGTH}");
+        let found = format!("a header of {length} bytes in a payload of {available}, expected at least {LENGTH}");
         return report.add_at(rule, path, at(8), found);
     }
     for (what, field, size_field, size_width) in [("FlatBuffer", 10, 14, 4), ("constants", 18, 22, 8)] {
@@ -59,7 +59,7 @@ fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Rep
             continue;
         };
         if offset.checked_add(size).is_none_or(|end| end > available) {
-            let found = format_args!("its {what}: {size} bytes from {offset}, expected an end inside its {available}");
+            let found = format!("its {what}: {size} bytes from {offset}, expected an end inside its {available}");
             report.add_at(rule, path, at(field as u64), found);
         }
     }

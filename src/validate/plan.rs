@@ -4,7 +4,7 @@
 use super::report::{Path, Report};
 use super::rule;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
-use alloc::collections::BTreeSet;
+use alloc::{collections::BTreeSet, format};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     name(plan, path, report);
@@ -40,7 +40,7 @@ fn fields(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 fn encoded_output(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let metadata = plan.container_meta_type.as_ref();
     if metadata.is_none_or(|metadata| metadata.encoded_out_str.is_none()) {
-        let found = format_args!("absent: the runtime cannot tell how the outputs were nested");
+        let found = "absent: the runtime cannot tell how the outputs were nested";
         report.add(rule::ENCODED_OUTPUT, &path.field("container_meta_type").field("encoded_out_str"), found);
     }
 }
@@ -72,7 +72,7 @@ fn inputs_outputs(
     for (index, value) in list.iter().enumerate() {
         let path = path.item(field, index);
         let Some(found) = usize::try_from(*value).ok().and_then(|value| values.get(value)) else {
-            let found = format_args!("value {value}, expected 0 to {}", values.len().saturating_sub(1));
+            let found = format!("value {value}, expected 0 to {}", values.len().saturating_sub(1));
             report.add_at(rule::INPUT_OUTPUT_INDEX, &path, report.offset_of(list, index), found);
             continue;
         };
@@ -83,8 +83,7 @@ fn inputs_outputs(
             KernelTypes::None | KernelTypes::Unknown(_) => (),
             other => {
                 let kind = other.name().unwrap_or_default();
-                let found =
-                    format_args!("value {value} is of kind {kind}, expected a tensor, a number, a string or none");
+                let found = format!("value {value} is of kind {kind}, expected a tensor, a number, a string or none");
                 report.add_at(rule::INPUT_OUTPUT_KIND, &path, report.offset_of(list, index), found);
             }
         }
@@ -95,7 +94,7 @@ fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut 
     let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
     for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size < 0) {
         let offset = report.offset_of(sizes, index);
-        let found = format_args!("{size} bytes, expected 0 or more");
+        let found = format!("{size} bytes, expected 0 or more");
         report.add_at(rule::PLANNED_BUFFER_SIZE, &path.item("non_const_buffer_sizes", index), offset, found);
     }
 }
@@ -103,7 +102,7 @@ fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut 
 fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
     if let Some(size @ 1..) = sizes.first() {
-        let found = format_args!("{size} bytes, expected 0: the entry is reserved");
+        let found = format!("{size} bytes, expected 0: the entry is reserved");
         report.add_at(
             rule::PLANNED_BUFFER_ZERO,
             &path.item("non_const_buffer_sizes", 0),
@@ -120,10 +119,10 @@ fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report
         let path = path.item("non_const_buffer_device", index);
         let buffer = device.buffer_idx;
         if usize::try_from(buffer).ok().is_none_or(|buffer| buffer >= buffers) {
-            let found = format_args!("planned buffer {buffer}, expected less than the {buffers} that there are");
+            let found = format!("planned buffer {buffer}, expected less than the {buffers} that there are");
             report.add(rule::BUFFER_DEVICE_INDEX, &path.field("buffer_idx"), found);
         } else if !seen.insert(buffer) {
-            let found = format_args!("planned buffer {buffer} again, expected one device for each");
+            let found = format!("planned buffer {buffer} again, expected one device for each");
             report.add(rule::BUFFER_DEVICE_UNIQUE, &path.field("buffer_idx"), found);
         }
         self::device(device.device_type, device.device_index, &path, report);
@@ -133,11 +132,11 @@ fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report
 /// Where a tensor or a planned buffer lives.
 pub(super) fn device(kind: DeviceType, index: i8, path: &Path<'_>, report: &mut Report<'_>) {
     if kind.name().is_none() {
-        let found = format_args!("{}, expected 0 (CPU) or 1 (CUDA)", kind.0);
+        let found = format!("{}, expected 0 (CPU) or 1 (CUDA)", kind.0);
         report.add(rule::DEVICE_TYPE, &path.field("device_type"), found);
     }
     if index < -1 {
-        let found = format_args!("{index}, expected a device's number, or −1 for the current one");
+        let found = format!("{index}, expected a device's number, or −1 for the current one");
         report.add(rule::DEVICE_INDEX, &path.field("device_index"), found);
     }
 }

@@ -5,6 +5,7 @@ use super::rule;
 use crate::Pte;
 use crate::schema::Program;
 use crate::schema::program::{BackendDelegate, Chain, EValue, ExecutionPlan, FrameList, KernelTypes};
+use alloc::format;
 
 /// The runtime asks FlatBuffers' verifier for no other limit than its own. That of 64 levels is out of this schema's reach.
 const MOST_TABLES: usize = 1_000_000;
@@ -41,8 +42,7 @@ fn execution_plan(program: &Program<'_>, report: &mut Report<'_>) {
 fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
     let tables = tables(program);
     if tables > MOST_TABLES {
-        let found =
-            format_args!("{tables} tables, expected at most {MOST_TABLES}: the runtime's verifier refuses more");
+        let found = format!("{tables} tables, expected at most {MOST_TABLES}: the runtime's verifier refuses more");
         report.add(rule::TABLE_LIMIT, &Path::ROOT, found);
     }
 }
@@ -87,13 +87,13 @@ fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
     let buffers = len(&program.constant_buffer);
     match constant_offsets(program).len() {
         0 => {
-            let found = format_args!(
+            let found = format!(
                 "no offsets, expected at least a placeholder: the constants lie in constant_buffer ({buffers} entries), as before ExecuTorch 0.4"
             );
             report.add(rule::CONSTANT_BUFFER, &path.field("constant_segment").field("offsets"), found);
         }
         1 if buffers > 1 => {
-            let found = format_args!("{buffers} entries, expected none beside a constant segment");
+            let found = format!("{buffers} entries, expected none beside a constant segment");
             report.add(rule::CONSTANT_BUFFER, &path.field("constant_buffer"), found);
         }
         _ => (),
@@ -104,7 +104,7 @@ fn constants_twice(program: &Program<'_>, report: &mut Report<'_>) {
     let (buffers, offsets) = (len(&program.constant_buffer), constant_offsets(program).len());
     if offsets > 1 && buffers > 0 {
         let path = Path::ROOT;
-        let found = format_args!("{buffers} entries, expected none: constant_segment has {offsets}");
+        let found = format!("{buffers} entries, expected none: constant_segment has {offsets}");
         report.add(rule::CONSTANTS_TWICE, &path.field("constant_buffer"), found);
     }
 }
@@ -115,8 +115,7 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
     };
     if constant_offsets(program).len() > 1 && constants.segment_index as usize >= segments {
         let path = Path::ROOT;
-        let found =
-            format_args!("segment {}, expected less than the {segments} that there are", constants.segment_index);
+        let found = format!("segment {}, expected less than the {segments} that there are", constants.segment_index);
         report.add(rule::CONSTANT_SEGMENT, &path.field("constant_segment").field("segment_index"), found);
     }
 }
@@ -124,7 +123,7 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
 fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     if program.named_data.is_some() && program.segments.is_none() {
-        let found = format_args!("absent, expected a list: named_data refers to it");
+        let found = "absent, expected a list: named_data refers to it";
         return report.add(rule::NAMED_DATA_SEGMENT, &root.field("segments"), found);
     }
     let segments = segment_count(program);
@@ -148,7 +147,7 @@ pub(super) fn named_data_entry(
     if segment as usize >= segments {
         let offset = report.offset(key.map(str::as_bytes));
         let name = Name(key.unwrap_or_default());
-        let found = format_args!("segment {segment} for {name}, expected less than the {segments} that there are");
+        let found = format!("segment {segment} for {name}, expected less than the {segments} that there are");
         report.add_at(rule::NAMED_DATA_SEGMENT, &path.field("segment_index"), offset, found);
     }
 }

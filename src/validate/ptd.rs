@@ -7,7 +7,7 @@ use super::tensors::{Oversize, byte_size, is_permutation};
 use crate::Ptd;
 use crate::schema::DataSegment;
 use crate::schema::flat_tensor::{LegacySchema, TensorLayout};
-use alloc::borrow::Cow;
+use alloc::{borrow::Cow, format};
 
 pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     header(ptd, report);
@@ -20,7 +20,7 @@ pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
 
 fn header(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     if ptd.header.is_none() && report.file().is_some() {
-        let found = format_args!("no header, expected FH01 at byte 8: the runtime reads no .ptd without");
+        let found = "no header, expected FH01 at byte 8: the runtime reads no .ptd without";
         report.add_at(rule::PTD_HEADER, &Path::ROOT, Some(8), found);
     }
 }
@@ -35,7 +35,7 @@ fn schema(ptd: &Ptd<'_>, report: &mut Report<'_>) -> bool {
         LegacySchema::V0_6 => "0.6",
     };
     let found =
-        format_args!("the schema of ExecuTorch {version}, expected that of 0.7 and later: the runtime finds no data");
+        format!("the schema of ExecuTorch {version}, expected that of 0.7 and later: the runtime finds no data");
     report.add(rule::PTD_SCHEMA, &Path::ROOT, found);
     true
 }
@@ -82,13 +82,13 @@ fn layout_dim_order(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Rep
     let offset = report.offset(Some(order));
     let rank = sizes.len();
     if rank != order.len() {
-        let found = format_args!("{} dimensions, expected {rank}, as many as sizes", order.len());
+        let found = format!("{} dimensions, expected {rank}, as many as sizes", order.len());
         report.add_at(rule::LAYOUT_DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
     } else if let Some(at) = order.iter().position(|dim| usize::from(*dim) >= rank) {
-        let found = format_args!("{}, expected dimensions below {rank}", Few(order));
+        let found = format!("{}, expected dimensions below {rank}", Few(order));
         report.add_at(rule::LAYOUT_DIM_ORDER_RANGE, &path.item("dim_order", at), report.offset_of(order, at), found);
     } else if !is_permutation(order) {
-        let found = format_args!("{}, expected a permutation of the {rank} dimensions", Few(order));
+        let found = format!("{}, expected a permutation of the {rank} dimensions", Few(order));
         report.add_at(rule::LAYOUT_DIM_ORDER, &path.field("dim_order"), offset, found);
     }
 }
@@ -100,7 +100,7 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
     let offset = report.offset(Some(sizes));
     match (byte_size(layout.scalar_type, sizes), segment) {
         (Ok(bytes), Some(segment)) if bytes != segment.size => {
-            let found = format_args!(
+            let found = format!(
                 "{} of {} take {bytes} bytes, expected the {} of the blob",
                 Few(sizes),
                 layout.scalar_type,
@@ -110,16 +110,15 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
         }
         (Ok(_), _) => (),
         (Err(Oversize::Negative(at)), _) => {
-            let found = format_args!("{}, expected no negative size", Few(sizes));
+            let found = format!("{}, expected no negative size", Few(sizes));
             report.add_at(rule::LAYOUT_SIZE, &path.item("sizes", at), report.offset_of(sizes, at), found);
         }
         (Err(Oversize::Elements | Oversize::Bytes), _) => {
-            let found =
-                format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), layout.scalar_type);
+            let found = format!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), layout.scalar_type);
             report.add_at(rule::LAYOUT_BYTES, &path.field("sizes"), offset, found);
         }
         (Err(Oversize::Type), _) => {
-            let found = format_args!("{}, expected 0 to 29", layout.scalar_type);
+            let found = format!("{}, expected 0 to 29", layout.scalar_type);
             report.add(rule::LAYOUT_SCALAR_TYPE, &path.field("scalar_type"), found);
         }
     }

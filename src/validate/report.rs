@@ -103,7 +103,7 @@ impl<'f> Report<'f> {
         self.offset(list.get(index..)).filter(|_| index < list.len())
     }
 
-    pub(super) fn add(&mut self, rule: &'static Rule, path: &Path<'_>, message: fmt::Arguments<'_>) {
+    pub(super) fn add(&mut self, rule: &'static Rule, path: &Path<'_>, message: impl fmt::Display) {
         self.add_at(rule, path, None, message);
     }
 
@@ -113,7 +113,7 @@ impl<'f> Report<'f> {
         rule: &'static Rule,
         path: &Path<'_>,
         offset: Option<u64>,
-        message: fmt::Arguments<'_>,
+        message: impl fmt::Display,
     ) {
         if rule.level > self.level {
             return;

@@ -6,7 +6,7 @@ use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
 use crate::segment::Segment;
 use crate::{Ptd, Pte};
-use alloc::{vec, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 
 /// The segments of a file, and what its header says of them.
 struct Segments<'t, 'a> {
@@ -96,7 +96,7 @@ impl Segments<'_, '_> {
             return;
         }
         for (index, segment) in self.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
-            let found = format_args!("{} bytes, but no header says where the segments start", segment.size);
+            let found = format!("{} bytes, but no header says where the segments start", segment.size);
             report.add(rule::SEGMENT_BASE, &root.item("segments", index), found);
         }
     }
@@ -108,13 +108,13 @@ impl Segments<'_, '_> {
             let DataSegment { offset, size } = segment;
             match self.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
                 None => {
-                    let found = format_args!("{size} bytes from {offset}: the end wraps, expected one inside the file");
+                    let found = format!("{size} bytes from {offset}: the end wraps, expected one inside the file");
                     report.add(rule::SEGMENT_BOUNDS, &path, found);
                 }
                 Some((start, end)) => {
                     let length = report.file().map_or(0, <[u8]>::len) as u64;
                     let missing = end.saturating_sub(length);
-                    let found = format_args!(
+                    let found = format!(
                         "{size} bytes from byte {start} of the file to {end}, expected an end inside it: {missing} bytes are missing"
                     );
                     report.add_at(rule::SEGMENT_BOUNDS, &path, Some(start).filter(|start| *start <= length), found);
@@ -131,7 +131,7 @@ impl Segments<'_, '_> {
         for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| !self.leaves_file(*index)) {
             if segment.offset.checked_add(segment.size).is_none_or(|end| end > data_size) {
                 let DataSegment { offset, size } = segment;
-                let found = format_args!(
+                let found = format!(
                     "{size} bytes from {offset}, expected an end inside the {data_size} that the header announces"
                 );
                 report.add(rule::SEGMENT_DATA_SIZE, &root.item("segments", index), found);
@@ -144,7 +144,7 @@ impl Segments<'_, '_> {
         let pairs = self.table.iter().zip(self.table.iter().skip(1)).enumerate();
         for (index, (before, segment)) in pairs.filter(|(_, (before, segment))| before.offset > segment.offset) {
             let found =
-                format_args!("{}, expected {} or more, where the one before it starts", segment.offset, before.offset);
+                format!("{}, expected {} or more, where the one before it starts", segment.offset, before.offset);
             report.add(rule::SEGMENT_ORDER, &root.item("segments", index + 1).field("offset"), found);
         }
     }
@@ -159,7 +159,7 @@ impl Segments<'_, '_> {
             let (start, end) = (segment.offset, segment.offset.saturating_add(segment.size));
             match before {
                 Some((first, last, other)) if start < last && start != first => {
-                    let found = format_args!(
+                    let found = format!(
                         "starts at {start}, expected {last} or more: segment {other} goes from {first} to there"
                     );
                     report.add(rule::SEGMENT_OVERLAP, &root.item("segments", index), found);
@@ -183,7 +183,7 @@ impl Segments<'_, '_> {
         let last = self.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
         let end = self.base.saturating_add(self.data_size.unwrap_or(last).max(last));
         if end < file.len() as u64 {
-            let found = format_args!("{} bytes behind the last segment, expected none", file.len() as u64 - end);
+            let found = format!("{} bytes behind the last segment, expected none", file.len() as u64 - end);
             report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);
         }
     }
@@ -192,7 +192,7 @@ impl Segments<'_, '_> {
         let root = Path::ROOT;
         for (index, (segment, referenced)) in self.table.iter().zip(referenced).enumerate() {
             if !referenced && segment.size > 0 {
-                let found = format_args!("{} bytes that nothing refers to", segment.size);
+                let found = format!("{} bytes that nothing refers to", segment.size);
                 report.add(rule::SEGMENT_UNREFERENCED, &root.item("segments", index), found);
             }
         }

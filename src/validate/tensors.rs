@@ -10,6 +10,7 @@ use crate::schema::ScalarType;
 use crate::schema::program::{
     AllocationDetails, ExecutionPlan, ExtraTensorInfo, Tensor, TensorDataLocation, TensorShapeDynamism,
 };
+use alloc::format;
 
 /// The runtime keeps sizes in arrays of this many (`kTensorDimensionLimit`).
 const MOST_DIMENSIONS: usize = 16;
@@ -54,7 +55,7 @@ fn shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 fn rank(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let sizes = tensor.sizes();
     if sizes.len() > MOST_DIMENSIONS {
-        let found = format_args!("{} dimensions, expected at most {MOST_DIMENSIONS}", sizes.len());
+        let found = format!("{} dimensions, expected at most {MOST_DIMENSIONS}", sizes.len());
         report.add_at(rule::TENSOR_RANK, &path.field("sizes"), report.offset(Some(sizes)), found);
     }
 }
@@ -65,10 +66,10 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     };
     let offset = report.offset(Some(order));
     if sizes.len() != order.len() {
-        let found = format_args!("{} dimensions, expected {}, as many as sizes", order.len(), sizes.len());
+        let found = format!("{} dimensions, expected {}, as many as sizes", order.len(), sizes.len());
         report.add_at(rule::DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
     } else if sizes.len() <= MOST_DIMENSIONS && !is_permutation(order) {
-        let found = format_args!("{}, expected a permutation of the {} dimensions", Few(order), order.len());
+        let found = format!("{}, expected a permutation of the {} dimensions", Few(order), order.len());
         report.add_at(rule::DIM_ORDER, &path.field("dim_order"), offset, found);
     }
 }
@@ -88,14 +89,14 @@ pub(super) fn is_permutation(order: &[u8]) -> bool {
 
 fn scalar_type(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     if tensor.scalar_type.element_size().is_none() {
-        let found = format_args!("{}, expected 0 to 29", tensor.scalar_type);
+        let found = format!("{}, expected 0 to 29", tensor.scalar_type);
         report.add(rule::TENSOR_SCALAR_TYPE, &path.field("scalar_type"), found);
     }
 }
 
 fn storage_offset(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     if tensor.storage_offset != 0 {
-        let found = format_args!("{}, expected 0", tensor.storage_offset);
+        let found = format!("{}, expected 0", tensor.storage_offset);
         report.add(rule::TENSOR_STORAGE_OFFSET, &path.field("storage_offset"), found);
     }
 }
@@ -103,21 +104,21 @@ fn storage_offset(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>)
 fn dynamism(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let dynamism = tensor.shape_dynamism;
     if dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
-        let found = format_args!("DYNAMIC_UNBOUND, expected a shape with bounds");
+        let found = "DYNAMIC_UNBOUND, expected a shape with bounds";
         report.add(rule::TENSOR_UNBOUNDED, &path.field("shape_dynamism"), found);
     } else if dynamism.name().is_none() {
-        let found = format_args!("{}, expected 0 to 2", dynamism.0);
+        let found = format!("{}, expected 0 to 2", dynamism.0);
         report.add(rule::UNKNOWN_ENUM, &path.field("shape_dynamism"), found);
     }
 }
 
 fn extra_info(extra: &ExtraTensorInfo<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     if extra.location.name().is_none() {
-        let found = format_args!("{}, expected 0 (SEGMENT) or 1 (EXTERNAL)", extra.location.0);
+        let found = format!("{}, expected 0 (SEGMENT) or 1 (EXTERNAL)", extra.location.0);
         report.add(rule::UNKNOWN_ENUM, &path.field("location"), found);
     }
     if extra.location == TensorDataLocation::EXTERNAL && extra.fully_qualified_name.is_none() {
-        let found = format_args!("absent, expected the name of the external tensor");
+        let found = "absent, expected the name of the external tensor";
         report.add(rule::EXTERNAL_NAME, &path.field("fully_qualified_name"), found);
     }
     device(extra.device_type, extra.device_index, path, report);
@@ -152,16 +153,15 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
     match byte_size(tensor.scalar_type, sizes) {
         Ok(bytes) => return tensor.sizes.is_some().then_some(bytes),
         Err(Oversize::Negative(index)) => {
-            let found = format_args!("{}, expected no negative size", Few(sizes));
+            let found = format!("{}, expected no negative size", Few(sizes));
             report.add_at(rule::TENSOR_SIZE, &path.item("sizes", index), report.offset_of(sizes, index), found);
         }
         Err(Oversize::Elements) => {
-            let found = format_args!("{}, expected a product that 63 bits hold", Few(sizes));
+            let found = format!("{}, expected a product that 63 bits hold", Few(sizes));
             report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), offset, found);
         }
         Err(Oversize::Bytes) => {
-            let found =
-                format_args!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), tensor.scalar_type);
+            let found = format!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), tensor.scalar_type);
             report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
         }
         Err(Oversize::Type) => (),
@@ -182,26 +182,25 @@ fn planned_memory(
     let size = usize::try_from(place.memory_id).ok().filter(|id| *id > 0).and_then(|id| sizes.get(id));
     let Some(size) = size else {
         let (id, last) = (place.memory_id, sizes.len().saturating_sub(1));
-        let found = format_args!("planned buffer {id}, expected one of the {last} from 1 on");
+        let found = format!("planned buffer {id}, expected one of the {last} from 1 on");
         return report.add(rule::PLANNED_MEMORY_INDEX, &path.field("memory_id"), found);
     };
     let offset = place.memory_offset();
     match offset.checked_add(bytes) {
         None => {
-            let found =
-                format_args!("{bytes} bytes at {offset} end past 2^64, expected an end inside the planned buffer");
+            let found = format!("{bytes} bytes at {offset} end past 2^64, expected an end inside the planned buffer");
             report.add(rule::PLANNED_MEMORY_OVERFLOW, &path.field("memory_offset_low"), found);
         }
         // A negative size is a finding of its own.
         Some(end) if u64::try_from(*size).is_ok_and(|size| end > size) => {
-            let found = format_args!(
+            let found = format!(
                 "{bytes} bytes at {offset} end at {end}, expected at most {size}, the size of planned buffer {}",
                 place.memory_id
             );
             report.add(rule::PLANNED_MEMORY_BOUNDS, &path.field("memory_offset_low"), found);
         }
         Some(_) if offset % ALIGNMENT != 0 => {
-            let found = format_args!("offset {offset}, expected a multiple of {ALIGNMENT}");
+            let found = format!("offset {offset}, expected a multiple of {ALIGNMENT}");
             report.add(rule::PLANNED_MEMORY_ALIGNMENT, &path.field("memory_offset_low"), found);
         }
         Some(_) => (),

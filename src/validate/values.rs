@@ -3,6 +3,7 @@
 use super::report::{Path, Report};
 use super::rule;
 use crate::schema::program::{EValue, ExecutionPlan, KernelTypes};
+use alloc::format;
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let values = plan.values.as_deref().unwrap_or_default();
@@ -13,7 +14,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
                 report.add(rule::VALUE_KIND, &path.field("val"), format_args!("absent, expected a value"));
             }
             KernelTypes::Unknown(unknown) => {
-                let found = format_args!("a value of kind {}, expected 1 to 11", unknown.tag);
+                let found = format!("a value of kind {}, expected 1 to 11", unknown.tag);
                 report.add(rule::VALUE_KIND, &path.field("val_type"), found);
             }
             KernelTypes::String(text) => {
@@ -56,13 +57,13 @@ fn int_list(values: &[EValue<'_>], items: &[i64], path: &Path<'_>, report: &mut 
     for (at, item) in items.iter().enumerate() {
         match value(values, *item) {
             None => {
-                let found = format_args!("value {item}, expected 0 to {}", values.len() - 1);
+                let found = format!("value {item}, expected 0 to {}", values.len() - 1);
                 report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
             }
             Some(KernelTypes::Int(_)) => (),
             Some(other) => {
                 let kind = other.name().unwrap_or("unknown");
-                let found = format_args!("value {item} is of kind {kind}, expected Int");
+                let found = format!("value {item} is of kind {kind}, expected Int");
                 report.add_at(rule::INT_LIST_ITEM_KIND, &path.item("items", at), report.offset_of(items, at), found);
             }
         }
@@ -82,14 +83,14 @@ fn tensor_list(
         match value(values, *item) {
             None if optional && *item == -1 => (),
             None => {
-                let found = format_args!("value {item}, expected 0 to {}", values.len() - 1);
+                let found = format!("value {item}, expected 0 to {}", values.len() - 1);
                 report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
             }
             Some(KernelTypes::Null(_)) if optional => order(list, items, at, path, report),
             Some(KernelTypes::Tensor(_)) => order(list, items, at, path, report),
             Some(other) => {
                 let kind = other.name().unwrap_or("unknown");
-                let found = format_args!("value {item} is of kind {kind}, expected Tensor");
+                let found = format!("value {item} is of kind {kind}, expected Tensor");
                 report.add_at(rule::LIST_ITEM_KIND, &path.item("items", at), report.offset_of(items, at), found);
             }
         }
@@ -98,7 +99,7 @@ fn tensor_list(
 
 fn order(list: usize, items: &[i32], at: usize, path: &Path<'_>, report: &mut Report<'_>) {
     if let Some(item) = items.get(at).filter(|item| usize::try_from(**item).is_ok_and(|item| item > list)) {
-        let found = format_args!(
+        let found = format!(
             "value {item}, expected one before the list, which is value {list}: the runtime makes them in order"
         );
         report.add_at(rule::LIST_ITEM_ORDER, &path.item("items", at), report.offset_of(items, at), found);
