@@ -45,7 +45,7 @@ fn options(fixture: &Fixture) -> Option<(PteOptions, PtdOptions)> {
         "align_delegate_1024" => pte.delegate_alignment = 1024,
         // The exporter aligns the segments of a .ptd to 1 here, and the blobs each to its own.
         "ptd_align_1" => ptd.segment_alignment = 1,
-        "ptd_align_16" => ptd.segment_alignment = 16,
+        "ptd_align_16" | "ptd_many" => ptd.segment_alignment = 16,
         "ptd_align_4096" => ptd.segment_alignment = 4096,
         "ptd_blobs_4" => ptd.segment_alignment = 4,
         "ptd_blobs_8" => ptd.segment_alignment = 8,
