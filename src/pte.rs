@@ -12,7 +12,7 @@ use crate::schema::program::{
 use crate::segment::{self, DataRef, Segment};
 use crate::tensor::TensorView;
 use crate::write::layout::FileLayout;
-use alloc::{borrow::Cow, format, vec::Vec};
+use alloc::{borrow::Cow, format, vec, vec::Vec};
 
 /// A `.pte` file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -240,6 +240,27 @@ impl<'a> Pte<'a> {
             DataLocation::SEGMENT => self.whole_segment(index),
             other => Err(dangling(format!("delegate payload at location {}", other.0))),
         }
+    }
+
+    /// Which segments anything names.
+    pub(crate) fn referenced_segments(&self) -> Vec<bool> {
+        let program = &self.program;
+        let mut referenced = vec![false; program.segments.as_deref().unwrap_or_default().len()];
+        let mut mark = |index: u32| {
+            if let Some(place) = referenced.get_mut(index as usize) {
+                *place = true;
+            }
+        };
+        let lists = program.constant_segment.iter().chain(program.mutable_data_segments.iter().flatten());
+        lists.for_each(|list| mark(list.segment_index));
+        self.named_data().iter().for_each(|named| mark(named.segment_index));
+        let delegates = self.methods().iter().flat_map(|plan| plan.delegates.iter().flatten());
+        for processed in delegates.filter_map(|delegate| delegate.processed) {
+            if processed.location == DataLocation::SEGMENT {
+                mark(processed.index);
+            }
+        }
+        referenced
     }
 
     /// Every index of a segment leads to one, and every key is there once.

@@ -3,7 +3,6 @@
 use super::report::{Path, Report};
 use super::rule;
 use crate::schema::DataSegment;
-use crate::schema::program::DataLocation;
 use crate::segment::Segment;
 use crate::{Ptd, Pte};
 use alloc::{format, vec, vec::Vec};
@@ -32,7 +31,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     };
     segments.check(report);
     if report.is_strict() {
-        segments.unreferenced(referenced_pte(pte), report);
+        segments.unreferenced(pte.referenced_segments(), report);
     }
 }
 
@@ -57,21 +56,6 @@ fn mark(referenced: &mut [bool], index: u32) {
     if let Some(place) = referenced.get_mut(index as usize) {
         *place = true;
     }
-}
-
-fn referenced_pte(pte: &Pte<'_>) -> Vec<bool> {
-    let program = &pte.program;
-    let mut referenced = vec![false; program.segments.as_deref().unwrap_or_default().len()];
-    let lists = program.constant_segment.iter().chain(program.mutable_data_segments.iter().flatten());
-    lists.for_each(|list| mark(&mut referenced, list.segment_index));
-    pte.named_data().iter().for_each(|named| mark(&mut referenced, named.segment_index));
-    let delegates = pte.methods().iter().flat_map(|plan| plan.delegates.iter().flatten());
-    for processed in delegates.filter_map(|delegate| delegate.processed) {
-        if processed.location == DataLocation::SEGMENT {
-            mark(&mut referenced, processed.index);
-        }
-    }
-    referenced
 }
 
 impl Segments<'_, '_> {

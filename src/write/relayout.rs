@@ -274,7 +274,7 @@ impl<'a> Pte<'a> {
             }
         }
         self.program.backend_delegate_data = Some(inline);
-        let used = self.used_segments();
+        let used = self.referenced_segments();
         let kept = |index: &usize| used.get(*index) == Some(&true) || !moved.contains_key(&(*index as u32));
         let kept: Vec<usize> = (0..self.segments.len()).filter(kept).collect();
         self.reorder_segments(&kept, alignments);
@@ -320,26 +320,6 @@ impl<'a> Pte<'a> {
         let order: Vec<usize> = (0..behind).chain(first_new..self.segments.len()).chain(behind..first_new).collect();
         self.reorder_segments(&order, alignments);
         Ok(())
-    }
-
-    /// Which segments anything names.
-    fn used_segments(&self) -> Vec<bool> {
-        let mut used = self.named_segments();
-        let mut mark = |index: u32| {
-            if let Some(used) = used.get_mut(index as usize) {
-                *used = true;
-            }
-        };
-        let program = &self.program;
-        program.constant_segment.iter().for_each(|list| mark(list.segment_index));
-        program.mutable_data_segments.iter().flatten().for_each(|list| mark(list.segment_index));
-        let delegates = program.execution_plan.iter().flatten().flat_map(|plan| plan.delegates.iter().flatten());
-        for processed in delegates.filter_map(|delegate| delegate.processed) {
-            if processed.location == DataLocation::SEGMENT {
-                mark(processed.index);
-            }
-        }
-        used
     }
 
     /// Which segments named data names.
