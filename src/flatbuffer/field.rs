@@ -16,7 +16,7 @@ pub(crate) trait Field<'a>: Sized {
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 
     /// Writes what it leads to, and adds what stands inline to the table's row.
-    fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()>;
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
 
 /// A way for a `T` to lie in a table.
@@ -24,7 +24,7 @@ pub(crate) trait Wire<'a, T> {
     const SIZES: &'static [u8];
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = T, Error = Error> + Default;
 
-    fn write(field: &T, builder: &mut Builder, row: &mut Row) -> Result<()>;
+    fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
 
 /// The way of the type's own [`Field`].
@@ -35,7 +35,7 @@ impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
     type Parser = T::Parser;
 
     #[inline(always)]
-    fn write(field: &T, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         field.write(builder, row)
     }
 }
@@ -71,7 +71,7 @@ impl<'a, K: Alignment> Wire<'a, Option<Cow<'a, [u8]>>> for Aligned<K> {
     type Parser = Optional<AlignedBytes<16>>;
 
     #[inline(always)]
-    fn write(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let alignment = K::of(&builder.style);
         row.offset(field.as_ref().map(|bytes| builder.numbers(bytes, alignment)).transpose()?);
         Ok(())
@@ -86,7 +86,7 @@ impl<'a, T: Record<'a> + Encode> Wire<'a, Option<Box<T>>> for InBox {
     type Parser = Optional<Boxed<TableParser<'a, T>>>;
 
     #[inline(always)]
-    fn write(field: &Option<Box<T>>, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn write<const N: usize>(field: &Option<Box<T>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         row.offset(field.as_ref().map(|table| table.encode(builder)).transpose()?);
         Ok(())
     }
@@ -108,10 +108,10 @@ macro_rules! scalar {
             type Parser = $crate::flatbuffer::read::Scalar<$type>;
 
             #[inline(always)]
-            fn write(
+            fn write<const N: usize>(
                 &self,
                 _: &mut $crate::flatbuffer::write::Builder,
-                row: &mut $crate::flatbuffer::write::Row,
+                row: &mut $crate::flatbuffer::write::Row<N>,
             ) -> $crate::error::Result<()> {
                 row.number(*self);
                 Ok(())
@@ -136,7 +136,7 @@ impl<'a> Field<'a> for Option<Cow<'a, str>> {
     type Parser = Optional<Text>;
 
     #[inline(always)]
-    fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         row.offset(self.as_ref().map(|text| builder.text(text)).transpose()?);
         Ok(())
     }
@@ -147,7 +147,7 @@ impl<'a, T: Number> Field<'a> for Option<Cow<'a, [T]>> {
     type Parser = Optional<Numbers<T>>;
 
     #[inline(always)]
-    fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         row.offset(self.as_ref().map(|numbers| builder.numbers(numbers, T::SIZE)).transpose()?);
         Ok(())
     }
@@ -158,7 +158,7 @@ impl<'a, T: Record<'a> + Encode> Field<'a> for Option<Vec<T>> {
     type Parser = Optional<List<TableParser<'a, T>>>;
 
     #[inline(always)]
-    fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         row.offset(self.as_ref().map(|items| builder.list(items)).transpose()?);
         Ok(())
     }
@@ -169,7 +169,7 @@ impl<'a, T: Record<'a> + Encode> Field<'a> for Option<T> {
     type Parser = Optional<TableParser<'a, T>>;
 
     #[inline(always)]
-    fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         row.offset(self.as_ref().map(|table| table.encode(builder)).transpose()?);
         Ok(())
     }

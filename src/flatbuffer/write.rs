@@ -7,7 +7,7 @@
 use super::{number::Number, read::MAX_FIELDS, read::MAX_SIZE};
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::FLATBUFFER_HEAD;
-use alloc::{collections::BTreeMap, format, vec, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeMap, format, vec, vec::Vec};
 
 /// Where something starts, in bytes from the end of the FlatBuffer.
 pub(crate) type Position = u32;
@@ -55,7 +55,7 @@ pub(crate) struct Builder {
     alignment: usize,
     vtables: BTreeMap<Vtable, Position>,
     /// The forms of tables put down before, each at the place that `form_index` says.
-    forms: Vec<Option<Form>>,
+    forms: Box<[Form; FORMS]>,
     /// Where the elements of the lists being written start.
     elements: Vec<Position>,
 }
@@ -83,41 +83,55 @@ impl Chunk {
 /// A vtable as words: its size, the table's inline size, and where each field lies.
 type Vtable = [u16; MAX_FIELDS + 2];
 
-/// What stands inline in a table, by field id.
-#[derive(Clone, Copy)]
-pub(crate) struct Row {
-    /// Bytes of a number, [`OFFSET`] or [`ABSENT`]: a byte for each field, the first one lowest. One number, since it is
-    /// what a table's form is looked up by.
-    kinds: u128,
+/// What stands inline in a table of `N` fields, by id.
+pub(crate) struct Row<const N: usize> {
+    kinds: Kinds,
     /// A number's bits, or the position that an offset leads to.
-    bits: [u64; MAX_FIELDS],
+    bits: [u64; N],
     len: usize,
 }
 
+/// What each field is: bytes of a number, [`OFFSET`] or [`ABSENT`], four bits each, the first field lowest. One number,
+/// since it is what a table's form is looked up by.
+type Kinds = u64;
+
 const ABSENT: u8 = 0;
 /// Four bytes that lead somewhere.
-const OFFSET: u8 = 0x80 | 4;
-const SIZE: u8 = 0x7f;
+const OFFSET: u8 = 12;
 
-impl Row {
+const _: () = assert!(MAX_FIELDS * 4 + 4 <= Kinds::BITS as usize);
+
+#[inline(always)]
+fn kind(kinds: Kinds, id: usize) -> u8 {
+    (kinds >> (4 * id)) as u8 & 15
+}
+
+/// Bytes inline.
+fn size(kind: u8) -> usize {
+    if kind == OFFSET { 4 } else { kind.into() }
+}
+
+impl<const N: usize> Row<N> {
     #[inline(always)]
     pub(crate) fn new() -> Self {
-        Self { kinds: 0, bits: [0; MAX_FIELDS], len: 0 }
+        const { assert!(N <= MAX_FIELDS) };
+        Self { kinds: 0, bits: [0; N], len: 0 }
     }
 
     #[inline(always)]
     fn push(&mut self, kind: u8, bits: u64) {
+        debug_assert!(self.len < N, "a row of {N} fields has more");
         if let Some(place) = self.bits.get_mut(self.len) {
             *place = bits;
-            self.kinds |= u128::from(kind) << (8 * self.len);
+            self.kinds |= Kinds::from(kind) << (4 * self.len);
         }
         self.len += 1;
     }
 
     /// The fields of another row behind these.
-    pub(crate) fn append(&mut self, more: &Self) {
-        for (kind, bits) in more.kinds.to_le_bytes().into_iter().zip(more.bits).take(more.len) {
-            self.push(kind, bits);
+    pub(crate) fn append<const M: usize>(&mut self, more: &Row<M>) {
+        for (id, bits) in more.bits.iter().enumerate().take(more.len) {
+            self.push(kind(more.kinds, id), *bits);
         }
     }
 
@@ -142,22 +156,25 @@ impl Row {
 struct Form {
     key: FormKey,
     /// Bytes inline.
-    size: usize,
+    size: u16,
     /// Where each field lies, in bytes from the table's start; 0 for an absent one.
     places: [u16; MAX_FIELDS],
     vtable: Position,
 }
 
-/// The kinds of a table's fields, and in the highest byte how many bytes stand behind it modulo 8.
-type FormKey = u128;
+/// The kinds of a table's fields, and in the highest bits how many bytes stand behind it modulo 8.
+type FormKey = Kinds;
+
+/// No field is of the kind 15.
+const NO_FORM: Form = Form { key: FormKey::MAX, size: 0, places: [0; MAX_FIELDS], vtable: 0 };
 
 /// How many forms are remembered; most programs have fewer.
-const FORMS: usize = 128;
+const FORMS: usize = 256;
 
 #[inline(always)]
 fn form_index(key: FormKey) -> usize {
-    let hash = (key as u64 ^ ((key >> 64) as u64).rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (hash >> 57) as usize % FORMS
+    let mixed = (key ^ key >> 29).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 56) as usize % FORMS
 }
 
 impl Builder {
@@ -170,7 +187,7 @@ impl Builder {
             done_size: 0,
             alignment: 1,
             vtables: BTreeMap::new(),
-            forms: vec![None; FORMS],
+            forms: Box::new([NO_FORM; FORMS]),
             elements: Vec::new(),
         }
     }
@@ -181,15 +198,25 @@ impl Builder {
         self.done_size + self.chunk.bytes.len() - self.chunk.head
     }
 
-    /// Room for `len` more bytes in front of all others.
+    /// Room for `len` more bytes in front of all others, and where it starts.
     #[inline(always)]
-    fn grow(&mut self, len: usize) -> Result<&mut [u8]> {
-        if self.chunk.head < len {
-            self.add_chunk(len)?;
+    fn grow(&mut self, len: usize) -> Result<(Position, &mut [u8])> {
+        self.grow_aligned(len, 1, 0)
+    }
+
+    /// Room for `len` more bytes in front of all others, and where it starts. Zeros behind it make the last `aligned` of
+    /// these bytes start at a multiple of `alignment`.
+    #[inline(always)]
+    fn grow_aligned(&mut self, len: usize, alignment: usize, aligned: usize) -> Result<(Position, &mut [u8])> {
+        let used = self.used();
+        let padding = used.wrapping_add(aligned).wrapping_neg() & (alignment - 1);
+        if self.chunk.head < padding + len {
+            self.add_chunk(padding + len)?;
         }
-        let end = self.chunk.head;
+        let end = self.chunk.head.saturating_sub(padding);
         self.chunk.head = end.saturating_sub(len);
-        Ok(self.chunk.bytes.get_mut(self.chunk.head..end).unwrap_or_default())
+        let room = self.chunk.bytes.get_mut(self.chunk.head..end).unwrap_or_default();
+        Ok(((used + padding + len) as Position, room))
     }
 
     /// A part with room for `len` bytes and as much again as there is, up to the most that a FlatBuffer may have.
@@ -208,47 +235,31 @@ impl Builder {
         Ok(())
     }
 
-    /// Zeros, until `coming` more bytes would end at a multiple of `alignment`.
-    #[inline(always)]
-    fn align(&mut self, alignment: usize, coming: usize) -> Result<()> {
-        self.alignment = self.alignment.max(alignment);
-        let padding = self.used().wrapping_add(coming).wrapping_neg() & (alignment - 1);
-        if padding > 0 {
-            self.grow(padding)?;
-        }
-        Ok(())
-    }
-
-    fn position(&self) -> Position {
-        self.used() as Position
-    }
-
     /// A string and its NUL.
     pub(crate) fn text(&mut self, text: &str) -> Result<Position> {
-        self.align(4, text.len() + 1)?;
         let len = text.len();
-        let room = self.grow(len + 5)?;
+        let (position, room) = self.grow_aligned(len + 5, 4, len + 1)?;
         if let Some((count, bytes)) = room.split_first_chunk_mut() {
             *count = (len as u32).to_le_bytes();
             if let Some(bytes) = bytes.get_mut(..len) {
                 bytes.copy_from_slice(text.as_bytes());
             }
         }
-        Ok(self.position())
+        Ok(position)
     }
 
     /// A vector of numbers, the first of them aligned to `alignment`. Where there is none, Python's builder aligns it
     /// nevertheless; the C++ one does not.
     pub(crate) fn numbers<T: Number>(&mut self, numbers: &[T], alignment: usize) -> Result<Position> {
         let size = size_of_val(numbers);
-        let alignment = if size > 0 || self.style.order == TableOrder::ById { alignment } else { 1 };
-        self.align(alignment.max(4), size)?;
-        let room = self.grow(size + 4)?;
+        let alignment = if size > 0 || self.style.order == TableOrder::ById { alignment.max(4) } else { 4 };
+        self.alignment = self.alignment.max(alignment);
+        let (position, room) = self.grow_aligned(size + 4, alignment, size)?;
         if let Some((count, bytes)) = room.split_first_chunk_mut() {
             *count = (numbers.len() as u32).to_le_bytes();
             T::put(numbers, bytes);
         }
-        Ok(self.position())
+        Ok(position)
     }
 
     /// A vector of tables: the tables in order, then the vector.
@@ -265,57 +276,67 @@ impl Builder {
     /// A vector of offsets to what stands already.
     pub(crate) fn offsets(&mut self, elements: &[Position]) -> Result<Position> {
         let size = elements.len() * 4;
-        self.align(4, size)?;
-        let first = self.used() + size;
-        let room = self.grow(size + 4)?;
+        let (position, room) = self.grow_aligned(size + 4, 4, size)?;
         if let Some((count, bytes)) = room.split_first_chunk_mut() {
             *count = (elements.len() as u32).to_le_bytes();
-            for (index, (bytes, position)) in bytes.chunks_exact_mut(4).zip(elements).enumerate() {
-                bytes.copy_from_slice(&((first - index * 4) as u32 - position).to_le_bytes());
+            let mut place = position;
+            for (bytes, element) in bytes.chunks_exact_mut(4).zip(elements) {
+                place -= 4;
+                bytes.copy_from_slice(&(place - element).to_le_bytes());
             }
         }
-        Ok(self.position())
+        Ok(position)
     }
 
     /// A table, and its vtable unless an equal one stands already.
-    pub(crate) fn table(&mut self, row: &Row) -> Result<Position> {
-        let key = row.kinds | (self.used() as u128 % 8) << 120;
+    #[allow(clippy::indexing_slicing)]
+    #[inline(always)]
+    pub(crate) fn table<const N: usize>(&mut self, row: &Row<N>) -> Result<Position> {
+        let key = row.kinds | (self.used() as FormKey % 8) << (FormKey::BITS - 4);
         let index = form_index(key);
-        if let Some(form) = self.forms.get(index).copied().flatten().filter(|form| form.key == key) {
-            self.put_table(row, &form, form.vtable as i32)?;
-            return Ok(self.position());
+        // A remainder of `FORMS` is below it: nothing is left to check.
+        if self.forms[index].key != key {
+            return self.first_table(row.kinds, &row.bits, key, index);
         }
+        let form = self.forms[index];
+        self.put_table(row.kinds, &row.bits, &form)
+    }
+
+    /// A table of a form that is not remembered.
+    #[cold]
+    #[allow(clippy::indexing_slicing)]
+    fn first_table<const N: usize>(
+        &mut self,
+        kinds: Kinds,
+        bits: &[u64; N],
+        key: FormKey,
+        index: usize,
+    ) -> Result<Position> {
         let mut form = self.form(key);
-        let vtable = self.vtable(&form);
+        let vtable = Self::vtable(&form);
         let len = usize::from(vtable.first().copied().unwrap_or_default());
         let known = self.vtables.get(&vtable).copied();
         // A new vtable stands right before its table.
-        let place = known.unwrap_or((self.used() + form.size + len) as Position);
-        self.put_table(row, &form, place as i32)?;
-        let position = self.position();
+        form.vtable = known.unwrap_or((self.used() + usize::from(form.size) + len) as Position);
+        let position = self.put_table(kinds, bits, &form)?;
         if known.is_none() {
-            for (room, word) in self.grow(len)?.chunks_exact_mut(2).zip(vtable) {
+            for (room, word) in self.grow(len)?.1.chunks_exact_mut(2).zip(vtable) {
                 room.copy_from_slice(&word.to_le_bytes());
             }
-            self.vtables.insert(vtable, place);
+            self.vtables.insert(vtable, form.vtable);
         }
-        form.vtable = place;
-        if let Some(known) = self.forms.get_mut(index) {
-            *known = Some(form);
-        }
+        self.forms[index] = form;
         Ok(position)
     }
 
     /// Where each field of such a table lies.
     fn form(&mut self, key: FormKey) -> Form {
-        let kinds = key.to_le_bytes();
-        let sizes = kinds.iter().take(MAX_FIELDS).map(|kind| kind & SIZE).enumerate();
+        let sizes = (0..MAX_FIELDS).map(|id| (id, size(kind(key, id))));
         let (start, mut used) = (self.used(), self.used());
         let mut ends = [0; MAX_FIELDS];
-        let mut put = |id: usize, size: u8| {
-            let size = usize::from(size);
+        let mut put = |id: usize, size: usize| {
             used = used.next_multiple_of(size) + size;
-            self.alignment = self.alignment.max(size).max(4);
+            self.alignment = self.alignment.max(size);
             if let Some(end) = ends.get_mut(id) {
                 *end = used;
             }
@@ -333,52 +354,39 @@ impl Builder {
         used = used.next_multiple_of(4) + 4;
         self.alignment = self.alignment.max(4);
         let places = ends.map(|end| if end > 0 { (used - end) as u16 } else { 0 });
-        Form { key, size: used - start, places, vtable: 0 }
+        Form { key, size: (used - start) as u16, places, vtable: 0 }
     }
 
     /// Its size, the table's inline size, and the places up to the last field that is there.
-    fn vtable(&self, form: &Form) -> Vtable {
+    fn vtable(form: &Form) -> Vtable {
         let fields = form.places.iter().rposition(|place| *place > 0).map_or(0, |last| last + 1);
         let mut vtable = [0; MAX_FIELDS + 2];
-        let words = [4 + 2 * fields as u16, form.size as u16].into_iter().chain(form.places);
+        let words = [4 + 2 * fields as u16, form.size].into_iter().chain(form.places);
         vtable.iter_mut().zip(words).for_each(|(place, word)| *place = word);
         vtable
     }
 
-    /// What stands inline, with the way to the vtable at that position.
+    /// What stands inline, with the way to the vtable.
     #[inline(always)]
-    fn put_table(&mut self, row: &Row, form: &Form, vtable: i32) -> Result<()> {
-        let start = self.used() + form.size;
-        let room = self.grow(form.size)?;
+    fn put_table<const N: usize>(&mut self, kinds: Kinds, bits: &[u64; N], form: &Form) -> Result<Position> {
+        let (start, room) = self.grow(form.size.into())?;
         // The table's start minus this is the vtable's.
-        if let Some(place) = room.first_chunk_mut() {
-            *place = (vtable - start as i32).to_le_bytes();
-        }
-        let mut kinds = row.kinds;
-        for (place, bits) in form.places.iter().zip(&row.bits) {
-            let kind = kinds as u8;
-            kinds >>= 8;
-            if kind == ABSENT {
-                if kinds == 0 {
-                    break;
-                }
-                continue;
-            }
-            let place = usize::from(*place);
-            let room = room.get_mut(place..).unwrap_or_default();
-            match kind {
-                OFFSET => set(room, ((start - place) as u32).wrapping_sub(*bits as u32).to_le_bytes()),
-                8 => set(room, bits.to_le_bytes()),
-                4 => set(room, (*bits as u32).to_le_bytes()),
-                _ => set(room, (*bits as u8).to_le_bytes()),
+        set(room, 0, form.vtable.wrapping_sub(start).to_le_bytes());
+        for (id, (place, bits)) in form.places.iter().zip(bits).enumerate() {
+            match kind(kinds, id) {
+                ABSENT => {}
+                OFFSET => set(room, *place, (start - u32::from(*place)).wrapping_sub(*bits as u32).to_le_bytes()),
+                8 => set(room, *place, bits.to_le_bytes()),
+                4 => set(room, *place, (*bits as u32).to_le_bytes()),
+                _ => set(room, *place, (*bits as u8).to_le_bytes()),
             }
         }
-        Ok(())
+        Ok(start)
     }
 
     /// Ends the FlatBuffer: behind its root offset and identifier, all is done.
     pub(crate) fn finish(mut self, root: Position) -> Result<Finished> {
-        self.align(self.alignment.max(4), 8)?;
+        self.grow_aligned(0, self.alignment.max(4), 8)?;
         let size = self.used();
         self.done.push(self.chunk);
         Ok(Finished { root: size - root as usize, size, alignment: self.alignment, chunks: self.done })
@@ -386,8 +394,8 @@ impl Builder {
 }
 
 #[inline(always)]
-fn set<const N: usize>(room: &mut [u8], bytes: [u8; N]) {
-    if let Some(place) = room.first_chunk_mut() {
+fn set<const N: usize>(room: &mut [u8], place: u16, bytes: [u8; N]) {
+    if let Some(place) = room.get_mut(place.into()..).and_then(<[u8]>::first_chunk_mut) {
         *place = bytes;
     }
 }

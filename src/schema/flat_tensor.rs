@@ -164,7 +164,7 @@ impl<'a> FlatTensor<'a> {
 
 impl Encode for FlatTensor<'_> {
     fn encode(&self, builder: &mut Builder) -> Result<Position> {
-        let mut row = Row::new();
+        let mut row = Row::<5>::new();
         self.version.write(builder, &mut row)?;
         if let Some(legacy) = &self.legacy {
             if (legacy.schema == LegacySchema::V0_6) != self.named_data.is_some() {
@@ -192,7 +192,7 @@ impl Encode for FlatTensor<'_> {
 
 impl FlatTensor<'_> {
     /// Segments and keys as C++ `save_ptd` puts them down: each key followed by the segment of the same index.
-    fn interleaved(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
+    fn interleaved<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let (segments, keys) = (self.segments.as_deref(), self.named_data.as_deref());
         let (mut segment_positions, mut key_positions) = (Vec::new(), Vec::new());
         let (segments_len, keys_len) = (segments.map_or(0, <[_]>::len), keys.map_or(0, <[_]>::len));
@@ -214,11 +214,11 @@ impl FlatTensor<'_> {
 impl NamedData<'_> {
     /// As C++ `save_ptd` puts it down.
     fn dim_order_first(&self, builder: &mut Builder) -> Result<Position> {
-        let mut row = Row::new();
+        let mut row = Row::<3>::new();
         self.key.write(builder, &mut row)?;
         self.segment_index.write(builder, &mut row)?;
         let layout = self.tensor_layout.as_ref().map(|layout| {
-            let (mut last, mut row) = (Row::new(), Row::new());
+            let (mut last, mut row) = (Row::<1>::new(), Row::<3>::new());
             layout.dim_order.write(builder, &mut last)?;
             layout.scalar_type.write(builder, &mut row)?;
             layout.sizes.write(builder, &mut row)?;

@@ -61,10 +61,12 @@ macro_rules! table {
             impl $(<$lt>)? Encode for $name $(<$lt>)? {
                 #[allow(unused_mut)]
                 fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
-                    let mut row = Row::new();
+                    type Owned = $crate::schema::macros::owned!($name $($lt)?);
+                    let mut row = Row::<{ <Owned as Record<'static>>::SIZES.len() }>::new();
                     $(
-                        let write = <$crate::schema::macros::wire!($($wire)?) as Wire<'_, $type>>::write;
-                        if let Err(error) = write(&self.$field, builder, &mut row) {
+                        if let Err(error) =
+                            <$crate::schema::macros::wire!($($wire)?) as Wire<'_, $type>>::write(&self.$field, builder, &mut row)
+                        {
                             return Err(error.in_field(stringify!($field)));
                         }
                     )*
@@ -228,7 +230,8 @@ macro_rules! union {
                 const SIZES: &'static [u8] = &[1, 4];
                 type Parser = Members<'a>;
 
-                fn write(&self, builder: &mut Builder, row: &mut Row) -> Result<()> {
+                #[inline(always)]
+                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
                     let member = match self {
                         Self::None => None,
                         $(

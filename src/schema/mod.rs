@@ -64,7 +64,7 @@ impl Encode for Unknown {
             let reason = format!("member {} of a union, of a newer schema, with fields that would be lost", self.tag);
             return Err(Error::new(crate::ErrorKind::Unwritable(reason.into())));
         }
-        builder.table(&Row::new())
+        builder.table(&Row::<0>::new())
     }
 }
 

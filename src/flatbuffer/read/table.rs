@@ -163,6 +163,10 @@ impl Sizes {
         self
     }
 
+    pub(crate) const fn len(&self) -> usize {
+        self.len
+    }
+
     pub(crate) fn as_slice(&self) -> &[u8] {
         self.sizes.get(..self.len).unwrap_or_default()
     }
