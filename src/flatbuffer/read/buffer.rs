@@ -102,19 +102,19 @@ impl<'s, 'a> Place<'s, 'a> {
 
     /// `len` bytes from `position`, if they are all there.
     #[inline(always)]
-    pub(super) fn get(&self, position: u32, len: usize) -> Option<&'a [u8]> {
+    pub(super) fn get(self, position: u32, len: usize) -> Option<&'a [u8]> {
         let start = position as usize;
         self.buffer.bytes.get(start..start.checked_add(len)?)
     }
 
     #[inline(always)]
-    pub(super) fn u32(&self, position: u32) -> Option<u32> {
+    pub(super) fn u32(self, position: u32) -> Option<u32> {
         u32::read(self.get(position, 4)?)
     }
 
     /// Takes bytes of this buffer from the budget, and a table if `table`.
     #[inline(always)]
-    pub(super) fn spend(&self, bytes: usize, table: bool) -> Result<()> {
+    pub(super) fn spend(self, bytes: usize, table: bool) -> Result<()> {
         match self.buffer.budget.get().less(bytes, table) {
             Some(left) => {
                 self.buffer.budget.set(left);
@@ -126,7 +126,7 @@ impl<'s, 'a> Place<'s, 'a> {
 
     /// The fault of asking for more than is left: bytes, or a table if `table`.
     #[cold]
-    pub(super) fn exhausted(&self, table: bool) -> Error {
+    pub(super) fn exhausted(self, table: bool) -> Error {
         let most = self.buffer.most;
         let (what, limit) = if table && self.buffer.budget.get().0 < Budget::TABLE {
             ("tables", most.0 >> 32)
@@ -139,15 +139,15 @@ impl<'s, 'a> Place<'s, 'a> {
     /// The place that `offset`, which stands at this place, leads to.
     #[inline(always)]
     pub(super) fn follow(self, offset: u32) -> Result<Self> {
-        let target = self.position.saturating_add(offset);
-        if offset == 0 || target as usize >= self.buffer.bytes.len() {
+        let target = u64::from(self.position) + u64::from(offset);
+        if offset == 0 || target >= self.buffer.bytes.len() as u64 {
             return Err(self.bad_offset(offset));
         }
-        Ok(self.at(target))
+        Ok(self.at(target as u32))
     }
 
     #[cold]
-    fn bad_offset(&self, offset: u32) -> Error {
+    fn bad_offset(self, offset: u32) -> Error {
         let found = match offset {
             0 => "found 0, expected a place behind this one".into(),
             _ => format!("{offset} bytes on lies outside the FlatBuffer of {}", self.buffer.bytes.len()).into(),
@@ -157,7 +157,7 @@ impl<'s, 'a> Place<'s, 'a> {
 
     /// The count of a vector or string here, and its first byte's position.
     #[inline(always)]
-    pub(super) fn count(&self) -> Result<(u32, u32)> {
+    pub(super) fn count(self) -> Result<(u32, u32)> {
         match self.u32(self.position) {
             Some(count) if self.position % 4 == 0 => Ok((count, self.position.wrapping_add(4))),
             found => Err(self.bad_count(found)),
@@ -165,7 +165,7 @@ impl<'s, 'a> Place<'s, 'a> {
     }
 
     #[cold]
-    fn bad_count(&self, found: Option<u32>) -> Error {
+    fn bad_count(self, found: Option<u32>) -> Error {
         let found = match found {
             Some(_) => "its place is not a multiple of 4",
             None => "its count lies outside the FlatBuffer",
@@ -174,7 +174,7 @@ impl<'s, 'a> Place<'s, 'a> {
     }
 
     #[cold]
-    pub(super) fn short(&self, count: u32, size: usize) -> Error {
+    pub(super) fn short(self, count: u32, size: usize) -> Error {
         let left = self.buffer.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
         let found = format!("found {count} elements of {size} bytes, but {left} bytes are left in the FlatBuffer");
         fault(self.position, ErrorKind::Vector(found.into()))

@@ -36,7 +36,7 @@ struct Shape {
 impl Shape {
     /// Reads and checks the vtable at `position`, for a table at `place` whose fields have the sizes given.
     #[inline(never)]
-    fn read(place: &Place<'_, '_>, position: u32, sizes: &[u8]) -> Result<Self> {
+    fn read(place: Place<'_, '_>, position: u32, sizes: &[u8]) -> Result<Self> {
         let bad = |found: Cow<'static, str>| Err(fault(place.position, ErrorKind::Vtable(found)));
         if position % 2 != 0 {
             return bad(format!("its place {position} is odd").into());
@@ -105,12 +105,18 @@ impl<'s, 'a> Table<'s, 'a> {
         if T::SIZE > 4 && position as usize % T::SIZE != 0 {
             return Err(misaligned(position));
         }
-        let bytes = self.inline.get(usize::from(slot)..).unwrap_or_default();
-        if let Err((_, kind)) = T::check(bytes.get(..T::SIZE).unwrap_or_default()) {
+        let bytes = self.bytes(slot, T::SIZE);
+        if let Err((_, kind)) = T::check(bytes) {
             return Err(fault(position, kind));
         }
-        // The vtable was checked: the number lies inside.
         Ok(T::read(bytes).unwrap_or_default())
+    }
+
+    /// The vtable was checked: they lie inside.
+    #[inline(always)]
+    fn bytes(&self, slot: u16, size: usize) -> &'a [u8] {
+        let start = usize::from(slot);
+        self.inline.get(start..start + size).unwrap_or_default()
     }
 
     /// Where the field with that id lies, in bytes from the table's start; 0 if it is absent.
@@ -121,8 +127,7 @@ impl<'s, 'a> Table<'s, 'a> {
     /// The place that the offset in `slot` leads to.
     #[inline(always)]
     fn follow(&self, slot: u16) -> Result<Place<'s, 'a>> {
-        // The vtable was checked: the offset lies inside.
-        let offset = self.inline.get(usize::from(slot)..).and_then(u32::read).unwrap_or_default();
+        let offset = u32::read(self.bytes(slot, 4)).unwrap_or_default();
         self.place.at(self.place.position.wrapping_add(slot.into())).follow(offset)
     }
 }
@@ -214,16 +219,16 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> R
     let position = place.position;
     let distance = match place.u32(position) {
         Some(distance) if position % 4 == 0 => distance,
-        found => return Err(bad_table(&place, found)),
+        found => return Err(bad_table(place, found)),
     };
     // A signed distance; a sum that wraps leads outside, and so is refused.
     let vtable = position.wrapping_sub(distance);
     let shape = shapes.at(vtable);
     if vtable != shape.vtable || vtable == 0 {
-        *shape = Shape::read(&place, vtable, sizes)?;
+        *shape = Shape::read(place, vtable, sizes)?;
     }
     let Some(inline) = place.get(position, shape.inline.into()) else {
-        return Err(bad_table(&place, None));
+        return Err(bad_table(place, None));
     };
     place.spend(shape.inline.into(), true)?;
     if shape.newer {
@@ -233,7 +238,7 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> R
 }
 
 #[cold]
-fn bad_table(place: &Place<'_, '_>, found: Option<u32>) -> Error {
+fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
     let found = match found {
         Some(_) => "its place is not a multiple of 4".into(),
         None => format!("it leaves the FlatBuffer of {} bytes", place.buffer.bytes.len()).into(),
@@ -323,18 +328,18 @@ pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u8, 
     let place = match (tag, value) {
         (0, None) => None,
         (1.., Some(slot)) => Some(table.follow(slot)?),
-        _ => return Err(half_union(&table, tag)),
+        _ => return Err(half_union(table.place, tag)),
     };
     Ok((table, tag, place))
 }
 
 #[cold]
-fn half_union(table: &Table<'_, '_>, tag: u8) -> Error {
+fn half_union(place: Place<'_, '_>, tag: u8) -> Error {
     let found = match tag {
         0 => "found a value without a tag".into(),
         tag => format!("found tag {tag} without a value"),
     };
-    fault(table.place.position, ErrorKind::Union(found.into()))
+    fault(place.position, ErrorKind::Union(found.into()))
 }
 
 /// A value in a box of its own, for what is rare and large.

@@ -119,7 +119,8 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
         if offsets.len() > place.buffer.budget.get().bytes() as usize {
             return Err(place.exhausted(false).into());
         }
-        let mut values = OM::Output::bind(|| Vec::with_capacity(count as usize));
+        let mut values = Vec::new();
+        OM::Output::bind(|| values.reserve_exact(count as usize));
         for (index, offset) in offsets.chunks_exact(4).enumerate() {
             let offset = u32::read(offset).unwrap_or_default();
             let element = place.at(first.wrapping_add(index as u32 * 4));
@@ -128,11 +129,8 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
                 Ok(done) => done,
                 Err(error) => return Err(in_item(error, index)),
             };
-            values = OM::Output::combine(values, value, |mut values, value| {
-                values.push(value);
-                values
-            });
+            OM::Output::map(value, |value| values.push(value));
         }
-        Ok((place, values))
+        Ok((place, OM::Output::bind(|| values)))
     }
 }
