@@ -26,37 +26,14 @@ pub struct Limits {
 #[derive(Debug)]
 pub(super) struct Buffer<'a> {
     pub(super) bytes: &'a [u8],
-    pub(super) budget: Cell<Budget>,
-    /// The whole budget.
-    most: Budget,
+    /// What is left of the limits.
+    tables_left: Cell<u32>,
+    bytes_left: Cell<u32>,
+    /// The limits.
+    most_tables: u32,
+    most_bytes: u32,
+    /// Known tables with fields that the schema does not know.
     pub(super) newer_tables: Cell<u32>,
-}
-
-/// What is left of the limits: tables in the high half, bytes in the low one, each below 2^31, so that the top bit of a
-/// half tells that it went below 0.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Budget(u64);
-
-impl Budget {
-    const TABLE: u64 = 1 << 32;
-    const SPENT: u64 = 1 << 63 | 1 << 31;
-    const MOST: u32 = i32::MAX as u32;
-
-    fn new(tables: u32, bytes: u32) -> Self {
-        Self(u64::from(tables.min(Self::MOST)) << 32 | u64::from(bytes.min(Self::MOST)))
-    }
-
-    pub(super) fn bytes(self) -> u32 {
-        self.0 as u32
-    }
-
-    /// Less so many bytes (below 2^31), and a table if `table`. `None` where either is used up.
-    #[inline(always)]
-    fn less(self, bytes: usize, table: bool) -> Option<Self> {
-        let cost = bytes as u64 + if table { Self::TABLE } else { 0 };
-        let left = self.0.wrapping_sub(cost);
-        (left & Self::SPENT == 0).then_some(Self(left))
-    }
 }
 
 /// A place in a FlatBuffer: nom's input for what stands there.
@@ -89,8 +66,9 @@ impl<'a> Buffer<'a> {
             return Err(Error::at(0, ErrorKind::Header(found.into())));
         }
         let size = bytes.len() as u32;
-        let most = Budget::new(limits.tables.unwrap_or(size / 4), limits.bytes.unwrap_or(size));
-        Ok(Self { bytes, budget: Cell::new(most), most, newer_tables: Cell::new(0) })
+        let (most_tables, most_bytes) = (limits.tables.unwrap_or(size / 4), limits.bytes.unwrap_or(size));
+        let (tables_left, bytes_left) = (Cell::new(most_tables), Cell::new(most_bytes));
+        Ok(Self { bytes, tables_left, bytes_left, most_tables, most_bytes, newer_tables: Cell::new(0) })
     }
 }
 
@@ -112,28 +90,43 @@ impl<'s, 'a> Place<'s, 'a> {
         u32::read(self.get(position, 4)?)
     }
 
-    /// Takes bytes of this buffer from the budget, and a table if `table`.
+    /// Takes bytes of this buffer from the budget.
     #[inline(always)]
-    pub(super) fn spend(self, bytes: usize, table: bool) -> Result<()> {
-        match self.buffer.budget.get().less(bytes, table) {
+    pub(super) fn spend(self, bytes: usize) -> Result<()> {
+        // No more than the buffer has, which is less than 2 GiB.
+        match self.buffer.bytes_left.get().checked_sub(bytes as u32) {
             Some(left) => {
-                self.buffer.budget.set(left);
+                self.buffer.bytes_left.set(left);
                 Ok(())
             }
-            None => Err(self.exhausted(table)),
+            None => Err(self.exhausted_bytes()),
         }
     }
 
-    /// The fault of asking for more than is left: bytes, or a table if `table`.
+    /// Takes a table of so many bytes inline from the budget.
+    #[inline(always)]
+    pub(super) fn spend_table(self, inline: u16) -> Result<()> {
+        match self.buffer.tables_left.get().checked_sub(1) {
+            Some(left) => self.buffer.tables_left.set(left),
+            None => return Err(self.exhausted_tables()),
+        }
+        self.spend(inline.into())
+    }
+
+    /// Whether so many bytes are left of the budget.
+    pub(super) fn can_spend(self, bytes: usize) -> bool {
+        bytes <= self.buffer.bytes_left.get() as usize
+    }
+
     #[cold]
-    pub(super) fn exhausted(self, table: bool) -> Error {
-        let most = self.buffer.most;
-        let (what, limit) = if table && self.buffer.budget.get().0 < Budget::TABLE {
-            ("tables", most.0 >> 32)
-        } else {
-            ("bytes of tables, vectors and strings", most.bytes().into())
-        };
-        fault(self.position, ErrorKind::Limit { what, limit })
+    pub(super) fn exhausted_bytes(self) -> Error {
+        let limit = self.buffer.most_bytes.into();
+        fault(self.position, ErrorKind::Limit { what: "bytes of tables, vectors and strings", limit })
+    }
+
+    #[cold]
+    fn exhausted_tables(self) -> Error {
+        fault(self.position, ErrorKind::Limit { what: "tables", limit: self.buffer.most_tables.into() })
     }
 
     /// The place that `offset`, which stands at this place, leads to.

@@ -209,13 +209,26 @@ impl<'s, 'a, T: Record<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
         let table = open(place, &mut self.shapes, T::SIZES.as_slice())?;
+        if table.shape.newer {
+            let newer_tables = &place.buffer.newer_tables;
+            newer_tables.set(newer_tables.get().saturating_add(1));
+        }
         let (_, value) = self.fields.process::<OM>(table)?;
         Ok((place, value))
     }
 }
 
+/// The table at that place, which costs it of the budget.
 #[inline(always)]
 fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> Result<Table<'s, 'a>> {
+    let table = peek(place, shapes, sizes)?;
+    place.spend_table(table.shape.inline)?;
+    Ok(table)
+}
+
+/// The table at that place.
+#[inline(always)]
+fn peek<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> Result<Table<'s, 'a>> {
     let position = place.position;
     let distance = match place.u32(position) {
         Some(distance) if position % 4 == 0 => distance,
@@ -230,10 +243,6 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> R
     let Some(inline) = place.get(position, shape.inline.into()) else {
         return Err(bad_table(place, None));
     };
-    place.spend(shape.inline.into(), true)?;
-    if shape.newer {
-        place.buffer.newer_tables.set(place.buffer.newer_tables.get().saturating_add(1));
-    }
     Ok(Table { place, inline, shape, next: 0 })
 }
 
@@ -253,12 +262,7 @@ pub(crate) struct UnknownTable(Shapes);
 impl UnknownTable {
     /// Whether the table at that place has the field with that id, which costs none of the budget.
     pub(crate) fn has_field(&mut self, place: Place<'_, '_>, id: usize) -> Result<bool> {
-        let buffer = place.buffer;
-        let (budget, newer_tables) = (buffer.budget.get(), buffer.newer_tables.get());
-        let has = open(place, &mut self.0, &[1; MAX_FIELDS])?.slot(id) != 0;
-        buffer.budget.set(budget);
-        buffer.newer_tables.set(newer_tables);
-        Ok(has)
+        Ok(peek(place, &mut self.0, &[1; MAX_FIELDS])?.slot(id) != 0)
     }
 }
 
@@ -267,10 +271,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for UnknownTable {
     type Error = Error;
 
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, bool, Error> {
-        let newer_tables = place.buffer.newer_tables.get();
         let shape = open(place, &mut self.0, &[1; MAX_FIELDS])?.shape;
-        // All its fields are unknown: it does not count as a known table with newer ones.
-        place.buffer.newer_tables.set(newer_tables);
         let has_fields = shape.newer || shape.slots.iter().any(|slot| *slot != 0);
         Ok((place, OM::Output::bind(|| has_fields)))
     }

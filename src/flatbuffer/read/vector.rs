@@ -25,7 +25,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for Text {
         }) else {
             return Err(place.short(count, 1).into());
         };
-        place.spend(count as usize + 5, false)?;
+        place.spend(count as usize + 5)?;
         match core::str::from_utf8(bytes) {
             Ok(text) if nul == 0 => Ok((place, OM::Output::bind(|| Cow::Borrowed(text)))),
             Ok(_) => Err(fault(first.wrapping_add(count), ErrorKind::Text("no NUL behind it".into())).into()),
@@ -73,7 +73,7 @@ fn numbers<'a, T: Number>(place: Place<'_, 'a>, alignment: usize) -> Result<&'a 
     if alignment > 4 && !bytes.is_empty() && (first as usize) % alignment != 0 {
         return Err(misaligned(first, alignment));
     }
-    place.spend(bytes.len() + 4, false)?;
+    place.spend(bytes.len() + 4)?;
     match T::check(bytes) {
         Ok(()) => Ok(bytes),
         Err((at, kind)) => Err(fault(first.saturating_add(at as u32), kind)),
@@ -114,10 +114,10 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
         let Some(offsets) = (count as usize).checked_mul(4).and_then(|size| place.get(first, size)) else {
             return Err(place.short(count, 4).into());
         };
-        place.spend(offsets.len() + 4, false)?;
+        place.spend(offsets.len() + 4)?;
         // Each element takes at least 4 bytes more: a count that cannot be honest reserves nothing.
-        if offsets.len() > place.buffer.budget.get().bytes() as usize {
-            return Err(place.exhausted(false).into());
+        if !place.can_spend(offsets.len()) {
+            return Err(place.exhausted_bytes().into());
         }
         let mut values = Vec::new();
         OM::Output::bind(|| values.reserve_exact(count as usize));
