@@ -1,25 +1,45 @@
 //! Against the `flatbuffers` crate's verifier: whatever it refuses, we refuse, apart from what `excused` lists.
 
 use crate::peer;
+use crate::round_trip::written;
 use executorch_format::{Ptd, Pte, probe};
 use flatbuffers::InvalidFlatbuffer;
 
-/// Verifies the metadata with both.
+/// Verifies the metadata with both. Where the peer refuses for a reason that is excused, it must take what we write of it.
 pub fn differential(bytes: &[u8]) {
-    let Ok(probe) = probe(bytes) else { return };
-    let metadata = probe.metadata.end.and_then(|end| bytes.get(..end as usize)).unwrap_or(bytes);
-    if Pte::check(bytes).is_ok() {
-        expect(peer::verify_program(metadata), metadata);
+    if Pte::check(bytes).is_ok() && !agrees(bytes, peer::verify_program) {
+        let written = Pte::parse(bytes).map(|pte| written(pte.plan_as_is())).expect("a checked file");
+        assert_taken(written, peer::verify_program);
     }
     // The early schemas are others than the one that the peer knows.
-    if Ptd::parse(bytes).is_ok_and(|ptd| ptd.flat_tensor.legacy.is_none()) {
-        expect(peer::verify_flat_tensor(metadata), metadata);
+    let current = |ptd: &Ptd<'_>| ptd.flat_tensor.legacy.is_none();
+    if let Some(ptd) = Ptd::parse(bytes).ok().filter(current) {
+        if !agrees(bytes, peer::verify_flat_tensor) {
+            assert_taken(written(ptd.plan_as_is()), peer::verify_flat_tensor);
+        }
     }
 }
 
-fn expect(verdict: Result<(), InvalidFlatbuffer>, metadata: &[u8]) {
-    if let Err(error) = verdict {
-        assert!(excused(&error, metadata), "the flatbuffers crate refuses what we take: {error:?}");
+type Verify = fn(&[u8]) -> Result<(), InvalidFlatbuffer>;
+
+fn metadata(bytes: &[u8]) -> &[u8] {
+    let end = probe(bytes).expect("a checked file").metadata.end;
+    end.and_then(|end| bytes.get(..end as usize)).unwrap_or(bytes)
+}
+
+/// Whether the peer takes it too, which it may refuse for what is excused alone.
+fn agrees(bytes: &[u8], verify: Verify) -> bool {
+    let metadata = metadata(bytes);
+    let verdict = verify(metadata);
+    if let Err(error) = &verdict {
+        assert!(excused(error, metadata), "the flatbuffers crate refuses what we take: {error:?}");
+    }
+    verdict.is_ok()
+}
+
+fn assert_taken(written: Option<Vec<u8>>, verify: Verify) {
+    if let Some(written) = written {
+        verify(metadata(&written)).expect("what we write, the flatbuffers crate takes");
     }
 }
 
