@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
-use crate::schema::program::Tensor;
+use crate::schema::program::{Tensor, TensorDataLocation};
 use alloc::{format, vec, vec::Vec};
 
 /// A tensor's type, shape and bytes.
@@ -23,19 +23,38 @@ pub struct TensorView<'t> {
 ///
 /// Fails with [`ErrorKind::Tensor`] where a size is negative, the product overflows, or the type is not known.
 pub fn byte_size(scalar_type: ScalarType, sizes: &[i32]) -> Result<u64> {
-    let Some(element) = scalar_type.element_size() else {
-        return Err(Error::new(ErrorKind::Tensor(format!("elements of unknown type {scalar_type}").into())));
-    };
-    let mut elements = 1u64;
-    for size in sizes {
-        let product = u64::try_from(*size).ok().and_then(|size| elements.checked_mul(size));
-        elements = product.ok_or_else(|| {
-            Error::new(ErrorKind::Tensor(format!("sizes {sizes:?}: a negative one, or too many elements").into()))
-        })?;
+    count_bytes(scalar_type, sizes).map_err(|reason| {
+        let found = match reason {
+            Uncountable::Type => format!("elements of unknown type {scalar_type}"),
+            Uncountable::Negative(dimension) => format!("dimension {dimension} has a negative size"),
+            Uncountable::Elements => "its elements are more than 63 bits count".into(),
+            Uncountable::Bytes => "its bytes are more than 64 bits count".into(),
+        };
+        Error::new(ErrorKind::Tensor(found.into()))
+    })
+}
+
+/// Why a number of bytes cannot be told.
+pub(crate) enum Uncountable {
+    /// The size of this dimension is negative.
+    Negative(usize),
+    /// The elements are more than an `i64` counts.
+    Elements,
+    /// The bytes are more than a `u64` counts.
+    Bytes,
+    /// The type of the elements is not known.
+    Type,
+}
+
+/// The bytes of a tensor, counted as the runtime counts: elements in an `i64`, bytes in a `u64`.
+pub(crate) fn count_bytes(scalar_type: ScalarType, sizes: &[i32]) -> core::result::Result<u64, Uncountable> {
+    if let Some(index) = sizes.iter().position(|size| *size < 0) {
+        return Err(Uncountable::Negative(index));
     }
-    elements
-        .checked_mul(element as u64)
-        .ok_or_else(|| Error::new(ErrorKind::Tensor(format!("sizes {sizes:?}: too many bytes").into())))
+    let product = |elements: i64, size: &i32| elements.checked_mul(i64::from(*size));
+    let elements = sizes.iter().try_fold(1, product).ok_or(Uncountable::Elements)?;
+    let element = scalar_type.element_size().ok_or(Uncountable::Type)?;
+    (elements as u64).checked_mul(element as u64).ok_or(Uncountable::Bytes)
 }
 
 macro_rules! shaped {
@@ -60,6 +79,13 @@ macro_rules! shaped {
 }
 
 shaped!(Tensor, TensorLayout);
+
+impl Tensor<'_> {
+    /// Whether its bytes are in a `.ptd` file, under the name that `extra_tensor_info` has.
+    pub fn is_external(&self) -> bool {
+        self.extra_tensor_info.as_deref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
+    }
+}
 
 /// A Rust type that a tensor's elements can be seen as.
 pub trait Element: bytemuck::CheckedBitPattern + bytemuck::NoUninit {

@@ -233,7 +233,7 @@ impl NamedData<'_> {
 #[cfg(feature = "serde")]
 impl serde::Serialize for FlatTensor<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
-        use super::serialize::{DimSizes, Entry};
+        use super::serialize::Entry;
         use serde::ser::SerializeMap;
 
         let mut map = serializer.serialize_map(None)?;
@@ -249,6 +249,28 @@ impl serde::Serialize for FlatTensor<'_> {
         }
         self.segments.entry("segments", &mut map)?;
         self.named_data.entry("named_data", &mut map)?;
+        map.end()
+    }
+}
+
+/// A tensor under the schema of ExecuTorch 0.5, which calls its sizes `dim_sizes`.
+#[cfg(feature = "serde")]
+struct DimSizes<'t>(&'t TensorMetadata<'t>);
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for DimSizes<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        use super::serialize::Entry;
+        use serde::ser::SerializeMap;
+
+        let tensor = self.0;
+        let mut map = serializer.serialize_map(None)?;
+        tensor.fully_qualified_name.entry("fully_qualified_name", &mut map)?;
+        tensor.scalar_type.entry("scalar_type", &mut map)?;
+        tensor.sizes.entry("dim_sizes", &mut map)?;
+        tensor.dim_order.entry("dim_order", &mut map)?;
+        tensor.segment_index.entry("segment_index", &mut map)?;
+        tensor.offset.entry("offset", &mut map)?;
         map.end()
     }
 }

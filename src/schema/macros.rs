@@ -98,6 +98,17 @@ macro_rules! table {
                     serde::ser::SerializeMap::end(map)
                 }
             }
+
+            #[cfg(feature = "serde")]
+            impl $(<$lt>)? $crate::schema::serialize::Entry for Option<$name $(<$lt>)?> {
+                fn entry<M: serde::ser::SerializeMap>(
+                    &self,
+                    field: &'static str,
+                    map: &mut M,
+                ) -> core::result::Result<(), M::Error> {
+                    self.as_ref().map_or(Ok(()), |table| map.serialize_entry(field, table))
+                }
+            }
         };
     };
 }
@@ -357,6 +368,17 @@ macro_rules! named {
                     Some(name) => serializer.serialize_str(name),
                     None => self.0.serialize(serializer),
                 }
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl $crate::schema::serialize::Entry for $name {
+            fn entry<M: serde::ser::SerializeMap>(
+                &self,
+                field: &'static str,
+                map: &mut M,
+            ) -> core::result::Result<(), M::Error> {
+                map.serialize_entry(field, self)
             }
         }
     };

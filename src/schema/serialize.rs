@@ -42,24 +42,6 @@ macro_rules! plain {
 
 plain!(bool, i8, u8, i32, u32, i64, u64);
 
-macro_rules! enums {
-    ($($type:ty),*) => {$(
-        impl Entry for $type {
-            fn entry<M: SerializeMap>(&self, field: &'static str, map: &mut M) -> Result<(), M::Error> {
-                map.serialize_entry(field, self)
-            }
-        }
-    )*};
-}
-
-enums!(
-    super::ScalarType,
-    super::program::TensorShapeDynamism,
-    super::program::TensorDataLocation,
-    super::program::DeviceType,
-    super::program::DataLocation
-);
-
 /// A double, also one that JSON has no form for.
 struct Double(f64);
 
@@ -102,40 +84,5 @@ impl<T: Serialize> Entry for Option<Vec<T>> {
 impl<T: Serialize> Entry for Option<Box<T>> {
     fn entry<M: SerializeMap>(&self, field: &'static str, map: &mut M) -> Result<(), M::Error> {
         self.as_ref().map_or(Ok(()), |table| map.serialize_entry(field, table))
-    }
-}
-
-macro_rules! tables {
-    ($($type:ty),*) => {$(
-        impl Entry for Option<$type> {
-            fn entry<M: SerializeMap>(&self, field: &'static str, map: &mut M) -> Result<(), M::Error> {
-                self.as_ref().map_or(Ok(()), |table| map.serialize_entry(field, table))
-            }
-        }
-    )*};
-}
-
-tables!(
-    super::program::ContainerMetadata<'_>,
-    super::program::AllocationDetails,
-    super::program::BackendDelegateDataReference,
-    super::program::SubsegmentOffsets<'_>,
-    super::flat_tensor::TensorLayout<'_>
-);
-
-/// A tensor under the schema of ExecuTorch 0.5, which calls its sizes `dim_sizes`.
-pub(super) struct DimSizes<'t>(pub(super) &'t super::flat_tensor::TensorMetadata<'t>);
-
-impl Serialize for DimSizes<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let tensor = self.0;
-        let mut map = serializer.serialize_map(None)?;
-        tensor.fully_qualified_name.entry("fully_qualified_name", &mut map)?;
-        tensor.scalar_type.entry("scalar_type", &mut map)?;
-        tensor.sizes.entry("dim_sizes", &mut map)?;
-        tensor.dim_order.entry("dim_order", &mut map)?;
-        tensor.segment_index.entry("segment_index", &mut map)?;
-        tensor.offset.entry("offset", &mut map)?;
-        map.end()
     }
 }

@@ -4,7 +4,6 @@
 use super::program::{constant_offsets, segment_count};
 use super::report::{Path, Report};
 use super::rule::{self, Rule};
-use super::tensors::{byte_size, is_external};
 use crate::Pte;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
 use alloc::{collections::BTreeSet, format, vec, vec::Vec};
@@ -168,10 +167,10 @@ fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<
 fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
     let mut sizes = vec![0; entries];
     for (_, tensor) in pte.methods().iter().flat_map(|plan| plan.tensors()) {
-        if tensor.allocation_info.is_some() != mutable || is_external(tensor) {
+        if tensor.allocation_info.is_some() != mutable || tensor.is_external() {
             continue;
         }
-        let bytes = byte_size(tensor.scalar_type, tensor.sizes()).unwrap_or(0);
+        let bytes = tensor.byte_size().unwrap_or(0);
         if let Some(size) = sizes.get_mut(tensor.data_buffer_idx as usize) {
             *size = bytes.max(*size);
         }

@@ -3,7 +3,6 @@
 
 use super::report::{Few, Name, Path, Report};
 use super::rule::{self, Rule};
-use super::tensors::byte_size;
 use super::values::value;
 use crate::schema::ScalarType;
 use crate::schema::program::{
@@ -162,7 +161,7 @@ impl<'t, 'a> Method<'t, 'a> {
             KernelTypes::Int(index) => index.int_val,
             _ => 0,
         };
-        let sizes = (byte_size(to.scalar_type, to.sizes()), byte_size(from.scalar_type, from.sizes()));
+        let sizes = (to.byte_size(), from.byte_size());
         let (Ok(room), Ok(size)) = sizes else {
             return;
         };

@@ -7,7 +7,6 @@
 use super::liveness::{Life, Overwrites, liveness, mentions};
 use super::report::{Path, Report};
 use super::rule;
-use super::tensors::byte_size;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 
@@ -57,7 +56,7 @@ struct Method<'t, 'a> {
 fn ranges(plan: &ExecutionPlan<'_>) -> Vec<Option<(u32, u64, u64)>> {
     let mut ranges = vec![None; plan.values.as_deref().unwrap_or_default().len()];
     for (index, tensor) in plan.tensors() {
-        let bytes = byte_size(tensor.scalar_type, tensor.sizes()).unwrap_or(0);
+        let bytes = tensor.byte_size().unwrap_or(0);
         if let (Some(place), 1.., Some(range)) = (tensor.allocation_info, bytes, ranges.get_mut(index)) {
             let start = place.memory_offset();
             *range = start.checked_add(bytes).map(|end| (place.memory_id, start, end));

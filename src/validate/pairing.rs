@@ -3,7 +3,6 @@
 
 use super::report::{Few, Name, Path, Report};
 use super::rule;
-use super::tensors::is_external;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use crate::{Entry, KeyIndex, Ptd, Pte};
 use alloc::{format, vec::Vec};
@@ -33,7 +32,7 @@ pub(super) fn check(pte: &Pte<'_>, ptds: &[Ptd<'_>], report: &mut Report<'_>) {
 
 /// The external tensors of a method that have a name.
 fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize, &'t Tensor<'a>, &'t str)> {
-    plan.tensors().filter(|(_, tensor)| is_external(tensor)).filter_map(|(index, tensor)| {
+    plan.tensors().filter(|(_, tensor)| tensor.is_external()).filter_map(|(index, tensor)| {
         let name = tensor.extra_tensor_info.as_deref()?.fully_qualified_name.as_deref()?;
         Some((index, tensor, name))
     })

@@ -3,10 +3,11 @@
 use super::program::named_data_entry;
 use super::report::{Few, Path, Report};
 use super::rule;
-use super::tensors::{Oversize, byte_size, is_permutation};
+use super::tensors::is_permutation;
 use crate::Ptd;
 use crate::schema::DataSegment;
 use crate::schema::flat_tensor::{LegacySchema, TensorLayout};
+use crate::tensor::{Uncountable, count_bytes};
 use alloc::{borrow::Cow, format};
 
 pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
@@ -98,7 +99,7 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
         return;
     };
     let offset = report.offset(Some(sizes));
-    match (byte_size(layout.scalar_type, sizes), segment) {
+    match (count_bytes(layout.scalar_type, sizes), segment) {
         (Ok(bytes), Some(segment)) if bytes != segment.size => {
             let found = format!(
                 "{} of {} take {bytes} bytes, expected the {} of the blob",
@@ -109,15 +110,15 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
             report.add_at(rule::LAYOUT_BLOB_SIZE, &path.field("sizes"), offset, found);
         }
         (Ok(_), _) => (),
-        (Err(Oversize::Negative(at)), _) => {
+        (Err(Uncountable::Negative(at)), _) => {
             let found = format!("{}, expected no negative size", Few(sizes));
             report.add_at(rule::LAYOUT_SIZE, &path.item("sizes", at), report.offset_of(sizes, at), found);
         }
-        (Err(Oversize::Elements | Oversize::Bytes), _) => {
+        (Err(Uncountable::Elements | Uncountable::Bytes), _) => {
             let found = format!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), layout.scalar_type);
             report.add_at(rule::LAYOUT_BYTES, &path.field("sizes"), offset, found);
         }
-        (Err(Oversize::Type), _) => {
+        (Err(Uncountable::Type), _) => {
             let found = format!("{}, expected 0 to 29", layout.scalar_type);
             report.add(rule::LAYOUT_SCALAR_TYPE, &path.field("scalar_type"), found);
         }

@@ -6,10 +6,10 @@ use super::plan::device;
 use super::report::{Few, Path, Report};
 use super::rule;
 use crate::Pte;
-use crate::schema::ScalarType;
 use crate::schema::program::{
     AllocationDetails, ExecutionPlan, ExtraTensorInfo, Tensor, TensorDataLocation, TensorShapeDynamism,
 };
+use crate::tensor::{Uncountable, count_bytes};
 use alloc::format;
 
 /// The runtime keeps sizes in arrays of this many (`kTensorDimensionLimit`).
@@ -34,14 +34,10 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
         if let Some(place) = tensor.allocation_info {
             planned_memory(plan, place, bytes, &path.field("allocation_info"), report);
         }
-        if !is_external(tensor) {
+        if !tensor.is_external() {
             constants::of_tensor(pte, tensor, bytes, path, report);
         }
     }
-}
-
-pub(super) fn is_external(tensor: &Tensor<'_>) -> bool {
-    tensor.extra_tensor_info.as_deref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
 }
 
 fn shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -124,47 +120,24 @@ fn extra_info(extra: &ExtraTensorInfo<'_>, path: &Path<'_>, report: &mut Report<
     device(extra.device_type, extra.device_index, path, report);
 }
 
-/// Why a number of bytes cannot be told.
-pub(super) enum Oversize {
-    /// The size at this index is negative.
-    Negative(usize),
-    /// The elements are more than an `i64` counts.
-    Elements,
-    /// The bytes are more than a `u64` counts.
-    Bytes,
-    /// The type of the elements is not known.
-    Type,
-}
-
-/// The bytes of a tensor, counted as the runtime counts: elements in an `i64`, bytes in a `u64`.
-pub(super) fn byte_size(scalar_type: ScalarType, sizes: &[i32]) -> Result<u64, Oversize> {
-    if let Some(index) = sizes.iter().position(|size| *size < 0) {
-        return Err(Oversize::Negative(index));
-    }
-    let product = |elements: i64, size: &i32| elements.checked_mul(i64::from(*size));
-    let elements = sizes.iter().try_fold(1, product).ok_or(Oversize::Elements)?;
-    let element = scalar_type.element_size().ok_or(Oversize::Type)?;
-    (elements as u64).checked_mul(element as u64).ok_or(Oversize::Bytes)
-}
-
 fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Option<u64> {
     let sizes = tensor.sizes();
     let offset = report.offset(Some(sizes));
-    match byte_size(tensor.scalar_type, sizes) {
+    match count_bytes(tensor.scalar_type, sizes) {
         Ok(bytes) => return tensor.sizes.is_some().then_some(bytes),
-        Err(Oversize::Negative(index)) => {
+        Err(Uncountable::Negative(index)) => {
             let found = format!("{}, expected no negative size", Few(sizes));
             report.add_at(rule::TENSOR_SIZE, &path.item("sizes", index), report.offset_of(sizes, index), found);
         }
-        Err(Oversize::Elements) => {
+        Err(Uncountable::Elements) => {
             let found = format!("{}, expected a product that 63 bits hold", Few(sizes));
             report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), offset, found);
         }
-        Err(Oversize::Bytes) => {
+        Err(Uncountable::Bytes) => {
             let found = format!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), tensor.scalar_type);
             report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
         }
-        Err(Oversize::Type) => (),
+        Err(Uncountable::Type) => (),
     }
     None
 }
