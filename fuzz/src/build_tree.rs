@@ -1,12 +1,12 @@
 //! Any tree that can be written is read back as it was.
 //!
-//! Each table's fields are listed, so that a new one does not compile until it is built.
+//! Each table is built from all its fields, so a new one does not compile until it is built.
 
 use crate::round_trip::written;
 use crate::visit::tree;
 use arbitrary::{Result, Unstructured};
-use executorch_format::schema::flat_tensor::{self, FlatTensor, Legacy, LegacySchema, TensorLayout, TensorMetadata};
-use executorch_format::schema::program::*;
+use executorch_format::schema::flat_tensor::{self, FlatTensor, Legacy, LegacySchema, TensorMetadata};
+use executorch_format::schema::program::{self, *};
 use executorch_format::schema::{DataSegment, Program, ScalarType, Unknown};
 use executorch_format::{FileLayout, Ptd, Pte, TableOrder};
 use std::borrow::Cow;
@@ -137,29 +137,24 @@ macro_rules! enums {
 }
 
 macro_rules! unions {
-    ($($union:ident: $($tag:literal $member:ident)*; unknown $unknown:literal;)*) => {$(
+    ($($union:ident { $($tag:literal $member:ident)* })*) => {$(
         impl Make for $union<'_> {
             fn make(choices: &mut Unstructured<'_>) -> Result<Self> {
-                Ok(match choices.int_in_range(0..=$unknown)? {
+                let last = [$($tag),*].len() as u8;
+                Ok(match choices.int_in_range(0..=last + 1)? {
                     0 => Self::None,
                     $( $tag => Self::$member(Make::make(choices)?), )*
                     // What such a one holds would not be written.
-                    _ => Self::Unknown(Unknown { tag: choices.int_in_range($unknown..=u8::MAX)?, has_fields: false }),
+                    _ => Self::Unknown(Unknown { tag: choices.int_in_range(last + 1..=u8::MAX)?, has_fields: false }),
                 })
             }
         }
     )*};
 }
 
-enums! { ScalarType TensorShapeDynamism TensorDataLocation DeviceType DataLocation }
+every_enum!(enums);
 
-unions! {
-    KernelTypes:
-        1 Null 2 Int 3 Bool 4 Double 5 Tensor 6 String 7 IntList 8 DoubleList 9 BoolList 10 TensorList
-        11 OptionalTensorList;
-        unknown 12u8;
-    InstructionArguments: 1 KernelCall 2 DelegateCall 3 MoveCall 4 JumpFalseCall 5 FreeCall; unknown 6u8;
-}
+every_union!(unions);
 
 impl Make for LegacySchema {
     fn make(choices: &mut Unstructured<'_>) -> Result<Self> {
@@ -167,55 +162,9 @@ impl Make for LegacySchema {
     }
 }
 
+every_table!(tables);
 tables! {
-    DataSegment { offset, size }
-    Program<'_> {
-        version, execution_plan, constant_buffer, backend_delegate_data, segments, constant_segment,
-        mutable_data_segments, named_data
-    }
-    ExecutionPlan<'_> {
-        name, container_meta_type, values, inputs, outputs, chains, operators, delegates, non_const_buffer_sizes,
-        non_const_buffer_device
-    }
-    ContainerMetadata<'_> { encoded_inp_str, encoded_out_str }
-    EValue<'_> { val }
-    Null {}
-    Int { int_val }
-    Bool { bool_val }
-    Double { double_val }
-    String<'_> { string_val }
-    IntList<'_> { items }
-    DoubleList<'_> { items }
-    BoolList<'_> { items }
-    TensorList<'_> { items }
-    OptionalTensorList<'_> { items }
-    Tensor<'_> {
-        scalar_type, storage_offset, sizes, dim_order, requires_grad, data_buffer_idx, allocation_info, layout,
-        shape_dynamism, extra_tensor_info
-    }
-    AllocationDetails { memory_id, memory_offset_low, memory_offset_high }
-    ExtraTensorInfo<'_> { mutable_data_segments_idx, fully_qualified_name, location, device_type, device_index }
-    Operator<'_> { name, overload }
-    Chain<'_> { inputs, outputs, instructions, stacktrace }
-    Instruction<'_> { instr_args }
-    KernelCall<'_> { op_index, args }
-    DelegateCall<'_> { delegate_index, args }
-    MoveCall { move_from, move_to }
-    JumpFalseCall { cond_value_index, destination_instruction }
-    FreeCall { value_index }
-    FrameList<'_> { items }
-    Frame<'_> { filename, lineno, name, context }
-    BackendDelegate<'_> { id, processed, compile_specs }
-    BackendDelegateDataReference { location, index }
-    CompileSpec<'_> { key, value }
-    NonConstBufferDevice { buffer_idx, device_type, device_index }
-    Buffer<'_> { storage }
-    BackendDelegateInlineData<'_> { data }
-    SubsegmentOffsets<'_> { segment_index, offsets }
-    NamedData<'_> { key, segment_index }
     FlatTensor<'_> { version, segments, named_data, legacy }
     Legacy<'_> { schema, tensor_alignment, tensors }
-    flat_tensor::NamedData<'_> { key, segment_index, tensor_layout }
-    TensorLayout<'_> { scalar_type, sizes, dim_order }
     TensorMetadata<'_> { fully_qualified_name, scalar_type, sizes, dim_order, segment_index, offset }
 }

@@ -1,6 +1,10 @@
 //! What each fuzz target does with its bytes. The targets themselves are one line each, so that `cargo test` runs all
 //! of this on the seeds and on every input that once failed, with a stable compiler.
 
+#[macro_use]
+#[path = "../../tests/suite/every_type.rs"]
+mod every_type;
+
 mod build_tree;
 mod differential;
 mod prefix;

@@ -5,6 +5,9 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+#[macro_use]
+mod every_type;
+
 mod allocation;
 #[cfg(feature = "cli")]
 mod cli;

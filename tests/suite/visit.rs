@@ -1,10 +1,10 @@
 //! A visitor that touches all that a decoded file holds, and all that the crate offers on it: whatever the bytes were,
 //! none of it may panic.
 //!
-//! Each table's fields are listed as a pattern without `..`, so that a new field does not compile until it is visited.
+//! A pattern without `..` takes each table's fields, so a new one does not compile until it is visited.
 
-use executorch_format::schema::flat_tensor::{self, FlatTensor, Legacy, LegacySchema, TensorLayout, TensorMetadata};
-use executorch_format::schema::program::*;
+use executorch_format::schema::flat_tensor::{self, FlatTensor, Legacy, LegacySchema, TensorMetadata};
+use executorch_format::schema::program::{self, *};
 use executorch_format::schema::{DataSegment, Program, ScalarType, Unknown};
 use executorch_format::{DataRef, Element, Error, Ptd, Pte, TensorData, TensorView, offset_in};
 use std::borrow::Cow;
@@ -111,57 +111,11 @@ macro_rules! tables {
     )*};
 }
 
+every_table!(tables);
 tables! {
-    DataSegment { offset, size }
     Unknown { tag, has_fields }
-    Program<'_> {
-        version, execution_plan, constant_buffer, backend_delegate_data, segments, constant_segment,
-        mutable_data_segments, named_data
-    }
-    ExecutionPlan<'_> {
-        name, container_meta_type, values, inputs, outputs, chains, operators, delegates, non_const_buffer_sizes,
-        non_const_buffer_device
-    }
-    ContainerMetadata<'_> { encoded_inp_str, encoded_out_str }
-    EValue<'_> { val }
-    Null {}
-    Int { int_val }
-    Bool { bool_val }
-    Double { double_val }
-    String<'_> { string_val }
-    IntList<'_> { items }
-    DoubleList<'_> { items }
-    BoolList<'_> { items }
-    TensorList<'_> { items }
-    OptionalTensorList<'_> { items }
-    Tensor<'_> {
-        scalar_type, storage_offset, sizes, dim_order, requires_grad, data_buffer_idx, allocation_info, layout,
-        shape_dynamism, extra_tensor_info
-    }
-    AllocationDetails { memory_id, memory_offset_low, memory_offset_high }
-    ExtraTensorInfo<'_> { mutable_data_segments_idx, fully_qualified_name, location, device_type, device_index }
-    Operator<'_> { name, overload }
-    Chain<'_> { inputs, outputs, instructions, stacktrace }
-    Instruction<'_> { instr_args }
-    KernelCall<'_> { op_index, args }
-    DelegateCall<'_> { delegate_index, args }
-    MoveCall { move_from, move_to }
-    JumpFalseCall { cond_value_index, destination_instruction }
-    FreeCall { value_index }
-    FrameList<'_> { items }
-    Frame<'_> { filename, lineno, name, context }
-    BackendDelegate<'_> { id, processed, compile_specs }
-    BackendDelegateDataReference { location, index }
-    CompileSpec<'_> { key, value }
-    NonConstBufferDevice { buffer_idx, device_type, device_index }
-    Buffer<'_> { storage }
-    BackendDelegateInlineData<'_> { data }
-    SubsegmentOffsets<'_> { segment_index, offsets }
-    NamedData<'_> { key, segment_index }
     FlatTensor<'_> { version, segments, named_data, legacy }
     Legacy<'_> { schema, tensor_alignment, tensors }
-    flat_tensor::NamedData<'_> { key, segment_index, tensor_layout }
-    TensorLayout<'_> { scalar_type, sizes, dim_order }
     TensorMetadata<'_> { fully_qualified_name, scalar_type, sizes, dim_order, segment_index, offset }
 }
 
@@ -176,7 +130,7 @@ macro_rules! enums {
     )*};
 }
 
-enums! { ScalarType TensorShapeDynamism TensorDataLocation DeviceType DataLocation }
+every_enum!(enums);
 
 impl Visit for LegacySchema {
     fn visit(&self, seen: &mut Seen) {
@@ -185,7 +139,7 @@ impl Visit for LegacySchema {
 }
 
 macro_rules! unions {
-    ($($union:ident: $($member:ident)*;)*) => {$(
+    ($($union:ident { $($tag:literal $member:ident)* })*) => {$(
         impl Visit for $union<'_> {
             fn visit(&self, seen: &mut Seen) {
                 self.tag().visit(seen);
@@ -202,11 +156,7 @@ macro_rules! unions {
     )*};
 }
 
-unions! {
-    KernelTypes:
-        Null Int Bool Double Tensor String IntList DoubleList BoolList TensorList OptionalTensorList;
-    InstructionArguments: KernelCall DelegateCall MoveCall JumpFalseCall FreeCall;
-}
+every_union!(unions);
 
 impl Visit for TensorView<'_> {
     fn visit(&self, seen: &mut Seen) {
