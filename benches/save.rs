@@ -1,6 +1,7 @@
 //! A `.ptd` of 1 GiB, 300 tensors in memory, written to a file, beside the same bytes copied there. Prints a Markdown table.
 //!
 //! usage: cargo bench --bench save [-- FOLDER]; without it the file is in `/dev/shm`, or the temporary folder.
+//! KEEP=FILE makes the file there, and no more.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -21,9 +22,12 @@ const ROUNDS: usize = 8;
 const HEAP_TARGET: usize = 16 << 20;
 
 fn main() {
+    let tensors: Vec<Vec<u8>> = (0..TENSORS as u64).map(random).collect();
+    if let Some(file) = std::env::var_os("KEEP") {
+        return build(&tensors).plan().unwrap().save(file).unwrap();
+    }
     let folder = folder();
     let file = folder.join(format!("executorch-format-{}-save.ptd", std::process::id()));
-    let tensors: Vec<Vec<u8>> = (0..TENSORS as u64).map(random).collect();
 
     let write = || {
         let ptd = build(&tensors);
