@@ -296,29 +296,23 @@ impl Builder {
         let index = form_index(key);
         // A remainder of `FORMS` is below it: nothing is left to check.
         if self.forms[index].key != key {
-            return self.first_table(row.kinds, &row.bits, key, index);
+            return self.first_table(row, key, index);
         }
         let form = self.forms[index];
-        self.put_table(row.kinds, &row.bits, &form)
+        self.put_table(row, &form)
     }
 
     /// A table of a form that is not remembered.
     #[cold]
     #[allow(clippy::indexing_slicing)]
-    fn first_table<const N: usize>(
-        &mut self,
-        kinds: Kinds,
-        bits: &[u64; N],
-        key: FormKey,
-        index: usize,
-    ) -> Result<Position> {
+    fn first_table<const N: usize>(&mut self, row: &Row<N>, key: FormKey, index: usize) -> Result<Position> {
         let mut form = self.form(key);
         let vtable = Self::vtable(&form);
         let len = usize::from(vtable.first().copied().unwrap_or_default());
         let known = self.vtables.get(&vtable).copied();
         // A new vtable stands right before its table.
         form.vtable = known.unwrap_or((self.used() + usize::from(form.size) + len) as Position);
-        let position = self.put_table(kinds, bits, &form)?;
+        let position = self.put_table(row, &form)?;
         if known.is_none() {
             for (room, word) in self.grow(len)?.1.chunks_exact_mut(2).zip(vtable) {
                 room.copy_from_slice(&word.to_le_bytes());
@@ -368,12 +362,12 @@ impl Builder {
 
     /// What stands inline, with the way to the vtable.
     #[inline(always)]
-    fn put_table<const N: usize>(&mut self, kinds: Kinds, bits: &[u64; N], form: &Form) -> Result<Position> {
+    fn put_table<const N: usize>(&mut self, row: &Row<N>, form: &Form) -> Result<Position> {
         let (start, room) = self.grow(form.size.into())?;
         // The table's start minus this is the vtable's.
         set(room, 0, form.vtable.wrapping_sub(start).to_le_bytes());
-        for (id, (place, bits)) in form.places.iter().zip(bits).enumerate() {
-            match kind(kinds, id) {
+        for (id, (place, bits)) in form.places.iter().zip(&row.bits).enumerate() {
+            match kind(row.kinds, id) {
                 ABSENT => {}
                 OFFSET => set(room, *place, (start - u32::from(*place)).wrapping_sub(*bits as u32).to_le_bytes()),
                 8 => set(room, *place, bits.to_le_bytes()),

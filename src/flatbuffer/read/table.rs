@@ -226,7 +226,7 @@ fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> R
     Ok(table)
 }
 
-/// The table at that place.
+/// The table at that place, which costs nothing.
 #[inline(always)]
 fn peek<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> Result<Table<'s, 'a>> {
     let position = place.position;
