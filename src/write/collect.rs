@@ -35,13 +35,14 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// A hash of up to 64 bytes at the start, the middle and the end: blobs may be large, and most that differ do so there.
+/// A hash of samples across the bytes and of their end: blobs may be large, and most that differ do so there.
 /// Those that do not are told apart byte by byte.
 fn sample(bytes: &[u8]) -> u64 {
+    const SAMPLES: usize = 16;
     const LEN: usize = 64;
-    let middle = (bytes.len() / 2).saturating_sub(LEN / 2);
     let last = bytes.len().saturating_sub(LEN);
-    let parts = [0, middle, last].into_iter().map(|start| bytes.get(start..).unwrap_or_default());
+    let starts = (0..SAMPLES).map(|index| last / SAMPLES * index).chain([last]);
+    let parts = starts.map(|start| bytes.get(start..).unwrap_or_default());
     // FNV-1a
     parts
         .flat_map(|part| part.iter().take(LEN))

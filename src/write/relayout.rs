@@ -68,7 +68,6 @@ pub(crate) struct Places {
 pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Places> {
     let (mut table, mut end) = (Vec::new(), 0u64);
     for (alignment, size) in segments {
-        // Behind all data there is nothing to align.
         let offset = end.checked_next_multiple_of(alignment);
         let next = offset.and_then(|offset| offset.checked_add(size));
         let (Some(offset), Some(next)) = (offset, next) else {

@@ -180,6 +180,21 @@ fn collected_data_is_shared_and_found_again() {
 }
 
 #[test]
+fn blobs_that_differ_in_one_byte_alone_are_not_shared() {
+    const SIZE: usize = 5000;
+    let mut data = DataCollector::new();
+    let differing = |at: usize| (0..SIZE).map(|index| u8::from(index == at)).collect::<Vec<u8>>();
+    let places: Vec<usize> = (0..SIZE).step_by(37).chain([SIZE - 1]).collect();
+    let indices: Vec<u32> = places.iter().map(|at| data.constant(differing(*at))).collect();
+    let expected: Vec<u32> = (1..=places.len() as u32).collect();
+    assert_eq!(indices, expected);
+    assert_eq!(data.constant(differing(places[70])), indices[70]);
+    // Shorter than what is sampled.
+    assert_ne!(data.constant(vec![1]), data.constant(vec![2]));
+    assert_ne!(data.constant(vec![]), data.constant(vec![0]));
+}
+
+#[test]
 fn a_ptd_from_nothing_is_what_the_exporter_writes() {
     // The fixture's keys, in its order.
     for name in ["1.5.1/ptd_shared/ptd_shared.ptd", "1.5.1/ptd_names/ptd_names.ptd", "1.5.1/ptd_dtypes/ptd_dtypes.ptd"]
