@@ -63,10 +63,10 @@ struct Amount {
     bytes: u64,
 }
 
-impl Amount {
-    fn add(&mut self, bytes: u64) {
-        self.count += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
+impl FromIterator<u64> for Amount {
+    fn from_iter<I: IntoIterator<Item = u64>>(sizes: I) -> Self {
+        let add = |sum: Self, size| Self { count: sum.count + 1, bytes: sum.bytes.saturating_add(size) };
+        sizes.into_iter().fold(Self::default(), add)
     }
 }
 

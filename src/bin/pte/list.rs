@@ -6,8 +6,9 @@ mod print;
 use crate::failure::Failure;
 use crate::json;
 use crate::open::{Input, Model};
-use executorch_format::schema::program::{DataLocation, ExecutionPlan, Tensor};
-use executorch_format::schema::{DataSegment, ScalarType};
+use crate::shape::Shape;
+use executorch_format::schema::DataSegment;
+use executorch_format::schema::program::{DataLocation, ExecutionPlan};
 use executorch_format::{Error, Extent, Ptd, Pte, Result, TensorData, offset_in};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -89,13 +90,6 @@ enum What<'t> {
     },
 }
 
-#[derive(Clone, Copy, Serialize)]
-struct Shape<'t> {
-    scalar_type: ScalarType,
-    sizes: &'t [i32],
-    dim_order: &'t [u8],
-}
-
 /// Lists the blobs of a file.
 pub fn run(arguments: &Arguments) -> std::result::Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
@@ -152,7 +146,7 @@ impl<'t> Collector<'t> {
         let method = plan.name.as_deref().unwrap_or_default();
         for (value, tensor) in plan.tensors() {
             let path = || format!("execution_plan[{at}].values[{value}].val.Tensor");
-            let shape = shape(tensor);
+            let shape = Shape::from(tensor);
             let data_buffer_idx = tensor.data_buffer_idx;
             match pte.tensor_data(tensor) {
                 Ok(TensorData::Constant(data)) => {
@@ -197,12 +191,7 @@ impl<'t> Collector<'t> {
         self.segments(ptd.segment_base_offset(), segments, |index| ptd.segment(index));
         for (at, entry) in ptd.entries().enumerate() {
             let key = entry.key.unwrap_or_default();
-            let shape = entry.layout.map(|layout| Shape {
-                scalar_type: layout.scalar_type,
-                sizes: layout.sizes,
-                dim_order: layout.dim_order,
-            });
-            let what = What::Named { key, segment_index: entry.segment_index, shape };
+            let what = What::Named { key, segment_index: entry.segment_index, shape: entry.layout.map(Shape::from) };
             self.add(what, ptd.bytes(&entry), ptd.extent(&entry), || format!("key {at} ({key:?})"));
         }
     }
@@ -220,8 +209,4 @@ impl<'t> Collector<'t> {
     fn fault(&mut self, path: String, error: &Error) {
         self.findings.push(format!("{path}: {error}"));
     }
-}
-
-fn shape<'t>(tensor: &'t Tensor<'_>) -> Shape<'t> {
-    Shape { scalar_type: tensor.scalar_type, sizes: tensor.sizes(), dim_order: tensor.dim_order() }
 }

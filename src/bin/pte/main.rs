@@ -10,6 +10,7 @@ mod list;
 mod open;
 mod progress;
 mod rewrite;
+mod shape;
 mod text;
 mod verify;
 

@@ -1,7 +1,7 @@
 //! A file's bytes, mapped into memory, and the tree in them.
 
 use crate::failure::Failure;
-use executorch_format::{FileKind, Ptd, Pte, probe};
+use executorch_format::{Error, FileKind, Ptd, Pte, probe};
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -62,12 +62,17 @@ impl Input {
 
     /// The tree in it.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
-        let bytes = self.bytes();
-        let model = probe(bytes).and_then(|probe| match probe.kind {
-            FileKind::Pte => Pte::parse(bytes).map(Model::Pte),
-            FileKind::Ptd => Ptd::parse(bytes).map(Model::Ptd),
-        });
-        model.map_err(|error| Failure::bad(&self.path, &error))
+        Model::parse(self.bytes()).map_err(|error| Failure::bad(&self.path, &error))
+    }
+}
+
+impl<'a> Model<'a> {
+    /// Whichever kind the bytes are.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
+        match probe(bytes)?.kind {
+            FileKind::Pte => Pte::parse(bytes).map(Self::Pte),
+            FileKind::Ptd => Ptd::parse(bytes).map(Self::Ptd),
+        }
     }
 }
 

@@ -18,6 +18,11 @@ pub fn size(bytes: u64) -> String {
     if unit == "B" { format!("{bytes} B") } else { format!("{rest:.1} {unit}") }
 }
 
+/// `1 file`, `2 files`.
+pub fn count(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
 /// A type in short: `f32`, `i64`; the schema's name in small letters for one that has no short form.
 pub fn scalar_type(scalar_type: ScalarType) -> String {
     let short = match scalar_type {

@@ -3,8 +3,9 @@
 use crate::failure::Failure;
 use crate::json;
 use crate::open::{Input, Model};
+use crate::text;
+use executorch_format::Ptd;
 use executorch_format::validate::{self, Finding, RULES, Rule, Severity};
-use executorch_format::{FileKind, Ptd, Pte, probe};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -121,23 +122,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// The findings of a file, alone and with the `.ptd` files beside it.
 fn verify(input: &Input, ptds: &[Ptd<'_>], level: validate::Level) -> Vec<Finding> {
     let bytes = input.bytes();
-    match parse(bytes) {
+    match Model::parse(bytes) {
         Ok(Model::Pte(pte)) => {
             let mut findings = validate::validate_pte(&pte, Some(bytes), level);
             findings.extend(validate::validate_pair(&pte, ptds, level));
             findings
         }
         Ok(Model::Ptd(ptd)) => validate::validate_ptd(&ptd, Some(bytes), level),
-        Err(finding) => vec![finding],
+        Err(error) => vec![Finding::from(&error)],
     }
-}
-
-fn parse(bytes: &[u8]) -> Result<Model<'_>, Finding> {
-    let model = probe(bytes).and_then(|probe| match probe.kind {
-        FileKind::Pte => Pte::parse(bytes).map(Model::Pte),
-        FileKind::Ptd => Ptd::parse(bytes).map(Model::Ptd),
-    });
-    model.map_err(|error| Finding::from(&error))
 }
 
 /// The findings of a `.ptd` file that others take data from, and the file unless it is broken.
@@ -195,7 +188,7 @@ impl Output {
             self.out.write_all(b"\n]}\n")?;
         } else {
             let counts = counts(self.errors, self.warnings);
-            let files = count(self.files, "file");
+            let files = text::count(self.files, "file");
             writeln!(self.out, "{files} checked ({}), {} with errors: {counts}", self.level, self.bad)?;
         }
         self.out.flush()?;
@@ -220,12 +213,8 @@ fn verdict(path: &Path, level: validate::Level, ok: bool, findings: &[Finding]) 
     }
 }
 
-fn count(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
 fn counts(errors: usize, warnings: usize) -> String {
-    format!("{}, {}", count(errors, "error"), count(warnings, "warning"))
+    format!("{}, {}", text::count(errors, "error"), text::count(warnings, "warning"))
 }
 
 fn rules(as_json: bool) -> Result<(), Failure> {

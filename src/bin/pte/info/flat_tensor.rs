@@ -1,7 +1,7 @@
 //! The facts about a `.ptd` file.
 
 use super::Amount;
-use executorch_format::schema::ScalarType;
+use crate::shape::Shape;
 use executorch_format::schema::flat_tensor::LegacySchema;
 use executorch_format::{DataRef, Entry, Ptd};
 use serde::Serialize;
@@ -30,19 +30,8 @@ pub(super) struct Key<'t> {
     pub size: u64,
 }
 
-#[derive(Serialize)]
-pub(super) struct Shape<'t> {
-    pub scalar_type: ScalarType,
-    pub sizes: &'t [i32],
-    pub dim_order: &'t [u8],
-}
-
 pub(super) fn facts<'t>(ptd: &'t Ptd<'_>, findings: &mut Vec<String>) -> Facts<'t> {
     let legacy = ptd.flat_tensor.legacy.as_ref();
-    let mut segments = Amount::default();
-    for segment in ptd.flat_tensor.segments.as_deref().unwrap_or_default() {
-        segments.add(segment.size);
-    }
     Facts {
         schema: match legacy.map(|legacy| legacy.schema) {
             Some(LegacySchema::V0_5) => "0.5",
@@ -50,7 +39,7 @@ pub(super) fn facts<'t>(ptd: &'t Ptd<'_>, findings: &mut Vec<String>) -> Facts<'
             None => "0.7 and later",
         },
         tensor_alignment: legacy.map(|legacy| legacy.tensor_alignment),
-        segments,
+        segments: ptd.flat_tensor.segments.iter().flatten().map(|segment| segment.size).collect(),
         keys: ptd.entries().enumerate().map(|(at, entry)| key(ptd, at, &entry, findings)).collect(),
     }
 }
@@ -62,11 +51,7 @@ fn key<'t>(ptd: &Ptd<'_>, at: usize, entry: &Entry<'t>, findings: &mut Vec<Strin
     }
     Key {
         key,
-        shape: entry.layout.map(|layout| Shape {
-            scalar_type: layout.scalar_type,
-            sizes: layout.sizes,
-            dim_order: layout.dim_order,
-        }),
+        shape: entry.layout.map(Shape::from),
         segment_index: entry.segment_index,
         offset: ptd.extent(entry).map(|extent| extent.start),
         size: ptd.data(entry).as_ref().map_or(0, DataRef::size),

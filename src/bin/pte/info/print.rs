@@ -111,16 +111,12 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
 }
 
 fn planned(memory: &PlannedMemory) -> String {
-    let mut text = format!("{} in {}", text::size(memory.bytes), plural(memory.buffers.len(), "buffer"));
+    let mut text = format!("{} in {}", text::size(memory.bytes), text::count(memory.buffers.len(), "buffer"));
     for buffer in memory.buffers.iter().filter(|buffer| buffer.device_type != DeviceType::CPU) {
         let size = text::size(u64::try_from(buffer.size).unwrap_or_default());
         text += &format!("; {size} on {}:{}", buffer.device_type, buffer.device_index);
     }
     text
-}
-
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 fn value_text(value: &Value<'_>) -> String {

@@ -124,13 +124,9 @@ pub(super) fn facts<'t>(pte: &'t Pte<'_>, findings: &mut Vec<String>) -> Facts<'
     let (constant, computing): (Vec<_>, Vec<_>) = pte.methods().iter().partition(|plan| is_constant(plan));
     let (constants, mutable, external) = tensors(pte, findings);
     let all_delegates = pte.methods().iter().flat_map(|plan| plan.delegates.as_deref().unwrap_or_default());
-    let mut segments = Amount::default();
-    for segment in pte.program.segments.as_deref().unwrap_or_default() {
-        segments.add(segment.size);
-    }
     Facts {
         metadata: constant.into_iter().map(|plan| Constant { name: name(plan), value: returned(plan) }).collect(),
-        segments,
+        segments: pte.program.segments.iter().flatten().map(|segment| segment.size).collect(),
         constants,
         mutable,
         external,
@@ -171,8 +167,7 @@ fn items<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i64], lists: bool) -> Retur
 /// The value with that index. The items of a list are values of their own; a list inside a list, which no writer
 /// makes, stays closed.
 fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returned<'t> {
-    let value = usize::try_from(index).ok().and_then(|index| plan.values.as_deref()?.get(index));
-    match value.map(|value| &value.val) {
+    match value(plan, index) {
         Some(KernelTypes::Int(value)) => Returned::Int(value.int_val),
         Some(KernelTypes::Bool(value)) => Returned::Bool(value.bool_val),
         Some(KernelTypes::Double(value)) => double(value.double_val),
@@ -189,6 +184,11 @@ fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returne
         Some(KernelTypes::OptionalTensorList(list)) if lists => items(plan, &wide(list.items.as_deref()), false),
         _ => Returned::Null,
     }
+}
+
+/// The value with that index, as the file writes indices.
+fn value<'t, 'a>(plan: &'t ExecutionPlan<'a>, index: i64) -> Option<&'t KernelTypes<'a>> {
+    usize::try_from(index).ok().and_then(|index| plan.values.as_deref()?.get(index)).map(|value| &value.val)
 }
 
 fn wide(indices: Option<&[i32]>) -> Vec<i64> {
@@ -241,17 +241,11 @@ fn tensors(pte: &Pte<'_>, findings: &mut Vec<String>) -> (Amount, Amount, Amount
             }
         }
     }
-    (total(constants.iter()), total(mutable.iter()), sum(external.into_values()))
+    (total(constants.iter()), total(mutable.iter()), external.into_values().collect())
 }
 
 fn total<'t>(data: impl Iterator<Item = &'t DataRef>) -> Amount {
-    sum(data.map(DataRef::size))
-}
-
-fn sum(sizes: impl Iterator<Item = u64>) -> Amount {
-    let mut amount = Amount::default();
-    sizes.for_each(|size| amount.add(size));
-    amount
+    data.map(DataRef::size).collect()
 }
 
 /// The number of keys, and the bytes of the segments that they name.
@@ -317,12 +311,12 @@ fn full_name(operator: &Operator<'_>) -> String {
 
 fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: Option<&[i32]>) -> Vec<Value<'t>> {
     let describe = |index: &i32| {
-        let value = usize::try_from(*index).ok().and_then(|index| plan.values.as_deref()?.get(index));
-        let tensor = match value.map(|value| &value.val) {
+        let found = value(plan, (*index).into());
+        let tensor = match found {
             Some(KernelTypes::Tensor(tensor)) => Some(shape(tensor)),
             _ => None,
         };
-        Value { value: *index, r#type: value.and_then(|value| value.val.name()), tensor }
+        Value { value: *index, r#type: found.and_then(KernelTypes::name), tensor }
     };
     indices.unwrap_or_default().iter().map(describe).collect()
 }

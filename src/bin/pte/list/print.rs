@@ -1,7 +1,8 @@
 //! The list as a table.
 
-use super::{Blob, Listing, Shape, What};
+use super::{Blob, Listing, What};
 use crate::failure::Failure;
+use crate::shape::Shape;
 use crate::text;
 use executorch_format::schema::program::TensorShapeDynamism;
 use std::io::{self, BufWriter, Write};
