@@ -6,13 +6,13 @@ use crate::header::{self, Extent, FileKind, Header, PteHeader};
 use crate::key_index::KeyIndex;
 use crate::schema::Program;
 use crate::schema::program::{
-    AllocationDetails, BackendDelegate, DataLocation, ExecutionPlan, KernelTypes, NamedData, SubsegmentOffsets, Tensor,
-    TensorDataLocation,
+    AllocationDetails, BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan, KernelTypes,
+    NamedData, SubsegmentOffsets, Tensor, TensorDataLocation,
 };
 use crate::segment::{self, DataRef, Segment};
 use crate::tensor::TensorView;
 use crate::write::layout::FileLayout;
-use alloc::{borrow::Cow, format, vec, vec::Vec};
+use alloc::{borrow::Cow, format, vec::Vec};
 
 /// A `.pte` file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -242,25 +242,20 @@ impl<'a> Pte<'a> {
         }
     }
 
+    /// Where each delegate says that its payload is.
+    pub(crate) fn payloads(&self) -> impl Iterator<Item = BackendDelegateDataReference> {
+        let delegates = self.methods().iter().flat_map(|plan| plan.delegates.iter().flatten());
+        delegates.filter_map(|delegate| delegate.processed)
+    }
+
     /// Which segments anything names.
     pub(crate) fn referenced_segments(&self) -> Vec<bool> {
         let program = &self.program;
-        let mut referenced = vec![false; program.segments.as_deref().unwrap_or_default().len()];
-        let mut mark = |index: u32| {
-            if let Some(place) = referenced.get_mut(index as usize) {
-                *place = true;
-            }
-        };
         let lists = program.constant_segment.iter().chain(program.mutable_data_segments.iter().flatten());
-        lists.for_each(|list| mark(list.segment_index));
-        self.named_data().iter().for_each(|named| mark(named.segment_index));
-        let delegates = self.methods().iter().flat_map(|plan| plan.delegates.iter().flatten());
-        for processed in delegates.filter_map(|delegate| delegate.processed) {
-            if processed.location == DataLocation::SEGMENT {
-                mark(processed.index);
-            }
-        }
-        referenced
+        let named = self.named_data().iter().map(|named| named.segment_index);
+        let payloads = self.payloads().filter(|payload| payload.location == DataLocation::SEGMENT);
+        let indices = lists.map(|list| list.segment_index).chain(named).chain(payloads.map(|payload| payload.index));
+        segment::marked(program.segments.as_deref().unwrap_or_default().len(), indices)
     }
 
     /// Every index of a segment leads to one, and every key is there once.

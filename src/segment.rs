@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::header::Extent;
 use crate::schema::DataSegment;
-use alloc::{borrow::Cow, format, vec::Vec};
+use alloc::{borrow::Cow, format, vec, vec::Vec};
 
 /// Where some bytes of a file are: known without having them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -106,6 +106,17 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: Option<&[DataSegment]
         file.get(start..)?.get(..size).map(|bytes| Segment::Whole(Cow::Borrowed(bytes)))
     };
     segments.unwrap_or_default().iter().map(|segment| cut(segment).unwrap_or_default()).collect()
+}
+
+/// Which of `count` segments the indices name.
+pub(crate) fn marked(count: usize, indices: impl Iterator<Item = u32>) -> Vec<bool> {
+    let mut marked = vec![false; count];
+    for index in indices {
+        if let Some(place) = marked.get_mut(index as usize) {
+            *place = true;
+        }
+    }
+    marked
 }
 
 /// `size` bytes from `offset` of segment `index`, of a file that was given whole or not.

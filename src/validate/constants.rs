@@ -4,6 +4,7 @@
 use super::program::{constant_offsets, segment_count};
 use super::report::{Path, Report};
 use super::rule::{self, Rule};
+use super::segments::each_overlap;
 use crate::Pte;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
 use alloc::{collections::BTreeSet, format, vec, vec::Vec};
@@ -185,21 +186,10 @@ fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
 /// Entries that start at one place are one constant under two numbers. Any other overlap is a fault.
 fn overlap(list: &SubsegmentOffsets<'_>, sizes: Vec<u64>, path: &Path<'_>, report: &mut Report<'_>) {
     let offsets = offsets(list);
-    let mut ranges: Vec<_> = offsets.iter().zip(sizes).zip(0..).filter(|((_, size), _)| *size > 0).collect();
-    ranges.sort_unstable();
-    let mut before: Option<(u64, u64, usize)> = None;
-    for ((start, size), index) in ranges {
-        let end = start.saturating_add(size);
-        match before {
-            Some((first, last, other)) if *start < last && *start != first => {
-                let found = format!("{start}, expected {last} or more: entry {other} goes from {first} to there");
-                let offset = report.offset_of(offsets, index);
-                report.add_at(rule::CONSTANT_OVERLAP, &path.item("offsets", index), offset, found);
-            }
-            _ => (),
-        }
-        if before.is_none_or(|(_, last, _)| end > last) {
-            before = Some((*start, end, index));
-        }
-    }
+    let ranges = offsets.iter().zip(sizes).zip(0..).map(|((offset, size), index)| (*offset, size, index));
+    each_overlap(ranges, |start, index, (first, last, other)| {
+        let found = format!("{start}, expected {last} or more: entry {other} goes from {first} to there");
+        let offset = report.offset_of(offsets, index);
+        report.add_at(rule::CONSTANT_OVERLAP, &path.item("offsets", index), offset, found);
+    });
 }

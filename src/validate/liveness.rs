@@ -4,7 +4,7 @@
 //! jumps, what lies between two jumps is looked at by itself.
 
 use super::values::value;
-use crate::schema::program::{Chain, EValue, ExecutionPlan, InstructionArguments, KernelTypes};
+use crate::schema::program::{Chain, EValue, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 
 /// A time in which a value is needed. Times count instructions over all chains, from 1; 0 is when inputs are given.
@@ -91,17 +91,15 @@ pub(super) fn liveness(plan: &ExecutionPlan<'_>) -> Liveness {
     walk.end_block();
     // An initial state is loaded once, and kept from run to run.
     let state = |(index, _): (usize, _)| Life { value: index, first: 0, last: time, overwrites: Overwrites::Yes };
-    let kept = plan.tensors().filter(|(_, tensor)| tensor.data_buffer_idx > 0 && tensor.allocation_info.is_some());
-    walk.lives.retain(|life| !is_state(values, life.value));
+    let kept = plan.tensors().filter(|(_, tensor)| has_state(tensor));
+    walk.lives.retain(|life| !plan.tensor(life.value).is_some_and(has_state));
     walk.lives.extend(kept.map(state));
     Liveness { lives: walk.lives, unknown: walk.unknown }
 }
 
-fn is_state(values: &[EValue<'_>], index: usize) -> bool {
-    match value(values, index) {
-        Some(KernelTypes::Tensor(tensor)) => tensor.data_buffer_idx > 0 && tensor.allocation_info.is_some(),
-        _ => false,
-    }
+/// Whether it is mutable, with an initial state.
+fn has_state(tensor: &Tensor<'_>) -> bool {
+    tensor.data_buffer_idx > 0 && tensor.allocation_info.is_some()
 }
 
 /// How many values, list items, instructions and arguments a method has.

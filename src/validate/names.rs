@@ -2,7 +2,7 @@
 
 use super::report::{Name, Path, Report};
 use super::rule;
-use crate::{KeyIndex, Ptd, Pte};
+use crate::{Ptd, Pte};
 use alloc::{collections::BTreeMap, format, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -23,7 +23,7 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
     if report.is_strict() {
         // In an early file, entries of both lists have one count: the paths are those of today's schema.
-        let keys: Vec<_> = KeyIndex::new(ptd.entries().map(|entry| entry.key)).iter().collect();
+        let keys: Vec<_> = ptd.index().iter().collect();
         unique(&keys, report);
         prefixes(&keys, report);
     }

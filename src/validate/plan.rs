@@ -3,6 +3,7 @@
 
 use super::report::{Path, Report};
 use super::rule;
+use super::values::value;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
 use alloc::{collections::BTreeSet, format};
 
@@ -69,21 +70,21 @@ fn inputs_outputs(
     let Some(values) = plan.values.as_deref() else {
         return;
     };
-    for (index, value) in list.iter().enumerate() {
+    for (index, item) in list.iter().enumerate() {
         let path = path.item(field, index);
-        let Some(found) = usize::try_from(*value).ok().and_then(|value| values.get(value)) else {
-            let found = format!("value {value}, expected 0 to {}", values.len().saturating_sub(1));
+        let Some(found) = value(values, *item) else {
+            let found = format!("value {item}, expected 0 to {}", values.len().saturating_sub(1));
             report.add_at(rule::INPUT_OUTPUT_INDEX, &path, report.offset_of(list, index), found);
             continue;
         };
-        match &found.val {
+        match found {
             KernelTypes::Null(_) | KernelTypes::Int(_) | KernelTypes::Double(_) | KernelTypes::Bool(_) => (),
             KernelTypes::String(_) | KernelTypes::Tensor(_) => (),
             // A rule of its own says so.
             KernelTypes::None | KernelTypes::Unknown(_) => (),
             other => {
                 let kind = other.name().unwrap_or_default();
-                let found = format!("value {value} is of kind {kind}, expected a tensor, a number, a string or none");
+                let found = format!("value {item} is of kind {kind}, expected a tensor, a number, a string or none");
                 report.add_at(rule::INPUT_OUTPUT_KIND, &path, report.offset_of(list, index), found);
             }
         }

@@ -3,9 +3,9 @@
 use super::report::{Path, Report};
 use super::rule;
 use crate::schema::DataSegment;
-use crate::segment::Segment;
+use crate::segment::{Segment, marked};
 use crate::{Ptd, Pte};
-use alloc::{format, vec, vec::Vec};
+use alloc::{format, vec::Vec};
 
 /// The segments of a file, and what its header says of them.
 struct Segments<'t, 'a> {
@@ -46,15 +46,29 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     };
     segments.check(report);
     if report.is_strict() {
-        let mut referenced = vec![false; segments.table.len()];
-        ptd.entries().for_each(|entry| mark(&mut referenced, entry.segment_index));
+        let referenced = marked(segments.table.len(), ptd.entries().map(|entry| entry.segment_index));
         segments.unreferenced(referenced, report);
     }
 }
 
-fn mark(referenced: &mut [bool], index: u32) {
-    if let Some(place) = referenced.get_mut(index as usize) {
-        *place = true;
+/// Tells of each range that starts inside another one and not where that one starts: its start, its index, and the other's
+/// start, end and index. Ranges are given by start, size and index; empty ones lie in none.
+pub(super) fn each_overlap(
+    ranges: impl Iterator<Item = (u64, u64, usize)>,
+    mut found: impl FnMut(u64, usize, (u64, u64, usize)),
+) {
+    let mut ranges: Vec<_> = ranges.filter(|(_, size, _)| *size > 0).collect();
+    ranges.sort_unstable();
+    let mut before: Option<(u64, u64, usize)> = None;
+    for (start, size, index) in ranges {
+        let end = start.saturating_add(size);
+        match before {
+            Some(other @ (first, last, _)) if start < last && start != first => found(start, index, other),
+            _ => (),
+        }
+        if before.is_none_or(|(_, last, _)| end > last) {
+            before = Some((start, end, index));
+        }
     }
 }
 
@@ -136,24 +150,12 @@ impl Segments<'_, '_> {
     /// Two may start at one place: equal blobs, or an empty one.
     fn overlap(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        let mut ranges: Vec<_> = self.table.iter().zip(0..).filter(|(segment, _)| segment.size > 0).collect();
-        ranges.sort_unstable_by_key(|(segment, index)| (segment.offset, segment.size, *index));
-        let mut before: Option<(u64, u64, usize)> = None;
-        for (segment, index) in ranges {
-            let (start, end) = (segment.offset, segment.offset.saturating_add(segment.size));
-            match before {
-                Some((first, last, other)) if start < last && start != first => {
-                    let found = format!(
-                        "starts at {start}, expected {last} or more: segment {other} goes from {first} to there"
-                    );
-                    report.add(rule::SEGMENT_OVERLAP, &root.item("segments", index), found);
-                }
-                _ => (),
-            }
-            if before.is_none_or(|(_, last, _)| end > last) {
-                before = Some((start, end, index));
-            }
-        }
+        let ranges = self.table.iter().zip(0..).map(|(segment, index)| (segment.offset, segment.size, index));
+        each_overlap(ranges, |start, index, (first, last, other)| {
+            let found =
+                format!("starts at {start}, expected {last} or more: segment {other} goes from {first} to there");
+            report.add(rule::SEGMENT_OVERLAP, &root.item("segments", index), found);
+        });
     }
 
     fn trailing_bytes(&self, report: &mut Report<'_>) {

@@ -1,7 +1,7 @@
 //! From nothing: collecting the data of a program, and the keys of a `.ptd`.
 
 use super::layout::{MAX_ALIGNMENT, alignment};
-use super::relayout::{PtdOptions, PteOptions, least_common_multiple};
+use super::relayout::{PtdOptions, PteOptions, least_common_multiple, payloads_mut};
 use crate::error::{Error, Result};
 use crate::schema::flat_tensor::{self, FlatTensor, TensorLayout};
 use crate::schema::program::{
@@ -140,11 +140,9 @@ impl<'a> DataCollector<'a> {
             })
             .collect();
         program.backend_delegate_data = Some(inline_data);
-        let delegates =
-            program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
-        for processed in delegates.filter_map(|delegate| delegate.processed.as_mut()) {
-            let place = places.get(processed.index as usize);
-            *processed = *place.ok_or_else(|| Error::unwritable(format!("delegate payload {}", processed.index)))?;
+        for payload in payloads_mut(&mut program) {
+            let place = places.get(payload.index as usize);
+            *payload = *place.ok_or_else(|| Error::unwritable(format!("delegate payload {}", payload.index)))?;
         }
         unique(self.keys.iter().map(|(key, _)| key.as_ref()))?;
         let first = data.segments.len() as u32;

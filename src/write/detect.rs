@@ -1,9 +1,9 @@
 //! Finding the layout that a file has.
 
 use super::layout::FileLayout;
-use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::flatbuffer::write::TableOrder;
+use crate::header::FLATBUFFER_HEAD;
 use crate::schema::Program;
 use crate::{Ptd, Pte};
 
@@ -22,7 +22,9 @@ impl Pte<'_> {
                     let program = layout.encode(&self.program, self.expected_size())?;
                     if header {
                         let size = self.header.map_or(0, |header| header.program_size);
-                        let gap = size.checked_sub(program.size() as u64 + 8).and_then(|gap| u32::try_from(gap).ok());
+                        let gap = size
+                            .checked_sub((FLATBUFFER_HEAD + program.size()) as u64)
+                            .and_then(|gap| u32::try_from(gap).ok());
                         let Some(gap) = gap else { continue };
                         layout.header_gap = Some(gap);
                     }
@@ -46,7 +48,7 @@ impl Ptd<'_> {
         let header_gap = self.header.and_then(|header| u32::try_from(header.flatbuffer_offset).ok());
         for order in [TableOrder::BySize, TableOrder::Interleaved, TableOrder::ById] {
             self.layout = FileLayout { order, header_gap, ..FileLayout::default() };
-            if self.plan_as_is().is_ok_and(|plan: Plan<'_>| plan.is(file)) {
+            if self.plan_as_is().is_ok_and(|plan| plan.is(file)) {
                 return Ok(());
             }
         }

@@ -4,8 +4,8 @@ use super::layout::{FileLayout, alignment};
 use crate::error::{Error, Result};
 use crate::header::{FLATBUFFER_HEAD, PtdHeader, PteHeader};
 use crate::schema::DataSegment;
-use crate::schema::program::{BackendDelegateInlineData, DataLocation, Program};
-use crate::segment::Segment;
+use crate::schema::program::{BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, Program};
+use crate::segment::{self, Segment};
 use crate::{Ptd, Pte, TableOrder, TensorData};
 use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
@@ -139,10 +139,8 @@ impl<'a> Pte<'a> {
         let constants = options.constant_alignment.unwrap_or(16);
         program.constant_segment.iter().for_each(|list| at_most(list.segment_index, constants));
         program.mutable_data_segments.iter().flatten().for_each(|list| at_most(list.segment_index, 16));
-        for delegate in self.methods().iter().flat_map(|plan| plan.delegates.iter().flatten()) {
-            if let Some(processed) = delegate.processed.filter(|place| place.location == DataLocation::SEGMENT) {
-                at_most(processed.index, options.delegate_alignment);
-            }
+        for payload in self.payloads().filter(|payload| payload.location == DataLocation::SEGMENT) {
+            at_most(payload.index, options.delegate_alignment);
         }
         alignments
     }
@@ -252,25 +250,23 @@ impl<'a> Pte<'a> {
     fn delegates_inline(&mut self, alignments: &mut Vec<u64>) -> Result<()> {
         let mut inline = self.program.backend_delegate_data.take().unwrap_or_default();
         let mut moved = BTreeMap::new();
-        for plan in self.program.execution_plan.iter_mut().flatten() {
-            for processed in plan.delegates.iter_mut().flatten().filter_map(|delegate| delegate.processed.as_mut()) {
-                if processed.location != DataLocation::SEGMENT {
-                    continue;
-                }
-                let place = match moved.get(&processed.index) {
-                    Some(place) => *place,
-                    None => {
-                        let segment = self.segments.get(processed.index as usize);
-                        let bytes = segment.and_then(Segment::contiguous).ok_or_else(|| {
-                            Error::unwritable(format!("the bytes of delegate payload segment {}", processed.index))
-                        })?;
-                        inline.push(BackendDelegateInlineData { data: Some(bytes) });
-                        moved.insert(processed.index, inline.len() as u32 - 1);
-                        inline.len() as u32 - 1
-                    }
-                };
-                (processed.location, processed.index) = (DataLocation::INLINE, place);
+        for payload in payloads_mut(&mut self.program) {
+            if payload.location != DataLocation::SEGMENT {
+                continue;
             }
+            let place = match moved.get(&payload.index) {
+                Some(place) => *place,
+                None => {
+                    let segment = self.segments.get(payload.index as usize);
+                    let bytes = segment.and_then(Segment::contiguous).ok_or_else(|| {
+                        Error::unwritable(format!("the bytes of delegate payload segment {}", payload.index))
+                    })?;
+                    inline.push(BackendDelegateInlineData { data: Some(bytes) });
+                    moved.insert(payload.index, inline.len() as u32 - 1);
+                    inline.len() as u32 - 1
+                }
+            };
+            (payload.location, payload.index) = (DataLocation::INLINE, place);
         }
         self.program.backend_delegate_data = Some(inline);
         let used = self.referenced_segments();
@@ -286,25 +282,19 @@ impl<'a> Pte<'a> {
         let filled = |index: u32| inline.get(index as usize)?.data.clone().filter(|data| !data.is_empty());
         let (mut moved, mut added) = (BTreeMap::new(), Vec::new());
         let first_new = self.segments.len();
-        for plan in self.program.execution_plan.iter_mut().flatten() {
-            for processed in plan.delegates.iter_mut().flatten().filter_map(|delegate| delegate.processed.as_mut()) {
-                let Some(data) = filled(processed.index).filter(|_| processed.location == DataLocation::INLINE) else {
-                    continue;
-                };
-                let place = *moved.entry(processed.index).or_insert_with(|| {
-                    added.push(data);
-                    (first_new + added.len() - 1) as u32
-                });
-                (processed.location, processed.index) = (DataLocation::SEGMENT, place);
-            }
+        for payload in payloads_mut(&mut self.program) {
+            let Some(data) = filled(payload.index).filter(|_| payload.location == DataLocation::INLINE) else {
+                continue;
+            };
+            let place = *moved.entry(payload.index).or_insert_with(|| {
+                added.push(data);
+                (first_new + added.len() - 1) as u32
+            });
+            (payload.location, payload.index) = (DataLocation::SEGMENT, place);
         }
         let kept: Vec<u32> = (0..inline.len() as u32).filter(|index| !moved.contains_key(index)).collect();
-        for plan in self.program.execution_plan.iter_mut().flatten() {
-            for processed in plan.delegates.iter_mut().flatten().filter_map(|delegate| delegate.processed.as_mut()) {
-                if processed.location == DataLocation::INLINE {
-                    processed.index = kept.binary_search(&processed.index).unwrap_or_default() as u32;
-                }
-            }
+        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::INLINE) {
+            payload.index = kept.binary_search(&payload.index).unwrap_or_default() as u32;
         }
         let stays = |(index, data): (usize, _)| (!moved.contains_key(&(index as u32))).then_some(data);
         self.program.backend_delegate_data = Some(inline.into_iter().enumerate().filter_map(stays).collect());
@@ -323,13 +313,7 @@ impl<'a> Pte<'a> {
 
     /// Which segments named data names.
     fn named_segments(&self) -> Vec<bool> {
-        let mut named = vec![false; self.segments.len()];
-        for data in self.named_data() {
-            if let Some(named) = named.get_mut(data.segment_index as usize) {
-                *named = true;
-            }
-        }
-        named
+        segment::marked(self.segments.len(), self.named_data().iter().map(|named| named.segment_index))
     }
 
     /// Puts the segments in the order of the old indices given, and has every index follow.
@@ -357,12 +341,17 @@ fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u32) -> u32) 
     for named in program.named_data.iter_mut().flatten() {
         named.segment_index = new_index(named.segment_index);
     }
-    let delegates = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
-    for processed in delegates.filter_map(|delegate| delegate.processed.as_mut()) {
-        if processed.location == DataLocation::SEGMENT {
-            processed.index = new_index(processed.index);
-        }
+    for payload in payloads_mut(program).filter(|payload| payload.location == DataLocation::SEGMENT) {
+        payload.index = new_index(payload.index);
     }
+}
+
+/// Where each delegate says that its payload is, see [`Pte::payloads`].
+pub(crate) fn payloads_mut<'t>(
+    program: &'t mut Program<'_>,
+) -> impl Iterator<Item = &'t mut BackendDelegateDataReference> {
+    let delegates = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
+    delegates.filter_map(|delegate| delegate.processed.as_mut())
 }
 
 impl<'a> Segment<'a> {
