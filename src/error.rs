@@ -1,5 +1,6 @@
-//! One error for all that can be wrong with a file: what, where, and what was expected.
+//! One error for all that can go wrong with a file: what, where, and what was expected.
 
+use crate::path::{FieldPath, Step};
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
 
@@ -21,20 +22,14 @@ struct Inner {
     path: Vec<Step>,
 }
 
-#[derive(Clone, PartialEq, Eq)]
-enum Step {
-    Field(&'static str),
-    Index(usize),
-}
-
 /// The kinds of fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes are some other kind of file, or none that is known.
+    /// The bytes are some other kind of file, or of no known kind.
     #[error("not a {expected} file: {found}")]
     Foreign {
-        /// The file that was asked for: `.pte`, `.ptd` or either.
+        /// The file that was asked for, such as `.pte`.
         expected: &'static str,
         /// What the bytes are instead.
         found: Cow<'static, str>,
@@ -52,30 +47,24 @@ pub enum ErrorKind {
     /// A field of the extended header contradicts the file or itself.
     #[error("bad extended header: {0}")]
     Header(Cow<'static, str>),
-    /// An offset leads nowhere.
+    /// An offset is 0 or out of range.
     #[error("bad offset: {0}")]
     Offset(Cow<'static, str>),
-    /// A table's vtable is not one.
+    /// A vtable is out of range or has an odd size.
     #[error("bad vtable: {0}")]
     Vtable(Cow<'static, str>),
-    /// A table or one of its inline fields leaves its place or is misaligned.
+    /// A table or one of its inline fields is out of range or misaligned.
     #[error("bad table: {0}")]
     Table(Cow<'static, str>),
-    /// A vector leaves the FlatBuffer or is misaligned.
+    /// A vector is out of range or misaligned.
     #[error("bad vector: {0}")]
     Vector(Cow<'static, str>),
-    /// A string leaves the FlatBuffer, has no NUL behind it, or is not UTF-8.
+    /// A string has no NUL after it.
     #[error("bad string: {0}")]
     Text(Cow<'static, str>),
-    /// A union has a tag without a value, or a value without a tag.
-    #[error("bad union: {0}")]
-    Union(Cow<'static, str>),
-    /// A bool is neither 0 nor 1.
-    #[error("bad bool: found {0}, expected 0 or 1")]
-    Bool(u8),
     /// The tables, vectors and strings visited are more than the limits allow: by default, more than a file of this
     /// size can hold, so parts of it must be shared many times over.
-    #[error("over the limit of {limit} {what}: by default, as much as a file of this size holds without sharing")]
+    #[error("over the limit of {limit} {what}: by default, more than a file of this size holds without sharing")]
     Limit {
         /// `tables` or `bytes of tables, vectors and strings`.
         what: &'static str,
@@ -94,6 +83,27 @@ pub enum ErrorKind {
     /// What was to be written cannot be, for the reason given.
     #[error("cannot be written: {0}")]
     Unwritable(Cow<'static, str>),
+    /// A word that stands for none of the values of its kind.
+    #[error("{found:?} is no {kind}, expected {expected}")]
+    Word {
+        /// What it should stand for, such as `ScalarType`.
+        kind: &'static str,
+        /// The word.
+        found: String,
+        /// The words there are.
+        expected: String,
+    },
+    /// The operating system failed to read or write.
+    #[cfg(feature = "std")]
+    #[error("{}{message}", file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default())]
+    Io {
+        /// The system's kind of error.
+        kind: std::io::ErrorKind,
+        /// Its message.
+        message: String,
+        /// The file that it is about, if that is known.
+        file: Option<std::path::PathBuf>,
+    },
 }
 
 impl ErrorKind {
@@ -108,13 +118,14 @@ impl ErrorKind {
             Self::Table(_) => "table",
             Self::Vector(_) => "vector",
             Self::Text(_) => "string",
-            Self::Union(_) => "union",
-            Self::Bool(_) => "bool",
             Self::Limit { .. } => "budget",
             Self::Reference(_) => "reference",
             Self::Absent(_) => "absent",
             Self::Tensor(_) => "tensor",
             Self::Unwritable(_) => "unwritable",
+            Self::Word { .. } => "word",
+            #[cfg(feature = "std")]
+            Self::Io { .. } => "io",
         }
     }
 }
@@ -130,20 +141,9 @@ impl Error {
         self.0.offset
     }
 
-    /// The path of the field, in the schema's names: empty where the fault lies outside the FlatBuffer.
-    pub fn path(&self) -> String {
-        let mut path = String::new();
-        for step in self.0.path.iter().rev() {
-            match step {
-                Step::Field(name) if path.is_empty() => path.push_str(name),
-                Step::Field(name) => {
-                    path.push('.');
-                    path.push_str(name);
-                }
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
-            }
-        }
-        path
+    /// The path of the field, in the schema's names: empty where the fault is outside the FlatBuffer.
+    pub fn path(&self) -> FieldPath {
+        self.0.path.iter().rev().copied().collect()
     }
 
     #[cold]
@@ -162,6 +162,22 @@ impl Error {
     }
 
     #[cold]
+    pub(crate) fn reference(found: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Reference(found.into()))
+    }
+
+    #[cold]
+    pub(crate) fn tensor(found: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorKind::Tensor(found.into()))
+    }
+
+    #[cold]
+    pub(crate) fn word(kind: &'static str, found: &str, expected: impl Iterator<Item = &'static str>) -> Self {
+        let expected: Vec<_> = expected.collect();
+        Self::new(ErrorKind::Word { kind, found: found.into(), expected: expected.join(", ") })
+    }
+
+    #[cold]
     pub(crate) fn in_field(mut self, name: &'static str) -> Self {
         self.0.path.push(Step::Field(name));
         self
@@ -171,6 +187,22 @@ impl Error {
     pub(crate) fn in_item(mut self, index: usize) -> Self {
         self.0.path.push(Step::Index(index));
         self
+    }
+
+    /// The error of a file inside a file, which starts at byte `start` of the outer one: its offset counts from the start of
+    /// the outer file then. Where it is in the outer file's tree, `in_field` and `in_item` add.
+    #[cold]
+    pub(crate) fn inside(mut self, start: u64) -> Self {
+        self.0.offset = self.0.offset.map(|offset| offset.saturating_add(start));
+        self
+    }
+
+    /// Names the file that an error of the operating system is about.
+    #[cfg(feature = "std")]
+    #[cold]
+    pub(crate) fn io(error: std::io::Error, file: &std::path::Path) -> Self {
+        let (kind, message) = (error.kind(), alloc::string::ToString::to_string(&error));
+        Self::new(ErrorKind::Io { kind, message, file: Some(file.into()) })
     }
 }
 
@@ -193,9 +225,35 @@ impl fmt::Debug for Error {
         f.debug_struct("Error")
             .field("kind", &self.0.kind)
             .field("offset", &self.0.offset)
-            .field("path", &self.path())
+            .field("path", &format!("{}", self.path()))
             .finish()
     }
 }
 
 impl core::error::Error for Error {}
+
+#[cfg(feature = "std")]
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        match error.downcast::<Error>() {
+            Ok(ours) => ours,
+            Err(error) => {
+                let (kind, message) = (error.kind(), alloc::string::ToString::to_string(&error));
+                Self::new(ErrorKind::Io { kind, message, file: None })
+            }
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+impl From<Error> for std::io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match error.kind() {
+            ErrorKind::Io { kind, .. } => *kind,
+            ErrorKind::Truncated { .. } => std::io::ErrorKind::UnexpectedEof,
+            ErrorKind::Unwritable(_) => std::io::ErrorKind::InvalidInput,
+            _ => std::io::ErrorKind::InvalidData,
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,28 +1,42 @@
-//! The Rust types that a table's fields may have, each with how it is read, written, and made independent of its input.
+//! The Rust types that a table's fields may have, each with all that is done with a field: how it is described, read,
+//! written, looked at and changed without knowing its type, compared, and made independent of the input.
 
+use super::any::{AnyField, AnyNumber, AnyNumbers, AnyTable, AnyTables, Change, Value};
+use super::description::{FieldKind, NumberKind};
+use super::form::FieldForm;
 use super::number::Number;
-use super::read::{AlignedBytes, Boxed, List, Numbers, Optional, Record, Table, TableParser, Text};
-use super::write::{Builder, Encode, Row, Style};
+use super::read::{Boxed, List, Numbers, Optional, Record, Scalar, Table, TableParser, TextParser};
+use super::text::Text;
+use super::write::{Builder, Encode, Row};
 use crate::error::{Error, Result};
-use alloc::{borrow::Cow, boxed::Box, vec::Vec};
+use alloc::{borrow::Cow, borrow::ToOwned, boxed::Box, vec::Vec};
 use nom::Parser;
 
 /// A field of a table: a number, or an optional string, vector or table.
 pub(crate) trait Field<'a>: Sized {
-    /// The inline sizes of the ids that it takes: one, or two for a union.
-    const SIZES: &'static [u8];
+    /// What the schema says of it.
+    const KIND: FieldKind;
+
+    /// What it is inline, for the ids that it takes: one, or two for a union.
+    const FORMS: &'static [FieldForm];
 
     /// Reads it.
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 
-    /// Writes what it leads to, and adds what stands inline to the table's row.
+    /// What it is where it is absent in the file.
+    fn absent() -> Self;
+
+    /// Writes what it points to, and adds what is stored inline to the table's row.
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
 
-/// A way for a `T` to lie in a table.
+/// A way for a `T` to be stored in a table, where its type alone does not say it: `as` in `table!`.
 pub(crate) trait Wire<'a, T> {
-    const SIZES: &'static [u8];
+    const KIND: FieldKind;
+    const FORMS: &'static [FieldForm];
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = T, Error = Error> + Default;
+
+    fn absent() -> T;
 
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
@@ -31,8 +45,13 @@ pub(crate) trait Wire<'a, T> {
 pub(crate) struct Plain;
 
 impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
-    const SIZES: &'static [u8] = T::SIZES;
+    const KIND: FieldKind = T::KIND;
+    const FORMS: &'static [FieldForm] = T::FORMS;
     type Parser = T::Parser;
+
+    fn absent() -> T {
+        T::absent()
+    }
 
     #[inline(always)]
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
@@ -40,39 +59,62 @@ impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
     }
 }
 
-/// A vector of bytes with the schema's `force_align` of 16, which an exporter may have replaced.
-pub(crate) struct Aligned<K>(K);
+/// A number whose default in the schema is not 0: `= -1` in `table!`.
+pub(crate) struct DefaultOf<const DEFAULT: i64>;
 
-/// Constants: `constant_tensor_alignment` of the exporter.
-pub(crate) struct Constant;
+impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DEFAULT> {
+    const KIND: FieldKind = T::KIND;
+    const FORMS: &'static [FieldForm] = T::FORMS;
+    type Parser = Scalar<T, DEFAULT>;
 
-/// Delegate payloads: `delegate_alignment` of the exporter.
-pub(crate) struct Delegate;
+    fn absent() -> T {
+        T::from_bits(DEFAULT as u64)
+    }
 
-/// What is aligned, and to what.
-pub(crate) trait Alignment {
-    fn of(style: &Style) -> usize;
-}
-
-impl Alignment for Constant {
-    fn of(style: &Style) -> usize {
-        style.constant_alignment
+    #[inline(always)]
+    fn write<const N: usize>(field: &T, _: &mut Builder, row: &mut Row<N>) -> Result<()> {
+        row.number_unless(*field, T::from_bits(DEFAULT as u64).bits());
+        Ok(())
     }
 }
 
-impl Alignment for Delegate {
-    fn of(style: &Style) -> usize {
-        style.delegate_alignment
-    }
-}
+/// A vector of bytes with the schema's `force_align`, in bytes.
+pub(crate) struct ForceAlign<const ALIGNMENT: usize>;
 
-impl<'a, K: Alignment> Wire<'a, Option<Cow<'a, [u8]>>> for Aligned<K> {
-    const SIZES: &'static [u8] = OFFSET;
-    type Parser = Optional<AlignedBytes<16>>;
+impl<'a, const ALIGNMENT: usize> Wire<'a, Option<Cow<'a, [u8]>>> for ForceAlign<ALIGNMENT> {
+    const KIND: FieldKind = FieldKind::Numbers { number: NumberKind::U8, alignment: ALIGNMENT as u32 };
+    const FORMS: &'static [FieldForm] = OFFSET;
+    type Parser = Optional<Numbers<u8>>;
+
+    fn absent() -> Option<Cow<'a, [u8]>> {
+        None
+    }
 
     #[inline(always)]
     fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        let alignment = K::of(&builder.style);
+        row.offset(field.as_ref().map(|bytes| builder.numbers(bytes, ALIGNMENT)).transpose()?);
+        Ok(())
+    }
+}
+
+/// The same, where an exporter can replace the schema's `force_align`: `CLASS` is an index into
+/// [`Style::alignments`](super::write::Style::alignments).
+pub(crate) struct AlignmentClass<const CLASS: usize, const FORCE_ALIGN: usize>;
+
+impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [u8]>>>
+    for AlignmentClass<CLASS, FORCE_ALIGN>
+{
+    const KIND: FieldKind = FieldKind::Numbers { number: NumberKind::U8, alignment: FORCE_ALIGN as u32 };
+    const FORMS: &'static [FieldForm] = OFFSET;
+    type Parser = Optional<Numbers<u8>>;
+
+    fn absent() -> Option<Cow<'a, [u8]>> {
+        None
+    }
+
+    #[inline(always)]
+    fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
+        let alignment = builder.style.alignments.get(CLASS).copied().unwrap_or(FORCE_ALIGN);
         row.offset(field.as_ref().map(|bytes| builder.numbers(bytes, alignment)).transpose()?);
         Ok(())
     }
@@ -82,8 +124,13 @@ impl<'a, K: Alignment> Wire<'a, Option<Cow<'a, [u8]>>> for Aligned<K> {
 pub(crate) struct InBox;
 
 impl<'a, T: Record<'a> + Encode> Wire<'a, Option<Box<T>>> for InBox {
-    const SIZES: &'static [u8] = OFFSET;
+    const KIND: FieldKind = FieldKind::Table(T::DESCRIPTION);
+    const FORMS: &'static [FieldForm] = OFFSET;
     type Parser = Optional<Boxed<TableParser<'a, T>>>;
+
+    fn absent() -> Option<Box<T>> {
+        None
+    }
 
     #[inline(always)]
     fn write<const N: usize>(field: &Option<Box<T>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
@@ -92,20 +139,60 @@ impl<'a, T: Record<'a> + Encode> Wire<'a, Option<Box<T>>> for InBox {
     }
 }
 
-/// What borrows from the input, made independent of it.
-pub(crate) trait IntoOwned {
-    type Owned: 'static;
+const OFFSET: &[FieldForm] = &[FieldForm::Offset];
 
-    fn into_owned(self) -> Self::Owned;
+/// A number's type, for a list that is looked at without knowing it.
+pub(crate) trait Kind: Number + bytemuck::NoUninit {
+    const KIND: NumberKind;
+
+    fn any(self) -> AnyNumber;
+
+    fn any_list(numbers: &[Self]) -> AnyNumbers<'_>;
 }
 
-const OFFSET: &[u8] = &[4];
+macro_rules! kinds {
+    ($($type:ty: $kind:ident, $any:ident;)*) => {$(
+        impl Kind for $type {
+            const KIND: NumberKind = NumberKind::$kind;
 
+            fn any(self) -> AnyNumber {
+                AnyNumber::$any(self.into())
+            }
+
+            fn any_list(numbers: &[Self]) -> AnyNumbers<'_> {
+                AnyNumbers::$kind(numbers)
+            }
+        }
+    )*};
+}
+
+kinds! {
+    bool: Bool, Bool;
+    i8: I8, Signed;
+    u8: U8, Unsigned;
+    i16: I16, Signed;
+    u16: U16, Unsigned;
+    i32: I32, Signed;
+    u32: U32, Unsigned;
+    i64: I64, Signed;
+    u64: U64, Unsigned;
+    f32: F32, Float;
+    f64: F64, Double;
+}
+
+/// A number as a field. `$base` is its type in the file, `$value` says what it is.
 macro_rules! scalar {
-    ($($type:ty),*) => {$(
+    ($type:ty, $base:ty, |$field:ident| $value:expr) => {
         impl<'a> $crate::flatbuffer::field::Field<'a> for $type {
-            const SIZES: &'static [u8] = &[<$type as $crate::flatbuffer::number::Number>::SIZE as u8];
+            const KIND: $crate::flatbuffer::description::FieldKind =
+                $crate::flatbuffer::description::FieldKind::Number(<$base as $crate::flatbuffer::field::Kind>::KIND);
+            const FORMS: &'static [$crate::flatbuffer::form::FieldForm] =
+                &[$crate::flatbuffer::form::FieldForm::number(<$base as $crate::flatbuffer::number::Number>::SIZE)];
             type Parser = $crate::flatbuffer::read::Scalar<$type>;
+
+            fn absent() -> Self {
+                Default::default()
+            }
 
             #[inline(always)]
             fn write<const N: usize>(
@@ -118,6 +205,33 @@ macro_rules! scalar {
             }
         }
 
+        impl $crate::flatbuffer::any::AnyField for $type {
+            fn value(&self) -> $crate::flatbuffer::any::Value<'_> {
+                let $field = self;
+                $value
+            }
+
+            fn change(&mut self, change: $crate::flatbuffer::any::Change<'_>) -> bool {
+                use $crate::flatbuffer::{any::Change, number::Number};
+                match change {
+                    Change::Remove => *self = Number::from_bits(0),
+                    Change::Bits(bits) => *self = Number::from_bits(bits),
+                    _ => return false,
+                }
+                true
+            }
+
+            fn table_mut(&mut self, _: usize) -> Option<&mut dyn $crate::flatbuffer::any::AnyTable> {
+                None
+            }
+        }
+
+        impl $crate::flatbuffer::field::Same for $type {
+            fn same(&self, other: &Self) -> bool {
+                $crate::flatbuffer::number::Number::bits(*self) == $crate::flatbuffer::number::Number::bits(*other)
+            }
+        }
+
         impl $crate::flatbuffer::field::IntoOwned for $type {
             type Owned = Self;
 
@@ -125,26 +239,42 @@ macro_rules! scalar {
                 self
             }
         }
-    )*};
+    };
 }
 pub(crate) use scalar;
 
-scalar!(bool, i8, u8, i32, u32, i64, u64, f64);
+macro_rules! scalars {
+    ($($type:ty),*) => {$(
+        scalar!($type, $type, |field| Value::Number(Kind::any(*field)));
+    )*};
+}
 
-impl<'a> Field<'a> for Option<Cow<'a, str>> {
-    const SIZES: &'static [u8] = OFFSET;
-    type Parser = Optional<Text>;
+scalars!(bool, i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
+
+impl<'a> Field<'a> for Option<Text<'a>> {
+    const KIND: FieldKind = FieldKind::Text;
+    const FORMS: &'static [FieldForm] = OFFSET;
+    type Parser = Optional<TextParser>;
+
+    fn absent() -> Self {
+        None
+    }
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.offset(self.as_ref().map(|text| builder.text(text)).transpose()?);
+        row.offset(self.as_ref().map(|text| builder.text(text.as_bytes())).transpose()?);
         Ok(())
     }
 }
 
-impl<'a, T: Number> Field<'a> for Option<Cow<'a, [T]>> {
-    const SIZES: &'static [u8] = OFFSET;
+impl<'a, T: Kind> Field<'a> for Option<Cow<'a, [T]>> {
+    const KIND: FieldKind = FieldKind::Numbers { number: T::KIND, alignment: T::SIZE as u32 };
+    const FORMS: &'static [FieldForm] = OFFSET;
     type Parser = Optional<Numbers<T>>;
+
+    fn absent() -> Self {
+        None
+    }
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
@@ -154,8 +284,13 @@ impl<'a, T: Number> Field<'a> for Option<Cow<'a, [T]>> {
 }
 
 impl<'a, T: Record<'a> + Encode> Field<'a> for Option<Vec<T>> {
-    const SIZES: &'static [u8] = OFFSET;
+    const KIND: FieldKind = FieldKind::Tables(T::DESCRIPTION);
+    const FORMS: &'static [FieldForm] = OFFSET;
     type Parser = Optional<List<TableParser<'a, T>>>;
+
+    fn absent() -> Self {
+        None
+    }
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
@@ -165,13 +300,198 @@ impl<'a, T: Record<'a> + Encode> Field<'a> for Option<Vec<T>> {
 }
 
 impl<'a, T: Record<'a> + Encode> Field<'a> for Option<T> {
-    const SIZES: &'static [u8] = OFFSET;
+    const KIND: FieldKind = FieldKind::Table(T::DESCRIPTION);
+    const FORMS: &'static [FieldForm] = OFFSET;
     type Parser = Optional<TableParser<'a, T>>;
+
+    fn absent() -> Self {
+        None
+    }
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         row.offset(self.as_ref().map(|table| table.encode(builder)).transpose()?);
         Ok(())
+    }
+}
+
+impl AnyField for Option<Text<'_>> {
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Absent, Value::Text)
+    }
+
+    fn change(&mut self, change: Change<'_>) -> bool {
+        match change {
+            Change::Remove => *self = None,
+            Change::Insert => {
+                self.get_or_insert_default();
+            }
+            Change::Text(bytes) => *self = Some(Text::from_bytes(bytes.to_vec())),
+            Change::Length(length) => {
+                let mut bytes = self.take().unwrap_or_default().as_bytes().to_vec();
+                bytes.resize(length, 0);
+                *self = Some(Text::from_bytes(bytes));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
+        None
+    }
+}
+
+impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Absent, |numbers| Value::Numbers(T::any_list(numbers)))
+    }
+
+    fn change(&mut self, change: Change<'_>) -> bool {
+        match change {
+            Change::Remove => *self = None,
+            Change::Insert => {
+                self.get_or_insert_with(|| Cow::Borrowed(&[]));
+            }
+            Change::Item(index, bits) => {
+                let item = self.as_mut().and_then(|numbers| numbers.to_mut().get_mut(index));
+                return item.map(|item| *item = T::from_bits(bits)).is_some();
+            }
+            Change::Length(length) => {
+                self.get_or_insert_with(|| Cow::Borrowed(&[])).to_mut().resize(length, T::default());
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
+        None
+    }
+}
+
+impl<T: AnyTable> AnyTables for Vec<T> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn get(&self, index: usize) -> Option<&dyn AnyTable> {
+        (**self).get(index).map(|table| table as &dyn AnyTable)
+    }
+}
+
+impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Absent, |tables| Value::Tables(tables))
+    }
+
+    fn change(&mut self, change: Change<'_>) -> bool {
+        match change {
+            Change::Remove => *self = None,
+            Change::Insert => {
+                self.get_or_insert_default();
+            }
+            Change::Length(length) => self.get_or_insert_default().resize_with(length, T::default),
+            _ => return false,
+        }
+        true
+    }
+
+    fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
+        self.as_mut()?.get_mut(index).map(|table| table as &mut dyn AnyTable)
+    }
+}
+
+impl<T: AnyTable + Default> AnyField for Option<T> {
+    fn value(&self) -> Value<'_> {
+        self.as_ref().map_or(Value::Absent, |table| Value::Table(table))
+    }
+
+    fn change(&mut self, change: Change<'_>) -> bool {
+        match change {
+            Change::Remove => *self = None,
+            Change::Insert => {
+                self.get_or_insert_default();
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
+        self.as_mut().map(|table| table as &mut dyn AnyTable)
+    }
+}
+
+impl<T: AnyTable> AnyTable for Box<T> {
+    fn description(&self) -> &'static super::description::TableDescription {
+        (**self).description()
+    }
+
+    fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>)) {
+        (**self).for_each_field(visit)
+    }
+
+    fn field(&self, index: usize) -> Option<&dyn AnyField> {
+        (**self).field(index)
+    }
+
+    fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
+        (**self).field_mut(index)
+    }
+}
+
+/// Equal to the last bit: unlike `==`, a NaN is the same as itself, and −0.0 is not 0.0.
+pub(crate) trait Same {
+    fn same(&self, other: &Self) -> bool;
+}
+
+impl Same for Text<'_> {
+    fn same(&self, other: &Self) -> bool {
+        self == other
+    }
+}
+
+impl<T: Kind> Same for Cow<'_, [T]> {
+    fn same(&self, other: &Self) -> bool {
+        bytemuck::cast_slice::<T, u8>(self) == bytemuck::cast_slice::<T, u8>(other)
+    }
+}
+
+impl<T: Same> Same for Vec<T> {
+    fn same(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().zip(other).all(|(one, other)| one.same(other))
+    }
+}
+
+impl<T: Same> Same for Box<T> {
+    fn same(&self, other: &Self) -> bool {
+        (**self).same(other)
+    }
+}
+
+impl<T: Same> Same for Option<T> {
+    fn same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Some(one), Some(other)) => one.same(other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
+}
+
+/// What borrows from the input, as an owned copy.
+pub(crate) trait IntoOwned {
+    type Owned: 'static;
+
+    fn into_owned(self) -> Self::Owned;
+}
+
+impl IntoOwned for Text<'_> {
+    type Owned = Text<'static>;
+
+    fn into_owned(self) -> Self::Owned {
+        self.into_owned()
     }
 }
 
@@ -199,7 +519,7 @@ impl<T: IntoOwned> IntoOwned for Box<T> {
     }
 }
 
-impl<T: ?Sized + alloc::borrow::ToOwned + 'static> IntoOwned for Cow<'_, T> {
+impl<T: ?Sized + ToOwned + 'static> IntoOwned for Cow<'_, T> {
     type Owned = Cow<'static, T>;
 
     fn into_owned(self) -> Cow<'static, T> {

@@ -1,28 +1,27 @@
-//! Numbers as they lie in a FlatBuffer: little-endian on every host.
+//! Numbers as a FlatBuffer stores them: little-endian on every host.
 
-use crate::error::ErrorKind;
 use alloc::{borrow::Cow, vec::Vec};
 
-/// A value that lies inline in a table, or side by side in a vector.
-pub(crate) trait Number: Copy + Default + 'static {
-    /// Bytes, which is the alignment too.
+/// A value that is stored inline in a table, or side by side in a vector.
+pub(crate) trait Number: Copy + Default + PartialEq + 'static {
+    /// Its bytes, which is its alignment too.
     const SIZE: usize;
 
-    /// `bytes` holds at least `SIZE` of them.
+    /// The number that the first `SIZE` bytes hold; `None` where there are fewer.
     fn read(bytes: &[u8]) -> Option<Self>;
 
-    /// The little-endian bits, the rest zero.
+    /// Its bits; those above `SIZE` bytes are 0.
     fn bits(self) -> u64;
 
-    /// Some bytes are no value (a bool of 2).
-    fn check(_bytes: &[u8]) -> Result<(), (usize, ErrorKind)> {
-        Ok(())
+    /// The number with these bits; those above `SIZE` bytes are ignored.
+    fn from_bits(bits: u64) -> Self {
+        Self::read(&bits.to_le_bytes()).unwrap_or_default()
     }
 
     /// The elements of a vector: borrowed where the host's alignment and byte order allow, copied otherwise.
     fn slice(bytes: &[u8]) -> Cow<'_, [Self]>;
 
-    /// The opposite: fills the start of `bytes` with the numbers.
+    /// Writes the numbers to the start of `bytes`.
     fn put(numbers: &[Self], bytes: &mut [u8]) {
         for (number, room) in numbers.iter().zip(bytes.chunks_exact_mut(Self::SIZE)) {
             room.copy_from_slice(number.bits().to_le_bytes().get(..Self::SIZE).unwrap_or_default());
@@ -75,8 +74,9 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(i8, u8, i32, u32, i64, u64, f64);
+numbers!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
 
+/// Any byte but 0 is true, as official readers have it; `true` is written as 1.
 impl Number for bool {
     const SIZE: usize = 1;
 
@@ -90,14 +90,6 @@ impl Number for bool {
         u64::from(self)
     }
 
-    #[inline(always)]
-    fn check(bytes: &[u8]) -> Result<(), (usize, ErrorKind)> {
-        match bytes.iter().position(|byte| *byte > 1) {
-            None => Ok(()),
-            Some(at) => Err((at, ErrorKind::Bool(bytes.get(at).copied().unwrap_or_default()))),
-        }
-    }
-
     fn slice(bytes: &[u8]) -> Cow<'_, [Self]> {
         match bytemuck::checked::try_cast_slice(bytes) {
             Ok(slice) => Cow::Borrowed(slice),
@@ -109,4 +101,42 @@ impl Number for bool {
 #[cold]
 fn copied<T: Number>(bytes: &[u8]) -> Cow<'_, [T]> {
     Cow::Owned(bytes.chunks_exact(T::SIZE).filter_map(T::read).collect::<Vec<T>>())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use core::fmt::Debug;
+
+    fn both_ways<T: Number + Debug>(numbers: &[T]) {
+        let mut bytes = vec![0xaa; numbers.len() * T::SIZE + 1];
+        T::put(numbers, bytes.get_mut(1..).unwrap());
+        // One byte past an aligned place: nothing wider than a byte can be borrowed.
+        assert_eq!(*T::slice(bytes.get(1..).unwrap()), *numbers);
+        for number in numbers {
+            assert_eq!(T::from_bits(number.bits() | u64::MAX.checked_shl(8 * T::SIZE as u32).unwrap_or(0)), *number);
+        }
+    }
+
+    #[test]
+    fn every_width_is_written_and_read_back() {
+        both_ways(&[0i8, -1, i8::MIN, i8::MAX]);
+        both_ways(&[0u8, 1, u8::MAX]);
+        both_ways(&[0i16, -2, i16::MIN, i16::MAX]);
+        both_ways(&[0u16, 0x1234, u16::MAX]);
+        both_ways(&[0i32, -3, i32::MIN, i32::MAX]);
+        both_ways(&[0u32, 0x1234_5678, u32::MAX]);
+        both_ways(&[0i64, -4, i64::MIN, i64::MAX]);
+        both_ways(&[0u64, 0x1234_5678_9abc_def0, u64::MAX]);
+        both_ways(&[0.0f32, -0.0, f32::MIN_POSITIVE, f32::NEG_INFINITY]);
+        both_ways(&[0.0f64, -0.0, 5e-324, f64::INFINITY]);
+        both_ways(&[false, true, true]);
+    }
+
+    #[test]
+    fn any_byte_but_zero_is_true() {
+        assert_eq!(*bool::slice(&[0, 1, 2, 0x80]), [false, true, true, true]);
+    }
 }

@@ -5,42 +5,51 @@ use crate::flatbuffer::number::Number;
 use alloc::format;
 use core::cell::Cell;
 
-/// Official readers and writers go no further than this: offsets are signed 32-bit numbers in places.
+/// No FlatBuffer is larger: offsets are signed 32-bit numbers in places.
 pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 
-/// Bounds on the work that a FlatBuffer may cause.
+/// Bounds on the work that reading a FlatBuffer may cause.
 ///
-/// Nothing in the format forbids two offsets from leading to one table, so a file of a few kilobytes can describe a
+/// Nothing in the format forbids two offsets to point at one table, so a file of a few kilobytes can describe a
 /// tree of exponential size. Without such sharing, which no official writer uses, the tables, vectors and strings
-/// of a file cover no more bytes than it has, and each table takes at least 4: those are the default limits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// of a file cover no more bytes than it has, and each table takes at least 4. The default limits are twice that and
+/// 64 KiB: a file may share a little, as a damaged one does that the official runtime still loads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// Most tables visited. `None`: a quarter of the FlatBuffer's size.
+    /// The most tables visited. `None`: a quarter of the most bytes by default.
     pub tables: Option<u32>,
-    /// Most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
-    /// `None`: the FlatBuffer's size.
+    /// The most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
+    /// `None`: twice the FlatBuffer's size and 64 KiB.
     pub bytes: Option<u32>,
+}
+
+impl Limits {
+    /// What a small file may share.
+    const SLACK: u32 = 1 << 16;
+
+    fn most(&self, size: u32) -> (u32, u32) {
+        let bytes = size.saturating_mul(2).saturating_add(Self::SLACK);
+        (self.tables.unwrap_or(bytes / 4), self.bytes.unwrap_or(bytes))
+    }
 }
 
 /// The FlatBuffer, what is left of the limits, and what was passed over.
 #[derive(Debug)]
-pub(super) struct Buffer<'a> {
+pub(in crate::flatbuffer) struct Buffer<'a> {
     pub(super) bytes: &'a [u8],
     /// What is left of the limits.
     tables_left: Cell<u32>,
     bytes_left: Cell<u32>,
-    /// The limits.
-    most_tables: u32,
-    most_bytes: u32,
+    limits: Limits,
     /// Known tables with fields that the schema does not know.
     pub(super) newer_tables: Cell<u32>,
 }
 
-/// A place in a FlatBuffer: nom's input for what stands there.
+/// A place in a FlatBuffer: nom's input for what is stored there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'s, 'a> {
-    pub(super) buffer: &'s Buffer<'a>,
-    pub(super) position: u32,
+    pub(in crate::flatbuffer) buffer: &'s Buffer<'a>,
+    pub(in crate::flatbuffer) position: u32,
 }
 
 impl nom::error::ParseError<Place<'_, '_>> for Error {
@@ -59,40 +68,39 @@ pub(super) fn fault(position: u32, kind: ErrorKind) -> Error {
 }
 
 impl<'a> Buffer<'a> {
-    /// A FlatBuffer of 2 GiB at the most: a larger one is refused.
-    pub(super) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
+    /// A FlatBuffer of at most 2 GiB: a larger one is refused.
+    pub(in crate::flatbuffer) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         if bytes.len() > MAX_SIZE {
             let found = format!("the FlatBuffer has {} bytes, expected at most {MAX_SIZE}", bytes.len());
             return Err(Error::at(0, ErrorKind::Header(found.into())));
         }
-        let size = bytes.len() as u32;
-        let (most_tables, most_bytes) = (limits.tables.unwrap_or(size / 4), limits.bytes.unwrap_or(size));
-        let (tables_left, bytes_left) = (Cell::new(most_tables), Cell::new(most_bytes));
-        Ok(Self { bytes, tables_left, bytes_left, most_tables, most_bytes, newer_tables: Cell::new(0) })
+        let (tables, covered) = limits.most(bytes.len() as u32);
+        let (tables_left, bytes_left, newer_tables) = (Cell::new(tables), Cell::new(covered), Cell::new(0));
+        Ok(Self { bytes, tables_left, bytes_left, limits: *limits, newer_tables })
     }
 }
 
 impl<'s, 'a> Place<'s, 'a> {
     #[inline(always)]
-    pub(super) fn at(self, position: u32) -> Self {
+    pub(in crate::flatbuffer) fn at(self, position: u32) -> Self {
         Self { position, ..self }
     }
 
     /// `len` bytes from `position`, if they are all there.
     #[inline(always)]
-    pub(super) fn get(self, position: u32, len: usize) -> Option<&'a [u8]> {
+    pub(in crate::flatbuffer) fn get(self, position: u32, len: usize) -> Option<&'a [u8]> {
         let start = position as usize;
         self.buffer.bytes.get(start..start.checked_add(len)?)
     }
 
     #[inline(always)]
-    pub(super) fn u32(self, position: u32) -> Option<u32> {
+    pub(in crate::flatbuffer) fn u32(self, position: u32) -> Option<u32> {
         u32::read(self.get(position, 4)?)
     }
 
     /// Takes bytes of this buffer from the budget.
     #[inline(always)]
-    pub(super) fn spend(self, bytes: usize) -> Result<()> {
+    pub(in crate::flatbuffer) fn spend(self, bytes: usize) -> Result<()> {
         // No more than the buffer has, which is less than 2 GiB.
         match self.buffer.bytes_left.get().checked_sub(bytes as u32) {
             Some(left) => {
@@ -103,14 +111,14 @@ impl<'s, 'a> Place<'s, 'a> {
         }
     }
 
-    /// Takes a table of so many bytes inline from the budget.
+    /// Takes a table whose fields cover so many bytes from the budget.
     #[inline(always)]
-    pub(super) fn spend_table(self, inline: u16) -> Result<()> {
+    pub(in crate::flatbuffer) fn spend_table(self, covered: usize) -> Result<()> {
         match self.buffer.tables_left.get().checked_sub(1) {
             Some(left) => self.buffer.tables_left.set(left),
             None => return Err(self.exhausted_tables()),
         }
-        self.spend(inline.into())
+        self.spend(covered)
     }
 
     /// Whether so many bytes are left of the budget.
@@ -118,20 +126,25 @@ impl<'s, 'a> Place<'s, 'a> {
         bytes <= self.buffer.bytes_left.get() as usize
     }
 
+    /// The limits on tables and bytes that are in force.
+    fn most(self) -> (u32, u32) {
+        self.buffer.limits.most(self.buffer.bytes.len() as u32)
+    }
+
     #[cold]
     pub(super) fn exhausted_bytes(self) -> Error {
-        let limit = self.buffer.most_bytes.into();
+        let limit = self.most().1.into();
         fault(self.position, ErrorKind::Limit { what: "bytes of tables, vectors and strings", limit })
     }
 
     #[cold]
     fn exhausted_tables(self) -> Error {
-        fault(self.position, ErrorKind::Limit { what: "tables", limit: self.buffer.most_tables.into() })
+        fault(self.position, ErrorKind::Limit { what: "tables", limit: self.most().0.into() })
     }
 
-    /// The place that `offset`, which stands at this place, leads to.
+    /// The place that `offset`, which is stored at this place, points to.
     #[inline(always)]
-    pub(super) fn follow(self, offset: u32) -> Result<Self> {
+    pub(in crate::flatbuffer) fn follow(self, offset: u32) -> Result<Self> {
         let target = u64::from(self.position) + u64::from(offset);
         if offset == 0 || target >= self.buffer.bytes.len() as u64 {
             return Err(self.bad_offset(offset));
@@ -142,15 +155,15 @@ impl<'s, 'a> Place<'s, 'a> {
     #[cold]
     fn bad_offset(self, offset: u32) -> Error {
         let found = match offset {
-            0 => "found 0, expected a place behind this one".into(),
-            _ => format!("{offset} bytes on lies outside the FlatBuffer of {}", self.buffer.bytes.len()).into(),
+            0 => "found 0, expected the distance to a later place".into(),
+            _ => format!("{offset} bytes from here is outside the FlatBuffer of {}", self.buffer.bytes.len()).into(),
         };
         fault(self.position, ErrorKind::Offset(found))
     }
 
-    /// The count of a vector or string here, and its first byte's position.
+    /// The count of the vector or string at this place, and the position of its first byte.
     #[inline(always)]
-    pub(super) fn count(self) -> Result<(u32, u32)> {
+    pub(in crate::flatbuffer) fn count(self) -> Result<(u32, u32)> {
         match self.u32(self.position) {
             Some(count) if self.position % 4 == 0 => Ok((count, self.position.wrapping_add(4))),
             found => Err(self.bad_count(found)),
@@ -160,8 +173,8 @@ impl<'s, 'a> Place<'s, 'a> {
     #[cold]
     fn bad_count(self, found: Option<u32>) -> Error {
         let found = match found {
-            Some(_) => "its place is not a multiple of 4",
-            None => "its count lies outside the FlatBuffer",
+            Some(_) => "its position is not a multiple of 4",
+            None => "its count is outside the FlatBuffer",
         };
         fault(self.position, ErrorKind::Vector(found.into()))
     }

@@ -2,36 +2,42 @@
 //! that were not.
 //!
 //! A FlatBuffer is not a stream, so nom's input is not the rest of a slice but a [`Place`] in the whole buffer (for
-//! what stands there: [`TableParser`], [`Numbers`], [`Text`], [`List`]) or a [`Table`] with its next field (for what a
-//! table holds: [`Scalar`], [`Optional`]; a union's parser comes with the schema). The rest that a parser hands
-//! back is the same place, or the same table at the field behind.
+//! what is stored there: [`TableParser`], [`Numbers`], [`TextParser`], [`List`]) or a [`Table`] with its next field (for what
+//! a table holds: [`Scalar`], [`Optional`]; a union's parser comes from `union!`). The rest that a parser returns
+//! is the same place, or the same table at the next field.
 //!
 //! All parsers keep nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples do
-//! build under `Check`, so a table's fields are put in sequence by the `table!` macro of `schema`.)
+//! build under `Check`, so `table!` puts a table's fields in sequence itself.)
+//!
+//! What is checked is what ExecuTorch's own reader checks, the C++ verifier of FlatBuffers: offsets, vtables, vectors and
+//! strings inside the buffer, fields aligned. What it does not check and no good file has is a matter of strict rules, not
+//! of reading: see `validate`.
 
 mod buffer;
 mod table;
 mod vector;
 
+pub(super) use buffer::Buffer;
 pub use buffer::Limits;
 pub(crate) use buffer::{MAX_SIZE, Place};
-pub(crate) use table::{Boxed, MAX_FIELDS, Optional, Record, Scalar, Sizes, Table, TableParser, UnknownTable, union};
-pub(crate) use vector::{AlignedBytes, List, Numbers, Text};
+pub(crate) use table::{
+    Boxed, MAX_FIELDS, Optional, Record, Scalar, Table, TableParser, UnknownTable, WITHOUT_VALUE, union,
+};
+pub(crate) use vector::{List, Numbers, TextParser};
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::format;
-use buffer::Buffer;
 use nom::{Check, Complete, Emit, OutputM, OutputMode, PResult, Parser};
 
-/// The root table of a FlatBuffer, from its start.
+/// The root table of a FlatBuffer, whose offset is at the place given.
 struct Root<P>(P);
 
 impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for Root<P> {
     type Output = P::Output;
     type Error = Error;
 
-    fn process<OM: OutputMode>(&mut self, start: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        self.0.process::<OM>(start.follow(start.u32(0).unwrap_or_default())?)
+    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+        self.0.process::<OM>(place.follow(place.u32(place.position).unwrap_or_default())?)
     }
 }
 

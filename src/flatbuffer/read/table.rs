@@ -1,14 +1,16 @@
-//! Tables: vtables, fields inline, and what offsets lead to.
+//! Tables: vtables, fields inline, and what offsets point to.
 
 use super::buffer::{Place, fault};
 use crate::error::{Error, ErrorKind, Result};
+use crate::flatbuffer::description::TableDescription;
+use crate::flatbuffer::form::FieldForm;
 use crate::flatbuffer::number::Number;
 use alloc::{borrow::Cow, boxed::Box, format};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
 
-/// More field ids than any table of the schemas has.
-pub(crate) const MAX_FIELDS: usize = 12;
+/// The most field ids that a table of a schema may have.
+pub(crate) const MAX_FIELDS: usize = 32;
 
 /// As many fields of a vtable are looked at; one with more has some that are newer. A vtable costs none of the budget,
 /// since many tables share it: were all of its 64 KB read, a small file could ask for that again with every table.
@@ -24,77 +26,115 @@ impl nom::error::ParseError<Table<'_, '_>> for Error {
     }
 }
 
-/// Where each field of a table lies, as its vtable says: bytes from the table's start, 0 for an absent field.
-#[derive(Clone, Copy, Debug, Default)]
-struct Shape {
-    vtable: u32,
-    inline: u16,
-    newer: bool,
-    slots: [u16; MAX_FIELDS],
+/// Where each field of a table is stored, in bytes from the table's start; 0 for an absent field. As many as the schema
+/// has for that table.
+pub(crate) trait Slots: Copy + core::fmt::Debug {
+    /// All absent.
+    const ABSENT: Self;
+
+    fn as_slice(&self) -> &[u16];
+    fn as_mut_slice(&mut self) -> &mut [u16];
 }
 
-impl Shape {
-    /// Reads and checks the vtable at `position`, for a table at `place` whose fields have the sizes given.
-    #[inline(never)]
-    fn read(place: Place<'_, '_>, position: u32, sizes: &[u8]) -> Result<Self> {
-        let bad = |found: Cow<'static, str>| Err(fault(place.position, ErrorKind::Vtable(found)));
-        if position % 2 != 0 {
-            return bad(format!("its place {position} is odd").into());
-        }
-        let Some(head) = place.get(position, 4) else {
-            return bad(format!("byte {position} lies outside the FlatBuffer of {}", place.buffer.bytes.len()).into());
-        };
-        let (size, inline) = (word(head, 0), word(head, 2));
-        if size % 2 != 0 || size < 4 {
-            return bad(format!("its size is {size}, expected an even number from 4 up").into());
-        }
-        let Some(vtable) = place.get(position, size.into()) else {
-            return bad(format!("byte {position} and {size} bytes leave the FlatBuffer").into());
-        };
-        if inline < 4 {
-            return bad(format!("the table's inline size is {inline}, expected at least 4").into());
-        }
-        let newer = vtable.len() > 4 + 2 * MOST_FIELDS;
-        let mut shape = Self { vtable: position, inline, newer, ..Self::default() };
-        for (id, field) in vtable.chunks_exact(2).skip(2).take(MOST_FIELDS).enumerate() {
-            let offset = word(field, 0);
-            let (Some(slot), Some(size)) = (shape.slots.get_mut(id), sizes.get(id)) else {
-                shape.newer |= offset != 0;
-                continue;
-            };
-            if offset == 0 {
-                continue;
-            }
-            let size = u16::from(*size);
-            // An 8-byte field's alignment depends on the table's place too: see `Scalar`.
-            if offset < 4 || offset.checked_add(size).is_none_or(|end| end > inline) || offset % size.min(4) != 0 {
-                let found = format!("field {id} of {size} bytes lies at {offset} of the table's {inline} bytes");
-                return Err(fault(place.position, ErrorKind::Table(found.into())));
-            }
-            *slot = offset;
-        }
-        Ok(shape)
+impl<const N: usize> Slots for [u16; N] {
+    const ABSENT: Self = [0; N];
+
+    #[inline(always)]
+    fn as_slice(&self) -> &[u16] {
+        self
+    }
+
+    fn as_mut_slice(&mut self) -> &mut [u16] {
+        self
     }
 }
 
+/// What a vtable says about the tables that use it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vtable<S> {
+    position: u32,
+    /// The end of the field that is farthest from the table's start, in bytes from there: what must be in the buffer.
+    /// The table's inline size, which the vtable says too, is no bound: Python's `flatbuffers` before 25.12 shares one
+    /// vtable between tables of different size, and official readers do not look at it.
+    extent: u32,
+    /// Whether it has fields that the schema does not know.
+    newer: bool,
+    slots: S,
+}
+
+/// The end of the offset to the vtable, which every table starts with.
+const LEAST_EXTENT: u32 = 4;
+
+impl<S: Slots> Vtable<S> {
+    /// No vtable is at byte 0.
+    const NONE: Self = Self { position: 0, extent: 0, newer: false, slots: S::ABSENT };
+
+    /// Reads and checks the vtable at `position`, for a table at `place` whose fields have the forms given.
+    fn read(place: Place<'_, '_>, position: u32, forms: &[FieldForm]) -> Result<Self> {
+        let mut vtable = Self { position, ..Self::NONE };
+        (vtable.extent, vtable.newer) = read_vtable(place, position, forms, vtable.slots.as_mut_slice())?;
+        Ok(vtable)
+    }
+}
+
+/// Fills in the slots, and says how far the fields reach and whether there are newer ones.
+#[inline(never)]
+fn read_vtable(place: Place<'_, '_>, position: u32, forms: &[FieldForm], slots: &mut [u16]) -> Result<(u32, bool)> {
+    let bad = |found: Cow<'static, str>| Err(fault(place.position, ErrorKind::Vtable(found)));
+    if position % 2 != 0 {
+        return bad(format!("its position {position} is odd").into());
+    }
+    let Some(size) = place.get(position, 2).map(|size| word(size, 0)) else {
+        return bad(format!("byte {position} is outside the FlatBuffer of {}", place.buffer.bytes.len()).into());
+    };
+    if size % 2 != 0 {
+        return bad(format!("its size is {size}, expected an even number").into());
+    }
+    let Some(vtable) = place.get(position, size.into()) else {
+        return bad(format!("{size} bytes from byte {position} leave the FlatBuffer").into());
+    };
+    let mut extent = LEAST_EXTENT;
+    let mut newer = vtable.len() > 4 + 2 * MOST_FIELDS;
+    for (id, field) in vtable.chunks_exact(2).skip(2).take(MOST_FIELDS).enumerate() {
+        let offset = word(field, 0);
+        let (Some(slot), Some(form)) = (slots.get_mut(id), forms.get(id)) else {
+            newer |= offset != 0;
+            continue;
+        };
+        if offset == 0 {
+            continue;
+        }
+        let size = form.size() as u16;
+        // The alignment of an 8-byte field depends on the table's position too: see `Scalar`.
+        if offset % size.min(4) != 0 {
+            let found = format!("field {id} of {size} bytes is {offset} bytes from its start, expected a multiple");
+            return Err(fault(place.position, ErrorKind::Table(found.into())));
+        }
+        extent = extent.max(u32::from(offset) + u32::from(size));
+        *slot = offset;
+    }
+    Ok((extent, newer))
+}
+
 fn word(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..).and_then(|bytes| bytes.first_chunk()).map_or(0, |bytes| u16::from_le_bytes(*bytes))
+    bytes.get(at..).and_then(u16::read).unwrap_or_default()
 }
 
 /// A table and its next field: nom's input for a table's fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table<'s, 'a> {
     place: Place<'s, 'a>,
-    inline: &'a [u8],
-    shape: &'s Shape,
+    /// From the table's start to the end of the farthest field.
+    fields: &'a [u8],
+    slots: &'s [u16],
     next: usize,
 }
 
 impl<'s, 'a> Table<'s, 'a> {
-    /// The place of the next field (none if it is absent), and the table at the field behind.
+    /// Where the next field is (`None` if it is absent), and the table at the field after it.
     #[inline(always)]
     fn field(mut self) -> (Self, Option<u16>) {
-        let slot = self.shape.slots.get(self.next).copied().filter(|slot| *slot != 0);
+        let slot = self.slots.get(self.next).copied().filter(|slot| *slot != 0);
         self.next += 1;
         (self, slot)
     }
@@ -105,26 +145,22 @@ impl<'s, 'a> Table<'s, 'a> {
         if T::SIZE > 4 && position as usize % T::SIZE != 0 {
             return Err(misaligned(position));
         }
-        let bytes = self.bytes(slot, T::SIZE);
-        if let Err((_, kind)) = T::check(bytes) {
-            return Err(fault(position, kind));
-        }
-        Ok(T::read(bytes).unwrap_or_default())
+        Ok(T::read(self.bytes(slot, T::SIZE)).unwrap_or_default())
     }
 
-    /// The vtable was checked: they lie inside.
+    /// They are inside: the farthest field is, and `read_vtable` put this one no farther.
     #[inline(always)]
     fn bytes(&self, slot: u16, size: usize) -> &'a [u8] {
         let start = usize::from(slot);
-        self.inline.get(start..start + size).unwrap_or_default()
+        self.fields.get(start..start + size).unwrap_or_default()
     }
 
-    /// Where the field with that id lies, in bytes from the table's start; 0 if it is absent.
-    pub(crate) fn slot(&self, id: usize) -> u16 {
-        self.shape.slots.get(id).copied().unwrap_or_default()
+    /// Whether the field with that id is present.
+    fn has(&self, id: usize) -> bool {
+        self.slots.get(id).is_some_and(|slot| *slot != 0)
     }
 
-    /// The place that the offset in `slot` leads to.
+    /// The place that the offset in `slot` points to.
     #[inline(always)]
     fn follow(&self, slot: u16) -> Result<Place<'s, 'a>> {
         let offset = u32::read(self.bytes(slot, 4)).unwrap_or_default();
@@ -137,68 +173,49 @@ fn misaligned(position: u32) -> Error {
     fault(position, ErrorKind::Table("an 8-byte field is not aligned to 8".into()))
 }
 
-/// A table of the schema: a struct whose fields are the table's.
+/// A table of a schema: a struct whose fields are the table's.
 pub(crate) trait Record<'a>: Sized {
-    /// The inline size of each field, by id.
-    const SIZES: Sizes;
+    /// What each field is inline, by id.
+    const FORMS: &'static [FieldForm];
 
-    /// The fields, in order of their ids.
+    /// The names and types of its fields.
+    const DESCRIPTION: &'static TableDescription;
+
+    /// As many slots as it has field ids.
+    type Slots: Slots;
+
+    /// The parsers of its fields, in order of their ids.
     type Fields: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 }
 
-/// The inline sizes of a table's fields, by id.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sizes {
-    sizes: [u8; MAX_FIELDS],
-    len: usize,
-}
-
-impl Sizes {
-    pub(crate) const NONE: Self = Self { sizes: [0; MAX_FIELDS], len: 0 };
-
-    /// These and then those. More than `MAX_FIELDS` do not compile.
-    #[allow(clippy::indexing_slicing)]
-    pub(crate) const fn and(mut self, more: &[u8]) -> Self {
-        let mut index = 0;
-        while index < more.len() {
-            self.sizes[self.len] = more[index];
-            self.len += 1;
-            index += 1;
-        }
-        self
-    }
-
-    pub(crate) const fn len(&self) -> usize {
-        self.len
-    }
-
-    pub(crate) fn as_slice(&self) -> &[u8] {
-        self.sizes.get(..self.len).unwrap_or_default()
-    }
-}
-
-/// A table, which remembers the vtables of the last ones: tables of one kind share a few.
+/// A table. Remembers the vtables that it read last: tables of one kind share a few.
 pub(crate) struct TableParser<'a, T: Record<'a>> {
     fields: T::Fields,
-    shapes: Shapes,
+    vtables: Vtables<T::Slots>,
 }
 
 impl<'a, T: Record<'a>> Default for TableParser<'a, T> {
     fn default() -> Self {
-        Self { fields: T::Fields::default(), shapes: Shapes::default() }
+        Self { fields: T::Fields::default(), vtables: Vtables::default() }
     }
 }
 
-/// The vtables read last, each at the place that its position says.
-#[derive(Clone, Copy, Debug, Default)]
-struct Shapes([Shape; 4]);
+/// The vtables read last. Each is kept in the entry that its position gives, so one is looked up without a search.
+#[derive(Clone, Copy, Debug)]
+struct Vtables<S>([Vtable<S>; 4]);
 
-impl Shapes {
+impl<S: Slots> Default for Vtables<S> {
+    fn default() -> Self {
+        Self([Vtable::NONE; 4])
+    }
+}
+
+impl<S> Vtables<S> {
     #[inline(always)]
     #[allow(clippy::indexing_slicing)]
-    fn at(&mut self, vtable: u32) -> &mut Shape {
+    fn entry(&mut self, position: u32) -> &mut Vtable<S> {
         // A remainder of 4 is below 4: nothing is left to check.
-        &mut self.0[(vtable / 2 % 4) as usize]
+        &mut self.0[(position / 2 % 4) as usize]
     }
 }
 
@@ -208,8 +225,9 @@ impl<'s, 'a, T: Record<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
-        let table = open(place, &mut self.shapes, T::SIZES.as_slice())?;
-        if table.shape.newer {
+        let (vtable, table) = open(place, &mut self.vtables, T::FORMS)?;
+        place.spend_table(vtable.extent as usize)?;
+        if vtable.newer {
             let newer_tables = &place.buffer.newer_tables;
             newer_tables.set(newer_tables.get().saturating_add(1));
         }
@@ -218,75 +236,67 @@ impl<'s, 'a, T: Record<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
     }
 }
 
-/// The table at that place, which costs it of the budget.
+/// The table at that place and its vtable.
 #[inline(always)]
-fn open<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> Result<Table<'s, 'a>> {
-    let table = peek(place, shapes, sizes)?;
-    place.spend_table(table.shape.inline)?;
-    Ok(table)
-}
-
-/// The table at that place, which costs nothing.
-#[inline(always)]
-fn peek<'s, 'a>(place: Place<'s, 'a>, shapes: &'s mut Shapes, sizes: &[u8]) -> Result<Table<'s, 'a>> {
+fn open<'s, 'a, S: Slots>(
+    place: Place<'s, 'a>,
+    vtables: &'s mut Vtables<S>,
+    forms: &[FieldForm],
+) -> Result<(&'s Vtable<S>, Table<'s, 'a>)> {
     let position = place.position;
     let distance = match place.u32(position) {
         Some(distance) if position % 4 == 0 => distance,
         found => return Err(bad_table(place, found)),
     };
-    // A signed distance; a sum that wraps leads outside, and so is refused.
-    let vtable = position.wrapping_sub(distance);
-    let shape = shapes.at(vtable);
-    if vtable != shape.vtable || vtable == 0 {
-        *shape = Shape::read(place, vtable, sizes)?;
+    // A signed distance; a sum that wraps is outside, and so is refused.
+    let vtable_position = position.wrapping_sub(distance);
+    let vtable = vtables.entry(vtable_position);
+    if vtable_position != vtable.position || vtable_position == 0 {
+        *vtable = Vtable::read(place, vtable_position, forms)?;
     }
-    let Some(inline) = place.get(position, shape.inline.into()) else {
+    let Some(fields) = place.get(position, vtable.extent as usize) else {
         return Err(bad_table(place, None));
     };
-    Ok(Table { place, inline, shape, next: 0 })
+    Ok((vtable, Table { place, fields, slots: vtable.slots.as_slice(), next: 0 }))
 }
 
 #[cold]
 fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
     let found = match found {
-        Some(_) => "its place is not a multiple of 4".into(),
-        None => format!("it leaves the FlatBuffer of {} bytes", place.buffer.bytes.len()).into(),
+        Some(_) => "its position is not a multiple of 4".into(),
+        None => format!("its fields leave the FlatBuffer of {} bytes", place.buffer.bytes.len()).into(),
     };
     fault(place.position, ErrorKind::Table(found))
 }
 
-/// A table of which nothing is known: whether it has any fields.
+/// A table whose schema is not known: which of its fields are present.
 #[derive(Default)]
-pub(crate) struct UnknownTable(Shapes);
+pub(crate) struct UnknownTable(Vtables<[u16; MOST_FIELDS]>);
 
 impl UnknownTable {
-    /// Whether the table at that place has the field with that id, which costs none of the budget.
+    /// Whether the table at that place has the field with that id.
     pub(crate) fn has_field(&mut self, place: Place<'_, '_>, id: usize) -> Result<bool> {
-        Ok(peek(place, &mut self.0, &[1; MAX_FIELDS])?.slot(id) != 0)
+        let (_, table) = open(place, &mut self.0, &[FieldForm::Number1; MOST_FIELDS])?;
+        Ok(table.has(id))
+    }
+
+    /// Whether the table at that place has any fields. `true` if that cannot be told.
+    pub(crate) fn has_fields(&mut self, place: Place<'_, '_>) -> bool {
+        let table = open(place, &mut self.0, &[FieldForm::Number1; MOST_FIELDS]);
+        table.map_or(true, |(vtable, table)| vtable.newer || table.slots.iter().any(|slot| *slot != 0))
     }
 }
 
-impl<'s, 'a> Parser<Place<'s, 'a>> for UnknownTable {
-    type Output = bool;
-    type Error = Error;
+/// A number inside a table. `DEFAULT` is the schema's, which stands for an absent one.
+pub(crate) struct Scalar<T, const DEFAULT: i64 = 0>(PhantomData<T>);
 
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, bool, Error> {
-        let shape = open(place, &mut self.0, &[1; MAX_FIELDS])?.shape;
-        let has_fields = shape.newer || shape.slots.iter().any(|slot| *slot != 0);
-        Ok((place, OM::Output::bind(|| has_fields)))
-    }
-}
-
-/// A number inside a table, zero where it is absent: the default of every field of the schemas.
-pub(crate) struct Scalar<T>(PhantomData<T>);
-
-impl<T> Default for Scalar<T> {
+impl<T, const DEFAULT: i64> Default for Scalar<T, DEFAULT> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
+impl<'s, 'a, T: Number, const DEFAULT: i64> Parser<Table<'s, 'a>> for Scalar<T, DEFAULT> {
     type Output = T;
     type Error = Error;
 
@@ -294,14 +304,14 @@ impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, T, Error> {
         let (table, slot) = table.field();
         let value = match slot {
-            None => T::default(),
+            None => T::from_bits(DEFAULT as u64),
             Some(slot) => table.number(slot)?,
         };
         Ok((table, OM::Output::bind(|| value)))
     }
 }
 
-/// What an offset inside a table leads to, or nothing where the field is absent.
+/// What an offset inside a table points to, or nothing where the field is absent.
 #[derive(Default)]
 pub(crate) struct Optional<P>(P);
 
@@ -320,27 +330,21 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>> for 
     }
 }
 
-/// The two fields of a union: its tag, and the place of its value if it has one.
+/// Added to the tag of a union that has no value: no member has such a tag.
+pub(crate) const WITHOUT_VALUE: u16 = 1 << 8;
+
+/// The two fields of a union: its tag, and the place of its value. There is no place where both are absent; where the value
+/// alone is, it is the table's own.
 #[inline(always)]
-pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u8, Option<Place<'s, 'a>>)> {
+pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16, Option<Place<'s, 'a>>)> {
     let (table, tag) = table.field();
     let (table, value) = table.field();
-    let tag = tag.and_then(|slot| table.inline.get(usize::from(slot))).copied().unwrap_or_default();
-    let place = match (tag, value) {
-        (0, None) => None,
-        (1.., Some(slot)) => Some(table.follow(slot)?),
-        _ => return Err(half_union(table.place, tag)),
-    };
-    Ok((table, tag, place))
-}
-
-#[cold]
-fn half_union(place: Place<'_, '_>, tag: u8) -> Error {
-    let found = match tag {
-        0 => "found a value without a tag".into(),
-        tag => format!("found tag {tag} without a value"),
-    };
-    fault(place.position, ErrorKind::Union(found.into()))
+    let tag = tag.and_then(|slot| table.fields.get(usize::from(slot))).copied().unwrap_or_default();
+    Ok(match (tag, value) {
+        (_, Some(slot)) => (table, tag.into(), Some(table.follow(slot)?)),
+        (0, None) => (table, 0, None),
+        (_, None) => (table, u16::from(tag) | WITHOUT_VALUE, Some(table.place)),
+    })
 }
 
 /// A value in a box of its own, for what is rare and large.

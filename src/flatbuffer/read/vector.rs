@@ -1,45 +1,40 @@
-//! Vectors: of numbers, of bytes, of offsets; and strings.
+//! Vectors: of numbers and of offsets; and strings.
 
 use super::buffer::{Place, fault};
 use super::in_item;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind};
 use crate::flatbuffer::number::Number;
-use alloc::{borrow::Cow, format, vec::Vec};
+use crate::flatbuffer::text::Text;
+use alloc::{borrow::Cow, vec::Vec};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
 
-/// A string: UTF-8 with a NUL behind it that its count leaves out.
+/// A string: bytes followed by a NUL that its count leaves out. Whether they are UTF-8 is no matter of structure.
 #[derive(Default)]
-pub(crate) struct Text;
+pub(crate) struct TextParser;
 
-impl<'s, 'a> Parser<Place<'s, 'a>> for Text {
-    type Output = Cow<'a, str>;
+impl<'s, 'a> Parser<Place<'s, 'a>> for TextParser {
+    type Output = Text<'a>;
     type Error = Error;
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
         let (count, first) = place.count()?;
         let Some((bytes, nul)) = place.buffer.bytes.get(first as usize..).and_then(|bytes| {
-            let (bytes, behind) = bytes.split_at_checked(count as usize)?;
-            Some((bytes, *behind.first()?))
+            let (bytes, after) = bytes.split_at_checked(count as usize)?;
+            Some((bytes, *after.first()?))
         }) else {
             return Err(place.short(count, 1).into());
         };
         place.spend(count as usize + 5)?;
-        match core::str::from_utf8(bytes) {
-            Ok(text) if nul == 0 => Ok((place, OM::Output::bind(|| Cow::Borrowed(text)))),
-            Ok(_) => Err(fault(first.wrapping_add(count), ErrorKind::Text("no NUL behind it".into())).into()),
-            Err(error) => Err(bad_text(first, &error).into()),
+        if nul != 0 {
+            return Err(fault(first.wrapping_add(count), ErrorKind::Text("found no NUL after it".into())).into());
         }
+        Ok((place, OM::Output::bind(|| Text::borrowed(bytes))))
     }
 }
 
-#[cold]
-fn bad_text(first: u32, error: &core::str::Utf8Error) -> Error {
-    fault(first.saturating_add(error.valid_up_to() as u32), ErrorKind::Text("not UTF-8 from here on".into()))
-}
-
-/// A vector of numbers, side by side.
+/// A vector of numbers, side by side. Where its elements are not aligned they are copied: official readers take them.
 pub(crate) struct Numbers<T>(PhantomData<T>);
 
 impl<T> Default for Numbers<T> {
@@ -57,50 +52,16 @@ where
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let bytes = numbers::<T>(place, T::SIZE)?;
+        let (count, first) = place.count()?;
+        let Some(bytes) = (count as usize).checked_mul(T::SIZE).and_then(|size| place.get(first, size)) else {
+            return Err(place.short(count, T::SIZE).into());
+        };
+        place.spend(bytes.len() + 4)?;
         Ok((place, OM::Output::bind(|| T::slice(bytes))))
     }
 }
 
-/// The bytes of a vector of numbers whose first element is aligned to `alignment`.
-#[inline(always)]
-fn numbers<'a, T: Number>(place: Place<'_, 'a>, alignment: usize) -> Result<&'a [u8]> {
-    let (count, first) = place.count()?;
-    let Some(bytes) = (count as usize).checked_mul(T::SIZE).and_then(|size| place.get(first, size)) else {
-        return Err(place.short(count, T::SIZE));
-    };
-    // flatc leaves an empty vector where it comes to lie.
-    if alignment > 4 && !bytes.is_empty() && (first as usize) % alignment != 0 {
-        return Err(misaligned(first, alignment));
-    }
-    place.spend(bytes.len() + 4)?;
-    match T::check(bytes) {
-        Ok(()) => Ok(bytes),
-        Err((at, kind)) => Err(fault(first.saturating_add(at as u32), kind)),
-    }
-}
-
-#[cold]
-fn misaligned(first: u32, alignment: usize) -> Error {
-    let found = format!("its first element lies at {first}, expected a multiple of {alignment}");
-    fault(first, ErrorKind::Vector(found.into()))
-}
-
-/// A vector of bytes with the schema's `force_align`.
-#[derive(Default)]
-pub(crate) struct AlignedBytes<const ALIGNMENT: usize>;
-
-impl<'s, 'a, const ALIGNMENT: usize> Parser<Place<'s, 'a>> for AlignedBytes<ALIGNMENT> {
-    type Output = Cow<'a, [u8]>;
-    type Error = Error;
-
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let bytes = numbers::<u8>(place, ALIGNMENT)?;
-        Ok((place, OM::Output::bind(|| Cow::Borrowed(bytes))))
-    }
-}
-
-/// A vector of offsets: tables or strings.
+/// A vector of offsets: to tables or strings.
 #[derive(Default)]
 pub(crate) struct List<P>(P);
 
@@ -120,7 +81,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
             return Err(place.exhausted_bytes().into());
         }
         let mut values = Vec::new();
-        OM::Output::bind(|| values.reserve_exact(count as usize));
+        when_built::<OM>(|| values.reserve_exact(count as usize));
         for (index, offset) in offsets.chunks_exact(4).enumerate() {
             let offset = u32::read(offset).unwrap_or_default();
             let element = place.at(first.wrapping_add(index as u32 * 4));
@@ -133,4 +94,10 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
         }
         Ok((place, OM::Output::bind(|| values)))
     }
+}
+
+/// Does what only matters where something is built: nom's `Check` mode runs no closure, its `Emit` mode runs each.
+#[inline(always)]
+fn when_built<OM: OutputMode>(run: impl FnOnce()) {
+    OM::Output::bind(run);
 }

@@ -1,0 +1,213 @@
+//! Any table of any schema, field by field, without knowing its type: what serialization, comparison, rules about every
+//! string and generators of damage are written on. `table!` and `union!` implement it for each type.
+
+use super::description::TableDescription;
+use super::field::Kind;
+use super::text::Text;
+use crate::path::Path;
+use core::fmt::Debug;
+
+/// A table of a schema.
+///
+/// ```
+/// use executorch_format::schema::any::{AnyTable, Value};
+/// use executorch_format::schema::program::Operator;
+///
+/// let operator = Operator::new("aten::add", "out");
+/// operator.for_each_field(&mut |name, value| {
+///     if let Value::Text(text) = value {
+///         println!("{name} = {text}");
+///     }
+/// });
+/// ```
+pub trait AnyTable: Debug {
+    /// The schema's names and types of its fields.
+    fn description(&self) -> &'static TableDescription;
+
+    /// Calls `visit` with the name and the value of each field, in order.
+    fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>));
+
+    /// The field with that index in [`TableDescription::fields`].
+    fn field(&self, index: usize) -> Option<&dyn AnyField>;
+
+    /// The field with that index, to be changed.
+    fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField>;
+}
+
+/// A field of a table.
+pub trait AnyField {
+    /// What it holds.
+    fn value(&self) -> Value<'_>;
+
+    /// Changes it. `false`: it cannot hold that, and is as it was.
+    fn change(&mut self, change: Change<'_>) -> bool;
+
+    /// The table in it, a union's member, or item `index` of a list of tables.
+    fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable>;
+}
+
+/// What a field holds.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum Value<'t> {
+    /// Nothing: the field is absent.
+    Absent,
+    /// A number. One that is absent in the file has its default.
+    Number(AnyNumber),
+    /// A number of an enumeration.
+    Enum {
+        /// The schema's name, if it has one for this number.
+        name: Option<&'static str>,
+        /// The number.
+        number: AnyNumber,
+    },
+    /// A string.
+    Text(&'t Text<'t>),
+    /// A list of numbers.
+    Numbers(AnyNumbers<'t>),
+    /// A table.
+    Table(&'t dyn AnyTable),
+    /// A list of tables.
+    Tables(&'t dyn AnyTables),
+    /// A union.
+    Union {
+        /// The schema's name of the member; `None` for one that it does not know.
+        name: Option<&'static str>,
+        /// Its tag; 0 is none.
+        tag: u8,
+        /// The member, if the schema knows it.
+        member: Option<&'t dyn AnyTable>,
+    },
+}
+
+/// A number of any type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AnyNumber {
+    /// A bool.
+    Bool(bool),
+    /// A signed integer of any width.
+    Signed(i64),
+    /// An unsigned integer of any width.
+    Unsigned(u64),
+    /// A 32-bit float.
+    Float(f32),
+    /// A 64-bit float.
+    Double(f64),
+}
+
+/// A list of numbers of any type.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum AnyNumbers<'t> {
+    Bool(&'t [bool]),
+    I8(&'t [i8]),
+    U8(&'t [u8]),
+    I16(&'t [i16]),
+    U16(&'t [u16]),
+    I32(&'t [i32]),
+    U32(&'t [u32]),
+    I64(&'t [i64]),
+    U64(&'t [u64]),
+    F32(&'t [f32]),
+    F64(&'t [f64]),
+}
+
+macro_rules! each_kind {
+    ($numbers:expr, $list:ident => $value:expr) => {
+        match $numbers {
+            AnyNumbers::Bool($list) => $value,
+            AnyNumbers::I8($list) => $value,
+            AnyNumbers::U8($list) => $value,
+            AnyNumbers::I16($list) => $value,
+            AnyNumbers::U16($list) => $value,
+            AnyNumbers::I32($list) => $value,
+            AnyNumbers::U32($list) => $value,
+            AnyNumbers::I64($list) => $value,
+            AnyNumbers::U64($list) => $value,
+            AnyNumbers::F32($list) => $value,
+            AnyNumbers::F64($list) => $value,
+        }
+    };
+}
+
+impl<'t> AnyNumbers<'t> {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        each_kind!(*self, list => list.len())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number with that index.
+    pub fn get(&self, index: usize) -> Option<AnyNumber> {
+        each_kind!(*self, list => list.get(index).map(|number| number.any()))
+    }
+
+    /// The numbers in order.
+    pub fn iter(self) -> impl Iterator<Item = AnyNumber> + 't {
+        (0..self.len()).filter_map(move |index| self.get(index))
+    }
+
+    /// The list as bytes, in this machine's order: where it was borrowed from a file, that is where they are.
+    pub fn as_bytes(&self) -> &'t [u8] {
+        each_kind!(*self, list => bytemuck::cast_slice(list))
+    }
+}
+
+/// A list of tables.
+pub trait AnyTables {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The table with that index.
+    fn get(&self, index: usize) -> Option<&dyn AnyTable>;
+}
+
+/// A change of a field.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Change<'c> {
+    /// Makes it absent; a number 0.
+    Remove,
+    /// Makes it present: an empty string, list or table where there is none.
+    Insert,
+    /// Gives a number these bits, lowest first.
+    Bits(u64),
+    /// Gives an item of a list of numbers these bits, lowest first.
+    Item(usize, u64),
+    /// Gives a list or string that length: cuts it, or adds zeros or empty tables.
+    Length(usize),
+    /// Makes a string of these bytes.
+    Text(&'c [u8]),
+    /// Makes a union hold the member with that tag, empty.
+    Tag(u8),
+}
+
+/// Calls `visit` for every field of a table and of all tables in it, from the root on: with the field's path and what it
+/// holds.
+pub fn visit(table: &dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &Value<'_>)) {
+    table.for_each_field(&mut |name, value| {
+        let path = &path.field(name);
+        visit(path, &value);
+        match value {
+            Value::Table(table) => self::visit(table, path, visit),
+            Value::Tables(tables) => {
+                for (index, table) in (0..tables.len()).filter_map(|index| Some((index, tables.get(index)?))) {
+                    self::visit(table, &path.index(index), visit);
+                }
+            }
+            Value::Union { name: Some(name), member: Some(member), .. } => {
+                self::visit(member, &path.field(name), visit);
+            }
+            _ => {}
+        }
+    });
+}

@@ -1,0 +1,96 @@
+//! `named!`: an enumeration as a number with names for the values that the schema knows. Any other value is kept.
+
+macro_rules! named {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident($base:ty) {
+            $( $(#[$value_meta:meta])* $value:ident = $number:literal, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(
+            /// The number as it is stored.
+            pub $base,
+        );
+
+        impl $name {
+            $( $(#[$value_meta])* pub const $value: Self = Self($number); )*
+
+            /// Every value that the schema names, in its order.
+            pub const ALL: &'static [Self] = &[$( Self::$value ),*];
+
+            /// The schema's name, if it has one for this value.
+            pub fn name(self) -> Option<&'static str> {
+                match self {
+                    $( Self::$value => Some(stringify!($value)), )*
+                    _ => None,
+                }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self.name() {
+                    Some(name) => f.pad(name),
+                    None => core::fmt::Display::fmt(&self.0, f),
+                }
+            }
+        }
+
+        impl core::fmt::Debug for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                match self.name() {
+                    Some(name) => f.write_str(name),
+                    None => write!(f, concat!(stringify!($name), "({})"), self.0),
+                }
+            }
+        }
+
+        /// From the schema's name, or a number.
+        impl core::str::FromStr for $name {
+            type Err = $crate::Error;
+
+            fn from_str(text: &str) -> $crate::Result<Self> {
+                let named = Self::ALL.iter().copied().find(|value| value.name() == Some(text));
+                named.or_else(|| text.parse().ok().map(Self)).ok_or_else(|| {
+                    $crate::Error::word(stringify!($name), text, Self::ALL.iter().filter_map(|value| value.name()))
+                })
+            }
+        }
+
+        impl $crate::flatbuffer::number::Number for $name {
+            const SIZE: usize = size_of::<$base>();
+
+            #[inline(always)]
+            fn read(bytes: &[u8]) -> Option<Self> {
+                <$base as $crate::flatbuffer::number::Number>::read(bytes).map(Self)
+            }
+
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                $crate::flatbuffer::number::Number::bits(self.0)
+            }
+
+            fn slice(bytes: &[u8]) -> alloc::borrow::Cow<'_, [Self]> {
+                bytes.chunks_exact(Self::SIZE).filter_map(Self::read).collect()
+            }
+        }
+
+        $crate::flatbuffer::field::scalar!($name, $base, |value| $crate::flatbuffer::any::Value::Enum {
+            name: value.name(),
+            number: $crate::flatbuffer::field::Kind::any(value.0),
+        });
+
+        #[cfg(feature = "serde")]
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+                match self.name() {
+                    Some(name) => serializer.serialize_str(name),
+                    None => self.0.serialize(serializer),
+                }
+            }
+        }
+    };
+}
+pub(crate) use named;

@@ -1,0 +1,266 @@
+//! `table!`: a table as a struct.
+//!
+//! The fields stand in the order of their ids. Their types say how they are stored, see `flatbuffer::field`; where a
+//! type can be stored in more than one way, `as` says which, and `= -1` gives a default other than 0. From
+//!
+//! ```text
+//! table! {
+//!     /// Runs a kernel.
+//!     pub struct KernelCall<'a> {
+//!         /// Index into the plan's `operators`.
+//!         pub op_index: i32,
+//!         /// Indices into the plan's `values`, outputs last.
+//!         pub args: Option<Cow<'a, [i32]>>,
+//!     }
+//! }
+//! ```
+//!
+//! comes the struct with its fields, `Clone`, `Debug`, `Default`, `PartialEq`, `into_owned` and an accessor `args()` that
+//! gives a slice, and, leaving out paths,
+//!
+//! ```text
+//! #[derive(Default)]
+//! pub struct Fields<'a> {
+//!     op_index: <Plain as Wire<'a, i32>>::Parser,                      // Scalar<i32>
+//!     args: <Plain as Wire<'a, Option<Cow<'a, [i32]>>>>::Parser,       // Optional<Numbers<i32>>
+//! }
+//!
+//! impl<'a> Record<'a> for KernelCall<'a> {
+//!     const DESCRIPTION: … = "KernelCall", "op_index": Number(I32), "args": Numbers { I32, alignment 4 };
+//!     type Slots = [u16; 2];
+//!     type Fields = Fields<'a>;
+//! }
+//!
+//! impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {
+//!     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> … {
+//!         let (table, op_index) = self.op_index.process::<OM>(table)?;     // an error gets `.op_index`
+//!         let (table, args) = self.args.process::<OM>(table)?;             // an error gets `.args`
+//!         // In nom's mode `Emit` these build the struct; in `Check` they are nothing.
+//!         let all = OM::Output::bind(KernelCall::default);
+//!         let all = OM::Output::combine(all, op_index, |all, op_index| KernelCall { op_index, ..all });
+//!         let all = OM::Output::combine(all, args, |all, args| KernelCall { args, ..all });
+//!         Ok((table, all))
+//!     }
+//! }
+//!
+//! impl Encode for KernelCall<'_> {
+//!     fn encode(&self, builder: &mut Builder) -> Result<Position> {
+//!         let mut row = Row::<2>::new();
+//!         self.op_index.write(builder, &mut row)?;
+//!         self.args.write(builder, &mut row)?;
+//!         builder.table(&row)
+//!     }
+//! }
+//! ```
+//!
+//! and implementations of `AnyTable`, `Same` and serde's `Serialize`, field by field.
+
+macro_rules! table {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$lt:lifetime>)? { $($body:tt)* }
+    ) => {
+        $crate::flatbuffer::macros::table_type! { $(#[$meta])* pub struct $name $(<$lt>)? { $($body)* } }
+        $crate::flatbuffer::macros::accessors! { [$name $(<$lt>)?] {} $($body)* }
+    };
+}
+pub(crate) use table;
+
+macro_rules! table_type {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$lt:lifetime>)? {
+            $( $(#[$field_meta:meta])* pub $field:ident: $type:ty $(as $wire:ty)? $(= $default:literal)?, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name $(<$lt>)? {
+            $( $(#[$field_meta])* pub $field: $type, )*
+        }
+
+        const _: () = {
+            use $crate::error::Error;
+            use $crate::flatbuffer::any::{AnyField, AnyTable, Value};
+            #[allow(unused_imports)]
+            use $crate::flatbuffer::description::{FieldDescription, TableDescription};
+            #[allow(unused_imports)]
+            use $crate::flatbuffer::field::{IntoOwned, Same, Wire};
+            #[allow(unused_imports)]
+            use $crate::flatbuffer::read::{Record, Table, in_field};
+            use $crate::flatbuffer::form::{FieldForm, concatenated, fixed};
+            use $crate::flatbuffer::write::{Builder, Encode, Position, Row};
+            use core::marker::PhantomData;
+            use nom::{Mode, OutputMode, PResult, Parser};
+
+            type Owned = $crate::flatbuffer::macros::owned!($name $($lt)?);
+
+            #[derive(Default)]
+            pub struct Fields<'a> {
+                $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::Parser, )*
+                _input: PhantomData<&'a ()>,
+            }
+
+            /// How many ids the fields take.
+            trait Ids {
+                const IDS: usize;
+            }
+
+            impl<'a> Ids for $name $(<$lt>)? {
+                const IDS: usize = 0 $( + <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::FORMS.len() )*;
+            }
+
+            impl<'a> Record<'a> for $name $(<$lt>)? {
+                const FORMS: &'static [FieldForm] = &concatenated::<{ <Owned as Ids>::IDS }>(
+                    &[$( <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::FORMS, )*],
+                );
+                const DESCRIPTION: &'static TableDescription = &TableDescription::new(
+                    stringify!($name),
+                    &[$(
+                        FieldDescription::new(
+                            stringify!($field),
+                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::KIND,
+                        ),
+                    )*],
+                    Self::FORMS,
+                );
+                type Slots = [u16; <Owned as Ids>::IDS];
+                type Fields = Fields<'a>;
+            }
+
+            /// What its fields are inline.
+            const FORMS: &[FieldForm; <Owned as Ids>::IDS] = fixed(<Owned as Record<'static>>::FORMS);
+
+            impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {
+                type Output = $name $(<$lt>)?;
+                type Error = Error;
+
+                #[inline(always)]
+                fn process<OM: OutputMode>(
+                    &mut self,
+                    table: Table<'s, 'a>,
+                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
+                    $(
+                        let (table, $field) = match self.$field.process::<OM>(table) {
+                            Ok(done) => done,
+                            Err(error) => return Err(in_field(error, stringify!($field))),
+                        };
+                    )*
+                    let fields = OM::Output::bind(|| ());
+                    $( let fields = OM::Output::combine(fields, $field, |fields, field| (fields, field)); )*
+                    let build = |$crate::flatbuffer::macros::nested!($($field)*): $crate::flatbuffer::macros::nested_type!($($type,)*)| $name { $($field),* };
+                    Ok((table, OM::Output::map(fields, build)))
+                }
+            }
+
+            impl $(<$lt>)? Encode for $name $(<$lt>)? {
+                #[allow(unused_mut)]
+                fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
+                    let mut row = Row::<{ <Owned as Ids>::IDS }>::new();
+                    $(
+                        if let Err(error) =
+                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'_, $type>>::write(&self.$field, builder, &mut row)
+                        {
+                            return Err(error.in_field(stringify!($field)));
+                        }
+                    )*
+                    builder.table(FORMS, &row)
+                }
+            }
+
+            impl $(<$lt>)? Default for $name $(<$lt>)? {
+                #[inline(always)]
+                fn default() -> Self {
+                    Self { $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'_, $type>>::absent(), )* }
+                }
+            }
+
+            impl $(<$lt>)? AnyTable for $name $(<$lt>)? {
+                fn description(&self) -> &'static TableDescription {
+                    <Self as Record<'_>>::DESCRIPTION
+                }
+
+                #[allow(unused_variables)]
+                fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>)) {
+                    $( visit(stringify!($field), self.$field.value()); )*
+                }
+
+                #[allow(unused_variables)]
+                fn field(&self, index: usize) -> Option<&dyn AnyField> {
+                    [$( &self.$field as &dyn AnyField ),*].get(index).copied()
+                }
+
+                #[allow(unused_variables)]
+                fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
+                    let fields: [&mut dyn AnyField; _] = [$( &mut self.$field ),*];
+                    fields.into_iter().nth(index)
+                }
+            }
+
+            impl $(<$lt>)? $name $(<$lt>)? {
+                /// An owned copy.
+                pub fn into_owned(self) -> Owned {
+                    $name { $( $field: IntoOwned::into_owned(self.$field), )* }
+                }
+            }
+
+            impl $(<$lt>)? IntoOwned for $name $(<$lt>)? {
+                type Owned = Owned;
+
+                fn into_owned(self) -> Self::Owned {
+                    self.into_owned()
+                }
+            }
+
+            impl $(<$lt>)? Same for $name $(<$lt>)? {
+                #[allow(unused_variables)]
+                fn same(&self, other: &Self) -> bool {
+                    true $( && self.$field.same(&other.$field) )*
+                }
+            }
+
+            #[cfg(feature = "serde")]
+            impl $(<$lt>)? serde::Serialize for $name $(<$lt>)? {
+                fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+                    $crate::flatbuffer::serialize::table(self, serializer)
+                }
+            }
+        };
+    };
+}
+pub(crate) use table_type;
+
+/// How a field is stored: as its type says, as `as` says, or with the default given.
+macro_rules! wire {
+    () => {
+        $crate::flatbuffer::field::Plain
+    };
+    (as $wire:ty) => {
+        $wire
+    };
+    (= $default:literal) => {
+        $crate::flatbuffer::field::DefaultOf<{ $default }>
+    };
+}
+pub(crate) use wire;
+
+/// The type without a lifetime of its own.
+macro_rules! owned {
+    ($name:ident $lt:lifetime) => { $name<'static> };
+    ($name:ident) => { $name };
+}
+pub(crate) use owned;
+
+macro_rules! nested {
+    (@ $done:tt) => { $done };
+    (@ $done:tt $next:ident $($rest:ident)*) => { $crate::flatbuffer::macros::nested!(@ ($done, $next) $($rest)*) };
+    ($($all:ident)*) => { $crate::flatbuffer::macros::nested!(@ () $($all)*) };
+}
+pub(crate) use nested;
+
+macro_rules! nested_type {
+    (@ $done:ty,) => { $done };
+    (@ $done:ty, $next:ty, $($rest:ty,)*) => { $crate::flatbuffer::macros::nested_type!(@ ($done, $next), $($rest,)*) };
+    ($($all:ty,)*) => { $crate::flatbuffer::macros::nested_type!(@ (), $($all,)*) };
+}
+pub(crate) use nested_type;

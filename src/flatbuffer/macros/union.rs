@@ -1,0 +1,195 @@
+//! `union!`: a union as an enum whose members stand with their tags, all of them tables. It takes two field ids.
+//!
+//! Every union has two more variants: `None`, tag 0, and `Unknown`, for what the schema does not know and for a tag and a
+//! value of which one is missing. `: From` after the name adds `From` for each member's table; without it, members can
+//! share a table.
+
+macro_rules! union {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident<'a> $(: $from:ident)? {
+            $( $(#[$member_meta:meta])* $member:ident($type:ty) = $tag:literal, )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        #[non_exhaustive]
+        pub enum $name<'a> {
+            /// No value at all: tag 0.
+            #[default]
+            None,
+            $( $(#[$member_meta])* $member($type), )*
+            /// A member that this crate does not know, or a tag and a value of which one is missing.
+            Unknown($crate::flatbuffer::unknown::Unknown),
+        }
+
+        impl<'a> $name<'a> {
+            /// The schema's name of the member, `NONE` for none; `None` for one that the schema does not know.
+            pub fn name(&self) -> Option<&'static str> {
+                match self {
+                    Self::None => Some("NONE"),
+                    $( Self::$member(_) => Some(stringify!($member)), )*
+                    Self::Unknown(_) => None,
+                }
+            }
+
+            /// The union's tag, 0 for none.
+            pub fn tag(&self) -> u8 {
+                match self {
+                    Self::None => 0,
+                    $( Self::$member(_) => $tag, )*
+                    Self::Unknown(unknown) => unknown.tag,
+                }
+            }
+
+            /// An owned copy.
+            pub fn into_owned(self) -> $name<'static> {
+                $crate::flatbuffer::field::IntoOwned::into_owned(self)
+            }
+        }
+
+        $crate::flatbuffer::macros::from_members! { $name $($from)? { $( $member($type), )* } }
+
+        const _: () = {
+            use $crate::error::{Error, Result};
+            use $crate::flatbuffer::any::{AnyField, AnyTable, Change, Value};
+            use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
+            use $crate::flatbuffer::field::{Field, IntoOwned, Same};
+            use $crate::flatbuffer::read::{Record, Table, TableParser, in_field, union};
+            use $crate::flatbuffer::form::FieldForm;
+            use $crate::flatbuffer::write::{Builder, Encode, Row};
+            use $crate::flatbuffer::unknown::{Unknown, UnknownParser};
+            use nom::{Mode, OutputMode, PResult, Parser};
+
+            #[derive(Default)]
+            #[allow(non_snake_case)]
+            pub struct Members<'a> {
+                $( $member: TableParser<'a, $type>, )*
+                unknown: UnknownParser,
+            }
+
+            impl<'s, 'a> Parser<Table<'s, 'a>> for Members<'a> {
+                type Output = $name<'a>;
+                type Error = Error;
+
+                #[inline(always)]
+                fn process<OM: OutputMode>(
+                    &mut self,
+                    table: Table<'s, 'a>,
+                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
+                    let (table, tag, place) = union(table)?;
+                    let Some(place) = place else {
+                        return Ok((table, OM::Output::bind(|| $name::None)));
+                    };
+                    let member = match tag {
+                        $(
+                            $tag => match self.$member.process::<OM>(place) {
+                                Ok((_, member)) => OM::Output::map(member, $name::$member),
+                                Err(error) => return Err(in_field(error, stringify!($member))),
+                            },
+                        )*
+                        _ => {
+                            self.unknown.tag = tag;
+                            let (_, member) = self.unknown.process::<OM>(place)?;
+                            OM::Output::map(member, $name::Unknown)
+                        }
+                    };
+                    Ok((table, member))
+                }
+            }
+
+            impl<'a> Field<'a> for $name<'a> {
+                const KIND: FieldKind = FieldKind::Union(&UnionDescription::new(
+                    stringify!($name),
+                    &[$( MemberDescription::new($tag, stringify!($member), <$type as Record<'a>>::DESCRIPTION), )*],
+                ));
+                const FORMS: &'static [FieldForm] = &[FieldForm::Number1, FieldForm::Offset];
+                type Parser = Members<'a>;
+
+                fn absent() -> Self {
+                    Self::None
+                }
+
+                #[inline(always)]
+                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
+                    let member = match self {
+                        Self::None => None,
+                        $(
+                            Self::$member(member) => Some(
+                                member.encode(builder).map_err(|error| error.in_field(stringify!($member)))?,
+                            ),
+                        )*
+                        Self::Unknown(member) => member.encode(builder)?,
+                    };
+                    row.number(self.tag());
+                    row.offset(member);
+                    Ok(())
+                }
+            }
+
+            impl<'a> AnyField for $name<'a> {
+                fn value(&self) -> Value<'_> {
+                    let member = match self {
+                        $( Self::$member(member) => Some(member as &dyn AnyTable), )*
+                        Self::None | Self::Unknown(_) => None,
+                    };
+                    Value::Union { name: self.name(), tag: self.tag(), member }
+                }
+
+                fn change(&mut self, change: Change<'_>) -> bool {
+                    *self = match change {
+                        Change::Remove | Change::Tag(0) => Self::None,
+                        $( Change::Tag($tag) => Self::$member(Default::default()), )*
+                        Change::Tag(tag) => Self::Unknown(Unknown::empty(tag)),
+                        _ => return false,
+                    };
+                    true
+                }
+
+                fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
+                    match self {
+                        $( Self::$member(member) => Some(member), )*
+                        Self::None | Self::Unknown(_) => None,
+                    }
+                }
+            }
+
+            impl<'a> IntoOwned for $name<'a> {
+                type Owned = $name<'static>;
+
+                fn into_owned(self) -> Self::Owned {
+                    match self {
+                        Self::None => $name::None,
+                        $( Self::$member(member) => $name::$member(IntoOwned::into_owned(member)), )*
+                        Self::Unknown(member) => $name::Unknown(member),
+                    }
+                }
+            }
+
+            impl<'a> Same for $name<'a> {
+                fn same(&self, other: &Self) -> bool {
+                    match (self, other) {
+                        $( (Self::$member(one), Self::$member(other)) => one.same(other), )*
+                        (Self::None, Self::None) => true,
+                        (Self::Unknown(one), Self::Unknown(other)) => one == other,
+                        _ => false,
+                    }
+                }
+            }
+        };
+    };
+}
+pub(crate) use union;
+
+/// `From` for each member's table, where that was asked for.
+macro_rules! from_members {
+    ($name:ident { $($members:tt)* }) => {};
+    ($name:ident From { $( $member:ident($type:ty), )* }) => {$(
+        impl<'a> From<$type> for $name<'a> {
+            fn from(member: $type) -> Self {
+                Self::$member(member)
+            }
+        }
+    )*};
+}
+pub(crate) use from_members;

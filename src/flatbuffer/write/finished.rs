@@ -1,0 +1,57 @@
+//! A finished FlatBuffer.
+
+use super::space::{Part, too_large};
+use crate::error::{Error, ErrorKind, Result};
+use crate::flatbuffer::read::MAX_SIZE;
+use alloc::{format, vec, vec::Vec};
+
+/// The root offset and the identifier, which come first.
+pub(crate) const HEAD_SIZE: usize = 8;
+
+/// A finished FlatBuffer without its first 8 bytes, in parts.
+pub(crate) struct Finished {
+    /// Where the root table starts, in bytes from the start of this.
+    pub(super) root: usize,
+    pub(super) size: usize,
+    /// What it was aligned to.
+    pub(super) alignment: usize,
+    /// Last one first.
+    pub(super) parts: Vec<Part>,
+}
+
+impl Finished {
+    /// What comes first: the root offset, the identifier, and a `gap` for an extended header.
+    pub(crate) fn head(&self, identifier: &[u8; 4], gap: usize) -> Result<Vec<u8>> {
+        let size = gap.saturating_add(self.size).saturating_add(HEAD_SIZE);
+        if size > MAX_SIZE {
+            return Err(too_large());
+        }
+        if gap % self.alignment != 0 {
+            let reason = format!("a header of {gap} bytes with its padding, expected a multiple of {}", self.alignment);
+            return Err(Error::new(ErrorKind::Unwritable(reason.into())));
+        }
+        let mut head = vec![0; HEAD_SIZE + gap];
+        if let Some((offset, rest)) = head.split_first_chunk_mut() {
+            *offset = ((HEAD_SIZE + gap + self.root) as u32).to_le_bytes();
+            if let Some(place) = rest.first_chunk_mut() {
+                *place = *identifier;
+            }
+        }
+        Ok(head)
+    }
+
+    /// What follows the head, in order.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+        self.parts.iter().rev().map(Part::filled)
+    }
+
+    /// Where the root table starts, in bytes from the start of what follows the head.
+    pub(crate) fn root(&self) -> usize {
+        self.root
+    }
+
+    /// The bytes of what follows the head.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+}

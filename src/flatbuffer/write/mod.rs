@@ -1,0 +1,193 @@
+//! Writing: the builder, which mirrors `read`.
+//!
+//! A FlatBuffer is built from its end to its start, so that an offset always points to what is written already. A
+//! [`Position`] counts bytes from the end. Where the official writers agree on an order or a padding, so does this one
+//! ([`style`] tells where they do not), and the result is theirs byte for byte.
+//!
+//! A table is written in two steps: each field writes what it points to and adds its inline part to a [`Row`]; then
+//! [`Builder::table`] looks up how a table with such a row is laid out, and puts it down.
+
+mod finished;
+mod row;
+mod space;
+mod style;
+
+pub(crate) use finished::{Finished, HEAD_SIZE};
+pub(crate) use row::{Position, Row};
+pub(crate) use style::Style;
+pub use style::{FieldOrder, VtableSharing};
+
+use super::form::FieldForm;
+use super::number::Number;
+use crate::error::Result;
+use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use row::{Layout, LayoutKey, Layouts, Vtable};
+use space::Space;
+
+/// What can be written as a table.
+pub(crate) trait Encode {
+    /// Writes it and all that it points to, and says where it starts.
+    fn encode(&self, builder: &mut Builder) -> Result<Position>;
+}
+
+/// A FlatBuffer under construction.
+pub(crate) struct Builder {
+    pub(crate) style: Style,
+    space: Space,
+    /// The largest alignment that anything asked for.
+    alignment: usize,
+    vtables: BTreeMap<Vtable, Position>,
+    layouts: Box<Layouts>,
+    /// Where the elements of the lists being written start.
+    elements: Vec<Position>,
+}
+
+impl Builder {
+    /// `expected` bytes are a guess at the size: a good one saves memory and copies nothing.
+    pub(crate) fn new(style: Style, expected: usize) -> Self {
+        Self {
+            style,
+            space: Space::new(expected),
+            alignment: 1,
+            vtables: BTreeMap::new(),
+            layouts: Box::new(Layouts::new()),
+            elements: Vec::new(),
+        }
+    }
+
+    /// A string and its NUL.
+    pub(crate) fn text(&mut self, text: &[u8]) -> Result<Position> {
+        let len = text.len();
+        let (position, room) = self.space.grow_aligned(len + 5, 4, len + 1)?;
+        if let Some((count, bytes)) = room.split_first_chunk_mut() {
+            *count = (len as u32).to_le_bytes();
+            if let Some(bytes) = bytes.get_mut(..len) {
+                bytes.copy_from_slice(text);
+            }
+        }
+        Ok(position)
+    }
+
+    /// A vector of numbers, the first of them aligned to `alignment`.
+    pub(crate) fn numbers<T: Number>(&mut self, numbers: &[T], alignment: usize) -> Result<Position> {
+        let size = size_of_val(numbers);
+        let alignment = if size > 0 || self.style.align_empty { alignment.max(4) } else { 4 };
+        self.alignment = self.alignment.max(alignment);
+        let (position, room) = self.space.grow_aligned(size + 4, alignment, size)?;
+        if let Some((count, bytes)) = room.split_first_chunk_mut() {
+            *count = (numbers.len() as u32).to_le_bytes();
+            T::put(numbers, bytes);
+        }
+        Ok(position)
+    }
+
+    /// A vector of tables: the tables in order, then the vector.
+    pub(crate) fn list<T: Encode>(&mut self, items: &[T]) -> Result<Position> {
+        let base = self.elements.len();
+        for (index, item) in items.iter().enumerate() {
+            let position = item.encode(self).map_err(|error| error.in_item(index))?;
+            self.elements.push(position);
+        }
+        let elements = self.elements.split_off(base);
+        self.offsets(&elements)
+    }
+
+    /// A vector of offsets to what is written already.
+    pub(crate) fn offsets(&mut self, elements: &[Position]) -> Result<Position> {
+        let size = elements.len() * 4;
+        let (position, room) = self.space.grow_aligned(size + 4, 4, size)?;
+        if let Some((count, bytes)) = room.split_first_chunk_mut() {
+            *count = (elements.len() as u32).to_le_bytes();
+            let mut place = position;
+            for (bytes, element) in bytes.chunks_exact_mut(4).zip(elements) {
+                place -= 4;
+                bytes.copy_from_slice(&(place - element).to_le_bytes());
+            }
+        }
+        Ok(position)
+    }
+
+    /// A table whose fields have the forms given, and its vtable unless one that it shares is written already.
+    #[inline(always)]
+    pub(crate) fn table<const N: usize>(&mut self, forms: &'static [FieldForm; N], row: &Row<N>) -> Result<Position> {
+        let key = LayoutKey::new(forms, row, self.space.used());
+        match self.layouts.get(key) {
+            Some(layout) => put_table(&mut self.space, forms, row, layout),
+            None => self.first_table(forms, row, key),
+        }
+    }
+
+    /// A table whose layout is not remembered.
+    #[cold]
+    fn first_table<const N: usize>(
+        &mut self,
+        forms: &'static [FieldForm; N],
+        row: &Row<N>,
+        key: LayoutKey,
+    ) -> Result<Position> {
+        let used = self.space.used();
+        let (mut layout, alignment) = Layout::new(key, used, self.style.field_order);
+        self.alignment = self.alignment.max(alignment);
+        let vtable = layout.vtable();
+        let len = usize::from(vtable.first().copied().unwrap_or_default());
+        let mut shared_as = vtable;
+        if let (VtableSharing::ByEntries, Some(size)) = (self.style.vtable_sharing, shared_as.get_mut(1)) {
+            *size = 0;
+        }
+        let known = self.vtables.get(&shared_as).copied();
+        // A new vtable is written right before its table.
+        layout.vtable = known.unwrap_or((used + usize::from(layout.size) + len) as Position);
+        let position = put_table(&mut self.space, forms, row, &layout)?;
+        if known.is_none() {
+            for (room, word) in self.space.grow(len)?.1.chunks_exact_mut(2).zip(vtable) {
+                room.copy_from_slice(&word.to_le_bytes());
+            }
+            self.vtables.insert(shared_as, layout.vtable);
+        }
+        self.layouts.remember(layout);
+        Ok(position)
+    }
+
+    /// Ends the FlatBuffer, after which only its root offset and identifier are missing.
+    pub(crate) fn finish(mut self, root: Position) -> Result<Finished> {
+        let alignment = self.alignment.max(4);
+        self.space.grow_aligned(0, alignment, HEAD_SIZE)?;
+        let size = self.space.used();
+        Ok(Finished { root: size - root as usize, size, alignment, parts: self.space.into_parts() })
+    }
+}
+
+/// What is stored inline, with the distance to the vtable.
+#[inline(always)]
+fn put_table<const N: usize>(
+    space: &mut Space,
+    forms: &[FieldForm; N],
+    row: &Row<N>,
+    layout: &Layout,
+) -> Result<Position> {
+    let (start, room) = space.grow(layout.size.into())?;
+    // The table's start minus this is the vtable's.
+    set(room, 0, layout.vtable.wrapping_sub(start).to_le_bytes());
+    for ((place, bits), form) in layout.places.iter().zip(&row.bits).zip(forms) {
+        if *place == 0 {
+            continue;
+        }
+        match form {
+            FieldForm::Offset => {
+                set(room, *place, (start - u32::from(*place)).wrapping_sub(*bits as u32).to_le_bytes());
+            }
+            FieldForm::Number8 => set(room, *place, bits.to_le_bytes()),
+            FieldForm::Number4 => set(room, *place, (*bits as u32).to_le_bytes()),
+            FieldForm::Number2 => set(room, *place, (*bits as u16).to_le_bytes()),
+            FieldForm::Number1 => set(room, *place, (*bits as u8).to_le_bytes()),
+        }
+    }
+    Ok(start)
+}
+
+#[inline(always)]
+fn set<const N: usize>(room: &mut [u8], place: u16, bytes: [u8; N]) {
+    if let Some(place) = room.get_mut(place.into()..).and_then(<[u8]>::first_chunk_mut) {
+        *place = bytes;
+    }
+}

@@ -1,0 +1,217 @@
+//! What is stored inline in a table that is written, and how such a table is laid out.
+
+use super::style::FieldOrder;
+use crate::flatbuffer::form::FieldForm;
+use crate::flatbuffer::number::Number;
+use crate::flatbuffer::read::MAX_FIELDS;
+
+/// Where something starts, in bytes from the end of the FlatBuffer.
+pub(crate) type Position = u32;
+
+/// What is stored inline in a table of `N` fields, by id.
+pub(crate) struct Row<const N: usize> {
+    /// Which fields are present: field 0 is the lowest bit.
+    present: u32,
+    /// A number's bits, or the position that an offset points to.
+    pub(super) bits: [u64; N],
+    len: usize,
+}
+
+const _: () = assert!(MAX_FIELDS <= u32::BITS as usize);
+
+impl<const N: usize> Row<N> {
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        const { assert!(N <= MAX_FIELDS) };
+        Self { present: 0, bits: [0; N], len: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, present: bool, bits: u64) {
+        debug_assert!(self.len < N, "a row of {N} fields has more");
+        if let Some(place) = self.bits.get_mut(self.len) {
+            *place = bits;
+            self.present |= u32::from(present) << self.len;
+        }
+        self.len += 1;
+    }
+
+    /// Adds the fields of another row.
+    pub(crate) fn append<const M: usize>(&mut self, more: &Row<M>) {
+        for (id, bits) in more.bits.iter().enumerate().take(more.len) {
+            self.push(more.present >> id & 1 == 1, *bits);
+        }
+    }
+
+    /// A number, absent where all its bits are zero: so −0.0 is kept.
+    #[inline(always)]
+    pub(crate) fn number<T: Number>(&mut self, number: T) {
+        self.number_unless(number, 0);
+    }
+
+    /// A number, absent where its bits are those of the default.
+    #[inline(always)]
+    pub(crate) fn number_unless<T: Number>(&mut self, number: T, default: u64) {
+        let bits = number.bits();
+        self.push(bits != default, bits);
+    }
+
+    #[inline(always)]
+    pub(crate) fn offset(&mut self, target: Option<Position>) {
+        self.push(target.is_some(), target.unwrap_or_default().into());
+    }
+}
+
+/// How a table is laid out: the same for all tables of one schema table whose fields are present alike, and that start at
+/// the same place modulo 8.
+#[derive(Clone, Copy)]
+pub(super) struct Layout {
+    key: LayoutKey,
+    /// Bytes inline.
+    pub(super) size: u16,
+    /// Where each field is, in bytes from the table's start; 0 for an absent one.
+    pub(super) places: [u16; MAX_FIELDS],
+    pub(super) vtable: Position,
+}
+
+/// What a layout depends on.
+#[derive(Clone, Copy)]
+pub(super) struct LayoutKey {
+    /// What the fields are. Compared by address, which is enough: of two copies each has layouts of its own.
+    forms: &'static [FieldForm],
+    /// Which fields are present, and above them how many bytes follow the table modulo 8.
+    row: u64,
+}
+
+impl LayoutKey {
+    /// No table has such a key.
+    const NONE: Self = Self { forms: &[], row: u64::MAX };
+
+    #[inline(always)]
+    pub(super) fn new<const N: usize>(forms: &'static [FieldForm], row: &Row<N>, used: usize) -> Self {
+        Self { forms, row: u64::from(row.present) | (used as u64 % 8) << u32::BITS }
+    }
+
+    /// By multiplication, which spreads what differs in few bits.
+    #[inline(always)]
+    fn hash(self) -> usize {
+        let all = (self.row ^ (self.forms.as_ptr() as u64) << 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (all >> 55) as usize % Layouts::LEN
+    }
+
+    #[inline(always)]
+    fn is(self, other: Self) -> bool {
+        self.row == other.row && core::ptr::eq(self.forms.as_ptr(), other.forms.as_ptr())
+    }
+}
+
+/// The layouts of tables written before, each in the entry that its key's hash gives.
+pub(super) struct Layouts([Layout; Self::LEN]);
+
+impl Layouts {
+    /// Several times as many as a program has layouts, so that few keys have one hash.
+    const LEN: usize = 512;
+
+    pub(super) fn new() -> Self {
+        Self([Layout { key: LayoutKey::NONE, size: 0, places: [0; MAX_FIELDS], vtable: 0 }; Self::LEN])
+    }
+
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)]
+    pub(super) fn get(&self, key: LayoutKey) -> Option<&Layout> {
+        // A hash is below `LEN`: nothing is left to check.
+        let layout = &self.0[key.hash()];
+        layout.key.is(key).then_some(layout)
+    }
+
+    /// Of two with one hash, the last one is remembered.
+    #[allow(clippy::indexing_slicing)]
+    pub(super) fn remember(&mut self, layout: Layout) {
+        self.0[layout.key.hash()] = layout;
+    }
+}
+
+/// A vtable as words: its size, the table's inline size, and where each field is.
+pub(super) type Vtable = [u16; MAX_FIELDS + 2];
+
+impl Layout {
+    /// Lays out a table of that key after `used` bytes from the end. Says also the largest alignment that it needs.
+    pub(super) fn new(key: LayoutKey, used: usize, order: FieldOrder) -> (Self, usize) {
+        let present = key.forms.iter().enumerate().filter(|(id, _)| key.row >> id & 1 == 1);
+        let sizes = present.map(|(id, form)| (id, form.size()));
+        let (start, mut used, mut alignment) = (used, used, 4);
+        let mut ends = [0; MAX_FIELDS];
+        let mut put = |id: usize, size: usize| {
+            used = used.next_multiple_of(size) + size;
+            alignment = alignment.max(size);
+            if let Some(end) = ends.get_mut(id) {
+                *end = used;
+            }
+        };
+        match order {
+            FieldOrder::ById => sizes.for_each(|(id, size)| put(id, size)),
+            FieldOrder::BySize => {
+                for largest in [8, 4, 2, 1] {
+                    sizes.clone().rev().filter(|(_, size)| *size == largest).for_each(|(id, size)| put(id, size));
+                }
+            }
+        }
+        used = used.next_multiple_of(4) + 4;
+        let places = ends.map(|end| if end > 0 { (used - end) as u16 } else { 0 });
+        (Self { key, size: (used - start) as u16, places, vtable: 0 }, alignment)
+    }
+
+    /// Its size, the table's inline size, and the places up to the last field that is present.
+    pub(super) fn vtable(&self) -> Vtable {
+        let fields = self.places.iter().rposition(|place| *place > 0).map_or(0, |last| last + 1);
+        let mut vtable = [0; MAX_FIELDS + 2];
+        let words = [4 + 2 * fields as u16, self.size].into_iter().chain(self.places);
+        vtable.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        vtable
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORMS: &[FieldForm] =
+        &[FieldForm::Number1, FieldForm::Number2, FieldForm::Number4, FieldForm::Number8, FieldForm::Offset];
+
+    #[test]
+    fn what_equals_its_default_is_absent() {
+        let mut row = Row::<5>::new();
+        row.number(1u8);
+        row.number(0i16);
+        row.number_unless(0i32, u64::from(u32::MAX));
+        row.number(-0.0f64);
+        row.offset(None);
+        assert_eq!(row.present, 0b01101);
+    }
+
+    #[test]
+    fn a_layout_is_found_by_its_key_only() {
+        let mut row = Row::<5>::new();
+        row.number(1u8);
+        let key = LayoutKey::new(FORMS, &row, 8);
+        let mut layouts = Layouts::new();
+        assert!(layouts.get(key).is_none());
+        layouts.remember(Layout::new(key, 8, FieldOrder::ById).0);
+        assert_eq!(layouts.get(key).map(|layout| layout.size), Some(8));
+        assert!(layouts.get(LayoutKey::new(FORMS, &row, 12)).is_none());
+        assert!(layouts.get(LayoutKey::new(&[FieldForm::Number8], &row, 8)).is_none());
+    }
+
+    #[test]
+    fn fields_are_laid_out_by_id_or_by_size() {
+        let mut row = Row::<5>::new();
+        row.number(1u8);
+        row.number(2u16);
+        row.number(3u32);
+        row.number(4u64);
+        let layout = |order| Layout::new(LayoutKey::new(FORMS, &row, 0), 0, order).0.places.first_chunk().copied();
+        // Counted from the end, so each comes before the last one put down.
+        assert_eq!(layout(FieldOrder::ById), Some([19, 16, 12, 4]));
+        assert_eq!(layout(FieldOrder::BySize), Some([5, 6, 8, 12]));
+    }
+}

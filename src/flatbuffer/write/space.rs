@@ -1,0 +1,103 @@
+//! The bytes of a FlatBuffer that is written: they grow towards its start.
+
+use super::row::Position;
+use crate::error::{Error, ErrorKind, Result};
+use crate::flatbuffer::read::MAX_SIZE;
+use alloc::{format, vec, vec::Vec};
+
+/// Bytes that are filled from their end, in parts: what is written is never moved.
+pub(super) struct Space {
+    /// The part that is being filled.
+    part: Part,
+    /// The parts after it, last one first.
+    full: Vec<Part>,
+    /// Their bytes.
+    full_size: usize,
+}
+
+/// A part: its bytes from `head` on are written.
+#[derive(Default)]
+pub(super) struct Part {
+    bytes: Vec<u8>,
+    head: usize,
+}
+
+impl Part {
+    fn new(size: usize) -> Self {
+        Self { bytes: vec![0; size], head: size }
+    }
+
+    pub(super) fn filled(&self) -> &[u8] {
+        self.bytes.get(self.head..).unwrap_or_default()
+    }
+}
+
+/// A guess may be wrong: no more is reserved for it.
+const MOST_EXPECTED: usize = 1 << 26;
+
+impl Space {
+    /// `expected` bytes are a guess at the size: a good one saves memory and copies nothing.
+    pub(super) fn new(expected: usize) -> Self {
+        Self { part: Part::new(expected.min(MOST_EXPECTED)), full: Vec::new(), full_size: 0 }
+    }
+
+    /// Bytes from the end.
+    #[inline(always)]
+    pub(super) fn used(&self) -> usize {
+        self.full_size + self.part.bytes.len() - self.part.head
+    }
+
+    /// Room for `len` more bytes before all others, and where it starts.
+    #[inline(always)]
+    pub(super) fn grow(&mut self, len: usize) -> Result<(Position, &mut [u8])> {
+        self.grow_aligned(len, 1, 0)
+    }
+
+    /// Room for `len` more bytes before all others, and where it starts. Zeros after it make the last `aligned` of
+    /// these bytes start at a multiple of `alignment`.
+    #[inline(always)]
+    pub(super) fn grow_aligned(
+        &mut self,
+        len: usize,
+        alignment: usize,
+        aligned: usize,
+    ) -> Result<(Position, &mut [u8])> {
+        let used = self.used();
+        let padding = used.wrapping_add(aligned).wrapping_neg() & (alignment - 1);
+        if self.part.head < padding + len {
+            self.add_part(padding + len)?;
+        }
+        let end = self.part.head.saturating_sub(padding);
+        self.part.head = end.saturating_sub(len);
+        let room = self.part.bytes.get_mut(self.part.head..end).unwrap_or_default();
+        Ok(((used + padding + len) as Position, room))
+    }
+
+    /// A part with room for `len` bytes and as much again as there is, up to the most that a FlatBuffer may have.
+    #[cold]
+    fn add_part(&mut self, len: usize) -> Result<()> {
+        const FIRST: usize = 1 << 12;
+        let used = self.used();
+        let most = MAX_SIZE.saturating_sub(used);
+        if len > most {
+            return Err(too_large());
+        }
+        let size = len.max(used).max(FIRST).min(most);
+        let last = core::mem::replace(&mut self.part, Part::new(size));
+        self.full.push(last);
+        self.full_size = used;
+        Ok(())
+    }
+
+    /// All parts, last one first.
+    pub(super) fn into_parts(mut self) -> Vec<Part> {
+        self.full.push(self.part);
+        self.full
+    }
+}
+
+#[cold]
+pub(super) fn too_large() -> Error {
+    let reason = format!("a FlatBuffer of more than {MAX_SIZE} bytes, which no reader takes");
+    Error::new(ErrorKind::Unwritable(reason.into()))
+}

@@ -1,0 +1,141 @@
+//! Paths of fields, in the schema's names: `execution_plan[0].values[12].val.Tensor.sizes`.
+
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+/// One step of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// A field of a table, or the member of a union.
+    Field(&'static str),
+    /// An item of a list.
+    Index(usize),
+}
+
+/// Where in a tree a field is: empty where something concerns the whole file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FieldPath(Vec<Step>);
+
+impl FieldPath {
+    /// The steps, from the root on.
+    pub fn steps(&self) -> &[Step] {
+        &self.0
+    }
+
+    /// Whether it is the path of the whole file.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<Step> for FieldPath {
+    fn from_iter<I: IntoIterator<Item = Step>>(steps: I) -> Self {
+        Self(steps.into_iter().collect())
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.iter().enumerate() {
+            match step {
+                Step::Field(name) if at == 0 => f.write_str(name)?,
+                Step::Field(name) => write!(f, ".{name}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PartialEq<str> for FieldPath {
+    fn eq(&self, other: &str) -> bool {
+        alloc::string::ToString::to_string(self) == *other
+    }
+}
+
+impl PartialEq<&str> for FieldPath {
+    fn eq(&self, other: &&str) -> bool {
+        *self == **other
+    }
+}
+
+impl From<&FieldPath> for String {
+    fn from(path: &FieldPath) -> Self {
+        alloc::string::ToString::to_string(path)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for FieldPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// A path while a tree is walked: a chain of steps on the stack, which becomes a [`FieldPath`] where one is needed.
+#[derive(Clone, Copy, Debug)]
+pub struct Path<'p> {
+    parent: Option<&'p Path<'p>>,
+    /// Names with dots between them; empty for none.
+    names: &'static str,
+    index: Option<usize>,
+}
+
+impl<'p> Path<'p> {
+    /// The path of the root.
+    pub const ROOT: Path<'static> = Path { parent: None, names: "", index: None };
+
+    /// The path of a field, or of a union's member: a name, or several with dots between them, such as `val.Tensor`.
+    pub fn field(&'p self, names: &'static str) -> Path<'p> {
+        Path { parent: Some(self), names, index: None }
+    }
+
+    /// The path of an item of the list that this is the path of.
+    pub fn index(&'p self, index: usize) -> Path<'p> {
+        Path { parent: Some(self), names: "", index: Some(index) }
+    }
+
+    /// The path of an item of a list.
+    pub fn item(&'p self, list: &'static str, index: usize) -> Path<'p> {
+        Path { parent: Some(self), names: list, index: Some(index) }
+    }
+
+    /// Whether it is the path of the root.
+    pub fn is_root(&self) -> bool {
+        self.parent.is_none()
+    }
+
+    /// A copy that owns its steps.
+    pub fn to_field_path(&self) -> FieldPath {
+        let mut steps: Vec<Step> = Vec::new();
+        for path in core::iter::successors(Some(self), |path| path.parent) {
+            steps.extend(path.index.map(Step::Index));
+            steps.extend(path.names.rsplit('.').filter(|name| !name.is_empty()).map(Step::Field));
+        }
+        steps.reverse();
+        FieldPath(steps)
+    }
+}
+
+impl fmt::Display for Path<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.to_field_path().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_shows_as_one_would_write_it() {
+        let root = Path::ROOT;
+        let plan = root.field("execution_plan");
+        let plan = plan.index(0);
+        let value = plan.item("values", 12);
+        let sizes = value.field("val.Tensor.sizes");
+        assert_eq!(sizes.to_field_path(), "execution_plan[0].values[12].val.Tensor.sizes");
+        assert_eq!(sizes.to_field_path().steps().len(), 7);
+        assert!(root.to_field_path().is_empty() && root.to_field_path() == "");
+    }
+}
