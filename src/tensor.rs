@@ -1,37 +1,106 @@
-//! Tensors as data: their shape, and their bytes as numbers.
+//! Tensors as data: their type and shape, and their bytes as numbers.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
-use crate::schema::program::{Tensor, TensorDataLocation};
-use alloc::{format, vec, vec::Vec};
+use crate::schema::program::{Tensor, TensorDataLocation, TensorShapeDynamism};
+use alloc::{format, string::String, vec, vec::Vec};
+use core::fmt;
 
-/// A tensor's type, shape and bytes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct TensorView<'t> {
+/// The type and shape of a tensor.
+///
+/// It shows as `f32[2, 3]`; in another dim order than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct TensorShape<'t> {
     /// The type of the elements.
     pub scalar_type: ScalarType,
     /// The size of each dimension, in elements.
     pub sizes: &'t [i32],
-    /// The dimensions, outermost first.
+    /// The dimensions as they are stored, outermost first: a permutation of 0 to the rank.
     pub dim_order: &'t [u8],
-    /// The elements, little-endian, in the order that `dim_order` gives.
-    pub bytes: &'t [u8],
 }
 
-/// A number of elements times the size of one, in bytes.
-///
-/// Fails with [`ErrorKind::Tensor`] where a size is negative, the product overflows, or the type is not known.
-pub fn byte_size(scalar_type: ScalarType, sizes: &[i32]) -> Result<u64> {
-    count_bytes(scalar_type, sizes).map_err(|reason| {
-        let found = match reason {
-            Uncountable::Type => format!("elements of unknown type {scalar_type}"),
-            Uncountable::Negative(dimension) => format!("dimension {dimension} has a negative size"),
-            Uncountable::Elements => "its elements are more than 63 bits count".into(),
-            Uncountable::Bytes => "its bytes are more than 64 bits count".into(),
-        };
-        Error::new(ErrorKind::Tensor(found.into()))
-    })
+impl TensorShape<'_> {
+    /// The bytes that the elements take.
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where a size is negative, the product overflows, or the type
+    /// is not known.
+    pub fn byte_size(&self) -> Result<u64> {
+        self.count_bytes().map_err(|reason| {
+            Error::tensor(match reason {
+                Uncountable::Type => format!("elements of unknown type {}", self.scalar_type),
+                Uncountable::Negative(dimension) => format!("dimension {dimension} has a negative size"),
+                Uncountable::Elements => "the number of its elements overflows 63 bits".into(),
+                Uncountable::Bytes => "the number of its bytes overflows 64 bits".into(),
+            })
+        })
+    }
+
+    /// The bytes, counted as the runtime counts: elements in an `i64`, bytes in a `u64`.
+    pub(crate) fn count_bytes(&self) -> core::result::Result<u64, Uncountable> {
+        if let Some(index) = self.sizes.iter().position(|size| *size < 0) {
+            return Err(Uncountable::Negative(index));
+        }
+        let product = |elements: i64, size: &i32| elements.checked_mul(i64::from(*size));
+        let elements = self.sizes.iter().try_fold(1, product).ok_or(Uncountable::Elements)?;
+        let element = self.scalar_type.element_size().ok_or(Uncountable::Type)?;
+        (elements as u64).checked_mul(element as u64).ok_or(Uncountable::Bytes)
+    }
+
+    /// The distance between neighbours in each dimension of a dense tensor, in elements.
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the dim order is no permutation of the dimensions.
+    pub fn strides(&self) -> Result<Vec<i64>> {
+        let Self { sizes, dim_order, .. } = self;
+        let bad = || Error::tensor(format!("dim order {dim_order:?} of sizes {sizes:?}"));
+        if sizes.len() != dim_order.len() {
+            return Err(bad());
+        }
+        let mut strides = vec![None; sizes.len()];
+        let mut stride = 1i64;
+        for dim in dim_order.iter().rev() {
+            let (Some(place @ None), Some(size)) = (strides.get_mut(usize::from(*dim)), sizes.get(usize::from(*dim)))
+            else {
+                return Err(bad());
+            };
+            *place = Some(stride);
+            // As PyTorch does: an empty dimension counts as one.
+            stride = stride.checked_mul(i64::from(*size).max(1)).ok_or_else(bad)?;
+        }
+        strides.into_iter().map(|stride| stride.ok_or_else(bad)).collect()
+    }
+
+    /// Whether the dimensions are stored in their natural order.
+    pub fn is_natural(&self) -> bool {
+        self.dim_order.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index)
+    }
+
+    /// As it shows, with upper bounds as `<=8` and sizes without bounds as `?`.
+    pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
+        let sizes: Vec<String> = self
+            .sizes
+            .iter()
+            .map(|size| match dynamism {
+                TensorShapeDynamism::DYNAMIC_BOUND => format!("<={size}"),
+                TensorShapeDynamism::DYNAMIC_UNBOUND => "?".into(),
+                _ => format!("{size}"),
+            })
+            .collect();
+        let name = self.scalar_type.short_name().map_or_else(|| format!("type {}", self.scalar_type.0), String::from);
+        let mut text = format!("{name}[{}]", sizes.join(", "));
+        if !self.is_natural() {
+            let order: Vec<String> = self.dim_order.iter().map(|dim| format!("{dim}")).collect();
+            text += &format!(" dim order {}", order.join(","));
+        }
+        text
+    }
+}
+
+impl fmt::Display for TensorShape<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.to_string_with(TensorShapeDynamism::STATIC))
+    }
 }
 
 /// Why a number of bytes cannot be told.
@@ -46,45 +115,49 @@ pub(crate) enum Uncountable {
     Type,
 }
 
-/// The bytes of a tensor, counted as the runtime counts: elements in an `i64`, bytes in a `u64`.
-pub(crate) fn count_bytes(scalar_type: ScalarType, sizes: &[i32]) -> core::result::Result<u64, Uncountable> {
-    if let Some(index) = sizes.iter().position(|size| *size < 0) {
-        return Err(Uncountable::Negative(index));
-    }
-    let product = |elements: i64, size: &i32| elements.checked_mul(i64::from(*size));
-    let elements = sizes.iter().try_fold(1, product).ok_or(Uncountable::Elements)?;
-    let element = scalar_type.element_size().ok_or(Uncountable::Type)?;
-    (elements as u64).checked_mul(element as u64).ok_or(Uncountable::Bytes)
-}
-
-macro_rules! shaped {
-    ($($table:ident),*) => {$(
-        impl $table<'_> {
-            /// The size of each dimension; empty where it is absent, as for a scalar.
-            pub fn sizes(&self) -> &[i32] {
-                self.sizes.as_deref().unwrap_or_default()
-            }
-
-            /// The dimensions, outermost first; empty where it is absent.
-            pub fn dim_order(&self) -> &[u8] {
-                self.dim_order.as_deref().unwrap_or_default()
-            }
-
-            /// The bytes that its elements take; see [`byte_size`].
-            pub fn byte_size(&self) -> Result<u64> {
-                byte_size(self.scalar_type, self.sizes())
-            }
-        }
-    )*};
-}
-
-shaped!(Tensor, TensorLayout);
-
 impl Tensor<'_> {
+    /// Its type and shape. For a dynamic shape, the sizes are upper bounds.
+    pub fn shape(&self) -> TensorShape<'_> {
+        TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
+    }
+
+    /// The bytes that its elements take; see [`TensorShape::byte_size`].
+    pub fn byte_size(&self) -> Result<u64> {
+        self.shape().byte_size()
+    }
+
     /// Whether its bytes are in a `.ptd` file, under the name that `extra_tensor_info` has.
     pub fn is_external(&self) -> bool {
         self.extra_tensor_info.as_deref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
     }
+
+    /// The name of the parameter or buffer, if it has one: the key in a `.ptd` where it is external.
+    pub fn fully_qualified_name(&self) -> Option<&str> {
+        self.extra_tensor_info.as_deref()?.fully_qualified_name.as_deref()
+    }
+}
+
+impl<'a> TensorLayout<'a> {
+    /// Its type and shape.
+    pub fn shape(&self) -> TensorShape<'_> {
+        TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
+    }
+}
+
+impl<'t> From<TensorShape<'t>> for TensorLayout<'t> {
+    fn from(shape: TensorShape<'t>) -> Self {
+        let TensorShape { scalar_type, sizes, dim_order } = shape;
+        Self { scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order.into()) }
+    }
+}
+
+/// A tensor: its type, its shape and its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TensorView<'t> {
+    /// The type and shape.
+    pub shape: TensorShape<'t>,
+    /// The elements, little-endian, in the order that the dim order gives.
+    pub bytes: &'t [u8],
 }
 
 /// A Rust type that a tensor's elements can be seen as.
@@ -124,24 +197,24 @@ elements! {
 impl<'t> TensorView<'t> {
     /// The elements as a slice, without copying.
     ///
-    /// Fails with [`ErrorKind::Tensor`] where the scalar type is another one, where the bytes are not aligned for `T` in
-    /// memory, where one is no value (a bool of 2), and on a big-endian host: there, and for unaligned bytes, use
-    /// [`to_vec`](Self::to_vec).
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the scalar type is another one, where the bytes are
+    /// not aligned for `T` in memory, where one is no value (a bool of 2), and on a big-endian host: there, and for
+    /// misaligned bytes, use [`to_vec`](Self::to_vec).
     pub fn as_slice<T: Element>(&self) -> Result<&'t [T]> {
         self.expect_type::<T>()?;
         if cfg!(target_endian = "big") && size_of::<T>() > 1 {
-            let found = "the elements are little-endian and this machine is not: take a copy (to_vec)";
-            return Err(Error::new(ErrorKind::Tensor(found.into())));
+            return Err(Error::tensor("the elements are little-endian and this machine is not: copy them (to_vec)"));
         }
         bytemuck::checked::try_cast_slice(self.bytes).map_err(|error| {
-            let found = format!("{} bytes are no slice of {}: {error}", self.bytes.len(), core::any::type_name::<T>());
-            Error::new(ErrorKind::Tensor(found.into()))
+            let (length, name) = (self.bytes.len(), core::any::type_name::<T>());
+            Error::tensor(format!("{length} bytes are no slice of {name}: {error}"))
         })
     }
 
-    /// The elements as a copy: on any host, wherever the bytes lie.
+    /// The elements as a copy: on any host, whatever the alignment of the bytes.
     ///
-    /// Fails with [`ErrorKind::Tensor`] where the scalar type is another one, or a byte is no value (a bool of 2).
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the scalar type is another one, or a byte is no value
+    /// (a bool of 2).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.expect_type::<T>()?;
         let mut element = vec![0; size_of::<T>()];
@@ -150,53 +223,23 @@ impl<'t> TensorView<'t> {
             if cfg!(target_endian = "big") {
                 element.reverse();
             }
-            bytemuck::checked::try_pod_read_unaligned(&element).map_err(|error| {
-                Error::new(ErrorKind::Tensor(format!("no {}: {error}", core::any::type_name::<T>()).into()))
-            })
+            bytemuck::checked::try_pod_read_unaligned(&element)
+                .map_err(|error| Error::tensor(format!("no {}: {error}", core::any::type_name::<T>())))
         };
         self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
     }
 
     fn expect_type<T: Element>(&self) -> Result<()> {
-        if T::SCALAR_TYPES.contains(&self.scalar_type) {
+        let found = self.shape.scalar_type;
+        if T::SCALAR_TYPES.contains(&found) {
             return Ok(());
         }
-        let (expected, found) = (T::SCALAR_TYPES, self.scalar_type);
-        let found = format!("elements are {found}; {} holds {expected:?}", core::any::type_name::<T>());
-        Err(Error::new(ErrorKind::Tensor(found.into())))
-    }
-
-    /// The distance between neighbours in each dimension, in elements.
-    ///
-    /// Fails with [`ErrorKind::Tensor`] where the dim order is no permutation of the dimensions.
-    pub fn strides(&self) -> Result<Vec<i64>> {
-        strides(self.sizes, self.dim_order)
+        let (name, expected) = (core::any::type_name::<T>(), T::SCALAR_TYPES);
+        Err(Error::tensor(format!("elements are {found}; {name} holds {expected:?}")))
     }
 
     /// The number of elements.
     pub fn elements(&self) -> usize {
-        self.scalar_type.element_size().map_or(0, |size| self.bytes.len() / size)
+        self.shape.scalar_type.element_size().map_or(0, |size| self.bytes.len() / size)
     }
-}
-
-/// The distance between neighbours in each dimension of a dense tensor, in elements.
-///
-/// Fails with [`ErrorKind::Tensor`] where the dim order is no permutation of the dimensions.
-pub fn strides(sizes: &[i32], dim_order: &[u8]) -> Result<Vec<i64>> {
-    let bad = || Error::new(ErrorKind::Tensor(format!("dim order {dim_order:?} of sizes {sizes:?}").into()));
-    if sizes.len() != dim_order.len() {
-        return Err(bad());
-    }
-    let mut strides = vec![None; sizes.len()];
-    let mut stride = 1i64;
-    for dim in dim_order.iter().rev() {
-        let (Some(place @ None), Some(size)) = (strides.get_mut(usize::from(*dim)), sizes.get(usize::from(*dim)))
-        else {
-            return Err(bad());
-        };
-        *place = Some(stride);
-        // As PyTorch does: an empty dimension counts as one.
-        stride = stride.checked_mul(i64::from(*size).max(1)).ok_or_else(bad)?;
-    }
-    strides.into_iter().map(|stride| stride.ok_or_else(bad)).collect()
 }

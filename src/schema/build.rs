@@ -6,12 +6,13 @@ use super::program::{
     ExecutionPlan, ExtraTensorInfo, Instruction, Int, IntList, KernelCall, KernelTypes, Null, Operator, String, Tensor,
     TensorDataLocation, TensorList,
 };
+use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec, vec::Vec};
 
 impl<'a> ExecutionPlan<'a> {
     /// A method with one chain of instructions. `planned` is the size of its planned memory, in bytes.
     pub fn new(
-        name: impl Into<Cow<'a, str>>,
+        name: impl Into<Text<'a>>,
         values: Vec<EValue<'a>>,
         operators: Vec<Operator<'a>>,
         instructions: Vec<Instruction<'a>>,
@@ -40,43 +41,43 @@ impl<'a> ExecutionPlan<'a> {
         }
     }
 
-    /// The same with those values as inputs, by index.
-    pub fn inputs(self, inputs: impl Into<Cow<'a, [i32]>>) -> Self {
+    /// With those values as inputs, by index.
+    pub fn with_inputs(self, inputs: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { inputs: Some(inputs.into()), ..self }
     }
 
-    /// The same with those values as outputs, by index.
-    pub fn outputs(self, outputs: impl Into<Cow<'a, [i32]>>) -> Self {
+    /// With those values as outputs, by index.
+    pub fn with_outputs(self, outputs: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { outputs: Some(outputs.into()), ..self }
     }
 }
 
 impl<'a> Tensor<'a> {
-    /// A tensor whose dimensions lie in order, outermost first; its data is given at run time.
+    /// A tensor in the natural dim order, outermost dimension first; its data is given at run time.
     pub fn new(scalar_type: ScalarType, sizes: impl Into<Cow<'a, [i32]>>) -> Self {
         let sizes = sizes.into();
         let dim_order = Some((0..sizes.len()).map(|dim| dim as u8).collect());
         Self { scalar_type, sizes: Some(sizes), dim_order, ..Self::default() }
     }
 
-    /// The same at `offset` bytes of planned buffer `memory_id`, which counts from 1.
-    pub fn planned(self, memory_id: u32, offset: u64) -> Self {
-        let place = AllocationDetails {
+    /// With memory at `offset` bytes of planned buffer `memory_id`, which counts from 1.
+    pub fn with_planned(self, memory_id: u32, offset: u64) -> Self {
+        let allocation = AllocationDetails {
             memory_id,
             memory_offset_low: offset as u32,
             memory_offset_high: (offset >> 32) as u32,
         };
-        Self { allocation_info: Some(place), ..self }
+        Self { allocation_info: Some(allocation), ..self }
     }
 
-    /// The same with its data, or its initial state where it is planned too: an index from a
+    /// With its data, or its initial state where it has planned memory too: an index from a
     /// [`DataCollector`](crate::DataCollector).
-    pub fn data(self, data_buffer_idx: u32) -> Self {
+    pub fn with_data(self, data_buffer_idx: u32) -> Self {
         Self { data_buffer_idx, ..self }
     }
 
-    /// The same with its data in a `.ptd`, under that key.
-    pub fn external(self, key: impl Into<Cow<'a, str>>) -> Self {
+    /// With its data in a `.ptd`, under that key.
+    pub fn with_external(self, key: impl Into<Text<'a>>) -> Self {
         let extra = ExtraTensorInfo {
             fully_qualified_name: Some(key.into()),
             location: TensorDataLocation::EXTERNAL,
@@ -88,7 +89,7 @@ impl<'a> Tensor<'a> {
 
 impl<'a> Operator<'a> {
     /// The kernel of that name, such as `aten::add`, and overload, such as `out`.
-    pub fn new(name: impl Into<Cow<'a, str>>, overload: impl Into<Cow<'a, str>>) -> Self {
+    pub fn new(name: impl Into<Text<'a>>, overload: impl Into<Text<'a>>) -> Self {
         Self { name: Some(name.into()), overload: Some(overload.into()) }
     }
 }

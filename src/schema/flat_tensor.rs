@@ -3,12 +3,16 @@
 //! Three schemas have carried that identifier. They are told apart by the root table's fields: the first two, of
 //! ExecuTorch 0.5 and 0.6, have four and five, today's has three.
 
-use super::macros::table;
 use super::{DataSegment, ScalarType};
 use crate::error::{Error, Result};
-use crate::flatbuffer::field::{Field, IntoOwned};
-use crate::flatbuffer::read::{Place, TableParser, UnknownTable};
-use crate::flatbuffer::write::{Builder, Encode, Position, Row, TableOrder};
+use crate::flatbuffer::any::{AnyField, AnyTable, Value};
+use crate::flatbuffer::description::TableDescription;
+use crate::flatbuffer::field::{Field, IntoOwned, Same};
+use crate::flatbuffer::form::{FieldForm, fixed};
+use crate::flatbuffer::macros::table;
+use crate::flatbuffer::read::{Place, Record, TableParser, UnknownTable};
+use crate::flatbuffer::text::Text;
+use crate::flatbuffer::write::{Builder, Encode, Position, Row};
 use alloc::{borrow::Cow, vec::Vec};
 use nom::{Mode, OutputMode, PResult, Parser};
 
@@ -17,7 +21,7 @@ use nom::{Mode, OutputMode, PResult, Parser};
 pub struct FlatTensor<'a> {
     /// 0 in every file seen.
     pub version: u32,
-    /// The segments behind the metadata.
+    /// The segments after the metadata.
     pub segments: Option<Vec<DataSegment>>,
     /// The keys.
     pub named_data: Option<Vec<NamedData<'a>>>,
@@ -51,7 +55,7 @@ table! {
     #[derive(Eq)]
     pub struct NamedData<'a> {
         /// Its name.
-        pub key: Option<Cow<'a, str>>,
+        pub key: Option<Text<'a>>,
         /// Index into `segments`.
         pub segment_index: u32,
         /// What the bytes are, if they are a tensor.
@@ -77,7 +81,7 @@ table! {
     #[derive(Eq)]
     pub struct TensorMetadata<'a> {
         /// Its key.
-        pub fully_qualified_name: Option<Cow<'a, str>>,
+        pub fully_qualified_name: Option<Text<'a>>,
         /// The type of the elements.
         pub scalar_type: ScalarType,
         /// The size of each dimension, in elements.
@@ -91,7 +95,8 @@ table! {
     }
 }
 
-/// The root table under each schema, as it lies in the file.
+/// The root table under each schema, as it is in the file.
+#[allow(dead_code)]
 mod root {
     use super::*;
 
@@ -151,7 +156,7 @@ impl<'a> FlatTensor<'a> {
         Self { version, segments, named_data, legacy: Some(Legacy { schema, tensor_alignment, tensors }) }
     }
 
-    /// The same, independent of the input.
+    /// An owned copy.
     pub fn into_owned(self) -> FlatTensor<'static> {
         let legacy = self.legacy.map(|legacy| Legacy {
             schema: legacy.schema,
@@ -162,38 +167,74 @@ impl<'a> FlatTensor<'a> {
     }
 }
 
-impl Encode for FlatTensor<'_> {
-    fn encode(&self, builder: &mut Builder) -> Result<Position> {
-        let mut row = Row::<5>::new();
-        self.version.write(builder, &mut row)?;
-        if let Some(legacy) = &self.legacy {
-            if (legacy.schema == LegacySchema::V0_6) != self.named_data.is_some() {
-                return Err(Error::unwritable(
-                    "named_data is what tells the schema of ExecuTorch 0.6 from that of 0.5",
-                ));
-            }
-            if self.segments.is_none() && self.named_data.is_none() {
-                return Err(Error::unwritable(
-                    "without segments, nothing tells the schema of ExecuTorch 0.5 from today's",
-                ));
-            }
-            legacy.tensor_alignment.write(builder, &mut row)?;
-            legacy.tensors.write(builder, &mut row).map_err(|error| error.in_field("tensors"))?;
+impl FlatTensor<'_> {
+    /// The items of `segments`: none where it is absent.
+    pub fn segments(&self) -> &[DataSegment] {
+        self.segments.as_deref().unwrap_or_default()
+    }
+
+    /// The items of `named_data`: none where it is absent.
+    pub fn named_data(&self) -> &[NamedData<'_>] {
+        self.named_data.as_deref().unwrap_or_default()
+    }
+
+    /// The description of its root table.
+    pub(crate) fn root(&self) -> &'static TableDescription {
+        match self.legacy {
+            None => root::V0_7::DESCRIPTION,
+            Some(_) => root::V0_6::DESCRIPTION,
         }
-        if builder.style.order == TableOrder::Interleaved {
-            self.interleaved(builder, &mut row)?;
-        } else {
-            self.segments.write(builder, &mut row).map_err(|error| error.in_field("segments"))?;
-            self.named_data.write(builder, &mut row).map_err(|error| error.in_field("named_data"))?;
+    }
+
+    /// Ends its root table.
+    fn root_table(&self, builder: &mut Builder, row: &Row<5>) -> Result<Position> {
+        // Today's has two fields less; what those would be does not matter.
+        const TODAY: &[FieldForm; 5] =
+            &[FieldForm::Number4, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset];
+        match self.legacy {
+            None => builder.table(TODAY, row),
+            Some(_) => builder.table(fixed(root::V0_6::FORMS), row),
         }
-        builder.table(&row)
+    }
+
+    /// The fields before the segments.
+    fn write_first(&self, builder: &mut Builder, row: &mut Row<5>) -> Result<()> {
+        self.version.write(builder, row)?;
+        let Some(legacy) = &self.legacy else {
+            return Ok(());
+        };
+        if (legacy.schema == LegacySchema::V0_6) != self.named_data.is_some() {
+            return Err(Error::unwritable("named_data is what tells the schema of ExecuTorch 0.6 from that of 0.5"));
+        }
+        if self.segments.is_none() && self.named_data.is_none() {
+            let reason = "without segments, nothing tells the schema of ExecuTorch 0.5 from today's";
+            return Err(Error::unwritable(reason));
+        }
+        legacy.tensor_alignment.write(builder, row)?;
+        legacy.tensors.write(builder, row).map_err(|error| error.in_field("tensors"))
     }
 }
 
-impl FlatTensor<'_> {
-    /// Segments and keys as C++ `save_ptd` puts them down: each key followed by the segment of the same index.
-    fn interleaved<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        let (segments, keys) = (self.segments.as_deref(), self.named_data.as_deref());
+impl Encode for FlatTensor<'_> {
+    fn encode(&self, builder: &mut Builder) -> Result<Position> {
+        let mut row = Row::<5>::new();
+        self.write_first(builder, &mut row)?;
+        self.segments.write(builder, &mut row).map_err(|error| error.in_field("segments"))?;
+        self.named_data.write(builder, &mut row).map_err(|error| error.in_field("named_data"))?;
+        self.root_table(builder, &row)
+    }
+}
+
+/// The same tables in the order in which C++ `save_ptd` puts them down: each key is followed by the segment of the same
+/// index, and a dim order comes before the sizes.
+pub(crate) struct Interleaved<'t, 'a>(pub(crate) &'t FlatTensor<'a>);
+
+impl Encode for Interleaved<'_, '_> {
+    fn encode(&self, builder: &mut Builder) -> Result<Position> {
+        let flat_tensor = self.0;
+        let mut row = Row::<5>::new();
+        flat_tensor.write_first(builder, &mut row)?;
+        let (segments, keys) = (flat_tensor.segments.as_deref(), flat_tensor.named_data.as_deref());
         let (mut segment_positions, mut key_positions) = (Vec::new(), Vec::new());
         let (segments_len, keys_len) = (segments.map_or(0, <[_]>::len), keys.map_or(0, <[_]>::len));
         for index in 0..segments_len.max(keys_len) {
@@ -207,12 +248,12 @@ impl FlatTensor<'_> {
         let keys = keys.map(|_| builder.offsets(&key_positions)).transpose()?;
         row.offset(segments.map(|_| builder.offsets(&segment_positions)).transpose()?);
         row.offset(keys);
-        Ok(())
+        flat_tensor.root_table(builder, &row)
     }
 }
 
 impl NamedData<'_> {
-    /// As C++ `save_ptd` puts it down.
+    /// Writes it as C++ `save_ptd` does.
     fn dim_order_first(&self, builder: &mut Builder) -> Result<Position> {
         let mut row = Row::<3>::new();
         self.key.write(builder, &mut row)?;
@@ -223,32 +264,75 @@ impl NamedData<'_> {
             layout.scalar_type.write(builder, &mut row)?;
             layout.sizes.write(builder, &mut row)?;
             row.append(&last);
-            builder.table(&row)
+            builder.table(fixed(TensorLayout::FORMS), &row)
         });
         row.offset(layout.transpose()?);
-        builder.table(&row)
+        builder.table(fixed(NamedData::FORMS), &row)
+    }
+}
+
+impl Same for FlatTensor<'_> {
+    fn same(&self, other: &Self) -> bool {
+        // No floats: equal is equal to the last bit.
+        self == other
+    }
+}
+
+/// The root table of its own schema: what the schema does not have is not among the fields.
+impl AnyTable for FlatTensor<'_> {
+    fn description(&self) -> &'static TableDescription {
+        self.root()
+    }
+
+    fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>)) {
+        for (index, field) in self.root().fields.iter().enumerate() {
+            if let Some(value) = self.field(index).map(|field| field.value()) {
+                visit(field.name, value);
+            }
+        }
+    }
+
+    fn field(&self, index: usize) -> Option<&dyn AnyField> {
+        let legacy = self.legacy.as_ref();
+        let today: [&dyn AnyField; 3] = [&self.version, &self.segments, &self.named_data];
+        match (index, legacy) {
+            (1, Some(legacy)) => Some(&legacy.tensor_alignment),
+            (2, Some(legacy)) => Some(&legacy.tensors),
+            (3.., Some(_)) => today.get(index - 2).copied(),
+            _ => today.get(index).copied(),
+        }
+    }
+
+    fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
+        let today: [&mut dyn AnyField; 3] = [&mut self.version, &mut self.segments, &mut self.named_data];
+        match (index, self.legacy.as_mut()) {
+            (1, Some(legacy)) => Some(&mut legacy.tensor_alignment),
+            (2, Some(legacy)) => Some(&mut legacy.tensors),
+            (3.., Some(_)) => today.into_iter().nth(index - 2),
+            _ => today.into_iter().nth(index),
+        }
     }
 }
 
 #[cfg(feature = "serde")]
 impl serde::Serialize for FlatTensor<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
-        use super::serialize::Entry;
+        use crate::flatbuffer::serialize::entry;
         use serde::ser::SerializeMap;
 
         let mut map = serializer.serialize_map(None)?;
-        self.version.entry("version", &mut map)?;
+        entry(&mut map, "version", self.version.value())?;
         if let Some(legacy) = &self.legacy {
-            legacy.tensor_alignment.entry("tensor_alignment", &mut map)?;
+            entry(&mut map, "tensor_alignment", legacy.tensor_alignment.value())?;
             match (&legacy.tensors, legacy.schema) {
                 (Some(tensors), LegacySchema::V0_5) => {
                     map.serialize_entry("tensors", &tensors.iter().map(DimSizes).collect::<Vec<_>>())?;
                 }
-                (tensors, _) => tensors.entry("tensors", &mut map)?,
+                (tensors, _) => entry(&mut map, "tensors", tensors.value())?,
             }
         }
-        self.segments.entry("segments", &mut map)?;
-        self.named_data.entry("named_data", &mut map)?;
+        entry(&mut map, "segments", self.segments.value())?;
+        entry(&mut map, "named_data", self.named_data.value())?;
         map.end()
     }
 }
@@ -260,17 +344,17 @@ struct DimSizes<'t>(&'t TensorMetadata<'t>);
 #[cfg(feature = "serde")]
 impl serde::Serialize for DimSizes<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
-        use super::serialize::Entry;
+        use crate::flatbuffer::serialize::entry;
         use serde::ser::SerializeMap;
 
         let tensor = self.0;
         let mut map = serializer.serialize_map(None)?;
-        tensor.fully_qualified_name.entry("fully_qualified_name", &mut map)?;
-        tensor.scalar_type.entry("scalar_type", &mut map)?;
-        tensor.sizes.entry("dim_sizes", &mut map)?;
-        tensor.dim_order.entry("dim_order", &mut map)?;
-        tensor.segment_index.entry("segment_index", &mut map)?;
-        tensor.offset.entry("offset", &mut map)?;
+        entry(&mut map, "fully_qualified_name", tensor.fully_qualified_name.value())?;
+        entry(&mut map, "scalar_type", tensor.scalar_type.value())?;
+        entry(&mut map, "dim_sizes", tensor.sizes.value())?;
+        entry(&mut map, "dim_order", tensor.dim_order.value())?;
+        entry(&mut map, "segment_index", tensor.segment_index.value())?;
+        entry(&mut map, "offset", tensor.offset.value())?;
         map.end()
     }
 }

@@ -1,14 +1,21 @@
 //! The `.pte` schema (`program.fbs` of ExecuTorch 1.5), file identifier `ET12`.
 
-use super::macros::{named, table, union};
 use super::{DataSegment, ScalarType};
-use crate::flatbuffer::field::{Aligned, Constant, Delegate, InBox};
+use crate::flatbuffer::field::{AlignmentClass, InBox};
+use crate::flatbuffer::macros::{named, table, union};
+use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
+
+/// Constants inside the FlatBuffer: `constant_tensor_alignment` of the exporter.
+pub(crate) const CONSTANTS: usize = 0;
+
+/// Delegate payloads inside the FlatBuffer: `delegate_alignment` of the exporter.
+pub(crate) const DELEGATES: usize = 1;
 
 table! {
     /// The root: a compiled PyTorch program. Offsets and indices that point at data are explained at each field.
     pub struct Program<'a> {
-        /// 0 in every file seen.
+        /// 0: the runtime refuses any other.
         pub version: u32,
         /// The methods.
         pub execution_plan: Option<Vec<ExecutionPlan<'a>>>,
@@ -16,7 +23,7 @@ table! {
         pub constant_buffer: Option<Vec<Buffer<'a>>>,
         /// Delegate payloads inside the FlatBuffer.
         pub backend_delegate_data: Option<Vec<BackendDelegateInlineData<'a>>>,
-        /// The data segments behind the program.
+        /// The data segments after the program.
         pub segments: Option<Vec<DataSegment>>,
         /// The constants: a segment and where in it each one starts; entry 0 is a placeholder.
         pub constant_segment: Option<SubsegmentOffsets<'a>>,
@@ -31,8 +38,8 @@ table! {
     /// One method.
     pub struct ExecutionPlan<'a> {
         /// Unique in its program; most have just `forward`.
-        pub name: Option<Cow<'a, str>>,
-        /// How Python's containers are put together from the flat inputs and outputs.
+        pub name: Option<Text<'a>>,
+        /// How Python nests the flat inputs and outputs in containers.
         pub container_meta_type: Option<ContainerMetadata<'a>>,
         /// Everything that the method works on; instructions refer to these by index.
         pub values: Option<Vec<EValue<'a>>>,
@@ -48,7 +55,7 @@ table! {
         pub delegates: Option<Vec<BackendDelegate<'a>>>,
         /// The sizes of the planned buffers, in bytes; entry 0 is reserved.
         pub non_const_buffer_sizes: Option<Cow<'a, [i64]>>,
-        /// The planned buffers that do not lie in the CPU's memory.
+        /// The planned buffers outside the CPU's memory.
         pub non_const_buffer_device: Option<Vec<NonConstBufferDevice>>,
     }
 }
@@ -57,9 +64,9 @@ table! {
     /// PyTorch's description of the containers around inputs and outputs, as JSON.
     pub struct ContainerMetadata<'a> {
         /// Of the inputs.
-        pub encoded_inp_str: Option<Cow<'a, str>>,
+        pub encoded_inp_str: Option<Text<'a>>,
         /// Of the outputs.
-        pub encoded_out_str: Option<Cow<'a, str>>,
+        pub encoded_out_str: Option<Text<'a>>,
     }
 }
 
@@ -73,7 +80,7 @@ table! {
 
 union! {
     /// What a value of a method can be.
-    pub enum KernelTypes<'a> {
+    pub enum KernelTypes<'a>: From {
         /// Python's `None`.
         Null(Null) = 1,
         /// An integer.
@@ -136,7 +143,7 @@ table! {
     /// A string.
     pub struct String<'a> {
         /// The text.
-        pub string_val: Option<Cow<'a, str>>,
+        pub string_val: Option<Text<'a>>,
     }
 }
 
@@ -191,13 +198,13 @@ table! {
         pub sizes: Option<Cow<'a, [i32]>>,
         /// The dimensions, outermost first: a permutation of 0..rank.
         pub dim_order: Option<Cow<'a, [u8]>>,
-        /// Of no meaning at run time.
+        /// Ignored at run time.
         pub requires_grad: bool,
         /// The index of the constant or initial state; 0 is none.
         pub data_buffer_idx: u32,
-        /// The place in planned memory.
+        /// Where it is in planned memory; `None`: not there.
         pub allocation_info: Option<AllocationDetails>,
-        /// Of no meaning at run time.
+        /// Ignored at run time.
         pub layout: i8,
         /// Whether the sizes may change at run time.
         pub shape_dynamism: TensorShapeDynamism,
@@ -207,7 +214,7 @@ table! {
 }
 
 table! {
-    /// A place in planned memory.
+    /// Where a tensor is in planned memory.
     #[derive(Copy, Eq)]
     pub struct AllocationDetails {
         /// Index into `non_const_buffer_sizes`, from 1.
@@ -264,10 +271,10 @@ table! {
         /// Index into `mutable_data_segments`.
         pub mutable_data_segments_idx: u64,
         /// The name of the parameter or buffer, the key in a `.ptd` where the location is external.
-        pub fully_qualified_name: Option<Cow<'a, str>>,
+        pub fully_qualified_name: Option<Text<'a>>,
         /// Where the data is.
         pub location: TensorDataLocation,
-        /// The kind of device that the tensor lives on.
+        /// The kind of device that holds the tensor.
         pub device_type: DeviceType,
         /// Which device of that kind.
         pub device_index: i8,
@@ -279,9 +286,9 @@ table! {
     #[derive(Eq)]
     pub struct Operator<'a> {
         /// Such as `aten::add`.
-        pub name: Option<Cow<'a, str>>,
+        pub name: Option<Text<'a>>,
         /// Such as `out`.
-        pub overload: Option<Cow<'a, str>>,
+        pub overload: Option<Text<'a>>,
     }
 }
 
@@ -309,7 +316,7 @@ table! {
 
 union! {
     /// What an instruction can be.
-    pub enum InstructionArguments<'a> {
+    pub enum InstructionArguments<'a>: From {
         /// Runs a kernel.
         KernelCall(KernelCall<'a>) = 1,
         /// Runs a delegate.
@@ -390,13 +397,13 @@ table! {
     #[derive(Eq)]
     pub struct Frame<'a> {
         /// The source file.
-        pub filename: Option<Cow<'a, str>>,
+        pub filename: Option<Text<'a>>,
         /// The line, from 1.
         pub lineno: i32,
         /// The function.
-        pub name: Option<Cow<'a, str>>,
+        pub name: Option<Text<'a>>,
         /// The line's text.
-        pub context: Option<Cow<'a, str>>,
+        pub context: Option<Text<'a>>,
     }
 }
 
@@ -405,7 +412,7 @@ table! {
     #[derive(Eq)]
     pub struct BackendDelegate<'a> {
         /// The backend's name, such as `XnnpackBackend`.
-        pub id: Option<Cow<'a, str>>,
+        pub id: Option<Text<'a>>,
         /// Where its payload is.
         pub processed: Option<BackendDelegateDataReference>,
         /// Settings for the backend.
@@ -439,14 +446,14 @@ table! {
     #[derive(Eq)]
     pub struct CompileSpec<'a> {
         /// Its name.
-        pub key: Option<Cow<'a, str>>,
+        pub key: Option<Text<'a>>,
         /// Its value: bytes that the backend understands.
         pub value: Option<Cow<'a, [u8]>>,
     }
 }
 
 table! {
-    /// A planned buffer that does not lie in the CPU's memory.
+    /// A planned buffer outside the CPU's memory.
     #[derive(Copy, Eq)]
     pub struct NonConstBufferDevice {
         /// Index into `non_const_buffer_sizes`.
@@ -463,7 +470,7 @@ table! {
     #[derive(Eq)]
     pub struct Buffer<'a> {
         /// Its bytes.
-        pub storage: Option<Cow<'a, [u8]>> as Aligned<Constant>,
+        pub storage: Option<Cow<'a, [u8]>> as AlignmentClass<CONSTANTS, 16>,
     }
 }
 
@@ -472,7 +479,7 @@ table! {
     #[derive(Eq)]
     pub struct BackendDelegateInlineData<'a> {
         /// Its bytes.
-        pub data: Option<Cow<'a, [u8]>> as Aligned<Delegate>,
+        pub data: Option<Cow<'a, [u8]>> as AlignmentClass<DELEGATES, 16>,
     }
 }
 
@@ -492,7 +499,7 @@ table! {
     #[derive(Eq)]
     pub struct NamedData<'a> {
         /// Its name.
-        pub key: Option<Cow<'a, str>>,
+        pub key: Option<Text<'a>>,
         /// Index into `segments`.
         pub segment_index: u32,
     }

@@ -1,6 +1,6 @@
 //! The element types of tensors.
 
-use super::macros::named;
+use crate::flatbuffer::macros::named;
 
 named! {
     /// The type of a tensor's elements: PyTorch's number for it. Values without a name are kept; 8, 9 and 10
@@ -66,6 +66,45 @@ impl ScalarType {
             3 | 6 | 8 | 14 | 28 => 4,
             4 | 7 | 9 | 29 => 8,
             10 => 16,
+            _ => return None,
+        })
+    }
+
+    /// Its name as Rust and PyTorch users know it: `f32`, `i64`, `bf16`, `complex64`; the schema's in small letters for one that
+    /// has no such name, and `None` for a number that has neither.
+    pub fn short_name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::BYTE => "u8",
+            Self::CHAR => "i8",
+            Self::SHORT => "i16",
+            Self::INT => "i32",
+            Self::LONG => "i64",
+            Self::HALF => "f16",
+            Self::FLOAT => "f32",
+            Self::DOUBLE => "f64",
+            Self::BOOL => "bool",
+            Self::QINT8 => "qint8",
+            Self::QUINT8 => "quint8",
+            Self::QINT32 => "qint32",
+            Self::BFLOAT16 => "bf16",
+            Self::QUINT4X2 => "quint4x2",
+            Self::QUINT2X4 => "quint2x4",
+            Self::BITS16 => "bits16",
+            Self::FLOAT8E5M2 => "float8e5m2",
+            Self::FLOAT8E4M3FN => "float8e4m3fn",
+            Self::FLOAT8E5M2FNUZ => "float8e5m2fnuz",
+            Self::FLOAT8E4M3FNUZ => "float8e4m3fnuz",
+            Self::UINT16 => "u16",
+            Self::UINT32 => "u32",
+            Self::UINT64 => "u64",
+            // These have no name in the schema; the numbers are PyTorch's.
+            Self(8) => "complex32",
+            Self(9) => "complex64",
+            Self(10) => "complex128",
+            Self(18) => "bits1x8",
+            Self(19) => "bits2x4",
+            Self(20) => "bits4x2",
+            Self(21) => "bits8",
             _ => return None,
         })
     }
