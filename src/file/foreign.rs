@@ -1,0 +1,131 @@
+//! What people hand to a reader of `.pte` and `.ptd` files, and is neither: what it is, and what to do.
+
+use super::header::chunk;
+use crate::error::{Error, ErrorKind};
+use alloc::{borrow::Cow, format};
+
+/// A format that starts with certain bytes at a certain place.
+struct Format {
+    at: usize,
+    magic: &'static [u8],
+    name: &'static str,
+}
+
+const fn format(at: usize, magic: &'static [u8], name: &'static str) -> Format {
+    Format { at, magic, name }
+}
+
+/// The more bytes a format has to tell it by, the earlier it is asked for.
+const FORMATS: &[Format] = &[
+    format(
+        0,
+        b"version https://git-lfs",
+        "a Git LFS pointer: the file itself was not fetched, which `git lfs pull` does",
+    ),
+    format(0, b"\x93NUMPY", "a NumPy array (.npy)"),
+    format(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras model: export it with ExecuTorch"),
+    format(0, b"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint (.pt): export it with ExecuTorch"),
+    format(0, b"GGUF", "a GGUF file, which llama.cpp runs"),
+    format(0, b"\x7fELF", "an ELF file: a program or a library"),
+    format(0, b"\x28\xb5\x2f\xfd", "compressed by zstd: decompress it first"),
+    format(0, b"\x1f\x8b\x08", "compressed by gzip: decompress it first"),
+    format(4, b"TFL3", "a TensorFlow Lite model (.tflite)"),
+    format(4, b"NPTG", "a program of ExecuTorch's native backend (program.ptg of a .ptn package)"),
+    format(4, b"BP08", "a bundled program (.bpte): a .pte with test inputs around it"),
+    format(8, b"ED00", "an ETDump (.etdp), a profile of a run"),
+    format(4, b"XH00", "an XNNPACK payload, cut out of a .pte"),
+    format(4, b"XN01", "the FlatBuffer of an XNNPACK payload, cut out of a .pte"),
+    format(4, b"XN00", "the FlatBuffer of an early XNNPACK payload, cut out of a .pte"),
+    format(4, b"VH00", "a Vulkan payload, cut out of a .pte"),
+];
+
+/// The error about such bytes, where a file of the kind `expected` was asked for.
+#[cold]
+pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
+    match name(bytes) {
+        Some(found) => Error::at(bytes.len().min(4), ErrorKind::Foreign { expected, found }),
+        None => {
+            let available = bytes.len() as u64;
+            Error::at(0, ErrorKind::Truncated { what: "the root offset and identifier", end: 8, available })
+        }
+    }
+}
+
+/// What the bytes are; `None` where they are too few to tell.
+fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
+    if bytes.is_empty() {
+        return Some("an empty file".into());
+    }
+    if let Some(package) = zip_entry(bytes).filter(|name| name.ends_with(b"program.ptg")) {
+        let entry = package.escape_ascii();
+        return Some(format!("a package of ExecuTorch's native backend (.ptn): a zip archive with {entry}").into());
+    }
+    let known = |format: &&Format| bytes.get(format.at..).is_some_and(|bytes| bytes.starts_with(format.magic));
+    if let Some(format) = FORMATS.iter().find(known) {
+        return Some(format.name.into());
+    }
+    if bytes.get(8) == Some(&b'{') && chunk(bytes, 4) == Some([0; 4]) {
+        return Some("a safetensors file: `pte convert` makes a .ptd of it".into());
+    }
+    let identifier = chunk::<4>(bytes, 4)?;
+    Some(match identifier {
+        [b'E', b'T', ..] => version(&identifier, "ET12"),
+        [b'F', b'T', ..] => version(&identifier, "FT01"),
+        _ if is_onnx(bytes) => "probably an ONNX model: export the original with ExecuTorch".into(),
+        _ if matches!(bytes, [0x80, 2..=5, ..]) => "a Python pickle, such as an old PyTorch checkpoint".into(),
+        _ => format!("unknown identifier '{}'", identifier.escape_ascii()).into(),
+    })
+}
+
+fn version(identifier: &[u8; 4], known: &str) -> Cow<'static, str> {
+    format!("version {} of the format, expected {known}", identifier.escape_ascii()).into()
+}
+
+/// The name of a zip archive's first entry, as far as the bytes reach that `probe` looks at.
+fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
+    if !bytes.starts_with(b"PK\x03\x04") {
+        return None;
+    }
+    let length = chunk(bytes, 26).map(u16::from_le_bytes)?;
+    bytes.get(30..30 + usize::from(length)).filter(|_| 30 + usize::from(length) <= super::header::PROBE_SIZE)
+}
+
+/// Protocol Buffers have no magic: field 1, the version of the format as a small number, and then a field of ONNX's model.
+fn is_onnx(bytes: &[u8]) -> bool {
+    matches!(bytes, [0x08, 1..=20, 0x12 | 0x1a | 0x22 | 0x3a | 0x42, ..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(bytes: &[u8], words: &str) {
+        let found = name(bytes).unwrap_or_default();
+        assert!(found.contains(words), "{found}");
+    }
+
+    #[test]
+    fn what_people_really_have_is_named() {
+        check(b"", "an empty file");
+        check(b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a", "git lfs pull");
+        check(b"PK\x03\x04\x14\0\0\0\0\0\0\0", "zip archive");
+        let mut package = [0; 41];
+        package[..4].copy_from_slice(b"PK\x03\x04");
+        package[26] = 11;
+        package[30..].copy_from_slice(b"program.ptg");
+        check(&package, ".ptn");
+        check(b"GGUF\x03\0\0\0\0\0\0\0", "GGUF");
+        check(b"\x40\0\0\0\0\0\0\0{\"__metadata__\":{}}", "safetensors");
+        check(b"\x1c\0\0\0TFL3\0\0\0\0", "TensorFlow Lite");
+        check(b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip");
+        check(b"\x08\x08\x12\x07pytorch\x1a\x052.0", "ONNX");
+        check(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P", "pickle");
+        check(b"\0\0\0\0XH00\x1e\0\x20\0", "XNNPACK payload");
+        check(b"\x14\0\0\0NPTG\0\0\0\0", "native backend");
+        check(b"\x20\0\0\0ET13\0\0\0\0", "version ET13 of the format, expected ET12");
+        check(b"\x20\0\0\0FT02\0\0\0\0", "version FT02 of the format, expected FT01");
+        check(b"\xca\xfe\xba\xbe\x02\x01\x01\0\0\0\0\0", "unknown identifier");
+        assert_eq!(name(b"abc"), None);
+    }
+}

@@ -1,0 +1,347 @@
+//! What comes before the FlatBuffer's tables: the identifier and the extended header, for both kinds of file; read and
+//! written.
+//!
+//! | bytes | `.pte` | `.ptd` |
+//! |---|---|---|
+//! | 0..4 | u32 offset of the root table | the same |
+//! | 4..8 | `ET12` | `FT01` |
+//! | 8..12 | `eh00`, or no header | `FH01`, or no header |
+//! | 12..16 | u32 length of the header, from byte 8 on: 24, or 32 since ExecuTorch 1.0 | u32 length: 40 |
+//! | 16..24 | u64 program size, from byte 0 | u64 flatbuffer offset |
+//! | 24..32 | u64 segment base offset | u64 flatbuffer size |
+//! | 32..40 | u64 segment data size, where the length is at least 32 | u64 segment base offset |
+//! | 40..48 | | u64 segment data size |
+
+use super::foreign;
+use crate::error::{Error, ErrorKind, Result};
+use crate::flatbuffer::write::HEAD_SIZE;
+use alloc::{format, vec::Vec};
+use core::ops::Range;
+
+/// The kinds of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum FileKind {
+    /// A program.
+    Pte,
+    /// Named tensors and blobs.
+    Ptd,
+}
+
+impl FileKind {
+    /// The four identifier bytes that official writers write today, such as `ET12`.
+    pub fn identifier(self) -> &'static str {
+        match self {
+            Self::Pte => "ET12",
+            Self::Ptd => "FT01",
+        }
+    }
+
+    /// The file name's usual extension, with its dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Pte => ".pte",
+            Self::Ptd => ".ptd",
+        }
+    }
+}
+
+impl core::fmt::Display for FileKind {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.pad(self.extension())
+    }
+}
+
+/// The identifier of a program.
+pub(crate) const PTE_IDENTIFIER: &[u8; 4] = b"ET12";
+/// The identifier of named tensors.
+pub(crate) const PTD_IDENTIFIER: &[u8; 4] = b"FT01";
+const PTE_MAGIC: &[u8; 4] = b"eh00";
+const PTD_MAGIC: &[u8; 4] = b"FH01";
+
+/// The extended header of a `.pte` file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct PteHeader {
+    /// Bytes of the header, its magic and this field included: 24 up to ExecuTorch 0.7, 32 since; what a longer one
+    /// holds after these is not known.
+    pub length: u32,
+    /// Bytes of the program, from the start of the file.
+    pub program_size: u64,
+    /// Where the segments start, in bytes from the start of the file; 0 where there are none.
+    pub segment_base_offset: u64,
+    /// Bytes of all segments with their padding; `None` in a header too short to say.
+    pub segment_data_size: Option<u64>,
+}
+
+impl PteHeader {
+    /// The length up to ExecuTorch 0.7.
+    pub const SHORT: u32 = 24;
+    /// The length since ExecuTorch 1.0.
+    pub const LONG: u32 = 32;
+}
+
+/// The header of a `.ptd` file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct PtdHeader {
+    /// Bytes of the header, its magic and this field included: 40.
+    pub length: u32,
+    /// The length with its padding, in bytes: how many bytes are between the FlatBuffer's first 8 and the rest.
+    pub flatbuffer_offset: u64,
+    /// Bytes of the FlatBuffer before the header was inserted.
+    pub flatbuffer_size: u64,
+    /// Where the segments start, in bytes from the start of the file.
+    pub segment_base_offset: u64,
+    /// Bytes of all segments with their padding.
+    pub segment_data_size: u64,
+}
+
+impl PtdHeader {
+    /// The length that official writers write.
+    pub const LENGTH: u32 = 40;
+}
+
+/// The header of either kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Header {
+    /// Of a `.pte`.
+    Pte(PteHeader),
+    /// Of a `.ptd`.
+    Ptd(PtdHeader),
+}
+
+/// What a file is and where its parts are, as its first bytes tell: see [`probe`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Probe {
+    /// The kind of file.
+    pub kind: FileKind,
+    /// The four identifier bytes, such as `ET12`.
+    pub identifier: [u8; 4],
+    /// The header, if there is one.
+    pub header: Option<Header>,
+}
+
+impl Probe {
+    /// The bytes that [`Pte::parse_with`](crate::Pte::parse_with) or [`Ptd::parse_with`](crate::Ptd::parse_with) need for the
+    /// metadata alone. Without a header they are the whole file, which is why its size is asked for.
+    pub fn metadata(&self, file_size: u64) -> Range<u64> {
+        0..self.metadata_end().unwrap_or(file_size)
+    }
+
+    /// The bytes that hold the segments, if there are any. An old header does not say where they end: then the file does.
+    pub fn data(&self, file_size: u64) -> Option<Range<u64>> {
+        let (base, size) = self.segments()?;
+        Some(base..size.map_or(file_size, |size| base.saturating_add(size)))
+    }
+
+    /// Where the metadata ends, if the header says so.
+    pub(crate) fn metadata_end(&self) -> Option<u64> {
+        Some(match self.header? {
+            Header::Pte(header) => header.program_size,
+            Header::Ptd(header) => header.flatbuffer_offset.saturating_add(header.flatbuffer_size),
+        })
+    }
+
+    /// The segment base offset, and the segment data size if the header says one.
+    fn segments(&self) -> Option<(u64, Option<u64>)> {
+        match self.header? {
+            Header::Pte(PteHeader { segment_base_offset: 0, .. }) => None,
+            Header::Pte(header) => {
+                Some((header.segment_base_offset, header.segment_data_size.filter(|size| *size > 0)))
+            }
+            Header::Ptd(PtdHeader { segment_base_offset: 0, segment_data_size: 0, .. }) => None,
+            Header::Ptd(header) => Some((header.segment_base_offset, Some(header.segment_data_size))),
+        }
+    }
+}
+
+/// As many bytes as [`probe`] ever looks at.
+pub const PROBE_SIZE: usize = 64;
+
+/// Says what a file is and which bytes hold its metadata and its data, from its first [`PROBE_SIZE`] bytes alone (or all
+/// of them, if it is smaller): enough to fetch just those from a slow or distant store.
+///
+/// ```
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+/// let probe = executorch_format::probe(&file[..executorch_format::PROBE_SIZE])?;
+/// assert_eq!(probe.metadata(file.len() as u64), 0..1552);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Fails with [`ErrorKind::Foreign`] on any other kind of file, named if it is a known one, and with
+/// [`ErrorKind::Header`] on a header that contradicts itself.
+pub fn probe(first_bytes: &[u8]) -> Result<Probe> {
+    probe_as(first_bytes, None)
+}
+
+/// The same, for one kind of file.
+pub(crate) fn probe_as(bytes: &[u8], expected: Option<FileKind>) -> Result<Probe> {
+    let name = expected.map_or(".pte or .ptd", FileKind::extension);
+    let Some(identifier) = chunk::<4>(bytes, 4) else {
+        return Err(foreign::error(bytes, name));
+    };
+    let probe = match &identifier {
+        PTE_IDENTIFIER => probe_pte(bytes, identifier)?,
+        PTD_IDENTIFIER => probe_ptd(bytes, identifier)?,
+        _ => return Err(foreign::error(bytes, name)),
+    };
+    match expected {
+        Some(kind) if kind != probe.kind => {
+            let found = format!("a {} file", probe.kind).into();
+            Err(Error::at(4, ErrorKind::Foreign { expected: name, found }))
+        }
+        _ => Ok(probe),
+    }
+}
+
+fn probe_pte(bytes: &[u8], identifier: [u8; 4]) -> Result<Probe> {
+    let mut probe = Probe { kind: FileKind::Pte, identifier, header: None };
+    if chunk(bytes, 8) != Some(*PTE_MAGIC) {
+        return Ok(probe);
+    }
+    let length = length(bytes, PteHeader::SHORT)?;
+    let header = PteHeader {
+        length,
+        program_size: number(bytes, 16)?,
+        segment_base_offset: number(bytes, 24)?,
+        segment_data_size: if length >= PteHeader::LONG { Some(number(bytes, 32)?) } else { None },
+    };
+    if header.program_size < HEAD_SIZE as u64 {
+        return bad(16, format!("the program size is {}, expected at least {HEAD_SIZE}", header.program_size));
+    }
+    probe.header = Some(Header::Pte(header));
+    check_segments(&probe, 24)?;
+    Ok(probe)
+}
+
+fn probe_ptd(bytes: &[u8], identifier: [u8; 4]) -> Result<Probe> {
+    let mut probe = Probe { kind: FileKind::Ptd, identifier, header: None };
+    if chunk(bytes, 8) != Some(*PTD_MAGIC) {
+        return Ok(probe);
+    }
+    let header = PtdHeader {
+        length: length(bytes, PtdHeader::LENGTH)?,
+        flatbuffer_offset: number(bytes, 16)?,
+        flatbuffer_size: number(bytes, 24)?,
+        segment_base_offset: number(bytes, 32)?,
+        segment_data_size: number(bytes, 40)?,
+    };
+    if header.flatbuffer_offset < u64::from(header.length) {
+        let offset = header.flatbuffer_offset;
+        let found =
+            format!("the flatbuffer offset is {offset}, expected at least the header's {} bytes", header.length);
+        return bad(16, found);
+    }
+    if header.flatbuffer_offset.checked_add(header.flatbuffer_size).is_none() {
+        return bad(24, "flatbuffer offset and size overflow 64 bits".into());
+    }
+    probe.header = Some(Header::Ptd(header));
+    check_segments(&probe, 32)?;
+    Ok(probe)
+}
+
+/// The segments come after the metadata, and their end does not wrap. `at` is where their start is stored.
+fn check_segments(probe: &Probe, at: usize) -> Result<()> {
+    let (Some((base, size)), Some(metadata_end)) = (probe.segments(), probe.metadata_end()) else {
+        return Ok(());
+    };
+    if base < metadata_end {
+        return bad(at, format!("the segments start at {base}, inside the metadata that ends at {metadata_end}"));
+    }
+    if size.is_some_and(|size| base.checked_add(size).is_none()) {
+        return bad(at, "segment base offset and data size overflow 64 bits".into());
+    }
+    Ok(())
+}
+
+/// The header's own length.
+fn length(bytes: &[u8], least: u32) -> Result<u32> {
+    let length = chunk(bytes, 12).map(u32::from_le_bytes);
+    match length {
+        Some(length) if length >= least => Ok(length),
+        Some(length) => bad(12, format!("its length is {length}, expected at least {least}")),
+        None => short(bytes, 16),
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Result<u64> {
+    chunk(bytes, at).map(u64::from_le_bytes).map_or_else(|| short(bytes, at + 8), Ok)
+}
+
+pub(super) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk().copied()
+}
+
+#[cold]
+fn bad<T>(at: usize, found: alloc::string::String) -> Result<T> {
+    Err(Error::at(at, ErrorKind::Header(found.into())))
+}
+
+#[cold]
+fn short<T>(bytes: &[u8], end: usize) -> Result<T> {
+    let available = bytes.len() as u64;
+    Err(Error::at(8, ErrorKind::Truncated { what: "the extended header", end: end as u64, available }))
+}
+
+/// The FlatBuffer's bytes, which are all there; of a `whole` file all its data is there too.
+pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, whole: bool) -> Result<&'a [u8]> {
+    let truncated = |what, end| {
+        let available = bytes.len() as u64;
+        Err(Error::at(bytes.len(), ErrorKind::Truncated { what, end, available }))
+    };
+    let header_end = match probe.header {
+        Some(Header::Pte(header)) => HEAD_SIZE as u64 + u64::from(header.length),
+        Some(Header::Ptd(header)) => header.flatbuffer_offset.saturating_add(HEAD_SIZE as u64),
+        None => 0,
+    };
+    let end = probe.metadata_end().unwrap_or(bytes.len() as u64);
+    if header_end > end {
+        return bad(12, format!("it ends at byte {header_end}, past the metadata that ends at {end}"));
+    }
+    let Some(metadata) = usize::try_from(end).ok().and_then(|end| bytes.get(..end)) else {
+        return truncated("the FlatBuffer", end);
+    };
+    if let Some((base, size)) = probe.segments().filter(|_| whole) {
+        let end = base.saturating_add(size.unwrap_or_default());
+        if end > bytes.len() as u64 {
+            return truncated("the segment data", end);
+        }
+    }
+    Ok(metadata)
+}
+
+impl PteHeader {
+    /// Fills the room after the FlatBuffer's first 8 bytes.
+    pub(crate) fn put(&self, room: &mut [u8], program_size: u64) -> Result<()> {
+        let numbers = [program_size, self.segment_base_offset];
+        put(room, PTE_MAGIC, self.length, numbers.into_iter().chain(self.segment_data_size))
+    }
+}
+
+impl PtdHeader {
+    /// Fills the room after the FlatBuffer's first 8 bytes.
+    pub(crate) fn put(&self, room: &mut [u8], flatbuffer_size: u64) -> Result<()> {
+        let offset = room.len() as u64;
+        let numbers = [offset, flatbuffer_size, self.segment_base_offset, self.segment_data_size];
+        put(room, PTD_MAGIC, self.length, numbers.into_iter())
+    }
+}
+
+fn put(room: &mut [u8], magic: &[u8; 4], length: u32, numbers: impl Iterator<Item = u64>) -> Result<()> {
+    let mut fields = Vec::from(*magic);
+    fields.extend_from_slice(&length.to_le_bytes());
+    numbers.for_each(|number| fields.extend_from_slice(&number.to_le_bytes()));
+    match room.get_mut(..fields.len()) {
+        Some(place) if fields.len() <= length as usize => {
+            place.copy_from_slice(&fields);
+            Ok(())
+        }
+        _ => Err(Error::unwritable(format!("{} bytes of header in a header of {length}", fields.len()))),
+    }
+}

@@ -1,0 +1,73 @@
+//! A file of either kind.
+
+use super::header::{FileKind, probe};
+use super::options::ParseOptions;
+use super::ptd::Ptd;
+use super::pte::Pte;
+use crate::error::Result;
+
+/// A file of either kind, told from its bytes.
+///
+/// ```
+/// use executorch_format::Model;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/ptd_names/ptd_names.ptd")?;
+/// match Model::parse(&file)? {
+///     Model::Pte(pte) => println!("{} methods", pte.methods().len()),
+///     Model::Ptd(ptd) => println!("{} keys", ptd.entries().count()),
+///     _ => println!("something newer"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+#[allow(clippy::large_enum_variant)]
+pub enum Model<'a> {
+    /// A program.
+    Pte(Pte<'a>),
+    /// Named tensors and blobs.
+    Ptd(Ptd<'a>),
+}
+
+impl<'a> Model<'a> {
+    /// Reads a file of whichever kind the bytes are.
+    ///
+    /// Fails as [`Pte::parse`] does.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with options.
+    pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
+        match probe(bytes)?.kind {
+            FileKind::Pte => Pte::parse_with(bytes, options).map(Self::Pte),
+            FileKind::Ptd => Ptd::parse_with(bytes, options).map(Self::Ptd),
+        }
+    }
+
+    /// Checks a file's structure and nothing else, see [`Pte::check`].
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        match probe(bytes)?.kind {
+            FileKind::Pte => Pte::check(bytes),
+            FileKind::Ptd => Ptd::check(bytes),
+        }
+    }
+
+    /// The kind of file.
+    pub fn kind(&self) -> FileKind {
+        match self {
+            Self::Pte(_) => FileKind::Pte,
+            Self::Ptd(_) => FileKind::Ptd,
+        }
+    }
+
+    /// An owned copy.
+    pub fn into_owned(self) -> Model<'static> {
+        match self {
+            Self::Pte(pte) => Model::Pte(pte.into_owned()),
+            Self::Ptd(ptd) => Model::Ptd(ptd.into_owned()),
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! A `.ptd` file: its header, its keys, its segments.
+
+use super::header::{self, FileKind, Header, PtdHeader};
+use super::key_index::KeyIndex;
+use super::options::ParseOptions;
+use super::segment::{self, DataRef, Segment, Segments};
+use super::source::Source;
+use super::style::WriteStyle;
+use crate::error::{Error, Result};
+use crate::flatbuffer::read;
+use crate::flatbuffer::text::Text;
+use crate::path::{FieldPath, Step};
+use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, TensorMetadata};
+use crate::tensor::{TensorShape, TensorView};
+use alloc::{borrow::Cow, format, vec::Vec};
+use core::ops::Range;
+
+/// A `.ptd` file, under any of its schemas: tensors and blobs by key.
+///
+/// ```
+/// use executorch_format::Ptd;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul_external/_default_external_constant.ptd")?;
+/// let ptd = Ptd::parse(&file)?;
+/// let weight = ptd.get("a").expect("a key of this file");
+/// let view = ptd.tensor_view(&weight)?.expect("a tensor");
+/// println!("{}: {:?}", view.shape, view.to_vec::<f32>()?);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Ptd<'a> {
+    /// The header: official writers always write one.
+    pub header: Option<PtdHeader>,
+    /// The keys.
+    pub flat_tensor: FlatTensor<'a>,
+    /// The bytes of each of `flat_tensor.segments`, in the same order; absent for one that is not inside the file or was not
+    /// given.
+    pub segments: Vec<Segment<'a>>,
+    /// How it is written, apart from what the header says. `None`: as its source was, or as flatc does.
+    pub style: Option<WriteStyle>,
+    /// What it was read from. `None`: made by hand.
+    pub source: Option<Source<'a>>,
+}
+
+/// Equal trees, headers and data: what a file was read from and how it will be written is not compared.
+impl PartialEq for Ptd<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.header == other.header && self.flat_tensor == other.flat_tensor && self.segments == other.segments
+    }
+}
+
+/// One key of a `.ptd` file, under any of its schemas.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Entry<'t> {
+    /// The key; `None` in a damaged file.
+    pub key: Option<&'t Text<'t>>,
+    /// The type and shape, if it is a tensor.
+    pub shape: Option<TensorShape<'t>>,
+    /// Index into `segments`.
+    pub segment_index: u32,
+    /// Bytes from the segment's start: 0 except in files of ExecuTorch 0.5 and 0.6.
+    pub offset: u64,
+}
+
+impl<'t> Entry<'t> {
+    /// The key, empty where there is none.
+    pub fn key(&self) -> &'t str {
+        self.key.map_or("", Text::as_str)
+    }
+
+    fn from_legacy(tensor: &'t TensorMetadata<'t>) -> Self {
+        let (scalar_type, sizes, dim_order) = (tensor.scalar_type, tensor.sizes(), tensor.dim_order());
+        Self {
+            key: tensor.fully_qualified_name.as_ref(),
+            shape: Some(TensorShape { scalar_type, sizes, dim_order }),
+            segment_index: tensor.segment_index,
+            offset: tensor.offset,
+        }
+    }
+}
+
+impl<'a> Ptd<'a> {
+    /// Reads a file: checks its structure and decodes its keys. The bytes of weights stay where they are.
+    ///
+    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with options: custom limits, or the metadata's bytes alone.
+    pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
+        let whole = !options.metadata_only;
+        let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
+        let metadata = header::metadata(bytes, &probe, whole)?;
+        let (flat_tensor, newer_tables) = read::decode(FlatTensorParser::default(), metadata, &options.limits)?;
+        let header = match probe.header {
+            Some(Header::Ptd(header)) => Some(header),
+            _ => None,
+        };
+        let base = header.map_or(0, |header| header.segment_base_offset);
+        let segments = segment::cut(if whole { bytes } else { &[] }, base, flat_tensor.segments());
+        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, newer_tables };
+        Ok(Self { header, flat_tensor, segments, style: None, source: Some(source) })
+    }
+
+    /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
+    /// without building or allocating anything.
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        Self::check_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with options.
+    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+        let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
+        let metadata = header::metadata(bytes, &probe, !options.metadata_only)?;
+        read::check(FlatTensorParser::default(), metadata, &options.limits)
+    }
+
+    /// An owned copy, which outlives the bytes that this was read from.
+    pub fn into_owned(self) -> Ptd<'static> {
+        Ptd {
+            header: self.header,
+            flat_tensor: self.flat_tensor.into_owned(),
+            segments: self.segments.into_iter().map(Segment::into_owned).collect(),
+            style: self.style,
+            source: self.source.map(Source::into_owned),
+        }
+    }
+
+    fn segment_data(&self) -> Segments<'_, 'a> {
+        let (bytes, table) = (self.segments.as_slice(), self.flat_tensor.segments());
+        let whole = self.source.as_ref().is_none_or(|source| source.whole);
+        Segments { bytes, table, base: self.segment_base_offset(), whole }
+    }
+
+    /// Where the segments start in the file.
+    pub fn segment_base_offset(&self) -> u64 {
+        self.header.map_or(0, |header| header.segment_base_offset)
+    }
+
+    /// All keys, in the file's order: in files of ExecuTorch 0.5 and 0.6 the tensors, then the blobs.
+    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        let legacy = self.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref());
+        let tensors = legacy.unwrap_or_default().iter().map(Entry::from_legacy);
+        let named = self.flat_tensor.named_data().iter().map(|named| Entry {
+            key: named.key.as_ref(),
+            shape: named.tensor_layout.as_ref().map(|layout| layout.shape()),
+            segment_index: named.segment_index,
+            offset: 0,
+        });
+        tensors.chain(named)
+    }
+
+    /// The entry with that index in [`entries`](Self::entries).
+    pub fn entry(&self, index: usize) -> Option<Entry<'_>> {
+        self.entries().nth(index)
+    }
+
+    /// The entry with that key, by linear search: for many look-ups, use [`index`](Self::index).
+    pub fn get(&self, key: &str) -> Option<Entry<'_>> {
+        self.entries().find(|entry| entry.key.is_some_and(|other| *other == *key))
+    }
+
+    /// The keys in order, for look-ups: indices for [`entry`](Self::entry).
+    pub fn index(&self) -> KeyIndex<'_> {
+        KeyIndex::new(self.entries().map(|entry| entry.key))
+    }
+
+    /// Checks that the indices of segments are in range and keys are unique.
+    pub(crate) fn check_references(&self) -> Result<()> {
+        for (index, entry) in self.entries().enumerate() {
+            self.data(&entry).map_err(|error| error.in_item(index).in_field("named_data"))?;
+        }
+        self.index().check_unique().map_err(|error| error.in_field("named_data"))
+    }
+
+    /// The bytes of segment `index`: borrowed, but for one that is made of several parts.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is no such segment or it is not inside the
+    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) where only the metadata was given.
+    pub fn segment(&self, index: u32) -> Result<Cow<'_, [u8]>> {
+        self.segment_data().whole_segment(index)
+    }
+
+    /// Fails as [`segment`](Self::segment) does.
+    pub(crate) fn check_segment(&self, index: u32) -> Result<()> {
+        self.segment_data().check(index)
+    }
+
+    /// Where an entry's bytes are: the whole segment, or in an early file a tensor inside its own.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where its segment is out of range, and with
+    /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the size of an early file's tensor cannot be told.
+    pub fn data(&self, entry: &Entry<'_>) -> Result<DataRef> {
+        let index = entry.segment_index;
+        let table = self.flat_tensor.segments();
+        let Some(segment) = table.get(index as usize) else {
+            return Err(Error::reference(format!("segment {index}, but there are {}", table.len())));
+        };
+        let size = match &entry.shape {
+            Some(shape) if self.flat_tensor.legacy.is_some() => shape.byte_size()?,
+            _ => segment.size,
+        };
+        Ok(DataRef::Segment { index, offset: entry.offset, size })
+    }
+
+    /// An entry's bytes, exactly: no padding.
+    ///
+    /// Fails as [`data`](Self::data) and [`segment`](Self::segment) do.
+    pub fn bytes(&self, entry: &Entry<'_>) -> Result<&[u8]> {
+        self.data_bytes(&self.data(entry)?)
+    }
+
+    /// The bytes that a reference means, exactly.
+    ///
+    /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where they are
+    /// out of range.
+    pub fn data_bytes(&self, data: &DataRef) -> Result<&[u8]> {
+        match *data {
+            DataRef::Segment { index, offset, size } => self.segment_data().bytes(index, offset, size),
+            other => Err(Error::reference(format!("{other:?} in a .ptd"))),
+        }
+    }
+
+    /// Where the entry with that index is in the tree.
+    pub(crate) fn entry_path(&self, index: usize) -> FieldPath {
+        let tensors = self.flat_tensor.legacy.as_ref().map_or(0, |legacy| legacy.tensors.iter().flatten().count());
+        let (list, index) = match index.checked_sub(tensors) {
+            Some(index) => ("named_data", index),
+            None => ("tensors", index),
+        };
+        [Step::Field(list), Step::Index(index)].into_iter().collect()
+    }
+
+    /// Where the bytes that a reference means are in the file; `None` where it is out of range.
+    pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
+        match *data {
+            DataRef::Segment { index, offset, size } => self.segment_data().range(index, offset, size),
+            _ => None,
+        }
+    }
+
+    /// An entry as a tensor, if it has a shape.
+    ///
+    /// Fails as [`bytes`](Self::bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where shape and bytes
+    /// differ in size.
+    pub fn tensor_view<'t>(&'t self, entry: &Entry<'t>) -> Result<Option<TensorView<'t>>> {
+        let Some(shape) = entry.shape else {
+            return Ok(None);
+        };
+        let bytes = self.bytes(entry)?;
+        let size = shape.byte_size()?;
+        if bytes.len() as u64 != size {
+            return Err(Error::tensor(format!("{shape} takes {size} bytes, but there are {}", bytes.len())));
+        }
+        Ok(Some(TensorView { shape, bytes }))
+    }
+}

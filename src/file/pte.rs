@@ -1,0 +1,372 @@
+//! A `.pte` file: its header, its program, its segments, and where everything's bytes are.
+
+use super::header::{self, FileKind, Header, PteHeader};
+use super::key_index::KeyIndex;
+use super::options::ParseOptions;
+use super::segment::{self, DataRef, Segment, Segments};
+use super::source::Source;
+use super::style::WriteStyle;
+use crate::error::{Error, Result};
+use crate::flatbuffer::read::{self, TableParser};
+use crate::schema::program::{
+    AllocationDetails, BackendDelegate, DataLocation, EValue, ExecutionPlan, KernelCall, KernelTypes, NamedData,
+    Operator, SubsegmentOffsets, Tensor, TensorDataLocation,
+};
+use crate::schema::{DataSegment, Program};
+use crate::tensor::TensorView;
+use alloc::{borrow::Cow, format, vec::Vec};
+use core::ops::Range;
+
+/// A `.pte` file: a compiled program with its data.
+///
+/// ```
+/// use executorch_format::Pte;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let forward = pte.method("forward").expect("the usual method");
+/// for (value, tensor) in forward.tensors() {
+///     println!("value {value}: {}", tensor.shape());
+/// }
+/// assert_eq!(pte.image()?.to_vec()?, file);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Pte<'a> {
+    /// The extended header, if there is one.
+    pub header: Option<PteHeader>,
+    /// The program.
+    pub program: Program<'a>,
+    /// The bytes of each of `program.segments`, in the same order ([`add_segment`](Self::add_segment) adds to both); absent
+    /// for one that is not inside the file or was not given.
+    pub segments: Vec<Segment<'a>>,
+    /// How it is written, apart from what the header says. `None`: as its source was, or in the default style.
+    pub style: Option<WriteStyle>,
+    /// What it was read from. `None`: made by hand.
+    pub source: Option<Source<'a>>,
+}
+
+/// Equal trees, headers and data: what a file was read from and how it will be written is not compared.
+impl PartialEq for Pte<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.header == other.header && self.program == other.program && self.segments == other.segments
+    }
+}
+
+/// Where a tensor's data is, with the rule of [`Pte::tensor_data`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TensorData<'t> {
+    /// Given at run time.
+    None,
+    /// In planned memory, without an initial state.
+    Planned(AllocationDetails),
+    /// A constant.
+    Constant(DataRef),
+    /// The initial state of a mutable tensor.
+    Mutable(DataRef),
+    /// In a `.ptd` file, under this key.
+    External(&'t str),
+}
+
+impl<'a> Pte<'a> {
+    /// Reads a file: checks its structure and decodes its program. The bytes of weights stay where they are.
+    ///
+    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure. Whether the program
+    /// makes sense is another question: see [`validate`](crate::validate).
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with options: custom limits, or the program's bytes alone.
+    pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
+        let whole = !options.metadata_only;
+        let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
+        let metadata = header::metadata(bytes, &probe, whole)?;
+        let (program, newer_tables) = read::decode(TableParser::<Program>::default(), metadata, &options.limits)?;
+        let header = match probe.header {
+            Some(Header::Pte(header)) => Some(header),
+            _ => None,
+        };
+        let base = header.map_or(0, |header| header.segment_base_offset);
+        let segments = segment::cut(if whole { bytes } else { &[] }, base, program.segments());
+        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, newer_tables };
+        Ok(Self { header, program, segments, style: None, source: Some(source) })
+    }
+
+    /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
+    /// without building or allocating anything.
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        Self::check_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with options.
+    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+        let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
+        let metadata = header::metadata(bytes, &probe, !options.metadata_only)?;
+        read::check(TableParser::<Program>::default(), metadata, &options.limits)
+    }
+
+    /// An owned copy, which outlives the bytes that this was read from.
+    pub fn into_owned(self) -> Pte<'static> {
+        Pte {
+            header: self.header,
+            program: self.program.into_owned(),
+            segments: self.segments.into_iter().map(Segment::into_owned).collect(),
+            style: self.style,
+            source: self.source.map(Source::into_owned),
+        }
+    }
+
+    /// Adds a segment, to the program's list and to `segments`, and says its index. [`place_segments`](Self::lay_out) gives
+    /// it its place.
+    pub fn add_segment(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
+        self.push_segment(Segment::Whole(bytes.into()))
+    }
+
+    pub(crate) fn push_segment(&mut self, segment: Segment<'a>) -> u32 {
+        let table = self.program.segments.get_or_insert_default();
+        table.push(DataSegment { offset: 0, size: segment.len() });
+        self.segments.push(segment);
+        table.len() as u32 - 1
+    }
+
+    /// Where the segments start in the file.
+    pub fn segment_base_offset(&self) -> u64 {
+        self.header.map_or(0, |header| header.segment_base_offset)
+    }
+
+    /// The methods.
+    pub fn methods(&self) -> &[ExecutionPlan<'a>] {
+        self.program.execution_plan()
+    }
+
+    /// The method with that name.
+    pub fn method(&self, name: &str) -> Option<&ExecutionPlan<'a>> {
+        self.methods().iter().find(|plan| plan.name.as_ref().is_some_and(|other| *other == *name))
+    }
+
+    fn segment_data(&self) -> Segments<'_, 'a> {
+        let (bytes, table) = (self.segments.as_slice(), self.program.segments());
+        let whole = self.source.as_ref().is_none_or(|source| source.whole);
+        Segments { bytes, table, base: self.segment_base_offset(), whole }
+    }
+
+    /// The bytes of segment `index`: borrowed, but for one that is made of several parts.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is no such segment or it is not inside the
+    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) where only the metadata was given.
+    pub fn segment(&self, index: u32) -> Result<Cow<'_, [u8]>> {
+        self.segment_data().whole_segment(index)
+    }
+
+    /// Fails as [`segment`](Self::segment) does.
+    pub(crate) fn check_segment(&self, index: u32) -> Result<()> {
+        self.segment_data().check(index)
+    }
+
+    /// The bytes that a reference means, exactly: no padding.
+    ///
+    /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where they are
+    /// out of range.
+    pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
+        let (storage, size) = match *data {
+            DataRef::Segment { index, offset, size } => return self.segment_data().bytes(index, offset, size),
+            DataRef::ConstantBuffer { index, size } => {
+                let buffer = self.program.constant_buffer().get(index as usize);
+                (buffer.map(|buffer| buffer.storage()), size)
+            }
+            DataRef::DelegateData { index, size } => {
+                let list = self.program.backend_delegate_data();
+                (list.get(index as usize).map(|data| data.data()), size)
+            }
+        };
+        let storage = storage.unwrap_or_default();
+        let bytes = usize::try_from(size).ok().and_then(|size| storage.get(..size));
+        bytes.ok_or_else(|| Error::reference(format!("{size} bytes of inline data, but there are {}", storage.len())))
+    }
+
+    /// Where the bytes that a reference means are in the file: segments by the header, inline data by what the tree borrows
+    /// from its source. `None` where the reference is out of range or the data is not in the file.
+    pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
+        if let DataRef::Segment { index, offset, size } = *data {
+            return self.segment_data().range(index, offset, size);
+        }
+        let bytes = self.bytes(data).ok()?;
+        let start = segment::offset_in(&self.source.as_ref()?.bytes, bytes)?;
+        Some(start..start + bytes.len() as u64)
+    }
+
+    /// Where a tensor's data is. It needs no segment's bytes.
+    ///
+    /// External tensors are known by their location, whatever else they say; others by whether they have an index of a
+    /// constant (`data_buffer_idx`) and planned memory (`allocation_info`): with both, the tensor is
+    /// mutable and the index is its initial state's.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where an index is out of range or the name is missing, and
+    /// with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the size in bytes cannot be told.
+    pub fn tensor_data<'t>(&'t self, tensor: &'t Tensor<'_>) -> Result<TensorData<'t>> {
+        let extra = tensor.extra_tensor_info.as_deref();
+        if let Some(extra) = extra.filter(|extra| extra.location == TensorDataLocation::EXTERNAL) {
+            let name = extra.fully_qualified_name.as_deref();
+            return name.map(TensorData::External).ok_or_else(|| Error::reference("an external tensor without a name"));
+        }
+        match (tensor.data_buffer_idx, tensor.allocation_info) {
+            (0, None) => Ok(TensorData::None),
+            (0, Some(allocation)) => Ok(TensorData::Planned(allocation)),
+            (index, None) => self.constant(index, tensor.byte_size()?).map(TensorData::Constant),
+            (index, Some(_)) => {
+                let list = extra.map_or(0, |extra| extra.mutable_data_segments_idx);
+                self.mutable(list, index, tensor.byte_size()?).map(TensorData::Mutable)
+            }
+        }
+    }
+
+    fn constant(&self, index: u32, size: u64) -> Result<DataRef> {
+        // As the runtime does: a segment with more than its placeholder comes first.
+        if let Some(offsets) = self.program.constant_segment.as_ref().filter(|list| list.offsets().len() > 1) {
+            return subsegment(offsets, index, size);
+        }
+        let buffers = self.program.constant_buffer();
+        match buffers.get(index as usize) {
+            Some(_) => Ok(DataRef::ConstantBuffer { index, size }),
+            None => Err(Error::reference(format!("constant {index}, but there are {}", buffers.len()))),
+        }
+    }
+
+    fn mutable(&self, list: u64, index: u32, size: u64) -> Result<DataRef> {
+        let lists = self.program.mutable_data_segments();
+        match usize::try_from(list).ok().and_then(|list| lists.get(list)) {
+            Some(offsets) => subsegment(offsets, index, size),
+            None => Err(Error::reference(format!("mutable data segment {list}, but there are {}", lists.len()))),
+        }
+    }
+
+    /// A tensor with its bytes, if the file holds them: a constant or an initial state.
+    ///
+    /// Fails as [`tensor_data`](Self::tensor_data) and [`bytes`](Self::bytes) do.
+    pub fn tensor_view<'t>(&'t self, tensor: &'t Tensor<'_>) -> Result<Option<TensorView<'t>>> {
+        let data = match self.tensor_data(tensor)? {
+            TensorData::Constant(data) | TensorData::Mutable(data) => data,
+            _ => return Ok(None),
+        };
+        Ok(Some(TensorView { shape: tensor.shape(), bytes: self.bytes(&data)? }))
+    }
+
+    /// Where a delegate's payload is.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where its index is out of range.
+    pub fn delegate_data(&self, delegate: &BackendDelegate<'_>) -> Result<DataRef> {
+        let Some(processed) = delegate.processed else {
+            return Err(Error::reference("a delegate without `processed`"));
+        };
+        let index = processed.index;
+        match processed.location {
+            DataLocation::INLINE => {
+                let list = self.program.backend_delegate_data();
+                let data = list.get(index as usize).ok_or_else(|| {
+                    Error::reference(format!("inline delegate payload {index}, but there are {}", list.len()))
+                })?;
+                Ok(DataRef::DelegateData { index, size: data.data().len() as u64 })
+            }
+            DataLocation::SEGMENT => self.whole_segment(index),
+            other => Err(Error::reference(format!("delegate payload at location {}", other.0))),
+        }
+    }
+
+    pub(crate) fn whole_segment(&self, index: u32) -> Result<DataRef> {
+        let segments = self.program.segments();
+        match segments.get(index as usize) {
+            Some(segment) => Ok(DataRef::Segment { index, offset: 0, size: segment.size }),
+            None => Err(Error::reference(format!("segment {index}, but there are {}", segments.len()))),
+        }
+    }
+
+    /// The blobs with names.
+    pub fn named_data(&self) -> &[NamedData<'a>] {
+        self.program.named_data()
+    }
+
+    /// Where a named blob is.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where its index is out of range.
+    pub fn named_data_ref(&self, named: &NamedData<'_>) -> Result<DataRef> {
+        self.whole_segment(named.segment_index)
+    }
+
+    /// The bytes of the blob with that name, by linear search: for many look-ups, use
+    /// [`named_data_index`](Self::named_data_index).
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none, and as [`bytes`](Self::bytes).
+    pub fn named_data_bytes(&self, key: &str) -> Result<&[u8]> {
+        let named = self.named_data().iter().find(|named| named.key.as_ref().is_some_and(|other| *other == *key));
+        let named = named.ok_or_else(|| Error::reference(format!("no named data has the key {key:?}")))?;
+        self.bytes(&self.named_data_ref(named)?)
+    }
+
+    /// The names in order, for look-ups: indices into [`named_data`](Self::named_data).
+    pub fn named_data_index(&self) -> KeyIndex<'_> {
+        KeyIndex::new(self.named_data().iter().map(|named| named.key.as_ref()))
+    }
+}
+
+impl<'a> ExecutionPlan<'a> {
+    /// The value with that index, as instructions and lists write indices; `None` where it is out of range.
+    pub fn value(&self, index: impl TryInto<usize>) -> Option<&EValue<'a>> {
+        self.values().get(index.try_into().ok()?)
+    }
+
+    /// The tensors among the values, each with its index.
+    pub fn tensors(&self) -> impl Iterator<Item = (usize, &Tensor<'a>)> {
+        self.values().iter().enumerate().filter_map(|(index, value)| match &value.val {
+            KernelTypes::Tensor(tensor) => Some((index, tensor)),
+            _ => None,
+        })
+    }
+
+    /// The value with that index, if it is a tensor.
+    pub fn tensor(&self, index: impl TryInto<usize>) -> Option<&Tensor<'a>> {
+        match &self.value(index)?.val {
+            KernelTypes::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The operator that a call runs; `None` where its index is out of range.
+    pub fn operator(&self, call: &KernelCall<'_>) -> Option<&Operator<'a>> {
+        self.operators().get(usize::try_from(call.op_index).ok()?)
+    }
+
+    /// The instructions of all chains, in order, each with the index of its chain and its own there.
+    pub fn instructions(
+        &self,
+    ) -> impl Iterator<Item = ((usize, usize), &crate::schema::program::InstructionArguments<'a>)> {
+        self.chains().iter().enumerate().flat_map(|(chain, instructions)| {
+            let instructions = instructions.instructions().iter().enumerate();
+            instructions.map(move |(index, instruction)| ((chain, index), &instruction.instr_args))
+        })
+    }
+}
+
+impl Operator<'_> {
+    /// Name and overload, as PyTorch writes them: `aten::add.out`; the name alone where the overload is empty.
+    pub fn full_name(&self) -> alloc::string::String {
+        match self.overload() {
+            "" => self.name().into(),
+            overload => format!("{}.{overload}", self.name()),
+        }
+    }
+}
+
+fn subsegment(list: &SubsegmentOffsets<'_>, index: u32, size: u64) -> Result<DataRef> {
+    let offsets = list.offsets();
+    match offsets.get(index as usize) {
+        Some(offset) => Ok(DataRef::Segment { index: list.segment_index, offset: *offset, size }),
+        None => Err(Error::reference(format!(
+            "offset {index} of segment {}, which lists {}",
+            list.segment_index,
+            offsets.len()
+        ))),
+    }
+}

@@ -1,0 +1,160 @@
+//! Who in a program refers to which bytes: the one place that knows all of them.
+
+use super::pte::{Pte, TensorData};
+use super::segment::DataRef;
+use crate::error::Result;
+use crate::path::{FieldPath, Step};
+use crate::schema::Program;
+use crate::schema::program::{
+    BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan, NamedData, Tensor,
+};
+
+/// What refers to bytes of a program's file or of a `.ptd` beside it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum DataUser<'t> {
+    /// A tensor with data: a constant, an initial state, or an external one.
+    Tensor {
+        /// Index into the methods.
+        method: usize,
+        /// The method.
+        plan: &'t ExecutionPlan<'t>,
+        /// Index into the method's values.
+        value: usize,
+        /// The tensor.
+        tensor: &'t Tensor<'t>,
+    },
+    /// A delegate, with its payload.
+    Delegate {
+        /// Index into the methods.
+        method: usize,
+        /// The method.
+        plan: &'t ExecutionPlan<'t>,
+        /// Index into the method's delegates.
+        index: usize,
+        /// The delegate.
+        delegate: &'t BackendDelegate<'t>,
+    },
+    /// A blob with a name.
+    NamedData {
+        /// Index into `named_data`.
+        index: usize,
+        /// Its entry there.
+        named: &'t NamedData<'t>,
+    },
+}
+
+impl DataUser<'_> {
+    /// Where it is in the tree.
+    pub fn path(&self) -> FieldPath {
+        let in_method = |method, list, index| {
+            [Step::Field("execution_plan"), Step::Index(method), Step::Field(list), Step::Index(index)]
+        };
+        match *self {
+            Self::Tensor { method, value, .. } => {
+                let tensor = [Step::Field("val"), Step::Field("Tensor")];
+                in_method(method, "values", value).into_iter().chain(tensor).collect()
+            }
+            Self::Delegate { method, index, .. } => {
+                in_method(method, "delegates", index).into_iter().chain([Step::Field("processed")]).collect()
+            }
+            Self::NamedData { index, .. } => [Step::Field("named_data"), Step::Index(index)].into_iter().collect(),
+        }
+    }
+}
+
+impl<'a> Pte<'a> {
+    /// Everything in the program that refers to data, with what it refers to: tensors with data and delegates, method by
+    /// method, then named data.
+    ///
+    /// An item is an error where an index is out of range, a name is missing, or a size cannot be told.
+    pub fn data_users(&self) -> impl Iterator<Item = (DataUser<'_>, Result<TensorData<'_>>)> {
+        let methods = self.methods().iter().enumerate().flat_map(move |(method, plan)| {
+            let tensors = plan.tensors().filter_map(move |(value, tensor)| match self.tensor_data(tensor) {
+                Ok(TensorData::None | TensorData::Planned(_)) => None,
+                data => Some((DataUser::Tensor { method, plan, value, tensor }, data)),
+            });
+            let delegates = plan.delegates().iter().enumerate().map(move |(index, delegate)| {
+                let data = self.delegate_data(delegate).map(TensorData::Constant);
+                (DataUser::Delegate { method, plan, index, delegate }, data)
+            });
+            tensors.chain(delegates)
+        });
+        let named = self.named_data().iter().enumerate().map(move |(index, named)| {
+            let data = self.named_data_ref(named).map(TensorData::Constant);
+            (DataUser::NamedData { index, named }, data)
+        });
+        methods.chain(named)
+    }
+
+    /// Where each delegate says that its payload is.
+    pub(crate) fn payloads(&self) -> impl Iterator<Item = BackendDelegateDataReference> {
+        let delegates = self.methods().iter().flat_map(|plan| plan.delegates());
+        delegates.filter_map(|delegate| delegate.processed)
+    }
+
+    /// Which segments are referred to, in the order of the list of segments.
+    pub(crate) fn referenced_segments(&self) -> alloc::vec::Vec<bool> {
+        let program = &self.program;
+        let lists = program.constant_segment.iter().chain(program.mutable_data_segments());
+        let named = self.named_data().iter().map(|named| named.segment_index);
+        let payloads = self.payloads().filter(|payload| payload.location == DataLocation::SEGMENT);
+        let indices = lists.map(|list| list.segment_index).chain(named).chain(payloads.map(|payload| payload.index));
+        super::segment::marked(program.segments().len(), indices)
+    }
+
+    /// Checks that the indices of segments and payloads are in range and the keys of named data are unique.
+    pub(crate) fn check_references(&self) -> Result<()> {
+        let program = &self.program;
+        if let Some(list) = program.constant_segment.as_ref().filter(|list| list.offsets().len() > 1) {
+            self.whole_segment(list.segment_index).map_err(|error| error.in_field("constant_segment"))?;
+        }
+        for (index, list) in program.mutable_data_segments().iter().enumerate() {
+            self.whole_segment(list.segment_index)
+                .map_err(|error| error.in_item(index).in_field("mutable_data_segments"))?;
+        }
+        for (index, named) in self.named_data().iter().enumerate() {
+            self.named_data_ref(named).map_err(|error| error.in_item(index).in_field("named_data"))?;
+        }
+        self.named_data_index().check_unique().map_err(|error| error.in_field("named_data"))?;
+        for (plan, method) in self.methods().iter().enumerate() {
+            for (index, delegate) in method.delegates().iter().enumerate() {
+                self.delegate_data(delegate).map_err(|error| {
+                    error.in_item(index).in_field("delegates").in_item(plan).in_field("execution_plan")
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where each delegate says that its payload is, see [`Pte::payloads`].
+pub(crate) fn payloads_mut<'t>(
+    program: &'t mut Program<'_>,
+) -> impl Iterator<Item = &'t mut BackendDelegateDataReference> {
+    let delegates = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
+    delegates.filter_map(|delegate| delegate.processed.as_mut())
+}
+
+/// Gives every index of a segment its new value. The counterpart of [`Pte::referenced_segments`].
+pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u32) -> u32) {
+    let lists = program.constant_segment.iter_mut().chain(program.mutable_data_segments.iter_mut().flatten());
+    lists.for_each(|list| list.segment_index = new_index(list.segment_index));
+    for named in program.named_data.iter_mut().flatten() {
+        named.segment_index = new_index(named.segment_index);
+    }
+    for payload in payloads_mut(program).filter(|payload| payload.location == DataLocation::SEGMENT) {
+        payload.index = new_index(payload.index);
+    }
+}
+
+/// The bytes behind a reference, wherever it came from.
+impl TensorData<'_> {
+    /// Where the bytes are in this file, if they are in it.
+    pub fn data_ref(&self) -> Option<DataRef> {
+        match *self {
+            Self::Constant(data) | Self::Mutable(data) => Some(data),
+            Self::None | Self::Planned(_) | Self::External(_) => None,
+        }
+    }
+}

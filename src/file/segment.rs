@@ -1,0 +1,228 @@
+//! The segments after the metadata, and references into them.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::DataSegment;
+use alloc::{borrow::Cow, format, vec, vec::Vec};
+use core::ops::Range;
+
+/// Where some bytes of a file are: known without having them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+pub enum DataRef {
+    /// In a data segment.
+    Segment {
+        /// Index into `segments`.
+        index: u32,
+        /// Bytes from the segment's start.
+        offset: u64,
+        /// Bytes.
+        size: u64,
+    },
+    /// In `Program.constant_buffer`, from the start of that buffer.
+    ConstantBuffer {
+        /// Index into `constant_buffer`.
+        index: u32,
+        /// Bytes.
+        size: u64,
+    },
+    /// In `Program.backend_delegate_data`.
+    DelegateData {
+        /// Index into `backend_delegate_data`.
+        index: u32,
+        /// Bytes.
+        size: u64,
+    },
+}
+
+impl DataRef {
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        match *self {
+            Self::Segment { size, .. } | Self::ConstantBuffer { size, .. } | Self::DelegateData { size, .. } => size,
+        }
+    }
+}
+
+/// The bytes of a segment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Segment<'a> {
+    /// They were not given, or would lie outside the file.
+    #[default]
+    Absent,
+    /// All of them.
+    Whole(Cow<'a, [u8]>),
+    /// Parts in order, each at its offset from the segment's start in bytes, with zeros between. This is how a segment
+    /// is made of many tensors without copying them.
+    Parts(Vec<(u64, Cow<'a, [u8]>)>),
+}
+
+impl<'a> Segment<'a> {
+    /// Its parts in order, each at its offset from the segment's start: none where it is absent.
+    pub fn parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
+        let (whole, parts) = match self {
+            Self::Absent => (None, Default::default()),
+            Self::Whole(bytes) => (Some((0, bytes.as_ref())), Default::default()),
+            Self::Parts(parts) => (None, parts.as_slice()),
+        };
+        whole.into_iter().chain(parts.iter().map(|(offset, bytes)| (*offset, bytes.as_ref())))
+    }
+
+    /// The bytes up to the end of its last part. The segment may be longer: then zeros follow.
+    pub fn len(&self) -> u64 {
+        self.parts().last().map_or(0, |(offset, bytes)| offset.saturating_add(bytes.len() as u64))
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// `size` bytes from `offset`, without copying; `None` where they are not there, or not in one part.
+    pub fn get(&self, offset: u64, size: u64) -> Option<&[u8]> {
+        let cut = |start: u64, bytes: &'_ [u8]| -> Option<core::ops::Range<usize>> {
+            let from = usize::try_from(offset.checked_sub(start)?).ok()?;
+            let to = from.checked_add(usize::try_from(size).ok()?)?;
+            (to <= bytes.len()).then_some(from..to)
+        };
+        match self {
+            Self::Absent => None,
+            Self::Whole(bytes) => bytes.get(cut(0, bytes)?),
+            Self::Parts(parts) => {
+                let at = parts.partition_point(|(start, _)| *start <= offset).checked_sub(1)?;
+                let (start, bytes) = parts.get(at)?;
+                bytes.get(cut(*start, bytes)?)
+            }
+        }
+    }
+
+    /// Whether both are the very same bytes in memory, or both absent.
+    pub(crate) fn is_the_same(&self, other: &Segment<'_>) -> bool {
+        match (self, other) {
+            (Self::Absent, Segment::Absent) => true,
+            (Self::Whole(one), Segment::Whole(other)) => core::ptr::eq::<[u8]>(&**one, &**other),
+            _ => false,
+        }
+    }
+
+    /// Its parts and the zeros between them as `size` bytes; `None` where they are more, or it is not of parts.
+    fn joined(&self, size: u64) -> Option<Vec<u8>> {
+        let Self::Parts(parts) = self else {
+            return None;
+        };
+        let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| self.len() <= size)?];
+        for (start, part) in parts {
+            bytes.get_mut(usize::try_from(*start).ok()?..)?.get_mut(..part.len())?.copy_from_slice(part);
+        }
+        Some(bytes)
+    }
+
+    /// An owned copy.
+    pub fn into_owned(self) -> Segment<'static> {
+        match self {
+            Self::Absent => Segment::Absent,
+            Self::Whole(bytes) => Segment::Whole(Cow::Owned(bytes.into_owned())),
+            Self::Parts(parts) => {
+                let owned = |(offset, bytes): (u64, Cow<'_, [u8]>)| (offset, Cow::Owned(bytes.into_owned()));
+                Segment::Parts(parts.into_iter().map(owned).collect())
+            }
+        }
+    }
+}
+
+impl<'a> From<Cow<'a, [u8]>> for Segment<'a> {
+    fn from(bytes: Cow<'a, [u8]>) -> Self {
+        Self::Whole(bytes)
+    }
+}
+
+/// The bytes of each segment that is in `file`. With a base of 0 none is: nothing says where they start.
+pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Vec<Segment<'a>> {
+    let file = if base > 0 { file } else { &[] };
+    let cut = |segment: &DataSegment| {
+        let start = usize::try_from(base.checked_add(segment.offset)?).ok()?;
+        let size = usize::try_from(segment.size).ok()?;
+        file.get(start..)?.get(..size).map(|bytes| Segment::Whole(Cow::Borrowed(bytes)))
+    };
+    segments.iter().map(|segment| cut(segment).unwrap_or_default()).collect()
+}
+
+/// Which of `count` segments the indices name.
+pub(crate) fn marked(count: usize, indices: impl Iterator<Item = u32>) -> Vec<bool> {
+    let mut marked = vec![false; count];
+    for index in indices {
+        if let Some(place) = marked.get_mut(index as usize) {
+            *place = true;
+        }
+    }
+    marked
+}
+
+/// The segments of a file as they are asked for: their bytes, and what the file's list says of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Segments<'t, 'a> {
+    pub(crate) bytes: &'t [Segment<'a>],
+    pub(crate) table: &'t [DataSegment],
+    /// Where the first one starts in the file.
+    pub(crate) base: u64,
+    /// Whether the file was given with its segments.
+    pub(crate) whole: bool,
+}
+
+impl<'t, 'a> Segments<'t, 'a> {
+    /// `size` bytes from `offset` of segment `index`.
+    pub(crate) fn bytes(&self, index: u32, offset: u64, size: u64) -> Result<&'t [u8]> {
+        let (segment, entry) = self.segment(index)?;
+        segment.get(offset, size).ok_or_else(|| {
+            let parts = if matches!(segment, Segment::Parts(_)) { " in several parts" } else { "" };
+            Error::reference(format!("{size} bytes from {offset} of segment {index}, which has {}{parts}", entry.size))
+        })
+    }
+
+    /// All bytes of segment `index`: a copy where they are in several parts.
+    pub(crate) fn whole_segment(&self, index: u32) -> Result<Cow<'t, [u8]>> {
+        let (segment, entry) = self.segment(index)?;
+        match segment.get(0, entry.size) {
+            Some(bytes) => Ok(Cow::Borrowed(bytes)),
+            None => match segment.joined(entry.size) {
+                Some(bytes) => Ok(Cow::Owned(bytes)),
+                None => self.bytes(index, 0, entry.size).map(Cow::Borrowed),
+            },
+        }
+    }
+
+    /// Whether all bytes of segment `index` are there.
+    pub(crate) fn check(&self, index: u32) -> Result<()> {
+        let (segment, entry) = self.segment(index)?;
+        match segment {
+            Segment::Parts(_) if segment.len() <= entry.size => Ok(()),
+            _ => self.bytes(index, 0, entry.size).map(|_| ()),
+        }
+    }
+
+    fn segment(&self, index: u32) -> Result<(&'t Segment<'a>, &'t DataSegment)> {
+        let found = match (self.bytes.get(index as usize), self.table.get(index as usize)) {
+            (Some(Segment::Absent), Some(_)) if !self.whole => return Err(Error::new(ErrorKind::Absent(index))),
+            (Some(Segment::Absent), Some(entry)) => {
+                format!("segment {index} (offset {}, {} bytes) is not inside the file", entry.offset, entry.size)
+            }
+            (Some(segment), Some(entry)) => return Ok((segment, entry)),
+            _ => format!("segment {index}, but there are {}", self.table.len()),
+        };
+        Err(Error::reference(found))
+    }
+
+    /// Where `size` bytes from `offset` of segment `index` are in the file.
+    pub(crate) fn range(&self, index: u32, offset: u64, size: u64) -> Option<Range<u64>> {
+        let segment = self.table.get(index as usize)?;
+        let start = self.base.checked_add(segment.offset)?.checked_add(offset)?;
+        Some(start..start.checked_add(size)?)
+    }
+}
+
+/// Where `part`, a slice of `file`, starts in it; `None` if it is a slice of something else.
+///
+/// For all that the tree borrows: strings, lists, inline data.
+pub fn offset_in(file: &[u8], part: &[u8]) -> Option<u64> {
+    let start = (part.as_ptr() as usize).checked_sub(file.as_ptr() as usize)?;
+    (start.checked_add(part.len())? <= file.len()).then_some(start as u64)
+}

@@ -1,0 +1,43 @@
+//! What a tree was read from.
+
+use alloc::borrow::Cow;
+use core::fmt;
+
+/// The bytes that a file was read from. As long as a tree is what they decode to, it is written with these very bytes,
+/// whoever wrote them.
+///
+/// It takes no memory of its own: the tree borrows from the same bytes. A tree made by hand has no source.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// The file, or at least its metadata.
+    pub bytes: Cow<'a, [u8]>,
+    /// How many of these are the metadata.
+    pub metadata_size: usize,
+    /// Whether the segments' bytes were given too.
+    pub whole: bool,
+    /// How many tables have fields that this crate's schema does not know. They are in these bytes only.
+    pub newer_tables: u32,
+}
+
+impl<'a> Source<'a> {
+    /// The bytes of the metadata.
+    pub fn metadata(&self) -> &[u8] {
+        self.bytes.get(..self.metadata_size).unwrap_or_default()
+    }
+
+    /// An owned copy of the metadata. The bytes of the segments are in the tree.
+    pub(crate) fn into_owned(self) -> Source<'static> {
+        Source { bytes: Cow::Owned(self.metadata().to_vec()), ..Source { bytes: Cow::Borrowed(&[]), ..self } }
+    }
+}
+
+impl fmt::Debug for Source<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source")
+            .field("bytes", &format_args!("{} bytes", self.bytes.len()))
+            .field("metadata_size", &self.metadata_size)
+            .field("whole", &self.whole)
+            .field("newer_tables", &self.newer_tables)
+            .finish()
+    }
+}

@@ -1,0 +1,95 @@
+//! How a file is written, apart from what its tree says.
+
+use crate::error::{Error, Result};
+use crate::flatbuffer::write::{Builder, Encode, FieldOrder, Finished, Style, VtableSharing};
+use crate::schema::program::{CONSTANTS, DELEGATES};
+use alloc::format;
+
+/// How a file's metadata is written, apart from what its tree and header say: in what the official writers differ.
+///
+/// A tree that was read is written in its file's own style, see [`Pte::image`](crate::Pte::image). The default is that of
+/// ExecuTorch's Python exporter today.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct WriteStyle {
+    /// The order in which the fields of a table are put down.
+    pub field_order: FieldOrder,
+    /// Which tables share a vtable.
+    pub vtable_sharing: VtableSharing,
+    /// Whether a vector without elements is aligned as if it had some.
+    pub align_empty: bool,
+    /// Whether each key of a `.ptd` is followed by its segment's table, as C++ `save_ptd` does.
+    pub interleaved: bool,
+    /// The alignment of constants inside the FlatBuffer, in bytes, a power of two.
+    pub constant_alignment: u32,
+    /// The alignment of delegate payloads inside the FlatBuffer, in bytes, a power of two.
+    pub delegate_alignment: u32,
+    /// How many bytes are between the FlatBuffer's first 8 and the rest, where there is a header: its length and
+    /// padding. `None`: its length, padded to the largest alignment above and at least 16.
+    pub header_gap: Option<u32>,
+}
+
+impl WriteStyle {
+    /// ExecuTorch's Python exporter since 1.2, with `flatbuffers` 25.12 or later: `.pte`.
+    pub const PYTHON: Self = Self {
+        field_order: FieldOrder::ById,
+        vtable_sharing: VtableSharing::ByEntriesAndSize,
+        align_empty: true,
+        interleaved: false,
+        constant_alignment: ALIGNMENT,
+        delegate_alignment: ALIGNMENT,
+        header_gap: None,
+    };
+    /// The same with an older `flatbuffers`, up to 25.9.
+    pub const PYTHON_OLD_FLATBUFFERS: Self = Self { vtable_sharing: VtableSharing::ByEntries, ..Self::PYTHON };
+    /// flatc, out of JSON: `.pte` up to ExecuTorch 1.1, and `.ptd` from Python.
+    pub const FLATC: Self = Self { field_order: FieldOrder::BySize, align_empty: false, ..Self::PYTHON };
+    /// An early flatc, as ExecuTorch used it before 0.2: `.pte`.
+    pub const EARLY_FLATC: Self = Self { align_empty: true, ..Self::FLATC };
+    /// C++ `save_ptd`: `.ptd`.
+    pub const SAVE_PTD: Self = Self { interleaved: true, ..Self::FLATC };
+
+    /// Encodes a tree; `expected` is a guess at its size in bytes, such as what it had before.
+    pub(crate) fn encode(&self, root: &impl Encode, expected: u64) -> Result<Finished> {
+        let mut alignments = [0; 2];
+        alignments[CONSTANTS] = alignment(self.constant_alignment, "constant_alignment")?;
+        alignments[DELEGATES] = alignment(self.delegate_alignment, "delegate_alignment")?;
+        let Self { field_order, vtable_sharing, align_empty, .. } = *self;
+        let style = Style { field_order, vtable_sharing, align_empty, alignments };
+        let mut builder = Builder::new(style, usize::try_from(expected).unwrap_or_default());
+        let root = root.encode(&mut builder)?;
+        builder.finish(root)
+    }
+
+    /// The bytes between the FlatBuffer's first 8 and the rest, for a header of `length` bytes.
+    pub(crate) fn gap(&self, length: u32) -> Result<usize> {
+        let padded = length.checked_next_multiple_of(16.max(self.constant_alignment).max(self.delegate_alignment));
+        match self.header_gap.or(padded) {
+            Some(gap) if gap >= length => Ok(gap as usize),
+            gap => Err(Error::unwritable(format!("a header of {length} bytes in a gap of {gap:?}"))),
+        }
+    }
+}
+
+impl Default for WriteStyle {
+    fn default() -> Self {
+        Self::PYTHON
+    }
+}
+
+/// What the official exporter aligns constants, initial states, delegate payloads and planned tensors to, unless told
+/// otherwise: 16 bytes.
+pub const ALIGNMENT: u32 = 16;
+
+/// What the official exporter aligns segments to since ExecuTorch 0.4, unless told otherwise: 128 bytes.
+pub const SEGMENT_ALIGNMENT: u32 = 128;
+
+/// The largest alignment taken: what the format's offsets and the memory of any machine can make use of.
+pub(crate) const MAX_ALIGNMENT: u32 = 1 << 30;
+
+pub(crate) fn alignment(alignment: u32, name: &'static str) -> Result<usize> {
+    if alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT {
+        return Ok(alignment as usize);
+    }
+    Err(Error::unwritable(format!("{name} is {alignment}, expected a power of two up to {MAX_ALIGNMENT}")))
+}
