@@ -1,16 +1,18 @@
 //! From nothing: collecting the data of a program, and the keys of a `.ptd`.
 
-use super::layout::{MAX_ALIGNMENT, alignment};
-use super::relayout::{PtdOptions, PteOptions, least_common_multiple, payloads_mut};
+use super::relayout::{PtdOptions, PteOptions, least_common_multiple};
 use crate::error::{Error, Result};
+use crate::file::references::payloads_mut;
+use crate::file::segment::Segment;
+use crate::file::style::{ALIGNMENT, MAX_ALIGNMENT, alignment};
+use crate::flatbuffer::text::Text;
 use crate::schema::flat_tensor::{self, FlatTensor, TensorLayout};
 use crate::schema::program::{
     BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, NamedData, Program, SubsegmentOffsets,
 };
 use crate::schema::{DataSegment, ScalarType};
-use crate::segment::Segment;
-use crate::{Ptd, Pte, TensorView};
-use alloc::{borrow::Cow, collections::BTreeMap, collections::BTreeSet, format, vec, vec::Vec};
+use crate::{Element, Ptd, Pte, TensorView};
+use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
 /// Blobs of which equal ones are kept once.
 #[derive(Clone, Debug, Default)]
@@ -60,7 +62,7 @@ pub struct DataCollector<'a> {
     delegates: Shared<'a>,
     named: Shared<'a>,
     named_alignments: Vec<u64>,
-    keys: Vec<(Cow<'a, str>, u32)>,
+    keys: Vec<(Text<'a>, u32)>,
 }
 
 impl<'a> DataCollector<'a> {
@@ -90,12 +92,7 @@ impl<'a> DataCollector<'a> {
     /// segment, aligned to the least common multiple of what each asked for.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) on an alignment of 0.
-    pub fn named(
-        &mut self,
-        key: impl Into<Cow<'a, str>>,
-        bytes: impl Into<Cow<'a, [u8]>>,
-        alignment: u32,
-    ) -> Result<()> {
+    pub fn named(&mut self, key: impl Into<Text<'a>>, bytes: impl Into<Cow<'a, [u8]>>, alignment: u32) -> Result<()> {
         let index = self.named.add(bytes.into());
         share_alignment(&mut self.named_alignments, index, alignment)?;
         self.keys.push((key.into(), index));
@@ -105,10 +102,11 @@ impl<'a> DataCollector<'a> {
     /// Puts the data into segments and the program's lists, in the exporter's order: constants, initial states, delegate
     /// payloads, named blobs. What the program listed before is replaced.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where two keys are alike, an alignment is none,
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where two keys are alike, an alignment is no power of two,
     /// or a delegate's index is not one of this collector's.
     pub fn finish(self, mut program: Program<'a>, options: &PteOptions) -> Result<Pte<'a>> {
-        let constant_alignment = alignment(options.constant_alignment.unwrap_or(16), "constant_alignment")? as u64;
+        let constant_alignment =
+            alignment(options.constant_alignment.unwrap_or(ALIGNMENT), "constant_alignment")? as u64;
         let delegate_alignment = alignment(options.delegate_alignment, "delegate_alignment")? as u64;
         let mut data = Segments::default();
 
@@ -125,7 +123,7 @@ impl<'a> DataCollector<'a> {
         }
         let inline = options.delegates == Some(DataLocation::INLINE);
         let mut inline_data = Vec::new();
-        let places: Vec<_> = self
+        let references: Vec<_> = self
             .delegates
             .blobs
             .into_iter()
@@ -141,10 +139,9 @@ impl<'a> DataCollector<'a> {
             .collect();
         program.backend_delegate_data = Some(inline_data);
         for payload in payloads_mut(&mut program) {
-            let place = places.get(payload.index as usize);
-            *payload = *place.ok_or_else(|| Error::unwritable(format!("delegate payload {}", payload.index)))?;
+            let reference = references.get(payload.index as usize);
+            *payload = *reference.ok_or_else(|| Error::unwritable(format!("delegate payload {}", payload.index)))?;
         }
-        unique(self.keys.iter().map(|(key, _)| key.as_ref()))?;
         let first = data.segments.len() as u32;
         for (bytes, alignment) in self.named.blobs.into_iter().zip(self.named_alignments) {
             data.push(Segment::Whole(bytes), alignment);
@@ -152,10 +149,9 @@ impl<'a> DataCollector<'a> {
         let named = |(key, index)| NamedData { key: Some(key), segment_index: first + index };
         program.named_data = (!self.keys.is_empty()).then(|| self.keys.into_iter().map(named).collect());
         program.segments = Some(data.table);
-        let pte = Pte { program, segments: data.segments, whole: true, ..Pte::default() };
-        let pte = pte.place_segments(&data.alignments, options)?;
+        let pte = Pte { program, segments: data.segments, ..Pte::default() };
         pte.check_references()?;
-        Ok(pte)
+        pte.place_segments(&data.alignments, options)
     }
 }
 
@@ -168,15 +164,14 @@ struct Segments<'a> {
 
 impl<'a> Segments<'a> {
     fn push(&mut self, segment: Segment<'a>, alignment: u64) -> u32 {
-        let size = segment.parts().last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
-        self.table.push(DataSegment { offset: 0, size });
+        self.table.push(DataSegment { offset: 0, size: segment.len() });
         self.segments.push(segment);
         self.alignments.push(alignment);
         self.segments.len() as u32 - 1
     }
 }
 
-/// Puts blobs one behind the other: where each starts, behind a placeholder, and the segment.
+/// Puts blobs one after the other: where each starts, after a placeholder, and the segment.
 fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
     let (mut offsets, mut parts, mut end) = (vec![0], Vec::new(), 0u64);
     for bytes in blobs {
@@ -206,23 +201,13 @@ fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Res
     Ok(())
 }
 
-fn unique<'t>(keys: impl Iterator<Item = &'t str>) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    for key in keys {
-        if !seen.insert(key) {
-            return Err(Error::unwritable(format!("the key {key:?} is there twice")));
-        }
-    }
-    Ok(())
-}
-
 /// A key for a `.ptd` that is made from nothing: a tensor or a blob.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEntry<'a> {
     /// Its name, unique in the file.
-    pub key: Cow<'a, str>,
+    pub key: Text<'a>,
     /// The type and shape, for a tensor.
-    pub layout: Option<TensorLayout<'a>>,
+    pub tensor_layout: Option<TensorLayout<'a>>,
     /// The bytes.
     pub bytes: Cow<'a, [u8]>,
     /// Where the bytes start: at a multiple of this.
@@ -231,13 +216,13 @@ pub struct NewEntry<'a> {
 
 impl<'a> NewEntry<'a> {
     /// A blob.
-    pub fn blob(key: impl Into<Cow<'a, str>>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
-        Self { key: key.into(), layout: None, bytes: bytes.into(), alignment: 1 }
+    pub fn blob(key: impl Into<Text<'a>>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { key: key.into(), tensor_layout: None, bytes: bytes.into(), alignment: 1 }
     }
 
-    /// A tensor whose dimensions lie in order, outermost first.
+    /// A tensor in the natural dim order, outermost dimension first.
     pub fn tensor(
-        key: impl Into<Cow<'a, str>>,
+        key: impl Into<Text<'a>>,
         scalar_type: ScalarType,
         sizes: impl Into<Cow<'a, [i32]>>,
         bytes: impl Into<Cow<'a, [u8]>>,
@@ -245,22 +230,49 @@ impl<'a> NewEntry<'a> {
         let sizes = sizes.into();
         let dim_order = Some((0..sizes.len()).map(|dim| dim as u8).collect());
         let layout = TensorLayout { scalar_type, sizes: Some(sizes), dim_order };
-        Self { key: key.into(), layout: Some(layout), bytes: bytes.into(), alignment: 1 }
+        Self { key: key.into(), tensor_layout: Some(layout), bytes: bytes.into(), alignment: 1 }
     }
 
-    /// A copy of a tensor's view.
-    pub fn view(key: impl Into<Cow<'a, str>>, view: &TensorView<'a>) -> Self {
-        let layout = TensorLayout {
-            scalar_type: view.scalar_type,
-            sizes: Some(view.sizes.into()),
-            dim_order: Some(view.dim_order.into()),
-        };
-        Self { key: key.into(), layout: Some(layout), bytes: view.bytes.into(), alignment: 1 }
+    /// A tensor of numbers, in the natural dim order. `T` has one scalar type for which it is the usual one; change
+    /// `tensor_layout` for another.
+    ///
+    /// ```
+    /// use executorch_format::{NewEntry, Ptd, PtdOptions};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let weight = NewEntry::from_slice("weight", vec![2, 2], &[1f32, 2.0, 3.0, 4.0]).with_alignment(16);
+    /// let file = Ptd::build([weight], &PtdOptions::default())?.image()?.to_vec()?;
+    /// assert_eq!(Ptd::parse(&file)?.get("weight").unwrap().shape.unwrap().to_string(), "f32[2, 2]");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn from_slice<T: Element>(
+        key: impl Into<Text<'a>>,
+        sizes: impl Into<Cow<'a, [i32]>>,
+        elements: &'a [T],
+    ) -> Self {
+        let scalar_type = T::SCALAR_TYPES.first().copied().unwrap_or_default();
+        Self::tensor(key, scalar_type, sizes, little_endian(elements))
     }
 
-    /// The same, at a multiple of `alignment` bytes.
-    pub fn aligned(self, alignment: u32) -> Self {
+    /// A tensor with the shape and bytes of a view.
+    pub fn view(key: impl Into<Text<'a>>, view: &TensorView<'a>) -> Self {
+        let tensor_layout = Some(view.shape.into());
+        Self { key: key.into(), tensor_layout, bytes: view.bytes.into(), alignment: 1 }
+    }
+
+    /// At a multiple of `alignment` bytes.
+    pub fn with_alignment(self, alignment: u32) -> Self {
         Self { alignment, ..self }
+    }
+}
+
+/// Numbers as a file stores them: borrowed where this machine stores them so too.
+fn little_endian<T: Element>(elements: &[T]) -> Cow<'_, [u8]> {
+    let bytes: &[u8] = bytemuck::cast_slice(elements);
+    match cfg!(target_endian = "little") || size_of::<T>() == 1 {
+        true => Cow::Borrowed(bytes),
+        false => bytes.chunks_exact(size_of::<T>()).flat_map(|element| element.iter().rev().copied()).collect(),
     }
 }
 
@@ -273,26 +285,26 @@ impl<'a> Ptd<'a> {
     /// takes.
     pub fn build(entries: impl IntoIterator<Item = NewEntry<'a>>, options: &PtdOptions) -> Result<Self> {
         let (mut blobs, mut alignments, mut named_data) = (Shared::default(), Vec::new(), Vec::new());
-        for (index, NewEntry { key, layout, bytes, alignment }) in entries.into_iter().enumerate() {
-            let checked = layout.as_ref().map_or(Ok(bytes.len() as u64), TensorLayout::byte_size);
+        for (index, NewEntry { key, tensor_layout, bytes, alignment }) in entries.into_iter().enumerate() {
+            let shape = tensor_layout.as_ref().map(TensorLayout::shape);
+            let checked = shape.map_or(Ok(bytes.len() as u64), |shape| shape.byte_size());
             let in_path = |error: Error| error.in_item(index).in_field("named_data");
             if checked.map_err(in_path)? != bytes.len() as u64 {
-                let found = format!("{key:?} has {} bytes, which its layout does not take", bytes.len());
-                return Err(in_path(Error::new(crate::ErrorKind::Tensor(found.into()))));
+                let shape = shape.unwrap_or_default();
+                return Err(in_path(Error::tensor(format!("{key:?} has {} bytes, expected {shape}", bytes.len()))));
             }
             let segment_index = blobs.add(bytes);
             share_alignment(&mut alignments, segment_index, alignment).map_err(in_path)?;
-            named_data.push(flat_tensor::NamedData { key: Some(key), segment_index, tensor_layout: layout });
+            named_data.push(flat_tensor::NamedData { key: Some(key), segment_index, tensor_layout });
         }
-        unique(named_data.iter().filter_map(|named| named.key.as_deref()))
-            .map_err(|error| error.in_field("named_data"))?;
         let mut data = Segments::default();
         for (bytes, alignment) in blobs.blobs.into_iter().zip(&alignments) {
             data.push(Segment::Whole(bytes), *alignment);
         }
         let flat_tensor =
             FlatTensor { segments: Some(data.table), named_data: Some(named_data), ..FlatTensor::default() };
-        let ptd = Ptd { flat_tensor, segments: data.segments, whole: true, ..Ptd::default() };
+        let ptd = Ptd { flat_tensor, segments: data.segments, ..Ptd::default() };
+        ptd.check_references()?;
         ptd.place_segments(&alignments, options)
     }
 }

@@ -1,80 +1,199 @@
-//! Finding the layout that a file has.
+//! Whether a tree still is what it was read from, and the style in which its source was written.
 
-use super::layout::FileLayout;
 use crate::error::{Error, Result};
-use crate::flatbuffer::write::TableOrder;
-use crate::header::FLATBUFFER_HEAD;
-use crate::schema::Program;
+use crate::file::header::{self, FileKind, Header};
+use crate::file::style::WriteStyle;
+use crate::flatbuffer::description::TableDescription;
+use crate::flatbuffer::field::Same;
+use crate::flatbuffer::form::FieldForm;
+use crate::flatbuffer::read::{self, Limits, Record, TableParser};
+use crate::flatbuffer::walk::{PartKind, walk};
+use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
+use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
+use crate::schema::{Program, program};
 use crate::{Ptd, Pte};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
-impl Pte<'_> {
-    /// Finds the layout of the `file` that this was read from, so that writing gives the same bytes.
-    ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where no layout does: the file was written by no official writer, or has
-    /// bytes that its tree does not say (padding that is not zero, bytes behind the last segment).
-    pub fn detect_layout(&mut self, file: &[u8]) -> Result<()> {
-        let (constants, delegates) = inline_alignments(&self.program);
-        let header = self.header.is_some();
-        for order in [TableOrder::ById, TableOrder::BySize] {
+/// Reading the source again is within limits of its own: it was read before.
+const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
+
+impl<'a> Pte<'a> {
+    /// The source's metadata, if that is what header and program still are.
+    pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
+        let source = self.source.as_ref().filter(|_| self.style.is_none())?;
+        let (header, program) = self.decoded_source()?;
+        (header == self.header && program.same(&self.program)).then(|| source.metadata())
+    }
+
+    fn decoded_source(&self) -> Option<(Option<header::PteHeader>, Program<'_>)> {
+        let metadata = self.source.as_ref()?.metadata();
+        let header = match header::probe_as(metadata, Some(FileKind::Pte)).ok()?.header {
+            Some(Header::Pte(header)) => Some(header),
+            _ => None,
+        };
+        let (program, _) = read::decode(TableParser::<Program>::default(), metadata, &NO_LIMITS).ok()?;
+        Some((header, program))
+    }
+
+    /// The style in which a changed tree is written, and whether it gives the source's own bytes for what was read from them.
+    /// Where no official writer's does, it is the nearest.
+    pub fn write_style(&self) -> Result<(WriteStyle, bool)> {
+        if let Some(style) = self.style {
+            return Ok((style, true));
+        }
+        let (Some(source), Some((header, program))) = (&self.source, self.decoded_source()) else {
+            return Ok((WriteStyle::PYTHON, true));
+        };
+        let metadata = source.metadata();
+        let shown = shown_style(metadata, Program::DESCRIPTION);
+        let (constants, delegates) = inline_alignments(&program);
+        let mut nearest = None;
+        for align_empty in [shown.align_empty, !shown.align_empty] {
             for constant_alignment in candidates(constants) {
                 for delegate_alignment in candidates(delegates) {
-                    let mut layout = FileLayout { order, constant_alignment, delegate_alignment, header_gap: None };
-                    let program = layout.encode(&self.program, self.expected_size())?;
-                    if header {
-                        let size = self.header.map_or(0, |header| header.program_size);
-                        let gap = size
-                            .checked_sub((FLATBUFFER_HEAD + program.size()) as u64)
-                            .and_then(|gap| u32::try_from(gap).ok());
-                        let Some(gap) = gap else { continue };
-                        layout.header_gap = Some(gap);
+                    let style = WriteStyle { align_empty, constant_alignment, delegate_alignment, ..shown };
+                    let body = style.encode(&program, metadata.len() as u64)?;
+                    if ends_with(metadata, &body) {
+                        let gap = metadata.len().checked_sub(HEAD_SIZE + body.size()).filter(|_| header.is_some());
+                        let header_gap = gap.and_then(|gap| u32::try_from(gap).ok());
+                        return Ok((WriteStyle { header_gap, ..style }, true));
                     }
-                    self.layout = layout;
-                    if self.plan_program(program).is_ok_and(|plan| plan.is(file)) {
-                        return Ok(());
-                    }
+                    nearest.get_or_insert(style);
                 }
             }
         }
-        self.layout = FileLayout::default();
-        Err(no_layout())
+        Ok((nearest.unwrap_or(shown), false))
+    }
+
+    /// Finds the style in which the file was written that this was read from, with proof: it gives the same bytes.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where no official writer's does.
+    pub fn detect_style(&self) -> Result<WriteStyle> {
+        proven(self.write_style()?)
     }
 }
 
-impl Ptd<'_> {
-    /// Finds the layout of the `file` that this was read from, so that writing gives the same bytes.
-    ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where no layout does, as for [`Pte::detect_layout`].
-    pub fn detect_layout(&mut self, file: &[u8]) -> Result<()> {
-        let header_gap = self.header.and_then(|header| u32::try_from(header.flatbuffer_offset).ok());
-        for order in [TableOrder::BySize, TableOrder::Interleaved, TableOrder::ById] {
-            self.layout = FileLayout { order, header_gap, ..FileLayout::default() };
-            if self.plan_as_is().is_ok_and(|plan| plan.is(file)) {
-                return Ok(());
+impl<'a> Ptd<'a> {
+    /// The source's metadata, if that is what header and keys still are.
+    pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
+        let source = self.source.as_ref().filter(|_| self.style.is_none())?;
+        let (header, flat_tensor) = self.decoded_source()?;
+        (header == self.header && flat_tensor.same(&self.flat_tensor)).then(|| source.metadata())
+    }
+
+    fn decoded_source(&self) -> Option<(Option<header::PtdHeader>, FlatTensor<'_>)> {
+        let metadata = self.source.as_ref()?.metadata();
+        let header = match header::probe_as(metadata, Some(FileKind::Ptd)).ok()?.header {
+            Some(Header::Ptd(header)) => Some(header),
+            _ => None,
+        };
+        let (flat_tensor, _) = read::decode(FlatTensorParser::default(), metadata, &NO_LIMITS).ok()?;
+        Some((header, flat_tensor))
+    }
+
+    /// Encodes the keys in that style.
+    pub(super) fn encode(&self, style: &WriteStyle) -> Result<Finished> {
+        encode(&self.flat_tensor, style, self.header.map_or(0, |header| header.flatbuffer_size))
+    }
+
+    /// The style in which a changed tree is written, as for [`Pte::write_style`].
+    pub fn write_style(&self) -> Result<(WriteStyle, bool)> {
+        if let Some(style) = self.style {
+            return Ok((style, true));
+        }
+        let (Some(source), Some((_, flat_tensor))) = (&self.source, self.decoded_source()) else {
+            return Ok((WriteStyle::FLATC, true));
+        };
+        let metadata = source.metadata();
+        let shown = shown_style(metadata, flat_tensor.root());
+        for interleaved in [false, true] {
+            let style = WriteStyle { interleaved, ..shown };
+            if ends_with(metadata, &encode(&flat_tensor, &style, metadata.len() as u64)?) {
+                return Ok((style, true));
             }
         }
-        self.layout = FileLayout::default();
-        Err(no_layout())
+        Ok((shown, false))
+    }
+
+    /// Finds the style in which the file was written that this was read from, as for [`Pte::detect_style`].
+    pub fn detect_style(&self) -> Result<WriteStyle> {
+        proven(self.write_style()?)
     }
 }
 
-#[cold]
-fn no_layout() -> Error {
-    Error::unwritable("no layout of an official writer gives this file's bytes")
+fn encode(flat_tensor: &FlatTensor<'_>, style: &WriteStyle, expected: u64) -> Result<Finished> {
+    match style.interleaved {
+        true => style.encode(&Interleaved(flat_tensor), expected),
+        false => style.encode(flat_tensor, expected),
+    }
+}
+
+fn proven((style, exact): (WriteStyle, bool)) -> Result<WriteStyle> {
+    match exact {
+        true => Ok(style),
+        false => Err(Error::unwritable("no official writer's style gives this file's metadata")),
+    }
+}
+
+/// Whether the metadata ends with this FlatBuffer, zeros aside that may follow it, and root and header aside before it.
+fn ends_with(metadata: &[u8], body: &Finished) -> bool {
+    let end = metadata.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let starts = metadata.len().checked_sub(body.size()).into_iter();
+    // C++ `save_ptd` pads its FlatBuffer: where it starts is what the root offset says.
+    let root = metadata.first_chunk().map(|root| u32::from_le_bytes(*root) as usize);
+    let by_root = root.and_then(|root| root.checked_sub(body.root()));
+    starts.chain(by_root).any(|start| {
+        let mut rest = metadata.get(start..).unwrap_or_default();
+        let same = body.parts().all(|part| match rest.split_at_checked(part.len()) {
+            Some((same, after)) => {
+                rest = after;
+                same == part
+            }
+            None => false,
+        });
+        same && start >= HEAD_SIZE && start + body.size() >= end
+    })
+}
+
+/// The style that a FlatBuffer shows: the order of the root's fields, and how vtables are shared.
+fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
+    let mut field_order = FieldOrder::ById;
+    let mut shared = false;
+    let mut extents = BTreeMap::<u32, u32>::new();
+    walk(metadata, root, &NO_LIMITS, &mut |part| {
+        let PartKind::Table(table) = &part.kind else {
+            return;
+        };
+        if part.path.is_root() {
+            let fields = table.slots.iter().zip(root.forms).filter(|(slot, _)| **slot > 0);
+            let mut offsets = fields.filter(|(_, form)| **form == FieldForm::Offset);
+            // Put down by id, the first comes last in the table.
+            if let (Some((first, _)), Some((second, _))) = (offsets.next(), offsets.next()) {
+                field_order = if first < second { FieldOrder::BySize } else { FieldOrder::ById };
+            }
+        }
+        shared |= *extents.entry(table.vtable).or_insert(part.size) != part.size;
+        shared |= table.inline_size.is_some_and(|size| u32::from(size) < part.size);
+    });
+    let vtable_sharing = if shared { VtableSharing::ByEntries } else { VtableSharing::ByEntriesAndSize };
+    match field_order {
+        FieldOrder::ById => WriteStyle { vtable_sharing, ..WriteStyle::PYTHON },
+        FieldOrder::BySize => WriteStyle { vtable_sharing, ..WriteStyle::FLATC },
+    }
 }
 
 /// Whether there is anything inside the FlatBuffer for which each of the two alignments matters.
 fn inline_alignments(program: &Program<'_>) -> (bool, bool) {
-    let filled = |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| !bytes.is_empty());
-    let constants = program.constant_buffer.as_deref().unwrap_or_default();
-    let delegates = program.backend_delegate_data.as_deref().unwrap_or_default();
+    let filled = |bytes: &[u8]| !bytes.is_empty();
     (
-        constants.iter().any(|buffer| filled(buffer.storage.as_deref())),
-        delegates.iter().any(|data| filled(data.data.as_deref())),
+        program.constant_buffer().iter().any(|buffer: &program::Buffer<'_>| filled(buffer.storage())),
+        program.backend_delegate_data().iter().any(|data| filled(data.data())),
     )
 }
 
 /// The alignments to try, the usual one first.
-fn candidates(matters: bool) -> impl Iterator<Item = u32> {
-    let others = (0..=16).map(|power| 1 << power).filter(|alignment| *alignment != 16);
-    core::iter::once(16).chain(others.filter(move |_| matters))
+fn candidates(matters: bool) -> Vec<u32> {
+    let others = (0..=16).map(|power| 1 << power).filter(|alignment| *alignment != 16 && matters);
+    core::iter::once(16).chain(others).collect()
 }

@@ -1,16 +1,18 @@
-//! Laying a file out anew: where each segment starts, and what lies in which.
+//! Recomputing a file's layout: where each segment starts, and what is in which.
 
-use super::layout::{FileLayout, alignment};
 use crate::error::{Error, Result};
-use crate::header::{FLATBUFFER_HEAD, PtdHeader, PteHeader};
+use crate::file::header::{PtdHeader, PteHeader};
+use crate::file::references::{payloads_mut, renumber_segments};
+use crate::file::segment::{self, Segment};
+use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle, alignment};
+use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
-use crate::schema::program::{BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, Program};
-use crate::segment::{self, Segment};
-use crate::{Ptd, Pte, TableOrder, TensorData};
+use crate::schema::program::{BackendDelegateInlineData, DataLocation};
+use crate::{Ptd, Pte, TensorData};
 use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
-/// How a `.pte` is laid out anew. The default is what ExecuTorch's exporter does today.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a `.pte` is laid out. The default is what ExecuTorch's exporter does today, in the file's own style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PteOptions {
     /// Where segments start: at multiples of this, in bytes, a power of two.
     pub segment_alignment: u32,
@@ -22,8 +24,8 @@ pub struct PteOptions {
     pub delegate_alignment: u32,
     /// Where delegate payloads go. `None`: they stay where they are. Empty ones stay in the FlatBuffer anyway.
     pub delegates: Option<DataLocation>,
-    /// The order of tables and fields.
-    pub order: TableOrder,
+    /// How the FlatBuffer is written. `None`: as the file that was read, see [`Pte::write_style`].
+    pub style: Option<WriteStyle>,
     /// Bytes of the extended header: 24 as up to ExecuTorch 0.7, or 32.
     pub header_length: u32,
 }
@@ -31,41 +33,41 @@ pub struct PteOptions {
 impl Default for PteOptions {
     fn default() -> Self {
         Self {
-            segment_alignment: 128,
+            segment_alignment: SEGMENT_ALIGNMENT,
             constant_alignment: None,
-            delegate_alignment: 16,
+            delegate_alignment: ALIGNMENT,
             delegates: None,
-            order: TableOrder::ById,
-            header_length: 32,
+            style: None,
+            header_length: PteHeader::LONG,
         }
     }
 }
 
-/// How a `.ptd` is laid out anew. The default is what ExecuTorch's Python writer does today.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a `.ptd` is laid out. The default is what ExecuTorch's Python writer does today, in the file's own style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PtdOptions {
     /// Where segments start: at multiples of this, in bytes, a power of two.
     pub segment_alignment: u32,
-    /// The order of tables and fields.
-    pub order: TableOrder,
+    /// How the FlatBuffer is written. `None`: as the file that was read, see [`Ptd::write_style`].
+    pub style: Option<WriteStyle>,
 }
 
 impl Default for PtdOptions {
     fn default() -> Self {
-        Self { segment_alignment: 128, order: TableOrder::BySize }
+        Self { segment_alignment: SEGMENT_ALIGNMENT, style: None }
     }
 }
 
-/// Where a list of segments comes to lie.
-pub(crate) struct Places {
+/// Where the segments of a list are.
+pub(crate) struct Placed {
     pub(crate) table: Vec<DataSegment>,
-    /// Bytes of all, with the padding between.
+    /// Bytes of all, with the padding between them.
     pub(crate) size: u64,
 }
 
-/// Places segments one behind the other, each given by its alignment and size. The alignments are relative to the first
-/// one's place, as the official writers have it.
-pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Places> {
+/// Places segments one after the other, each given by its alignment and size. The alignments are relative to the start of
+/// the first one, as the official writers have it.
+pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Placed> {
     let (mut table, mut end) = (Vec::new(), 0u64);
     for (alignment, size) in segments {
         let offset = end.checked_next_multiple_of(alignment);
@@ -76,7 +78,7 @@ pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Places
         table.push(DataSegment { offset, size });
         end = next;
     }
-    Ok(Places { table, size: end })
+    Ok(Placed { table, size: end })
 }
 
 pub(crate) fn least_common_multiple(a: u64, b: u64) -> Result<u64> {
@@ -100,14 +102,14 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 impl<'a> Pte<'a> {
-    /// Lays the file out anew: moves delegate payloads and constants as `options` say, gives each segment a new place in
-    /// the order that they have, and puts a fitting header in front, or none where there is no data.
+    /// Recomputes the layout: moves delegate payloads and constants as `options` say, gives each segment a new offset in
+    /// their present order, and makes a header that fits, or none where there is no data.
     ///
     /// The alignment that a named blob once asked for is not stored; whatever its old offset was a multiple of, up to
     /// 4096, its new one is too.
     ///
-    /// Fails as [`plan`](Self::plan) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where
-    /// constants overlap or have bytes between them that none claims.
+    /// Fails as [`image`](Self::image) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where
+    /// constants overlap or have bytes between them that belong to none.
     pub fn lay_out(mut self, options: &PteOptions) -> Result<Self> {
         self.check_references()?;
         alignment(options.delegate_alignment, "delegate_alignment")?;
@@ -127,7 +129,7 @@ impl<'a> Pte<'a> {
     /// What each segment is to be aligned to besides the options' alignment of all.
     fn segment_alignments(&self, options: &PteOptions) -> Vec<u64> {
         let program = &self.program;
-        let segments = program.segments.as_deref().unwrap_or_default();
+        let segments = program.segments();
         let mut alignments: Vec<u64> = segments.iter().map(|segment| kept_alignment(segment.offset)).collect();
         // Constants, initial states and delegate payloads need no more than the options give.
         let named = self.named_segments();
@@ -136,25 +138,26 @@ impl<'a> Pte<'a> {
                 *place = greatest_common_divisor(*place, alignment.into());
             }
         };
-        let constants = options.constant_alignment.unwrap_or(16);
+        let constants = options.constant_alignment.unwrap_or(ALIGNMENT);
         program.constant_segment.iter().for_each(|list| at_most(list.segment_index, constants));
-        program.mutable_data_segments.iter().flatten().for_each(|list| at_most(list.segment_index, 16));
+        program.mutable_data_segments().iter().for_each(|list| at_most(list.segment_index, ALIGNMENT));
         for payload in self.payloads().filter(|payload| payload.location == DataLocation::SEGMENT) {
             at_most(payload.index, options.delegate_alignment);
         }
         alignments
     }
 
-    /// Gives each segment its place, with the alignments given besides the segments' own.
+    /// Gives each segment its offset, with the alignments given besides the options' own.
     pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PteOptions) -> Result<Self> {
         let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
-        let constant_alignment = options.constant_alignment.unwrap_or(16);
-        self.layout = FileLayout {
-            order: options.order,
-            constant_alignment,
-            delegate_alignment: options.delegate_alignment,
-            header_gap: None,
+        let constant_alignment = options.constant_alignment.unwrap_or(ALIGNMENT);
+        let delegate_alignment = options.delegate_alignment;
+        let style = match options.style {
+            Some(style) => style,
+            None => self.write_style()?.0,
         };
+        let style = WriteStyle { constant_alignment, delegate_alignment, header_gap: None, ..style };
+        self.style = Some(style);
         let expected = self.expected_size();
         self.header = None;
         let Some(table) = self.program.segments.as_mut() else {
@@ -163,24 +166,24 @@ impl<'a> Pte<'a> {
         let aligned = table.iter().zip(alignments).map(|(segment, own)| {
             least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
         });
-        let places = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
-        *table = places.table;
-        if places.size == 0 {
+        let placed = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        *table = placed.table;
+        if placed.size == 0 {
             return Ok(self);
         }
         let length = options.header_length;
-        let program = self.layout.encode(&self.program, expected)?;
-        let program_size = (FLATBUFFER_HEAD + self.layout.gap(length)? + program.size()) as u64;
+        let program = style.encode(&self.program, expected)?;
+        let program_size = (HEAD_SIZE + style.gap(length)? + program.size()) as u64;
         self.header = Some(PteHeader {
             length,
             program_size,
             segment_base_offset: program_size.next_multiple_of(segment_alignment),
-            segment_data_size: (length >= 32).then_some(places.size),
+            segment_data_size: (length >= PteHeader::LONG).then_some(placed.size),
         });
         Ok(self)
     }
 
-    /// Gives each constant a place of its own alignment in the constant segment; equal offsets stay shared.
+    /// Aligns each constant in the constant segment; equal offsets stay shared.
     fn pack_constants(&mut self, alignment: u64) -> Result<()> {
         let sizes = self.constant_sizes()?;
         let Some(list) = self.program.constant_segment.as_mut() else {
@@ -209,9 +212,9 @@ impl<'a> Pte<'a> {
                     "constant {index} of {size} bytes at {offset} runs past byte {end}"
                 )));
             };
-            let behind = segment.get(*offset + *size, room - *size).unwrap_or_default();
+            let after = segment.get(*offset + *size, room - *size).unwrap_or_default();
             // A constant that no tensor uses, or padding.
-            if *size == 0 || behind.iter().any(|byte| *byte != 0) {
+            if *size == 0 || after.iter().any(|byte| *byte != 0) {
                 *size = room;
             }
         }
@@ -246,7 +249,7 @@ impl<'a> Pte<'a> {
         Ok(sizes)
     }
 
-    /// Moves delegate payloads from segments into the FlatBuffer. Segments that nothing else names go.
+    /// Moves delegate payloads from segments into the FlatBuffer, and removes segments that nothing refers to any more.
     fn delegates_inline(&mut self, alignments: &mut Vec<u64>) -> Result<()> {
         let mut inline = self.program.backend_delegate_data.take().unwrap_or_default();
         let mut moved = BTreeMap::new();
@@ -301,12 +304,12 @@ impl<'a> Pte<'a> {
 
         let named = self.named_segments();
         for data in added {
-            self.program.segments.get_or_insert_default().push(DataSegment { offset: 0, size: data.len() as u64 });
-            self.segments.push(Segment::Whole(data));
+            self.add_segment(data);
             alignments.push(delegate_alignment.into());
         }
-        let behind = named.iter().position(|named| *named).unwrap_or(first_new);
-        let order: Vec<usize> = (0..behind).chain(first_new..self.segments.len()).chain(behind..first_new).collect();
+        let first_named = named.iter().position(|named| *named).unwrap_or(first_new);
+        let order: Vec<usize> =
+            (0..first_named).chain(first_new..self.segments.len()).chain(first_named..first_new).collect();
         self.reorder_segments(&order, alignments);
         Ok(())
     }
@@ -316,7 +319,7 @@ impl<'a> Pte<'a> {
         segment::marked(self.segments.len(), self.named_data().iter().map(|named| named.segment_index))
     }
 
-    /// Puts the segments in the order of the old indices given, and has every index follow.
+    /// Puts the segments in the order of the old indices given, and renumbers every reference to them.
     fn reorder_segments(&mut self, order: &[usize], alignments: &mut Vec<u64>) {
         let mut new_index = vec![0u32; self.segments.len()];
         for (new, old) in order.iter().enumerate() {
@@ -332,26 +335,6 @@ impl<'a> Pte<'a> {
         }
         renumber_segments(&mut self.program, |index| new_index.get(index as usize).copied().unwrap_or(index));
     }
-}
-
-/// Has every index of a segment follow.
-fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u32) -> u32) {
-    let lists = program.constant_segment.iter_mut().chain(program.mutable_data_segments.iter_mut().flatten());
-    lists.for_each(|list| list.segment_index = new_index(list.segment_index));
-    for named in program.named_data.iter_mut().flatten() {
-        named.segment_index = new_index(named.segment_index);
-    }
-    for payload in payloads_mut(program).filter(|payload| payload.location == DataLocation::SEGMENT) {
-        payload.index = new_index(payload.index);
-    }
-}
-
-/// Where each delegate says that its payload is, see [`Pte::payloads`].
-pub(crate) fn payloads_mut<'t>(
-    program: &'t mut Program<'_>,
-) -> impl Iterator<Item = &'t mut BackendDelegateDataReference> {
-    let delegates = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
-    delegates.filter_map(|delegate| delegate.processed.as_mut())
 }
 
 impl<'a> Segment<'a> {
@@ -383,36 +366,41 @@ impl<'a> Segment<'a> {
 }
 
 impl<'a> Ptd<'a> {
-    /// Lays the file out anew: gives each segment a new place, in the order that they have.
+    /// Recomputes the layout: gives each segment a new offset, in their present order.
     ///
-    /// Fails as [`plan`](Self::plan) does.
+    /// Fails as [`image`](Self::image) does.
     pub fn lay_out(self, options: &PtdOptions) -> Result<Self> {
         self.check_references()?;
-        let segments = self.flat_tensor.segments.iter().flatten();
+        let segments = self.flat_tensor.segments().iter();
         let alignments: Vec<u64> = segments.map(|segment| kept_alignment(segment.offset)).collect();
         self.place_segments(&alignments, options)
     }
 
-    /// Gives each segment its place, with the alignments given besides the segments' own.
+    /// Gives each segment its offset, with the alignments given besides the options' own.
     pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PtdOptions) -> Result<Self> {
         let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
-        let aligned = self.flat_tensor.segments.iter().flatten().zip(alignments).map(|(segment, own)| {
+        let aligned = self.flat_tensor.segments().iter().zip(alignments).map(|(segment, own)| {
             least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
         });
-        let places = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        let placed = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        let style = match options.style {
+            Some(style) => style,
+            None => self.write_style()?.0,
+        };
+        self.style = Some(style);
         if let Some(table) = self.flat_tensor.segments.as_mut() {
-            *table = places.table;
+            *table = placed.table;
         }
-        self.layout = FileLayout { order: options.order, ..FileLayout::default() };
-        let metadata = self.layout.encode(&self.flat_tensor, 0)?;
-        let (length, flatbuffer_offset) = (40u32, 48u64);
-        let flatbuffer_size = (FLATBUFFER_HEAD + metadata.size()) as u64;
+        let metadata = self.encode(&style)?;
+        let length = PtdHeader::LENGTH;
+        let flatbuffer_offset = u64::from(length.next_multiple_of(ALIGNMENT));
+        let flatbuffer_size = (HEAD_SIZE + metadata.size()) as u64;
         self.header = Some(PtdHeader {
             length,
             flatbuffer_offset,
             flatbuffer_size,
             segment_base_offset: (flatbuffer_offset + flatbuffer_size).next_multiple_of(segment_alignment),
-            segment_data_size: places.size,
+            segment_data_size: placed.size,
         });
         Ok(self)
     }

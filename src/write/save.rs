@@ -1,11 +1,12 @@
 //! Writing to where files are: any writer, or a path.
 
-use super::plan::{Piece, Plan};
+use super::image::{Image, Piece};
+use crate::error::{Error, Result};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Told now and then how many bytes are written, of how many.
+/// Receives progress: how many bytes are written, of how many.
 pub trait Progress {
     /// `done` bytes of `total` are written.
     fn progress(&mut self, done: u64, total: u64);
@@ -20,16 +21,20 @@ impl<F: FnMut(u64, u64)> Progress for F {
 /// How many bytes are written between two reports of progress.
 const STEP: usize = 8 << 20;
 
-impl Plan<'_> {
+impl Image<'_> {
     /// Writes the file, in order, with nothing but the metadata in memory.
     ///
-    /// Fails as `writer` does.
-    pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
+    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io) where `writer` does.
+    pub fn write_to(&self, writer: impl Write) -> Result<()> {
         self.write_with(writer, |_, _| {})
     }
 
     /// The same, with reports of progress.
-    pub fn write_with(&self, mut writer: impl Write, mut progress: impl Progress) -> io::Result<()> {
+    pub fn write_with(&self, writer: impl Write, progress: impl Progress) -> Result<()> {
+        Ok(self.write(writer, progress)?)
+    }
+
+    fn write(&self, mut writer: impl Write, mut progress: impl Progress) -> io::Result<()> {
         const ZEROS: &[u8] = &[0; 4096];
         let mut done = 0;
         for piece in self.pieces() {
@@ -63,23 +68,30 @@ impl Plan<'_> {
     ///
     /// The tree may borrow from the very file that is replaced, if that is memory-mapped: the old one's bytes stay until
     /// it is unmapped.
-    pub fn save(&self, path: impl AsRef<Path>) -> io::Result<()> {
+    ///
+    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_with(path, |_, _| {})
     }
 
     /// The same, with reports of progress.
-    pub fn save_with(&self, path: impl AsRef<Path>, progress: impl Progress) -> io::Result<()> {
-        if fs::metadata(path.as_ref()).is_ok_and(|there| !there.is_file()) {
+    pub fn save_with(&self, path: impl AsRef<Path>, progress: impl Progress) -> Result<()> {
+        let path = path.as_ref();
+        self.replace(path, progress).map_err(|error| Error::io(error, path))
+    }
+
+    fn replace(&self, path: &Path, progress: impl Progress) -> io::Result<()> {
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
             // A pipe or a device: nothing to keep, nothing to rename. A folder fails here.
-            return self.write_with(fs::OpenOptions::new().write(true).open(path.as_ref())?, progress);
+            return self.write(fs::OpenOptions::new().write(true).open(path)?, progress);
         }
-        // A link stays a link: what it leads to is replaced.
-        let path = fs::canonicalize(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_path_buf());
+        // A link stays a link: the file that it points to is replaced.
+        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let mut beside = Beside::create(&path)?;
         if let Ok(old) = fs::metadata(&path) {
             beside.file.set_permissions(old.permissions())?;
         }
-        self.write_with(io::BufWriter::with_capacity(1 << 16, &mut beside.file), progress)?;
+        self.write(io::BufWriter::with_capacity(1 << 16, &mut beside.file), progress)?;
         beside.file.sync_all()?;
         beside.take_name(&path)
     }

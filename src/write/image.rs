@@ -1,0 +1,397 @@
+//! A file as it is to be written: where every byte comes from, and the size.
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
+use crate::file::segment::{self, Segment};
+use crate::file::source::Source;
+use crate::file::style::WriteStyle;
+use crate::flatbuffer::write::{Finished, HEAD_SIZE};
+use crate::schema::DataSegment;
+use crate::{Ptd, Pte};
+use alloc::{format, vec::Vec};
+use core::fmt;
+
+/// A file that is ready to be written: metadata in memory, blobs where they are, zeros between.
+///
+/// Made by [`Pte::image`] and [`Ptd::image`]. Whatever can be wrong was found before the first byte is written.
+pub struct Image<'t> {
+    metadata: Metadata<'t>,
+    /// What is between and after blobs: bytes at the same offsets here, and zeros past its end.
+    background: &'t [u8],
+    /// Blobs in order, each at its offset from the start of the file; they do not overlap.
+    blobs: Vec<(u64, &'t [u8])>,
+    size: u64,
+}
+
+/// The FlatBuffer and the header.
+enum Metadata<'t> {
+    /// The very bytes that the tree was read from.
+    Source(&'t [u8]),
+    /// The first 8 bytes with the header and its padding, and the rest.
+    Encoded(Vec<u8>, Finished),
+}
+
+impl Metadata<'_> {
+    fn size(&self) -> u64 {
+        match self {
+            Self::Source(bytes) => bytes.len() as u64,
+            Self::Encoded(head, body) => (head.len() + body.size()) as u64,
+        }
+    }
+}
+
+impl fmt::Debug for Image<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Image")
+            .field("size", &self.size)
+            .field("metadata_size", &self.metadata_size())
+            .field("blobs", &self.blobs.len())
+            .field("from_source", &self.is_from_source())
+            .finish()
+    }
+}
+
+impl<'t> Image<'t> {
+    /// The size of the file, in bytes.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The bytes of the metadata: what is held in memory, apart from what the tree holds.
+    pub fn metadata_size(&self) -> u64 {
+        self.metadata.size()
+    }
+
+    /// Whether the metadata is written with the bytes that it was read from, since nothing in it was changed.
+    pub fn is_from_source(&self) -> bool {
+        matches!(self.metadata, Metadata::Source(_))
+    }
+
+    /// What is written, in order.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let (head, body, source) = match &self.metadata {
+            Metadata::Source(bytes) => (&[][..], None, Some(*bytes)),
+            Metadata::Encoded(head, body) => (head.as_slice(), Some(body), None),
+        };
+        let body = body.into_iter().flat_map(Finished::parts);
+        let metadata = [head].into_iter().chain(body).chain(source).map(Piece::Bytes);
+        let mut end = self.metadata_size();
+        let blobs = self.blobs.iter().copied().chain([(self.size, &[][..])]).flat_map(move |(offset, bytes)| {
+            let [same, zeros] = self.between(end, offset);
+            end = offset + bytes.len() as u64;
+            [same, zeros, Piece::Bytes(bytes)]
+        });
+        metadata.chain(blobs)
+    }
+
+    /// What is between two blobs.
+    fn between(&self, start: u64, end: u64) -> [Piece<'_>; 2] {
+        let length = self.background.len() as u64;
+        let (from, to) = (start.min(length), end.min(length));
+        let same = self.background.get(from as usize..to.max(from) as usize).unwrap_or_default();
+        [Piece::Bytes(same), Piece::Zeros(end.saturating_sub(start.max(length)))]
+    }
+
+    /// The whole file in memory.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`] where this machine cannot address as much.
+    pub fn to_vec(&self) -> Result<Vec<u8>> {
+        let mut file = Vec::new();
+        let size =
+            usize::try_from(self.size).map_err(|_| Error::unwritable(format!("{} bytes in memory", self.size)))?;
+        file.try_reserve_exact(size).map_err(|_| Error::unwritable(format!("{size} bytes in memory")))?;
+        for piece in self.pieces() {
+            match piece {
+                Piece::Bytes(bytes) => file.extend_from_slice(bytes),
+                Piece::Zeros(count) => file.resize(file.len().saturating_add(count as usize), 0),
+            }
+        }
+        Ok(file)
+    }
+}
+
+/// One run of what is written.
+pub(crate) enum Piece<'p> {
+    Bytes(&'p [u8]),
+    Zeros(u64),
+}
+
+impl<'a> Pte<'a> {
+    /// Computes the file's layout: header, program and segments, as the tree, the header and the style say.
+    ///
+    /// A tree that is what its [`source`](Self::source) decodes to is written with the source's bytes, whoever wrote them; data
+    /// that was replaced by as many bytes changes these alone. A tree that was changed is encoded in the style of its source,
+    /// or in [`style`](Self::style) where that is set.
+    ///
+    /// Fails, before anything is written, with [`ErrorKind::Absent`] where a segment's bytes are not there, and with
+    /// [`ErrorKind::Unwritable`] or [`ErrorKind::Reference`] where the parts do not fit: an index is out of range, two
+    /// keys are alike, the program is longer than the room before the segments (then recompute the layout, see
+    /// [`Pte::lay_out`]), a changed program has fields of a newer schema (see [`forget_source`](Self::forget_source)).
+    pub fn image(&self) -> Result<Image<'_>> {
+        match self.unchanged_metadata() {
+            Some(metadata) => self.image_of(Metadata::Source(metadata)),
+            None => {
+                self.check_references()?;
+                self.encoded_image()
+            }
+        }
+    }
+
+    /// The same, wherever references point: for a damaged file on purpose, to test a reader.
+    pub fn image_as_is(&self) -> Result<Image<'_>> {
+        match self.unchanged_metadata() {
+            Some(metadata) => self.image_of(Metadata::Source(metadata)),
+            None => self.encoded_image(),
+        }
+    }
+
+    /// Forgets what it was read from: what the tree does not hold (fields of a newer schema, bytes of padding that are not
+    /// zero) is not written then. The style stays.
+    ///
+    /// Fails where the style of the source cannot be told.
+    pub fn forget_source(mut self) -> Result<Self> {
+        self.style = Some(self.write_style()?.0);
+        self.source = None;
+        Ok(self)
+    }
+
+    fn encoded_image(&self) -> Result<Image<'_>> {
+        no_newer_tables(self.source.as_ref())?;
+        let style = self.write_style()?.0;
+        let body = style.encode(&self.program, self.expected_size())?;
+        self.image_of(self.encoded_metadata(&style, body)?)
+    }
+
+    /// What the program takes if it is much as it was.
+    pub(crate) fn expected_size(&self) -> u64 {
+        self.header.map_or(0, |header| header.program_size)
+    }
+
+    fn encoded_metadata(&self, style: &WriteStyle, body: Finished) -> Result<Metadata<'static>> {
+        let Some(header) = self.header else {
+            return Ok(Metadata::Encoded(body.head(PTE_IDENTIFIER, 0)?, body));
+        };
+        let mut head = body.head(PTE_IDENTIFIER, style.gap(header.length)?)?;
+        let program_size = (head.len() + body.size()) as u64;
+        if let Some(room) = head.get_mut(HEAD_SIZE..) {
+            header.put(room, program_size)?;
+        }
+        Ok(Metadata::Encoded(head, body))
+    }
+
+    fn image_of<'t>(&'t self, metadata: Metadata<'t>) -> Result<Image<'t>> {
+        let (base, table) = (self.segment_base_offset(), self.program.segments());
+        let background = background(&metadata, self.source.as_ref());
+        let blobs = blobs(base, table, &self.segments, self.header.is_some(), background)?;
+        let data_size = self.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0);
+        finish(metadata, background, blobs, 0, base, data_size)
+    }
+}
+
+impl<'a> Ptd<'a> {
+    /// Computes the file's layout: header, metadata and segments, as the tree, the header and the style say.
+    ///
+    /// What is not changed is written as it was, and it fails, as for [`Pte::image`].
+    pub fn image(&self) -> Result<Image<'_>> {
+        match self.unchanged_metadata() {
+            Some(metadata) => self.image_of(Metadata::Source(metadata), 0),
+            None => {
+                self.check_references()?;
+                self.encoded_image()
+            }
+        }
+    }
+
+    /// The same, wherever references point: for a damaged file on purpose, to test a reader.
+    pub fn image_as_is(&self) -> Result<Image<'_>> {
+        match self.unchanged_metadata() {
+            Some(metadata) => self.image_of(Metadata::Source(metadata), 0),
+            None => self.encoded_image(),
+        }
+    }
+
+    /// Forgets what it was read from, as [`Pte::forget_source`] does.
+    ///
+    /// Fails where the style of the source cannot be told.
+    pub fn forget_source(mut self) -> Result<Self> {
+        self.style = Some(self.write_style()?.0);
+        self.source = None;
+        Ok(self)
+    }
+
+    fn encoded_image(&self) -> Result<Image<'_>> {
+        no_newer_tables(self.source.as_ref())?;
+        let style = self.write_style()?.0;
+        let body = self.encode(&style)?;
+        let (metadata, metadata_end) = self.encoded_metadata(&style, body)?;
+        self.image_of(metadata, metadata_end)
+    }
+
+    /// The metadata, and where it ends with the zeros that C++ pads it with.
+    fn encoded_metadata(&self, style: &WriteStyle, body: Finished) -> Result<(Metadata<'static>, u64)> {
+        let Some(header) = self.header else {
+            return Ok((Metadata::Encoded(body.head(PTD_IDENTIFIER, 0)?, body), 0));
+        };
+        let header_gap = u32::try_from(header.flatbuffer_offset).ok();
+        let mut head = body.head(PTD_IDENTIFIER, WriteStyle { header_gap, ..*style }.gap(header.length)?)?;
+        let flatbuffer_size = header.flatbuffer_size.max(body.size() as u64 + HEAD_SIZE as u64);
+        let Some(metadata_end) = flatbuffer_size.checked_add((head.len() - HEAD_SIZE) as u64) else {
+            return Err(Error::unwritable(format!("a FlatBuffer of {flatbuffer_size} bytes")));
+        };
+        if let Some(room) = head.get_mut(HEAD_SIZE..) {
+            header.put(room, flatbuffer_size)?;
+        }
+        Ok((Metadata::Encoded(head, body), metadata_end))
+    }
+
+    fn image_of<'t>(&'t self, metadata: Metadata<'t>, metadata_end: u64) -> Result<Image<'t>> {
+        let (base, table) = (self.segment_base_offset(), self.flat_tensor.segments());
+        let background = background(&metadata, self.source.as_ref());
+        let blobs = blobs(base, table, &self.segments, self.header.is_some(), background)?;
+        let data_size = self.header.map(|header| header.segment_data_size);
+        finish(metadata, background, blobs, metadata_end, base, data_size)
+    }
+}
+
+fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
+    match source.map_or(0, |source| source.newer_tables) {
+        0 => Ok(()),
+        tables => Err(Error::unwritable(format!("{tables} tables have fields of a newer schema, which would be lost"))),
+    }
+}
+
+/// The bytes that everything is put onto: the source file, where its metadata is written as it was.
+fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'t [u8] {
+    match (metadata, source) {
+        (Metadata::Source(_), Some(source)) if source.whole => &source.bytes,
+        _ => &[],
+    }
+}
+
+/// Each segment's parts at their offsets in the file, in order and without overlap: where segments share bytes, these
+/// are written once. What the background has is left out.
+///
+/// Without a `header` there are no bytes of segments, whatever the table says.
+fn blobs<'t>(
+    base: u64,
+    table: &[DataSegment],
+    segments: &'t [Segment<'_>],
+    header: bool,
+    background: &[u8],
+) -> Result<Vec<(u64, &'t [u8])>> {
+    if table.len() != segments.len() {
+        let (listed, given) = (table.len(), segments.len());
+        let reason = format!("{listed} segments are listed, but {given} are given: add_segment adds to both");
+        return Err(Error::unwritable(reason));
+    }
+    let source = segment::cut(background, base, table);
+    let mut source = source.iter().chain(core::iter::repeat(&Segment::Absent));
+    let mut blobs = Vec::new();
+    for (index, (entry, segment)) in table.iter().zip(segments).enumerate() {
+        let as_it_was = source.next().is_some_and(|source| source.is_the_same(segment)) && !background.is_empty();
+        match segment {
+            Segment::Absent if as_it_was || entry.size == 0 || !header => continue,
+            Segment::Absent => return Err(Error::new(ErrorKind::Absent(index as u32))),
+            _ if entry.size > 0 && !header => {
+                let reason = format!("segment {index} has bytes, but there is no header to say where");
+                return Err(Error::unwritable(reason));
+            }
+            _ => {}
+        }
+        let start = base.checked_add(entry.offset);
+        let end = start.and_then(|start| start.checked_add(entry.size));
+        let (Some(start), Some(_)) = (start, end) else {
+            return Err(Error::unwritable(format!("segment {index} ends past 2^64 bytes")));
+        };
+        for (offset, bytes) in segment.parts() {
+            if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > entry.size) {
+                let (len, size) = (bytes.len(), entry.size);
+                return Err(Error::unwritable(format!("{len} bytes at {offset} of segment {index}, which has {size}")));
+            }
+            blobs.push((start + offset, bytes));
+        }
+    }
+    if !blobs.is_sorted_by_key(|(offset, _)| *offset) {
+        blobs.sort_by_key(|(offset, _)| *offset);
+    }
+    let mut blobs = without_overlap(blobs)?;
+    let is_there = |(offset, bytes): &(u64, &[u8])| {
+        let there = usize::try_from(*offset).ok().and_then(|offset| background.get(offset..)?.get(..bytes.len()));
+        there.is_some_and(|there| core::ptr::eq(there, *bytes))
+    };
+    blobs.retain(|blob| !is_there(blob));
+    Ok(blobs)
+}
+
+fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
+    let end = |(offset, bytes): &(u64, &[u8])| offset + bytes.len() as u64;
+    let mut apart: Vec<(u64, &[u8])> = Vec::with_capacity(blobs.len());
+    for (offset, bytes) in blobs {
+        let (mut offset, mut rest) = (offset, bytes);
+        let shared = apart.partition_point(|piece| end(piece) <= offset);
+        for (start, piece) in apart.get(shared..).unwrap_or_default() {
+            if rest.is_empty() {
+                break;
+            }
+            // Blobs come in order of their offsets, and there is no gap between pieces after this one's start.
+            let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
+            let len = before.len().min(rest.len());
+            let (again, after) = rest.split_at_checked(len).unwrap_or_default();
+            let before = before.get(..len).unwrap_or_default();
+            if !core::ptr::eq(before, again) && before != again {
+                return Err(Error::unwritable(format!("two segments hold different bytes at byte {offset}")));
+            }
+            (offset, rest) = (offset + len as u64, after);
+        }
+        // An empty segment takes no place.
+        if !rest.is_empty() {
+            apart.push((offset, rest));
+        }
+    }
+    Ok(apart)
+}
+
+/// The metadata ends at `metadata_end` or after what it takes, whichever comes last.
+fn finish<'t>(
+    metadata: Metadata<'t>,
+    background: &'t [u8],
+    blobs: Vec<(u64, &'t [u8])>,
+    metadata_end: u64,
+    base: u64,
+    data_size: Option<u64>,
+) -> Result<Image<'t>> {
+    let metadata_end = metadata_end.max(metadata.size());
+    let blobs_end = blobs.last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
+    if blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) || (base > 0 && base < metadata_end) {
+        let reason = format!(
+            "the metadata takes {metadata_end} bytes, but the segments start at {base}: recompute the layout (lay_out)"
+        );
+        return Err(Error::unwritable(reason));
+    }
+    let announced = data_size.and_then(|size| base.checked_add(size)).unwrap_or(blobs_end.max(base));
+    if announced < blobs_end {
+        return Err(Error::unwritable(format!("the header ends the data at {announced}, a segment at {blobs_end}")));
+    }
+    let has_data = background.len() as u64 > metadata.size();
+    let size = if has_data { (background.len() as u64).max(blobs_end) } else { announced.max(metadata_end) };
+    Ok(Image { metadata, background, blobs, size })
+}
+
+#[cfg(all(test, target_pointer_width = "64"))]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use crate::Pte;
+    use crate::schema::program::{BackendDelegateInlineData, Program};
+    use alloc::{string::ToString, vec};
+
+    /// The zeros are never touched, so they take no memory: not in `tests`, where an allocator that counts touches them.
+    #[test]
+    fn a_program_over_2_gib_is_refused_before_it_is_built() {
+        let data = Some(vec![0; 1 << 31].into());
+        let program =
+            Program { backend_delegate_data: Some(vec![BackendDelegateInlineData { data }]), ..Program::default() };
+        let error = Pte { program, ..Pte::default() }.image().err().unwrap();
+        assert_eq!(error.path(), "backend_delegate_data[0].data");
+        assert!(error.to_string().contains("more than 2147483647 bytes"), "{error}");
+    }
+}
