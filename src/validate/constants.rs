@@ -2,11 +2,12 @@
 //! runtime's `program.cpp` (`get_constant_buffer_data`, `load_mutable_subsegment_into`).
 
 use super::program::{constant_offsets, segment_count};
-use super::report::{Path, Report};
+use super::report::Report;
 use super::rule::{self, Rule};
 use super::segments::each_overlap;
-use crate::Pte;
+use crate::path::Path;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
+use crate::{ALIGNMENT, Pte};
 use alloc::{collections::BTreeSet, format, vec, vec::Vec};
 
 /// Rules about the lists as a whole. Those about a tensor's own entry are in [`of_tensor`].
@@ -20,15 +21,15 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
         let path = root.field("constant_segment");
         placeholder(list, &path, report);
         alignment(list, &path, report);
-        overlap(list, sizes(pte, false, offsets(list).len()), &path, report);
+        overlap(list, sizes(pte, false, list.offsets().len()), &path, report);
     }
     inline_placeholder(pte, root, report);
     let mut segments = BTreeSet::new();
-    for (index, list) in program.mutable_data_segments.iter().flatten().enumerate() {
+    for (index, list) in program.mutable_data_segments().iter().enumerate() {
         let path = root.item("mutable_data_segments", index);
         placeholder(list, &path, report);
         if index == 0 {
-            overlap(list, sizes(pte, true, offsets(list).len()), &path, report);
+            overlap(list, sizes(pte, true, list.offsets().len()), &path, report);
         }
         if !segments.insert(list.segment_index) {
             let found = format!("segment {} again, expected one list for each", list.segment_index);
@@ -47,10 +48,6 @@ pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &P
     }
 }
 
-fn offsets<'t>(list: &'t SubsegmentOffsets<'_>) -> &'t [u64] {
-    list.offsets.as_deref().unwrap_or_default()
-}
-
 fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let path = &path.field("data_buffer_idx");
     match &pte.program.constant_segment {
@@ -64,7 +61,7 @@ fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut
 }
 
 fn inline_constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
-    let buffers = pte.program.constant_buffer.as_deref().unwrap_or_default();
+    let buffers = pte.program.constant_buffer();
     let Some(buffer) = buffers.get(index as usize) else {
         let found = format!("constant {index}, expected less than the {} that there are", buffers.len());
         return report.add(rule::CONSTANT_INDEX, path, found);
@@ -80,7 +77,7 @@ fn inline_constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, repor
 /// The runtime takes list 0, whatever the tensor says.
 fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let named = tensor.extra_tensor_info.as_deref().map_or(0, |extra| extra.mutable_data_segments_idx);
-    let lists = pte.program.mutable_data_segments.as_deref().unwrap_or_default();
+    let lists = pte.program.mutable_data_segments();
     if named != 0 {
         let path = path.field("extra_tensor_info");
         let found = format!("list {named} of {}, expected 0: the runtime takes that one in any case", lists.len());
@@ -112,13 +109,13 @@ fn subsegment(
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
-    let offsets = offsets(list);
+    let offsets = list.offsets();
     let Some(offset) = offsets.get(index as usize) else {
         let found = format!("entry {index}, expected less than the {} that there are", offsets.len());
         return report.add(index_rule, path, found);
     };
     // A segment that does not exist is a finding of its own.
-    let segments = pte.program.segments.as_deref().unwrap_or_default();
+    let segments = pte.program.segments();
     let Some(segment) = segments.get(list.segment_index as usize) else {
         return;
     };
@@ -132,7 +129,7 @@ fn subsegment(
 }
 
 fn placeholder(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    if let Some(first @ 1..) = offsets(list).first() {
+    if let Some(first @ 1..) = list.offsets().first() {
         let offset = report.offset(list.offsets.as_deref());
         let found = format!("{first}, expected 0: the entry stands for no constant");
         report.add_at(rule::CONSTANT_PLACEHOLDER, &path.item("offsets", 0), offset, found);
@@ -154,12 +151,12 @@ fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 
 /// What the official exporter aligns to, unless told otherwise: one finding for the whole list.
 fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    const ALIGNMENT: u64 = 16;
-    let offsets = offsets(list);
-    let odd = offsets.iter().filter(|offset| **offset % ALIGNMENT != 0).count();
-    if let Some((index, offset)) = offsets.iter().enumerate().find(|(_, offset)| **offset % ALIGNMENT != 0) {
+    let alignment = u64::from(ALIGNMENT);
+    let offsets = list.offsets();
+    let odd = offsets.iter().filter(|offset| **offset % alignment != 0).count();
+    if let Some((index, offset)) = offsets.iter().enumerate().find(|(_, offset)| **offset % alignment != 0) {
         let found =
-            format!("{offset}, expected a multiple of {ALIGNMENT} ({odd} of {} offsets are none)", offsets.len());
+            format!("{offset}, expected a multiple of {alignment} ({odd} of {} offsets are misaligned)", offsets.len());
         report.add_at(rule::CONSTANT_ALIGNMENT, &path.item("offsets", index), report.offset_of(offsets, index), found);
     }
 }
@@ -185,7 +182,7 @@ fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
 
 /// Entries that start at one place are one constant under two numbers. Any other overlap is a fault.
 fn overlap(list: &SubsegmentOffsets<'_>, sizes: Vec<u64>, path: &Path<'_>, report: &mut Report<'_>) {
-    let offsets = offsets(list);
+    let offsets = list.offsets();
     let ranges = offsets.iter().zip(sizes).zip(0..).map(|((offset, size), index)| (*offset, size, index));
     each_overlap(ranges, |start, index, (first, last, other)| {
         let found = format!("{start}, expected {last} or more: entry {other} goes from {first} to there");

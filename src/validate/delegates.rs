@@ -2,14 +2,15 @@
 //! (`BackendDelegate::Init`).
 
 use super::program::segment_count;
-use super::report::{Name, Path, Report};
+use super::report::{Name, Report};
 use super::rule;
 use crate::Pte;
+use crate::path::Path;
 use crate::schema::program::{BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan};
 use alloc::format;
 
 pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    for (index, delegate) in plan.delegates.iter().flatten().enumerate() {
+    for (index, delegate) in plan.delegates().iter().enumerate() {
         let path = &path.item("delegates", index);
         if delegate.id.is_none() {
             report.add(rule::DELEGATE_ID, &path.field("id"), format_args!("absent, expected a backend's name"));
@@ -56,7 +57,7 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
             if index as usize >= segments {
                 let found = format!("segment {index}, expected less than the {segments} that there are");
                 report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
-            } else if empty && report.file().is_some() && pte.segment_base_offset() == 0 {
+            } else if empty && report.has_file() && pte.segment_base_offset() == 0 {
                 let found = format!("a payload in segment {index}, but the header announces no segments");
                 report.add(rule::SEGMENT_BASE, &path.field("index"), found);
             }
@@ -79,7 +80,7 @@ fn compile_specs(delegate: &BackendDelegate<'_>, path: &Path<'_>, report: &mut R
             report.add(rule::COMPILE_SPEC, &path.field("key"), format_args!("absent, expected the setting's name"));
         }
         if spec.value.is_none() {
-            let name = Name(spec.key.as_deref().unwrap_or_default());
+            let name = Name(spec.key());
             let found = format!("absent, expected the value of {name}, which may be empty");
             report.add(rule::COMPILE_SPEC, &path.field("value"), found);
         }

@@ -1,9 +1,10 @@
 //! Rules about instructions. As in the runtime's `method.cpp` (`Method::init`, `execute_instruction`) and
 //! `register_prim_ops.cpp`.
 
-use super::report::{Few, Name, Path, Report};
+use super::report::{Few, Name, Report};
 use super::rule::{self, Rule};
 use super::values::value;
+use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
@@ -12,16 +13,12 @@ use crate::schema::program::{
 use alloc::format;
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let operators = plan.operators.as_deref().unwrap_or_default();
+    let operators = plan.operators();
     for (index, operator) in operators.iter().enumerate() {
         operator_name(operator, &path.item("operators", index), report);
     }
-    let method = Method {
-        values: plan.values.as_deref().unwrap_or_default(),
-        operators,
-        delegates: plan.delegates.as_deref().unwrap_or_default().len(),
-    };
-    for (index, chain) in plan.chains.iter().flatten().enumerate() {
+    let method = Method { values: plan.values(), operators, delegates: plan.delegates().len() };
+    for (index, chain) in plan.chains().iter().enumerate() {
         let path = &path.item("chains", index);
         method.chain(chain, path, report);
         stack_trace(chain, path, report);
@@ -38,7 +35,7 @@ fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'
             format_args!("absent, expected an operator's name"),
         );
     };
-    let overload = operator.overload.as_deref().unwrap_or_default();
+    let overload = operator.overload();
     let length = name.len() + overload.len() + usize::from(!overload.is_empty());
     if length > MOST {
         let offset = report.offset(Some(name.as_bytes()));
@@ -48,7 +45,7 @@ fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'
 }
 
 fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let instructions = chain.instructions.as_deref().unwrap_or_default().len();
+    let instructions = chain.instructions().len();
     match chain.stacktrace.as_deref().map(<[_]>::len) {
         Some(traces) if traces != instructions => {
             let found = format!("{traces} lists of frames, expected {instructions}, one for each instruction");
@@ -67,7 +64,7 @@ struct Method<'t, 'a> {
 
 impl<'t, 'a> Method<'t, 'a> {
     fn chain(&self, chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-        let instructions = chain.instructions.as_deref().unwrap_or_default();
+        let instructions = chain.instructions();
         for (index, instruction) in instructions.iter().enumerate() {
             let path = &path.item("instructions", index);
             match &instruction.instr_args {
@@ -139,7 +136,7 @@ impl<'t, 'a> Method<'t, 'a> {
             return report.add(rule::OPERATOR_INDEX, &path.field("op_index"), found);
         };
         if let (Some(name), Some(args)) = (operator.name.as_deref(), call.args.as_deref()) {
-            let overload = operator.overload.as_deref().unwrap_or_default();
+            let overload = operator.overload();
             prim_arguments(name, overload, args, path, report);
             if name == "executorch_prim::et_copy_index" {
                 self.copy_index(args, path, report);

@@ -64,9 +64,9 @@ struct Walk<'t, 'a> {
 }
 
 pub(super) fn liveness(plan: &ExecutionPlan<'_>) -> Liveness {
-    let values = plan.values.as_deref().unwrap_or_default();
-    let chains = plan.chains.as_deref().unwrap_or_default();
-    let operators = plan.operators.iter().flatten().map(|operator| operator.name.as_deref().unwrap_or_default());
+    let values = plan.values();
+    let chains = plan.chains();
+    let operators = plan.operators().iter().map(|operator| operator.name());
     let mut walk = Walk {
         values,
         operators: operators.collect(),
@@ -78,14 +78,14 @@ pub(super) fn liveness(plan: &ExecutionPlan<'_>) -> Liveness {
         budget: 16 * size(plan),
         unknown: None,
     };
-    for input in plan.inputs.as_deref().unwrap_or_default() {
+    for input in plan.inputs() {
         walk.mention(*input, 0, Mention::Write);
     }
     let mut time = 1;
     for chain in chains {
         walk.chain(chain, &mut time);
     }
-    for output in plan.outputs.as_deref().unwrap_or_default() {
+    for output in plan.outputs() {
         walk.mention(*output, time, Mention::Read);
     }
     walk.end_block();
@@ -105,11 +105,10 @@ fn has_state(tensor: &Tensor<'_>) -> bool {
 /// How many values, list items, instructions and arguments a method has.
 fn size(plan: &ExecutionPlan<'_>) -> usize {
     let items = |value: &EValue<'_>| list_items(&value.val).map_or(1, |items| items.len() + 1);
-    let args = |chain: &Chain<'_>| {
-        chain.instructions.iter().flatten().map(|one| args(&one.instr_args).len() + 1).sum::<usize>()
-    };
-    let values = plan.values.iter().flatten().map(items).sum::<usize>();
-    values + plan.chains.iter().flatten().map(args).sum::<usize>()
+    let args =
+        |chain: &Chain<'_>| chain.instructions().iter().map(|one| args(&one.instr_args).len() + 1).sum::<usize>();
+    let values = plan.values().iter().map(items).sum::<usize>();
+    values + plan.chains().iter().map(args).sum::<usize>()
 }
 
 fn list_items<'t>(value: &'t KernelTypes<'_>) -> Option<&'t [i32]> {
@@ -142,7 +141,7 @@ fn args<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i32] {
 
 impl<'t, 'a> Walk<'t, 'a> {
     fn chain(&mut self, chain: &Chain<'_>, time: &mut usize) {
-        let instructions = chain.instructions.as_deref().unwrap_or_default();
+        let instructions = chain.instructions();
         let mut starts = vec![false; instructions.len() + 1];
         for (index, instruction) in instructions.iter().enumerate() {
             if let InstructionArguments::JumpFalseCall(jump) = &instruction.instr_args {

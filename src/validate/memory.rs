@@ -5,8 +5,9 @@
 //! is too, is still to be read.
 
 use super::liveness::{Life, Overwrites, liveness, mentions};
-use super::report::{Path, Report};
+use super::report::Report;
 use super::rule;
+use crate::path::Path;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 
@@ -37,9 +38,9 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     };
     let mut places: Vec<_> = known.lives.iter().filter_map(place).collect();
     places.sort_unstable_by_key(|place| (place.buffer, place.life.first, place.start, place.life.value));
-    let chains = plan.chains.iter().flatten();
-    let instructions = chains.flat_map(|chain| chain.instructions.iter().flatten()).map(|one| &one.instr_args);
-    let method = Method { values: plan.values.as_deref().unwrap_or_default(), instructions: instructions.collect() };
+    let chains = plan.chains().iter();
+    let instructions = chains.flat_map(|chain| chain.instructions().iter()).map(|one| &one.instr_args);
+    let method = Method { values: plan.values(), instructions: instructions.collect() };
     for places in places.chunk_by(|left, right| left.buffer == right.buffer) {
         buffer(&method, places, path, report);
     }
@@ -54,7 +55,7 @@ struct Method<'t, 'a> {
 
 /// For each value, its buffer and its first byte and end there, if it is in planned memory and has bytes.
 fn ranges(plan: &ExecutionPlan<'_>) -> Vec<Option<(u32, u64, u64)>> {
-    let mut ranges = vec![None; plan.values.as_deref().unwrap_or_default().len()];
+    let mut ranges = vec![None; plan.values().len()];
     for (index, tensor) in plan.tensors() {
         let bytes = tensor.byte_size().unwrap_or(0);
         if let (Some(place), 1.., Some(range)) = (tensor.allocation_info, bytes, ranges.get_mut(index)) {

@@ -1,15 +1,15 @@
 //! Checks beyond structure: what the official runtime refuses, and what it forgets to check.
 //!
 //! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first fault. What is here works on the tree, and
-//! reports all that it finds. It takes time in proportion to the file's size (the look at planned memory and at names: `n log n`).
+//! reports all that it finds. It takes time in proportion to the file's size (for planned memory and for names: `n log n`).
 //!
 //! ```no_run
-//! use executorch_format::{Pte, validate::{Level, validate_pte}};
+//! use executorch_format::{Pte, validate::Level};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let file = std::fs::read("model.pte")?;
 //! let pte = Pte::parse(&file)?;
-//! for finding in validate_pte(&pte, Some(&file), Level::Strict) {
+//! for finding in pte.validate(Level::Strict) {
 //!     println!("{finding}");
 //! }
 //! # Ok(())
@@ -38,17 +38,21 @@ mod rule;
 mod segments;
 mod tensors;
 mod values;
+mod wire;
 
 pub use rule::{Cve, RULES, Rule};
 
 use crate::error::Error;
-use crate::{Ptd, Pte};
+use crate::flatbuffer::read::Record;
+use crate::path::{FieldPath, Path};
+use crate::schema::Program;
+use crate::{Model, Ptd, Pte};
 use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
 use core::fmt;
-use report::{Path, Report};
+use report::Report;
 
 /// How much is checked. Each level holds what the ones before it hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -65,7 +69,9 @@ pub enum Level {
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Odd, or not to be told: the file can be used.
+    /// Worth knowing, and harmless.
+    Note,
+    /// Suspicious, or not to be told: the file can be used.
     Warning,
     /// A reader may refuse the file, misread it or crash on it.
     Error,
@@ -84,6 +90,7 @@ impl fmt::Display for Level {
 impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
+            Self::Note => "note",
             Self::Warning => "warning",
             Self::Error => "error",
         })
@@ -99,7 +106,7 @@ pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// The field, in the schema's names; empty where it is a matter of the whole file.
-    pub path: String,
+    pub path: FieldPath,
     /// Where the field's bytes are, from the start of the file. Not every field has bytes of its own.
     pub offset: Option<u64>,
     /// What was found, and what was expected.
@@ -109,7 +116,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(rule: &'static Rule, path: String, offset: Option<u64>, message: String) -> Self {
+    fn new(rule: &'static Rule, path: FieldPath, offset: Option<u64>, message: String) -> Self {
         let cve = rule.cve.map(|cve| cve.id);
         Self { rule: rule.name, severity: rule.severity, path, offset, message, cve }
     }
@@ -143,50 +150,66 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that is wrong with a `.pte` file, up to `level`.
-///
-/// `file` is what it was read from: with it, findings have the offsets of what the tree borrows, and what lies behind
-/// the last segment is looked at. Bytes that were not given (see [`Pte::whole`]) are not checked.
-///
-/// At most 100 findings of one rule are listed; one more counts the rest.
-pub fn validate_pte(pte: &Pte<'_>, file: Option<&[u8]>, level: Level) -> Vec<Finding> {
-    let mut report = Report::new(file, level);
-    if level >= Level::Runtime {
-        program::check(pte, &mut report);
-        segments::check_pte(pte, &mut report);
-        names::check_pte(pte, &mut report);
-        for (index, plan) in pte.methods().iter().enumerate() {
-            let path = &Path::ROOT.item("execution_plan", index);
-            plan::check(plan, path, &mut report);
-            values::check(plan, path, &mut report);
-            tensors::check(pte, plan, path, &mut report);
-            delegates::check(pte, plan, path, &mut report);
-            instructions::check(plan, path, &mut report);
-            memory::check(plan, path, &mut report);
+impl Pte<'_> {
+    /// Everything that is wrong with the file, up to `level`.
+    ///
+    /// Where it was read from a file, findings have the offsets of what the tree borrows from it. Bytes that were not given
+    /// (see [`Source::whole`](crate::Source::whole)) are not checked.
+    ///
+    /// At most 100 findings of one rule are listed; one more counts the rest.
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        if level >= Level::Runtime {
+            program::check(self, &mut report);
+            segments::check_pte(self, &mut report);
+            names::check_pte(self, &mut report);
+            for (index, plan) in self.methods().iter().enumerate() {
+                let path = &Path::ROOT.item("execution_plan", index);
+                plan::check(plan, path, &mut report);
+                values::check(plan, path, &mut report);
+                tensors::check(self, plan, path, &mut report);
+                delegates::check(self, plan, path, &mut report);
+                instructions::check(plan, path, &mut report);
+                memory::check(plan, path, &mut report);
+            }
+            constants::check(self, &mut report);
+            payload::check(self, &mut report);
+            wire::check(&self.program, Program::DESCRIPTION, self.source.as_ref(), &mut report);
         }
-        constants::check(pte, &mut report);
-        payload::check(pte, &mut report);
+        report.finish()
     }
-    report.finish()
+
+    /// Everything that is wrong with the file and its `.ptd` files together, and with neither alone. Paths are those of
+    /// the `.pte`. Without `.ptd` files, a warning says how many tensors are to be found in one.
+    pub fn validate_with(&self, data: &[Ptd<'_>], level: Level) -> Vec<Finding> {
+        let mut report = Report::new(None, level);
+        if level >= Level::Runtime {
+            pairing::check(self, data, &mut report);
+        }
+        report.finish()
+    }
 }
 
-/// Everything that is wrong with a `.ptd` file, up to `level`; otherwise as [`validate_pte`].
-pub fn validate_ptd(ptd: &Ptd<'_>, file: Option<&[u8]>, level: Level) -> Vec<Finding> {
-    let mut report = Report::new(file, level);
-    if level >= Level::Runtime {
-        ptd::check(ptd, &mut report);
-        segments::check_ptd(ptd, &mut report);
-        names::check_ptd(ptd, &mut report);
+impl Ptd<'_> {
+    /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        if level >= Level::Runtime {
+            ptd::check(self, &mut report);
+            segments::check_ptd(self, &mut report);
+            names::check_ptd(self, &mut report);
+            wire::check(&self.flat_tensor, self.flat_tensor.root(), self.source.as_ref(), &mut report);
+        }
+        report.finish()
     }
-    report.finish()
 }
 
-/// Everything that is wrong with a `.pte` file and its `.ptd` files together, and with neither alone. Paths are those of
-/// the `.pte`. Without `.ptd` files, a warning says how many tensors are to be found in one.
-pub fn validate_pair(pte: &Pte<'_>, ptds: &[Ptd<'_>], level: Level) -> Vec<Finding> {
-    let mut report = Report::new(None, level);
-    if level >= Level::Runtime {
-        pairing::check(pte, ptds, &mut report);
+impl Model<'_> {
+    /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        match self {
+            Self::Pte(pte) => pte.validate(level),
+            Self::Ptd(ptd) => ptd.validate(level),
+        }
     }
-    report.finish()
 }

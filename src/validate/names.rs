@@ -1,8 +1,9 @@
 //! Rules about names: that they are unique, and survive as C strings.
 
-use super::report::{Name, Path, Report};
+use super::report::{Name, Report};
 use super::rule;
-use crate::{Ptd, Pte};
+use crate::path::Path;
+use crate::{Ptd, Pte, Text};
 use alloc::{collections::BTreeMap, format, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -33,35 +34,35 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
 fn nul_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     for (index, named) in pte.named_data().iter().enumerate() {
-        nul(named.key.as_deref(), &root.item("named_data", index), "key", report);
+        nul(named.key.as_ref(), &root.item("named_data", index), "key", report);
     }
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &root.item("execution_plan", index);
-        nul(plan.name.as_deref(), path, "name", report);
-        for (index, operator) in plan.operators.iter().flatten().enumerate() {
+        nul(plan.name.as_ref(), path, "name", report);
+        for (index, operator) in plan.operators().iter().enumerate() {
             let path = &path.item("operators", index);
-            nul(operator.name.as_deref(), path, "name", report);
-            nul(operator.overload.as_deref(), path, "overload", report);
+            nul(operator.name.as_ref(), path, "name", report);
+            nul(operator.overload.as_ref(), path, "overload", report);
         }
-        for (index, delegate) in plan.delegates.iter().flatten().enumerate() {
+        for (index, delegate) in plan.delegates().iter().enumerate() {
             let path = &path.item("delegates", index);
-            nul(delegate.id.as_deref(), path, "id", report);
-            for (index, spec) in delegate.compile_specs.iter().flatten().enumerate() {
-                nul(spec.key.as_deref(), &path.item("compile_specs", index), "key", report);
+            nul(delegate.id.as_ref(), path, "id", report);
+            for (index, spec) in delegate.compile_specs().iter().enumerate() {
+                nul(spec.key.as_ref(), &path.item("compile_specs", index), "key", report);
             }
         }
         for (index, tensor) in plan.tensors() {
-            let name = tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_deref());
+            let name = tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_ref());
             let path = &path.item("values", index);
             nul(name, &path.field("val.Tensor.extra_tensor_info"), "fully_qualified_name", report);
         }
     }
 }
 
-fn nul(name: Option<&str>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
-    if let Some(name) = name.filter(|name| name.contains('\0')) {
+fn nul(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
+    if let Some(name) = name.filter(|name| name.as_bytes().contains(&0)) {
         let offset = report.offset(Some(name.as_bytes()));
-        let found = format!("{}, expected no NUL inside: the runtime sees what stands before it", Name(name));
+        let found = format!("{} contains NUL: the runtime reads it as a C string and sees only the start", Name(name));
         report.add_at(rule::NAME_NUL, &path.field(field), offset, found);
     }
 }
@@ -70,7 +71,7 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     let mut seen = BTreeMap::new();
     for (index, plan) in pte.methods().iter().enumerate() {
-        let Some(name) = plan.name.as_deref() else {
+        let Some(name) = &plan.name else {
             continue;
         };
         if let Some(first) = seen.get(name) {
@@ -83,12 +84,15 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
+/// A key and the index of its entry.
+type Key<'t> = (&'t Text<'t>, usize);
+
 /// Neighbours in the order of keys.
-fn pairs<'k, 't>(keys: &'k [(&'t str, usize)]) -> impl Iterator<Item = ((&'t str, usize), (&'t str, usize))> + 'k {
+fn pairs<'k, 't>(keys: &'k [Key<'t>]) -> impl Iterator<Item = (Key<'t>, Key<'t>)> + 'k {
     keys.iter().copied().zip(keys.iter().copied().skip(1))
 }
 
-fn unique(keys: &[(&str, usize)], report: &mut Report<'_>) {
+fn unique(keys: &[Key<'_>], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for ((before, first), (key, index)) in pairs(keys).filter(|((before, _), (key, _))| before == key) {
         let found = format!("{}, expected another key than that of entry {first}", Name(before));
@@ -97,7 +101,7 @@ fn unique(keys: &[(&str, usize)], report: &mut Report<'_>) {
     }
 }
 
-fn empty(keys: &[(&str, usize)], report: &mut Report<'_>) {
+fn empty(keys: &[Key<'_>], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for (_, index) in keys.iter().take_while(|(key, _)| key.is_empty()) {
         report.add(
@@ -109,10 +113,10 @@ fn empty(keys: &[(&str, usize)], report: &mut Report<'_>) {
 }
 
 /// What a key is a prefix of follows it in the order, so its neighbour is enough.
-fn prefixes(keys: &[(&str, usize)], report: &mut Report<'_>) {
+fn prefixes(keys: &[Key<'_>], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for ((before, index), (key, _)) in pairs(keys) {
-        if !before.is_empty() && before != key && key.starts_with(before) {
+        if !before.is_empty() && before != key && key.as_bytes().starts_with(before.as_bytes()) {
             let found =
                 format!("{} starts {}: runtimes before 1.0 may take one for the other", Name(before), Name(key));
             let offset = report.offset(Some(before.as_bytes()));

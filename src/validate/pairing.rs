@@ -1,10 +1,11 @@
 //! Rules about a `.pte` file with its `.ptd` files. As in the runtime's `method.cpp` (`parse_external_constants`),
 //! `tensor_parser_exec_aten.cpp` (`validateTensorLayout`) and `merged_data_map.h`.
 
-use super::report::{Few, Name, Path, Report};
+use super::report::{Name, Report};
 use super::rule;
+use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, Tensor};
-use crate::{Entry, KeyIndex, Ptd, Pte};
+use crate::{Entry, KeyIndex, Ptd, Pte, Text};
 use alloc::{format, vec::Vec};
 
 /// A `.ptd` file, for look-ups by key.
@@ -32,10 +33,9 @@ pub(super) fn check(pte: &Pte<'_>, ptds: &[Ptd<'_>], report: &mut Report<'_>) {
 
 /// The external tensors of a method that have a name.
 fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize, &'t Tensor<'a>, &'t str)> {
-    plan.tensors().filter(|(_, tensor)| tensor.is_external()).filter_map(|(index, tensor)| {
-        let name = tensor.extra_tensor_info.as_deref()?.fully_qualified_name.as_deref()?;
-        Some((index, tensor, name))
-    })
+    plan.tensors()
+        .filter(|(_, tensor)| tensor.is_external())
+        .filter_map(|(index, tensor)| Some((index, tensor, tensor.fully_qualified_name()?)))
 }
 
 fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -53,24 +53,12 @@ fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>
         let found = format!("{}, which no .ptd file has", Name(name));
         return report.add(rule::EXTERNAL_MISSING, &path.field("fully_qualified_name"), found);
     };
-    let Some(layout) = entry.layout else {
+    let Some(shape) = entry.shape else {
         let found = format!("{} is an opaque blob, expected a tensor", Name(name));
         return report.add(rule::EXTERNAL_LAYOUT, path, found);
     };
-    if layout.scalar_type != tensor.scalar_type
-        || layout.sizes != tensor.sizes()
-        || layout.dim_order != tensor.dim_order()
-    {
-        let found = format!(
-            "{} is {} {} in order {}, expected {} {} in order {}",
-            Name(name),
-            layout.scalar_type,
-            Few(layout.sizes),
-            Few(layout.dim_order),
-            tensor.scalar_type,
-            Few(tensor.sizes()),
-            Few(tensor.dim_order()),
-        );
+    if shape != tensor.shape() {
+        let found = format!("{} is {shape}, expected {}", Name(name), tensor.shape());
         report.add(rule::EXTERNAL_LAYOUT, path, found);
     }
 }
@@ -79,7 +67,7 @@ fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_>], report: &mut Report<'_>)
     let own = pte.named_data_index();
     let named = own.iter().map(|(key, _)| (key, 0));
     let others = files.iter().zip(1..).flat_map(|(file, number)| file.index.iter().map(move |(key, _)| (key, number)));
-    let mut keys: Vec<(&str, usize)> = named.chain(others).collect();
+    let mut keys: Vec<(&Text<'_>, usize)> = named.chain(others).collect();
     keys.sort_unstable();
     // A key twice in one file is a finding of that file.
     keys.dedup();

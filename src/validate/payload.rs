@@ -8,9 +8,10 @@
 //! | 10..14, 14..18 | u32 offset and u32 size of the FlatBuffer |
 //! | 18..22, 22..30 | u32 offset and u64 size of the constants |
 
-use super::report::{Path, Report};
+use super::report::Report;
 use super::rule::{self, Rule};
 use crate::Pte;
+use crate::path::Path;
 use alloc::{collections::BTreeSet, format};
 
 const LENGTH: usize = 30;
@@ -23,7 +24,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let mut seen = BTreeSet::new();
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = root.item("execution_plan", index);
-        for (index, delegate) in plan.delegates.iter().flatten().enumerate() {
+        for (index, delegate) in plan.delegates().iter().enumerate() {
             // Methods may share a payload.
             let fresh = delegate.processed.is_some_and(|processed| seen.insert((processed.location, processed.index)));
             let data = if fresh { pte.delegate_data(delegate).ok() } else { None };

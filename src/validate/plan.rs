@@ -1,9 +1,10 @@
 //! Rules about a method as a whole: what it must have, its inputs and outputs, its planned buffers and their devices. As in the
 //! runtime's `program.cpp` and `method_meta.cpp`.
 
-use super::report::{Path, Report};
+use super::report::Report;
 use super::rule;
 use super::values::value;
+use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
 use alloc::{collections::BTreeSet, format};
 
@@ -47,7 +48,7 @@ fn encoded_output(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report
 }
 
 fn chains(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let chains = plan.chains.as_deref().unwrap_or_default();
+    let chains = plan.chains();
     if chains.is_empty() {
         report.add(rule::CHAINS, &path.field("chains"), format_args!("absent or empty, expected at least one chain"));
     }
@@ -92,7 +93,7 @@ fn inputs_outputs(
 }
 
 fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
+    let sizes = plan.non_const_buffer_sizes();
     for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size < 0) {
         let offset = report.offset_of(sizes, index);
         let found = format!("{size} bytes, expected 0 or more");
@@ -101,7 +102,7 @@ fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut 
 }
 
 fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
+    let sizes = plan.non_const_buffer_sizes();
     if let Some(size @ 1..) = sizes.first() {
         let found = format!("{size} bytes, expected 0: the entry is reserved");
         report.add_at(
@@ -114,9 +115,9 @@ fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut R
 }
 
 fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let buffers = plan.non_const_buffer_sizes.as_deref().unwrap_or_default().len();
+    let buffers = plan.non_const_buffer_sizes().len();
     let mut seen = BTreeSet::new();
-    for (index, device) in plan.non_const_buffer_device.iter().flatten().enumerate() {
+    for (index, device) in plan.non_const_buffer_device().iter().enumerate() {
         let path = path.item("non_const_buffer_device", index);
         let buffer = device.buffer_idx;
         if usize::try_from(buffer).ok().is_none_or(|buffer| buffer >= buffers) {

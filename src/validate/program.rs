@@ -1,10 +1,11 @@
 //! Rules about the root: its lists, and what they refer to. As in the runtime's `program.cpp` and `pte_data_map.cpp`.
 
-use super::report::{Name, Path, Report};
+use super::report::{Name, Report};
 use super::rule;
 use crate::Pte;
+use crate::path::Path;
 use crate::schema::Program;
-use crate::schema::program::{BackendDelegate, Chain, EValue, ExecutionPlan, FrameList, KernelTypes};
+use crate::schema::any::{self, Value};
 use alloc::format;
 
 /// The runtime asks FlatBuffers' verifier for no other limit than its own. That of 64 levels is out of this schema's reach.
@@ -25,7 +26,7 @@ pub(super) fn constant_offsets<'t>(program: &'t Program<'_>) -> &'t [u64] {
 }
 
 pub(super) fn segment_count(program: &Program<'_>) -> usize {
-    program.segments.as_deref().unwrap_or_default().len()
+    program.segments().len()
 }
 
 fn execution_plan(program: &Program<'_>, report: &mut Report<'_>) {
@@ -47,44 +48,23 @@ fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn len<T>(list: &Option<alloc::vec::Vec<T>>) -> usize {
-    list.as_ref().map_or(0, alloc::vec::Vec::len)
-}
-
 /// How many tables the program is made of.
 fn tables(program: &Program<'_>) -> usize {
-    let plans = program.execution_plan.iter().flatten().map(plan_tables).sum::<usize>();
-    let lists = len(&program.constant_buffer) + len(&program.backend_delegate_data) + len(&program.segments);
-    let offsets = usize::from(program.constant_segment.is_some()) + len(&program.mutable_data_segments);
-    1 + plans + lists + offsets + len(&program.named_data)
-}
-
-fn plan_tables(plan: &ExecutionPlan<'_>) -> usize {
-    let value = |value: &EValue<'_>| match &value.val {
-        KernelTypes::None => 1,
-        KernelTypes::Tensor(tensor) => {
-            2 + usize::from(tensor.allocation_info.is_some()) + usize::from(tensor.extra_tensor_info.is_some())
-        }
-        _ => 2,
-    };
-    let delegate =
-        |delegate: &BackendDelegate<'_>| 1 + usize::from(delegate.processed.is_some()) + len(&delegate.compile_specs);
-    let trace = |trace: &FrameList<'_>| 1 + len(&trace.items);
-    let chain = |chain: &Chain<'_>| {
-        1 + 2 * len(&chain.instructions) + chain.stacktrace.iter().flatten().map(trace).sum::<usize>()
-    };
-    let values = plan.values.iter().flatten().map(value).sum::<usize>();
-    let delegates = plan.delegates.iter().flatten().map(delegate).sum::<usize>();
-    let chains = plan.chains.iter().flatten().map(chain).sum::<usize>();
-    let rest = len(&plan.operators) + len(&plan.non_const_buffer_device);
-    1 + usize::from(plan.container_meta_type.is_some()) + values + delegates + chains + rest
+    let mut tables = 1;
+    any::visit(program, &Path::ROOT, &mut |_, value| match value {
+        Value::Table(_) => tables += 1,
+        Value::Tables(list) => tables += list.len(),
+        Value::Union { tag: 1.., .. } => tables += 1,
+        _ => (),
+    });
+    tables
 }
 
 /// The released runtime is built without the way that files took before ExecuTorch 0.4
 /// (`ET_ENABLE_DEPRECATED_CONSTANT_BUFFER=0`), and takes a program without constant offsets for one of those.
 fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
     let path = Path::ROOT;
-    let buffers = len(&program.constant_buffer);
+    let buffers = program.constant_buffer().len();
     match constant_offsets(program).len() {
         0 => {
             let found = format!(
@@ -101,7 +81,7 @@ fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
 }
 
 fn constants_twice(program: &Program<'_>, report: &mut Report<'_>) {
-    let (buffers, offsets) = (len(&program.constant_buffer), constant_offsets(program).len());
+    let (buffers, offsets) = (program.constant_buffer().len(), constant_offsets(program).len());
     if offsets > 1 && buffers > 0 {
         let path = Path::ROOT;
         let found = format!("{buffers} entries, expected none: constant_segment has {offsets}");
@@ -127,7 +107,7 @@ fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
         return report.add(rule::NAMED_DATA_SEGMENT, &root.field("segments"), found);
     }
     let segments = segment_count(program);
-    for (index, named) in program.named_data.iter().flatten().enumerate() {
+    for (index, named) in program.named_data().iter().enumerate() {
         let path = root.item("named_data", index);
         named_data_entry(named.key.as_deref(), named.segment_index, segments, &path, report);
     }

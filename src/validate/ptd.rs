@@ -1,13 +1,14 @@
 //! Rules about a `.ptd` file. As in the runtime's `flat_tensor_data_map.cpp`.
 
 use super::program::named_data_entry;
-use super::report::{Few, Path, Report};
+use super::report::{Few, Report};
 use super::rule;
 use super::tensors::is_permutation;
 use crate::Ptd;
+use crate::path::Path;
 use crate::schema::DataSegment;
 use crate::schema::flat_tensor::{LegacySchema, TensorLayout};
-use crate::tensor::{Uncountable, count_bytes};
+use crate::tensor::Uncountable;
 use alloc::{borrow::Cow, format};
 
 pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
@@ -20,8 +21,8 @@ pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
 }
 
 fn header(ptd: &Ptd<'_>, report: &mut Report<'_>) {
-    if ptd.header.is_none() && report.file().is_some() {
-        let found = "no header, expected FH01 at byte 8: the runtime reads no .ptd without";
+    if ptd.header.is_none() && report.has_file() {
+        let found = "no header, expected FH01 at byte 8: the runtime reads no .ptd without one";
         report.add_at(rule::PTD_HEADER, &Path::ROOT, Some(8), found);
     }
 }
@@ -56,7 +57,7 @@ fn entries(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     let Some(segments) = ptd.flat_tensor.segments.as_deref() else {
         return;
     };
-    for (index, named) in ptd.flat_tensor.named_data.iter().flatten().enumerate() {
+    for (index, named) in ptd.flat_tensor.named_data().iter().enumerate() {
         let path = &root.item("named_data", index);
         named_data_entry(named.key.as_deref(), named.segment_index, segments.len(), path, report);
         if let Some(layout) = &named.tensor_layout {
@@ -99,14 +100,9 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
         return;
     };
     let offset = report.offset(Some(sizes));
-    match (count_bytes(layout.scalar_type, sizes), segment) {
+    match (layout.shape().count_bytes(), segment) {
         (Ok(bytes), Some(segment)) if bytes != segment.size => {
-            let found = format!(
-                "{} of {} take {bytes} bytes, expected the {} of the blob",
-                Few(sizes),
-                layout.scalar_type,
-                segment.size
-            );
+            let found = format!("{} takes {bytes} bytes, expected the {} of the blob", layout.shape(), segment.size);
             report.add_at(rule::LAYOUT_BLOB_SIZE, &path.field("sizes"), offset, found);
         }
         (Ok(_), _) => (),

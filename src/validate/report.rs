@@ -1,48 +1,13 @@
 //! Findings on their way: where in the tree a rule is looking, and what it found.
 
 use super::{Finding, Level, Rule};
+use crate::path::{FieldPath, Path};
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 use core::fmt;
 
 /// The most findings of one rule that are listed. What follows is counted in one last finding, so that a hostile file cannot
 /// make a report many times its own size.
 pub(super) const MOST_OF_ONE_RULE: usize = 100;
-
-/// The path of a field, in the schema's names: a chain of steps on the stack, written out only for a finding.
-#[derive(Clone, Copy)]
-pub(super) struct Path<'p> {
-    parent: Option<&'p Path<'p>>,
-    name: &'static str,
-    index: Option<usize>,
-}
-
-impl<'p> Path<'p> {
-    pub(super) const ROOT: Path<'static> = Path { parent: None, name: "", index: None };
-
-    pub(super) fn field(&'p self, name: &'static str) -> Path<'p> {
-        Path { parent: Some(self), name, index: None }
-    }
-
-    pub(super) fn item(&'p self, name: &'static str, index: usize) -> Path<'p> {
-        Path { parent: Some(self), name, index: Some(index) }
-    }
-}
-
-impl fmt::Display for Path<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(parent) = self.parent {
-            parent.fmt(f)?;
-            if parent.parent.is_some() {
-                f.write_str(".")?;
-            }
-        }
-        f.write_str(self.name)?;
-        match self.index {
-            Some(index) => write!(f, "[{index}]"),
-            None => Ok(()),
-        }
-    }
-}
 
 /// A name from the file in a message: quoted, and cut off where it is long.
 pub(super) struct Name<'t>(pub(super) &'t str);
@@ -85,8 +50,18 @@ impl<'f> Report<'f> {
         Self { file, level, findings: Vec::new(), counts: BTreeMap::new() }
     }
 
-    pub(super) fn file(&self) -> Option<&'f [u8]> {
-        self.file
+    /// Whether the tree was read from a file, and not made by hand.
+    pub(super) fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// The bytes that the tree was read from.
+    pub(super) fn file(&self) -> &'f [u8] {
+        self.file.unwrap_or_default()
+    }
+
+    pub(super) fn file_size(&self) -> u64 {
+        self.file().len() as u64
     }
 
     pub(super) fn is_strict(&self) -> bool {
@@ -127,14 +102,14 @@ impl<'f> Report<'f> {
             Some(cve) => format!("{message} ({}: ExecuTorch refuses it since {})", cve.id, cve.refused_since),
             None => message.to_string(),
         };
-        self.findings.push(Finding::new(rule, path.to_string(), offset, message));
+        self.findings.push(Finding::new(rule, path.to_field_path(), offset, message));
     }
 
     pub(super) fn finish(mut self) -> Vec<Finding> {
         for (rule, count) in self.counts.into_values() {
             if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
                 let message = format!("{more} more of this rule, not listed");
-                self.findings.push(Finding::new(rule, Default::default(), None, message));
+                self.findings.push(Finding::new(rule, FieldPath::default(), None, message));
             }
         }
         self.findings

@@ -1,9 +1,11 @@
 //! Rules about the data segments of either kind of file: that they are there, and lie beside each other.
 
-use super::report::{Path, Report};
+use super::report::Report;
 use super::rule;
+use crate::file::segment::{Segment, marked};
+use crate::file::source::Source;
+use crate::path::Path;
 use crate::schema::DataSegment;
-use crate::segment::{Segment, marked};
 use crate::{Ptd, Pte};
 use alloc::{format, vec::Vec};
 
@@ -21,9 +23,9 @@ struct Segments<'t, 'a> {
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     let segments = Segments {
-        table: pte.program.segments.as_deref().unwrap_or_default(),
+        table: pte.program.segments(),
         bytes: &pte.segments,
-        whole: pte.whole,
+        whole: pte.source.as_ref().is_none_or(is_whole),
         headed: false,
         base: pte.segment_base_offset(),
         // Old headers are too short to say, and some that are not say 0.
@@ -37,9 +39,9 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     let segments = Segments {
-        table: ptd.flat_tensor.segments.as_deref().unwrap_or_default(),
+        table: ptd.flat_tensor.segments(),
         bytes: &ptd.segments,
-        whole: ptd.whole,
+        whole: ptd.source.as_ref().is_none_or(is_whole),
         headed: true,
         base: ptd.segment_base_offset(),
         data_size: ptd.header.map(|header| header.segment_data_size),
@@ -49,6 +51,10 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
         let referenced = marked(segments.table.len(), ptd.entries().map(|entry| entry.segment_index));
         segments.unreferenced(referenced, report);
     }
+}
+
+fn is_whole(source: &Source<'_>) -> bool {
+    source.whole
 }
 
 /// Tells of each range that starts inside another one and not where that one starts: its start, its index, and the other's
@@ -90,7 +96,7 @@ impl Segments<'_, '_> {
     /// Files without segment data have no header, and still list an empty segment.
     fn base(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        if self.base > 0 || self.headed || report.file().is_none() {
+        if self.base > 0 || self.headed || !report.has_file() {
             return;
         }
         for (index, segment) in self.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
@@ -110,7 +116,7 @@ impl Segments<'_, '_> {
                     report.add(rule::SEGMENT_BOUNDS, &path, found);
                 }
                 Some((start, end)) => {
-                    let length = report.file().map_or(0, <[u8]>::len) as u64;
+                    let length = report.file_size();
                     let missing = end.saturating_sub(length);
                     let found = format!(
                         "{size} bytes from byte {start} of the file to {end}, expected an end inside it: {missing} bytes are missing"
@@ -159,17 +165,15 @@ impl Segments<'_, '_> {
     }
 
     fn trailing_bytes(&self, report: &mut Report<'_>) {
-        let Some(file) = report.file() else {
-            return;
-        };
         // Without a header, the FlatBuffer goes on to the end of the file.
-        if self.base == 0 {
+        if self.base == 0 || !report.has_file() || !self.whole {
             return;
         }
+        let size = report.file_size();
         let last = self.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
         let end = self.base.saturating_add(self.data_size.unwrap_or(last).max(last));
-        if end < file.len() as u64 {
-            let found = format!("{} bytes behind the last segment, expected none", file.len() as u64 - end);
+        if end < size {
+            let found = format!("{} bytes after the last segment, expected none", size - end);
             report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);
         }
     }

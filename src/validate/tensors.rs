@@ -3,13 +3,14 @@
 
 use super::constants;
 use super::plan::device;
-use super::report::{Few, Path, Report};
+use super::report::{Few, Report};
 use super::rule;
-use crate::Pte;
+use crate::path::Path;
 use crate::schema::program::{
     AllocationDetails, ExecutionPlan, ExtraTensorInfo, Tensor, TensorDataLocation, TensorShapeDynamism,
 };
-use crate::tensor::{Uncountable, count_bytes};
+use crate::tensor::Uncountable;
+use crate::{ALIGNMENT, Pte};
 use alloc::format;
 
 /// The runtime keeps sizes in arrays of this many (`kTensorDimensionLimit`).
@@ -31,8 +32,8 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
         let Some(bytes) = bytes(tensor, path, report) else {
             continue;
         };
-        if let Some(place) = tensor.allocation_info {
-            planned_memory(plan, place, bytes, &path.field("allocation_info"), report);
+        if let Some(allocation) = tensor.allocation_info {
+            planned_memory(plan, allocation, bytes, &path.field("allocation_info"), report);
         }
         if !tensor.is_external() {
             constants::of_tensor(pte, tensor, bytes, path, report);
@@ -123,7 +124,7 @@ fn extra_info(extra: &ExtraTensorInfo<'_>, path: &Path<'_>, report: &mut Report<
 fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Option<u64> {
     let sizes = tensor.sizes();
     let offset = report.offset(Some(sizes));
-    match count_bytes(tensor.scalar_type, sizes) {
+    match tensor.shape().count_bytes() {
         Ok(bytes) => return tensor.sizes.is_some().then_some(bytes),
         Err(Uncountable::Negative(index)) => {
             let found = format!("{}, expected no negative size", Few(sizes));
@@ -134,7 +135,7 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
             report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), offset, found);
         }
         Err(Uncountable::Bytes) => {
-            let found = format!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), tensor.scalar_type);
+            let found = format!("{}, expected a size in bytes that 64 bits hold", tensor.shape());
             report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
         }
         Err(Uncountable::Type) => (),
@@ -144,21 +145,19 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
 
 fn planned_memory(
     plan: &ExecutionPlan<'_>,
-    place: AllocationDetails,
+    allocation: AllocationDetails,
     bytes: u64,
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
-    /// What the official planner aligns to.
-    const ALIGNMENT: u64 = 16;
-    let sizes = plan.non_const_buffer_sizes.as_deref().unwrap_or_default();
-    let size = usize::try_from(place.memory_id).ok().filter(|id| *id > 0).and_then(|id| sizes.get(id));
+    let sizes = plan.non_const_buffer_sizes();
+    let size = usize::try_from(allocation.memory_id).ok().filter(|id| *id > 0).and_then(|id| sizes.get(id));
     let Some(size) = size else {
-        let (id, last) = (place.memory_id, sizes.len().saturating_sub(1));
+        let (id, last) = (allocation.memory_id, sizes.len().saturating_sub(1));
         let found = format!("planned buffer {id}, expected one of the {last} from 1 on");
         return report.add(rule::PLANNED_MEMORY_INDEX, &path.field("memory_id"), found);
     };
-    let offset = place.memory_offset();
+    let offset = allocation.memory_offset();
     match offset.checked_add(bytes) {
         None => {
             let found = format!("{bytes} bytes at {offset} end past 2^64, expected an end inside the planned buffer");
@@ -168,11 +167,11 @@ fn planned_memory(
         Some(end) if u64::try_from(*size).is_ok_and(|size| end > size) => {
             let found = format!(
                 "{bytes} bytes at {offset} end at {end}, expected at most {size}, the size of planned buffer {}",
-                place.memory_id
+                allocation.memory_id
             );
             report.add(rule::PLANNED_MEMORY_BOUNDS, &path.field("memory_offset_low"), found);
         }
-        Some(_) if offset % ALIGNMENT != 0 => {
+        Some(_) if offset % u64::from(ALIGNMENT) != 0 => {
             let found = format!("offset {offset}, expected a multiple of {ALIGNMENT}");
             report.add(rule::PLANNED_MEMORY_ALIGNMENT, &path.field("memory_offset_low"), found);
         }

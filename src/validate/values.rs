@@ -1,12 +1,13 @@
 //! Rules about a method's values, tensors apart. As in the runtime's `program_validation.cpp` and `method.cpp`.
 
-use super::report::{Path, Report};
+use super::report::Report;
 use super::rule;
+use crate::path::Path;
 use crate::schema::program::{EValue, ExecutionPlan, KernelTypes};
 use alloc::format;
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let values = plan.values.as_deref().unwrap_or_default();
+    let values = plan.values();
     for (index, value) in values.iter().enumerate() {
         let path = &path.item("values", index);
         match &value.val {
@@ -25,17 +26,17 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
             KernelTypes::IntList(list) => {
                 let path = path.field("val.IntList");
                 present(list.items.is_some(), &path.field("items"), report);
-                int_list(values, list.items.as_deref().unwrap_or_default(), &path, report);
+                int_list(values, list.items(), &path, report);
             }
             KernelTypes::TensorList(list) => {
                 let path = path.field("val.TensorList");
                 present(list.items.is_some(), &path.field("items"), report);
-                tensor_list(values, index, list.items.as_deref().unwrap_or_default(), false, &path, report);
+                tensor_list(values, index, list.items(), false, &path, report);
             }
             KernelTypes::OptionalTensorList(list) => {
                 let path = path.field("val.OptionalTensorList");
                 present(list.items.is_some(), &path.field("items"), report);
-                tensor_list(values, index, list.items.as_deref().unwrap_or_default(), true, &path, report);
+                tensor_list(values, index, list.items(), true, &path, report);
             }
             _ => (),
         }

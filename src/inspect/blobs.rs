@@ -1,0 +1,307 @@
+//! Every run of bytes in a file that has a meaning, with who uses it.
+
+use super::Fault;
+use crate::file::header::Header;
+use crate::path::{FieldPath, Step};
+use crate::schema::DataSegment;
+use crate::schema::program::DataLocation;
+use crate::{DataRef, DataUser, Entry, Error, Model, Ptd, Pte, TensorData, TensorShape};
+use alloc::{borrow::Cow, collections::BTreeMap, vec::Vec};
+use core::fmt;
+use core::ops::Range;
+
+/// The blobs of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Blobs<'t> {
+    /// Segments, then the data of each method, then named data. Data that several share is there once.
+    pub blobs: Vec<Blob<'t>>,
+    /// References that lead nowhere.
+    pub faults: Vec<Fault>,
+}
+
+/// Some bytes with a meaning.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Blob<'t> {
+    /// What it is.
+    pub kind: BlobKind,
+    /// What [`Pte::bytes`] or [`Ptd::bytes`] need to give the bytes; `None` for what is outside the file.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub data: Option<DataRef>,
+    /// Bytes from the start of the file; `None` where the file does not hold them.
+    pub offset: Option<u64>,
+    /// Bytes.
+    pub size: u64,
+    /// Who uses it: never empty, but for a segment.
+    pub users: Vec<BlobUser<'t>>,
+}
+
+/// What a blob is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum BlobKind {
+    /// A data segment, with everything in it.
+    Segment,
+    /// A constant.
+    Constant,
+    /// The initial state of a mutable tensor.
+    Mutable,
+    /// A delegate's payload.
+    Delegate,
+    /// A blob with a name, or the data of a `.ptd` key.
+    Named,
+    /// A tensor's data in a `.ptd` file.
+    External,
+}
+
+impl fmt::Display for BlobKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Segment => "segment",
+            Self::Constant => "constant",
+            Self::Mutable => "mutable",
+            Self::Delegate => "delegate",
+            Self::Named => "named",
+            Self::External => "external",
+        })
+    }
+}
+
+/// Who uses a blob.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[non_exhaustive]
+pub enum BlobUser<'t> {
+    /// The list of segments.
+    Segment {
+        /// Index into that list.
+        index: u32,
+    },
+    /// A tensor whose data is in the file.
+    Tensor {
+        /// The method's name.
+        method: &'t str,
+        /// Index into the method's values.
+        value: usize,
+        /// Index of the constant or initial state.
+        data_buffer_idx: u32,
+        /// The tensor's type and shape.
+        #[cfg_attr(feature = "serde", serde(flatten))]
+        shape: TensorShape<'t>,
+    },
+    /// A tensor whose data is in a `.ptd` file.
+    External {
+        /// The method's name.
+        method: &'t str,
+        /// Index into the method's values.
+        value: usize,
+        /// The key.
+        key: &'t str,
+        /// The tensor's type and shape.
+        #[cfg_attr(feature = "serde", serde(flatten))]
+        shape: TensorShape<'t>,
+    },
+    /// A delegate.
+    Delegate {
+        /// The method's name.
+        method: &'t str,
+        /// Index into the method's delegates.
+        index: usize,
+        /// The backend.
+        id: &'t str,
+        /// Whether the payload is in the FlatBuffer or in a segment.
+        location: DataLocation,
+    },
+    /// A name, or a key of a `.ptd`.
+    Key {
+        /// The name.
+        key: &'t str,
+        /// Index into the list of segments.
+        segment_index: u32,
+        /// The type and shape, if it is a tensor.
+        #[cfg_attr(feature = "serde", serde(flatten))]
+        shape: Option<TensorShape<'t>>,
+    },
+}
+
+impl<'t> BlobUser<'t> {
+    /// The type and shape that it sees in the blob.
+    pub fn shape(&self) -> Option<TensorShape<'t>> {
+        match *self {
+            Self::Tensor { shape, .. } | Self::External { shape, .. } => Some(shape),
+            Self::Key { shape, .. } => shape,
+            Self::Segment { .. } | Self::Delegate { .. } => None,
+        }
+    }
+}
+
+/// What makes two references one blob: the same kind, and the same bytes or key.
+type Identity<'t> = (BlobKind, Option<DataRef>, &'t str);
+
+/// Puts references together that mean the same bytes.
+#[derive(Default)]
+struct Collector<'t> {
+    found: Blobs<'t>,
+    indices: BTreeMap<Identity<'t>, usize>,
+}
+
+impl<'t> Collector<'t> {
+    fn segments(
+        &mut self,
+        table: &[DataSegment],
+        check: impl Fn(u32) -> crate::Result<()>,
+        range: impl Fn(&DataRef) -> Option<Range<u64>>,
+    ) {
+        for (index, segment) in (0..).zip(table) {
+            let data = DataRef::Segment { index, offset: 0, size: segment.size };
+            let path = || [Step::Field("segments"), Step::Index(index as usize)].into_iter().collect();
+            match check(index) {
+                Ok(()) => {
+                    let offset = range(&data).map(|range| range.start);
+                    self.add(BlobKind::Segment, "", Some(data), offset, segment.size, BlobUser::Segment { index });
+                }
+                Err(error) => self.fault(path(), error),
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        kind: BlobKind,
+        key: &'t str,
+        data: Option<DataRef>,
+        offset: Option<u64>,
+        size: u64,
+        user: BlobUser<'t>,
+    ) {
+        let blobs = &mut self.found.blobs;
+        let index = *self.indices.entry((kind, data, key)).or_insert_with(|| {
+            blobs.push(Blob { kind, data, offset, size, users: Vec::new() });
+            blobs.len() - 1
+        });
+        if let Some(blob) = blobs.get_mut(index) {
+            blob.users.push(user);
+        }
+    }
+
+    fn fault(&mut self, path: FieldPath, error: Error) {
+        self.found.faults.push(Fault { path, error });
+    }
+}
+
+impl Pte<'_> {
+    /// Every blob of the file, with who uses it.
+    pub fn blobs(&self) -> Blobs<'_> {
+        let mut collector = Collector::default();
+        collector.segments(self.program.segments(), |index| self.check_segment(index), |data| self.range(data));
+        for (user, data) in self.data_users() {
+            let (kind, key, data) = match data {
+                Ok(TensorData::External(key)) => (BlobKind::External, key, None),
+                Ok(TensorData::Mutable(data)) => (BlobKind::Mutable, "", Some(data)),
+                Ok(data) => (kind(&user), "", data.data_ref()),
+                Err(error) => {
+                    collector.fault(user.path(), error);
+                    continue;
+                }
+            };
+            let size = match (&data, &user) {
+                (Some(data), _) => self.bytes(data).map(|bytes| bytes.len() as u64),
+                (None, DataUser::Tensor { tensor, .. }) => tensor.byte_size(),
+                (None, _) => Ok(0),
+            };
+            match size {
+                Ok(size) => {
+                    let offset = data.as_ref().and_then(|data| self.range(data)).map(|range| range.start);
+                    collector.add(kind, key, data, offset, size, blob_user(&user, key));
+                }
+                Err(error) => collector.fault(user.path(), error),
+            }
+        }
+        collector.found
+    }
+}
+
+fn kind(user: &DataUser<'_>) -> BlobKind {
+    match user {
+        DataUser::Tensor { .. } => BlobKind::Constant,
+        DataUser::Delegate { .. } => BlobKind::Delegate,
+        DataUser::NamedData { .. } => BlobKind::Named,
+    }
+}
+
+fn blob_user<'t>(user: &DataUser<'t>, key: &'t str) -> BlobUser<'t> {
+    match *user {
+        DataUser::Tensor { plan, value, tensor, .. } if tensor.is_external() => {
+            BlobUser::External { method: plan.name(), value, key, shape: tensor.shape() }
+        }
+        DataUser::Tensor { plan, value, tensor, .. } => {
+            let data_buffer_idx = tensor.data_buffer_idx;
+            BlobUser::Tensor { method: plan.name(), value, data_buffer_idx, shape: tensor.shape() }
+        }
+        DataUser::Delegate { plan, index, delegate, .. } => {
+            let location = delegate.processed.map_or(DataLocation::INLINE, |processed| processed.location);
+            BlobUser::Delegate { method: plan.name(), index, id: delegate.id(), location }
+        }
+        DataUser::NamedData { named, .. } => {
+            BlobUser::Key { key: named.key(), segment_index: named.segment_index, shape: None }
+        }
+    }
+}
+
+impl Ptd<'_> {
+    /// Every blob of the file, with the keys that name it.
+    pub fn blobs(&self) -> Blobs<'_> {
+        let mut collector = Collector::default();
+        collector.segments(self.flat_tensor.segments(), |index| self.check_segment(index), |data| self.range(data));
+        for (index, entry) in self.entries().enumerate() {
+            match self.bytes(&entry).and_then(|bytes| Ok((self.data(&entry)?, bytes.len() as u64))) {
+                Ok((data, size)) => {
+                    let offset = self.range(&data).map(|range| range.start);
+                    collector.add(BlobKind::Named, "", Some(data), offset, size, key(&entry));
+                }
+                Err(error) => collector.fault(self.entry_path(index), error),
+            }
+        }
+        collector.found
+    }
+}
+
+fn key<'t>(entry: &Entry<'t>) -> BlobUser<'t> {
+    BlobUser::Key { key: entry.key(), segment_index: entry.segment_index, shape: entry.shape }
+}
+
+impl Model<'_> {
+    /// Every blob of the file, with who uses it.
+    pub fn blobs(&self) -> Blobs<'_> {
+        match self {
+            Self::Pte(pte) => pte.blobs(),
+            Self::Ptd(ptd) => ptd.blobs(),
+        }
+    }
+
+    /// The bytes of a blob of this file; `None` for an external one.
+    ///
+    /// Fails as [`Pte::bytes`] does.
+    pub fn blob_bytes(&self, blob: &Blob<'_>) -> crate::Result<Option<Cow<'_, [u8]>>> {
+        let Some(data) = &blob.data else {
+            return Ok(None);
+        };
+        match (self, data) {
+            (Self::Pte(pte), DataRef::Segment { index, .. }) if blob.kind == BlobKind::Segment => pte.segment(*index),
+            (Self::Ptd(ptd), DataRef::Segment { index, .. }) if blob.kind == BlobKind::Segment => ptd.segment(*index),
+            (Self::Pte(pte), data) => pte.bytes(data).map(Cow::Borrowed),
+            (Self::Ptd(ptd), data) => ptd.data_bytes(data).map(Cow::Borrowed),
+        }
+        .map(Some)
+    }
+
+    /// The extended header, if there is one.
+    pub fn header(&self) -> Option<Header> {
+        match self {
+            Self::Pte(pte) => pte.header.map(Header::Pte),
+            Self::Ptd(ptd) => ptd.header.map(Header::Ptd),
+        }
+    }
+}

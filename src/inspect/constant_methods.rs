@@ -1,0 +1,87 @@
+//! Methods that compute nothing: they return the same each time, which is how exporters store metadata.
+
+use super::summary::ValueShape;
+use crate::schema::program::{ExecutionPlan, KernelTypes};
+use alloc::vec::Vec;
+
+/// A method without inputs and instructions, and what it returns.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ConstantMethod<'t> {
+    /// The method's name.
+    pub name: &'t str,
+    /// A list where it returns several values.
+    pub value: Returned<'t>,
+}
+
+/// What a constant method returns.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[non_exhaustive]
+pub enum Returned<'t> {
+    /// Python's `None`.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A boolean.
+    Bool(bool),
+    /// A float.
+    Double(f64),
+    /// A float that JSON has no form for: `nan`, `inf` or `-inf`.
+    NotFinite(&'static str),
+    /// A string.
+    String(&'t str),
+    /// A tensor's type and shape; its elements can be large.
+    Tensor(ValueShape<'t>),
+    /// Several values, or a list.
+    List(Vec<Returned<'t>>),
+}
+
+impl<'a> ExecutionPlan<'a> {
+    /// Whether the method computes nothing: it has outputs, and neither inputs nor instructions.
+    pub fn is_constant(&self) -> bool {
+        self.inputs().is_empty() && !self.outputs().is_empty() && self.instructions().next().is_none()
+    }
+
+    /// What the method returns, if it computes nothing.
+    pub fn constant(&self) -> Option<Returned<'_>> {
+        self.is_constant().then(|| match self.outputs() {
+            [output] => constant(self, (*output).into(), true),
+            outputs => items(self, outputs.iter().map(|index| (*index).into()), true),
+        })
+    }
+}
+
+fn items<'t>(plan: &'t ExecutionPlan<'_>, indices: impl Iterator<Item = i64>, lists: bool) -> Returned<'t> {
+    Returned::List(indices.map(|index| constant(plan, index, lists)).collect())
+}
+
+/// The value with that index. The items of a list are values of their own; a list inside a list, which no writer
+/// makes, stays closed.
+fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returned<'t> {
+    let wide = |items: &'t [i32]| items.iter().map(|index| i64::from(*index));
+    match plan.value(index).map(|value| &value.val) {
+        Some(KernelTypes::Int(value)) => Returned::Int(value.int_val),
+        Some(KernelTypes::Bool(value)) => Returned::Bool(value.bool_val),
+        Some(KernelTypes::Double(value)) => double(value.double_val),
+        Some(KernelTypes::String(value)) => Returned::String(value.string_val()),
+        Some(KernelTypes::Tensor(tensor)) => Returned::Tensor(ValueShape::of(tensor)),
+        Some(KernelTypes::DoubleList(list)) => Returned::List(list.items().iter().map(|item| double(*item)).collect()),
+        Some(KernelTypes::BoolList(list)) => {
+            Returned::List(list.items().iter().map(|item| Returned::Bool(*item)).collect())
+        }
+        Some(KernelTypes::IntList(list)) if lists => items(plan, list.items().iter().copied(), false),
+        Some(KernelTypes::TensorList(list)) if lists => items(plan, wide(list.items()), false),
+        Some(KernelTypes::OptionalTensorList(list)) if lists => items(plan, wide(list.items()), false),
+        _ => Returned::Null,
+    }
+}
+
+fn double<'t>(number: f64) -> Returned<'t> {
+    match number {
+        number if number.is_nan() => Returned::NotFinite("nan"),
+        f64::INFINITY => Returned::NotFinite("inf"),
+        f64::NEG_INFINITY => Returned::NotFinite("-inf"),
+        number => Returned::Double(number),
+    }
+}

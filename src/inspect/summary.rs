@@ -1,0 +1,437 @@
+//! What a person wants to know about a file first.
+
+use super::constant_methods::ConstantMethod;
+use super::{Blob, BlobKind, Blobs, Fault};
+use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};
+use crate::schema::ScalarType;
+use crate::schema::flat_tensor::LegacySchema;
+use crate::schema::program::{
+    BackendDelegate, DeviceType, ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism,
+};
+use crate::{DataRef, Model, Ptd, Pte, TensorShape};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{string::String, vec, vec::Vec};
+
+/// What is in a file, in short.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Summary<'t> {
+    /// The kind of file.
+    pub kind: FileKind,
+    /// The four identifier bytes, such as `ET12`.
+    pub identifier: &'static str,
+    /// The extended header, if there is one.
+    pub header: Option<HeaderSummary>,
+    /// What is inside.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub content: Content<'t>,
+    /// References that lead nowhere.
+    pub faults: Vec<Fault>,
+}
+
+/// What is inside a file of either kind.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[non_exhaustive]
+#[allow(clippy::large_enum_variant)]
+pub enum Content<'t> {
+    /// Of a `.pte`.
+    Program(ProgramSummary<'t>),
+    /// Of a `.ptd`.
+    FlatTensor(FlatTensorSummary<'t>),
+}
+
+/// The extended header of either kind of file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct HeaderSummary {
+    /// Bytes.
+    pub length: u32,
+    /// Bytes from the start of the file to the end of the FlatBuffer.
+    pub metadata_size: u64,
+    /// Where the segments start, in bytes from the start of the file.
+    pub segment_base_offset: u64,
+    /// Bytes; `None` in an old header.
+    pub segment_data_size: Option<u64>,
+}
+
+/// How many segments there are, and how many bytes in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SegmentCount {
+    /// How many.
+    pub count: usize,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+/// How many blobs there are of a kind, how many bytes in all, and how many use them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct BlobCount {
+    /// How many blobs: what several use counts once.
+    pub count: usize,
+    /// Bytes.
+    pub bytes: u64,
+    /// How many tensors, delegates or names use them.
+    pub users: usize,
+}
+
+impl BlobCount {
+    fn of<'b, 't: 'b>(blobs: impl Iterator<Item = &'b Blob<'t>>) -> Self {
+        blobs.fold(Self::default(), |sum, blob| Self {
+            count: sum.count + 1,
+            bytes: sum.bytes.saturating_add(blob.size),
+            users: sum.users + blob.users.len(),
+        })
+    }
+}
+
+/// What is in a `.pte` file.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ProgramSummary<'t> {
+    /// The methods that compute something.
+    pub methods: Vec<Method<'t>>,
+    /// The methods that return the same each time: metadata.
+    pub metadata: Vec<ConstantMethod<'t>>,
+    /// The data segments.
+    pub segments: SegmentCount,
+    /// Constants.
+    pub constants: BlobCount,
+    /// The initial states of mutable tensors.
+    pub mutable: BlobCount,
+    /// Tensors whose data is in a `.ptd` file.
+    pub external: BlobCount,
+    /// Blobs with names.
+    pub named_data: BlobCount,
+    /// The payloads of delegates.
+    pub delegates: BlobCount,
+}
+
+/// What is in a method.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Method<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// Its inputs, in order.
+    pub inputs: Vec<Value<'t>>,
+    /// Its outputs, in order.
+    pub outputs: Vec<Value<'t>>,
+    /// How many values it has.
+    pub values: usize,
+    /// The kernels that it calls, the most called first.
+    pub operators: Vec<OperatorCalls>,
+    /// Its instructions.
+    pub instructions: Instructions,
+    /// The backends that it delegates to.
+    pub delegates: Vec<Backend<'t>>,
+    /// The memory that was planned for it.
+    pub planned_memory: PlannedMemory,
+}
+
+/// An input or output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Value<'t> {
+    /// Index into the method's values.
+    pub value: i32,
+    /// The schema's name of what it is; `None` where the index is out of range or the schema is newer.
+    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    pub kind: Option<&'static str>,
+    /// The type and shape, if it is a tensor.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub tensor: Option<ValueShape<'t>>,
+}
+
+/// The type and shape of a tensor of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ValueShape<'t> {
+    /// Its name, if it has one.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub name: Option<&'t str>,
+    /// The type of the elements.
+    pub scalar_type: ScalarType,
+    /// The size of each dimension: the largest one where the shape is dynamic.
+    pub sizes: &'t [i32],
+    /// The dimensions as they are stored, outermost first.
+    pub dim_order: &'t [u8],
+    /// Whether the sizes may change at run time.
+    pub shape_dynamism: TensorShapeDynamism,
+}
+
+impl<'t> ValueShape<'t> {
+    pub(crate) fn of(tensor: &'t Tensor<'_>) -> Self {
+        let TensorShape { scalar_type, sizes, dim_order } = tensor.shape();
+        let name = tensor.fully_qualified_name();
+        Self { name, scalar_type, sizes, dim_order, shape_dynamism: tensor.shape_dynamism }
+    }
+
+    /// The type and shape without the rest.
+    pub fn shape(&self) -> TensorShape<'t> {
+        TensorShape { scalar_type: self.scalar_type, sizes: self.sizes, dim_order: self.dim_order }
+    }
+}
+
+/// A kernel, and how often it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct OperatorCalls {
+    /// Name and overload, such as `aten::add.out`.
+    pub name: String,
+    /// How many instructions call it.
+    pub calls: usize,
+}
+
+/// The instructions of a method.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Instructions {
+    /// How many there are.
+    pub total: usize,
+    /// How many of each kind, by the schema's names.
+    pub by_kind: BTreeMap<&'static str, usize>,
+}
+
+/// All delegates of one backend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Backend<'t> {
+    /// The backend's name.
+    pub id: &'t str,
+    /// How many delegates.
+    pub delegates: usize,
+    /// Bytes; payloads that several delegates share count once.
+    pub payload_bytes: u64,
+}
+
+/// The planned memory of a method.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct PlannedMemory {
+    /// Bytes of all buffers.
+    pub bytes: u64,
+    /// The buffers.
+    pub buffers: Vec<PlannedBuffer>,
+}
+
+/// A planned buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct PlannedBuffer {
+    /// Its index, from 1.
+    pub memory_id: usize,
+    /// Bytes.
+    pub size: i64,
+    /// The kind of device whose memory it is.
+    pub device_type: DeviceType,
+    /// Which device of that kind.
+    pub device_index: i8,
+}
+
+/// What is in a `.ptd` file.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct FlatTensorSummary<'t> {
+    /// The releases of ExecuTorch that write this schema.
+    pub schema: &'static str,
+    /// What an early schema says that tensors are aligned to, in bytes.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub tensor_alignment: Option<u32>,
+    /// The data segments.
+    pub segments: SegmentCount,
+    /// The keys, in order.
+    pub keys: Vec<Key<'t>>,
+}
+
+/// A key of a `.ptd` file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Key<'t> {
+    /// The key.
+    pub key: &'t str,
+    /// The type and shape; absent for a blob that is no tensor.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub shape: Option<TensorShape<'t>>,
+    /// Index into the list of segments.
+    pub segment_index: u32,
+    /// Bytes from the start of the file.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub offset: Option<u64>,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl Model<'_> {
+    /// What is in the file, in short.
+    pub fn summary(&self) -> Summary<'_> {
+        match self {
+            Self::Pte(pte) => pte.summary(),
+            Self::Ptd(ptd) => ptd.summary(),
+        }
+    }
+}
+
+impl Pte<'_> {
+    /// What is in the file, in short.
+    pub fn summary(&self) -> Summary<'_> {
+        let Blobs { blobs, faults } = self.blobs();
+        let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
+        let (constant, computing): (Vec<_>, Vec<_>) = self.methods().iter().partition(|plan| plan.is_constant());
+        let metadata = constant.into_iter().filter_map(|plan| Some((plan.name(), plan.constant()?)));
+        let content = ProgramSummary {
+            methods: computing.into_iter().map(|plan| method(self, plan)).collect(),
+            metadata: metadata.map(|(name, value)| ConstantMethod { name, value }).collect(),
+            segments: segment_count(self.program.segments().iter().map(|segment| segment.size)),
+            constants: count(BlobKind::Constant),
+            mutable: count(BlobKind::Mutable),
+            external: count(BlobKind::External),
+            named_data: count(BlobKind::Named),
+            delegates: count(BlobKind::Delegate),
+        };
+        Summary {
+            kind: FileKind::Pte,
+            identifier: FileKind::Pte.identifier(),
+            header: self.header.map(|header| Header::Pte(header).into()),
+            content: Content::Program(content),
+            faults,
+        }
+    }
+}
+
+impl Ptd<'_> {
+    /// What is in the file, in short.
+    pub fn summary(&self) -> Summary<'_> {
+        let legacy = self.flat_tensor.legacy.as_ref();
+        let key = |entry: crate::Entry<'_>| {
+            let data = self.data(&entry).ok();
+            (data.as_ref().and_then(|data| self.range(data)), data.as_ref().map_or(0, DataRef::size))
+        };
+        let keys = self.entries().map(|entry| {
+            let (range, size) = key(entry);
+            let offset = range.map(|range| range.start);
+            Key { key: entry.key(), shape: entry.shape, segment_index: entry.segment_index, offset, size }
+        });
+        let content = FlatTensorSummary {
+            schema: match legacy.map(|legacy| legacy.schema) {
+                Some(LegacySchema::V0_5) => "0.5",
+                Some(LegacySchema::V0_6) => "0.6",
+                None => "0.7 and later",
+            },
+            tensor_alignment: legacy.map(|legacy| legacy.tensor_alignment),
+            segments: segment_count(self.flat_tensor.segments().iter().map(|segment| segment.size)),
+            keys: keys.collect(),
+        };
+        Summary {
+            kind: FileKind::Ptd,
+            identifier: FileKind::Ptd.identifier(),
+            header: self.header.map(|header| Header::Ptd(header).into()),
+            content: Content::FlatTensor(content),
+            faults: self.blobs().faults,
+        }
+    }
+}
+
+fn segment_count(sizes: impl Iterator<Item = u64>) -> SegmentCount {
+    sizes.fold(SegmentCount::default(), |sum, size| SegmentCount {
+        count: sum.count + 1,
+        bytes: sum.bytes.saturating_add(size),
+    })
+}
+
+impl From<Header> for HeaderSummary {
+    fn from(header: Header) -> Self {
+        match header {
+            Header::Pte(PteHeader { length, program_size, segment_base_offset, segment_data_size }) => {
+                Self { length, metadata_size: program_size, segment_base_offset, segment_data_size }
+            }
+            Header::Ptd(PtdHeader {
+                length,
+                flatbuffer_offset,
+                flatbuffer_size,
+                segment_base_offset,
+                segment_data_size,
+            }) => Self {
+                length,
+                metadata_size: flatbuffer_offset.saturating_add(flatbuffer_size),
+                segment_base_offset,
+                segment_data_size: Some(segment_data_size),
+            },
+        }
+    }
+}
+
+fn method<'t>(pte: &Pte<'_>, plan: &'t ExecutionPlan<'_>) -> Method<'t> {
+    let mut instructions = Instructions::default();
+    let mut calls = vec![0; plan.operators().len()];
+    for (_, instruction) in plan.instructions() {
+        instructions.total += 1;
+        *instructions.by_kind.entry(instruction.name().unwrap_or("unknown")).or_default() += 1;
+        if let InstructionArguments::KernelCall(call) = instruction {
+            if let Some(count) = usize::try_from(call.op_index).ok().and_then(|index| calls.get_mut(index)) {
+                *count += 1;
+            }
+        }
+    }
+    let operators = plan.operators().iter().zip(calls);
+    let mut operators: Vec<OperatorCalls> =
+        operators.map(|(operator, calls)| OperatorCalls { name: operator.full_name(), calls }).collect();
+    operators.sort_by_key(|operator| core::cmp::Reverse(operator.calls));
+    Method {
+        name: plan.name(),
+        inputs: values(plan, plan.inputs()),
+        outputs: values(plan, plan.outputs()),
+        values: plan.values().len(),
+        operators,
+        instructions,
+        delegates: backends(pte, plan),
+        planned_memory: plan.planned_memory(),
+    }
+}
+
+fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
+    let describe = |index: &i32| {
+        let found = plan.value(*index).map(|value| &value.val);
+        let tensor = match found {
+            Some(KernelTypes::Tensor(tensor)) => Some(ValueShape::of(tensor)),
+            _ => None,
+        };
+        Value { value: *index, kind: found.and_then(KernelTypes::name), tensor }
+    };
+    indices.iter().map(describe).collect()
+}
+
+fn backends<'t>(pte: &Pte<'_>, plan: &'t ExecutionPlan<'_>) -> Vec<Backend<'t>> {
+    let mut by_id: BTreeMap<&str, Vec<&BackendDelegate<'_>>> = BTreeMap::new();
+    for delegate in plan.delegates() {
+        by_id.entry(delegate.id()).or_default().push(delegate);
+    }
+    let backend = |(id, delegates): (&'t str, Vec<&BackendDelegate<'_>>)| {
+        let payloads: BTreeSet<DataRef> =
+            delegates.iter().filter_map(|delegate| pte.delegate_data(delegate).ok()).collect();
+        let payload_bytes = payloads.iter().map(DataRef::size).fold(0, u64::saturating_add);
+        Backend { id, delegates: delegates.len(), payload_bytes }
+    };
+    by_id.into_iter().map(backend).collect()
+}
+
+impl ExecutionPlan<'_> {
+    /// The planned memory of the method: its buffers from 1 on, since entry 0 is reserved.
+    pub fn planned_memory(&self) -> PlannedMemory {
+        let buffer = |(memory_id, size): (usize, &i64)| {
+            let mut devices = self.non_const_buffer_device().iter();
+            let device = devices.find(|device| usize::try_from(device.buffer_idx) == Ok(memory_id));
+            PlannedBuffer {
+                memory_id,
+                size: *size,
+                device_type: device.map_or(DeviceType::CPU, |device| device.device_type),
+                device_index: device.map_or(0, |device| device.device_index),
+            }
+        };
+        let buffers: Vec<_> = self.non_const_buffer_sizes().iter().enumerate().skip(1).map(buffer).collect();
+        let bytes = buffers.iter().filter_map(|buffer| u64::try_from(buffer.size).ok()).fold(0, u64::saturating_add);
+        PlannedMemory { bytes, buffers }
+    }
+}

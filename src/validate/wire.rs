@@ -1,0 +1,137 @@
+//! Rules about the FlatBuffer's bytes, which a decoded tree no longer shows: what official readers take and no good file has,
+//! and how its writer shared vtables.
+
+use super::report::{Name, Report};
+use super::rule;
+use crate::file::source::Source;
+use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
+use crate::flatbuffer::read::Limits;
+use crate::flatbuffer::walk::{Part, PartKind, TablePart, walk};
+use crate::path::Path;
+use crate::schema::any::{self, AnyTable, Value};
+use alloc::{collections::BTreeMap, format};
+
+pub(super) fn check(
+    tree: &dyn AnyTable,
+    root: &'static TableDescription,
+    source: Option<&Source<'_>>,
+    report: &mut Report<'_>,
+) {
+    if !report.is_strict() {
+        return;
+    }
+    text(tree, report);
+    if let Some(source) = source {
+        let metadata = source.metadata();
+        let mut sharing = Sharing::default();
+        walk(metadata, root, &Limits::default(), &mut |part| match &part.kind {
+            PartKind::Table(table) => {
+                sharing.add(part, table);
+                vtable(part, table, report);
+                bools(part, table, metadata, report);
+            }
+            PartKind::Numbers { number, alignment } => {
+                vector_alignment(part, *alignment, report);
+                bool_list(part, *number, metadata, report);
+            }
+            PartKind::Text | PartKind::Tables => (),
+        });
+        sharing.report(report);
+    }
+}
+
+/// Official C++ does not look at the bytes of a string; Python's and Rust's readers refuse what is not UTF-8.
+fn text(tree: &dyn AnyTable, report: &mut Report<'_>) {
+    any::visit(tree, &Path::ROOT, &mut |path, value| match value {
+        Value::Text(text) if !text.is_utf8() => {
+            let found = format!("{} is not UTF-8: readers in Python and Rust refuse it", Name(text));
+            report.add_at(rule::TEXT_UTF8, path, report.offset(Some(text.as_bytes())), found);
+        }
+        _ => (),
+    });
+}
+
+fn vtable(part: &Part<'_>, table: &TablePart<'_>, report: &mut Report<'_>) {
+    let offset = Some(table.vtable.into());
+    match table.inline_size {
+        None => {
+            let found = format!("a vtable of {} bytes, expected at least 4", table.vtable_size);
+            report.add_at(rule::VTABLE_SIZE, part.path, offset, found);
+        }
+        Some(size @ ..4) => {
+            let found = format!("an inline size of {size} in its vtable, expected at least 4");
+            report.add_at(rule::VTABLE_SIZE, part.path, offset, found);
+        }
+        Some(_) => (),
+    }
+    if let Some(id) = table.slots.iter().position(|slot| (1..4).contains(slot)) {
+        let slot = table.slots.get(id).copied().unwrap_or_default();
+        let found = format!("field {id} is {slot} bytes from its table's start, expected at least 4");
+        report.add_at(rule::VTABLE_ENTRY, part.path, offset, found);
+    }
+}
+
+fn bools(part: &Part<'_>, table: &TablePart<'_>, metadata: &[u8], report: &mut Report<'_>) {
+    for (id, field) in part.owner.fields_by_id() {
+        let (FieldKind::Number(NumberKind::Bool), Some(slot @ 1..)) = (field.kind, table.slots.get(id)) else {
+            continue;
+        };
+        let at = part.position as usize + usize::from(*slot);
+        if let Some(byte @ 2..) = metadata.get(at) {
+            let found = format!("{byte}, expected 0 or 1: any other byte is read as true");
+            report.add_at(rule::BOOL, &part.path.field(field.name), Some(at as u64), found);
+        }
+    }
+}
+
+fn bool_list(part: &Part<'_>, number: NumberKind, metadata: &[u8], report: &mut Report<'_>) {
+    if number != NumberKind::Bool {
+        return;
+    }
+    let start = part.position as usize + 4;
+    let bytes = metadata.get(start..part.position as usize + part.size as usize).unwrap_or_default();
+    if let Some((index, byte)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
+        let found = format!("{byte}, expected 0 or 1: any other byte is read as true");
+        report.add_at(rule::BOOL, &part.path.index(index), Some((start + index) as u64), found);
+    }
+}
+
+/// flatc does not align an empty vector.
+fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
+    let first = part.position + 4;
+    if alignment > 4 && part.size > 4 && first % alignment != 0 {
+        let found = format!("its first element is at byte {first}, expected a multiple of {alignment}");
+        report.add_at(rule::VECTOR_ALIGNMENT, part.path, Some(first.into()), found);
+    }
+}
+
+/// How tables of different size share vtables: see `VtableSharing::ByEntries`.
+#[derive(Default)]
+struct Sharing {
+    /// The end of the farthest field of the first table that uses a vtable.
+    extents: BTreeMap<u32, u32>,
+    /// Vtables that are shared too freely, with an example.
+    shared: BTreeMap<u32, (u32, u32)>,
+}
+
+impl Sharing {
+    fn add(&mut self, part: &Part<'_>, table: &TablePart<'_>) {
+        let first = *self.extents.entry(table.vtable).or_insert(part.size);
+        let said = table.inline_size.map_or(first, u32::from);
+        if first != part.size {
+            self.shared.entry(table.vtable).or_insert((part.size, first));
+        } else if part.size > said {
+            self.shared.entry(table.vtable).or_insert((part.size, said));
+        }
+    }
+
+    fn report(&self, report: &mut Report<'_>) {
+        if let Some((vtable, (one, other))) = self.shared.first_key_value() {
+            let found = format!(
+                "{} vtables are used by tables of different size (here {one} and {other} bytes), as Python's flatbuffers up to 25.9 writes them: all official readers take it",
+                self.shared.len()
+            );
+            report.add_at(rule::VTABLE_SHARED, &Path::ROOT, Some((*vtable).into()), found);
+        }
+    }
+}
