@@ -6,60 +6,48 @@
 //! let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 //! let pte = executorch_format::Pte::parse(&file)?;
 //! for method in pte.methods() {
-//!     println!("{:?}: {} values", method.name, method.values.iter().flatten().count());
+//!     println!("{}: {} values", method.name(), method.values().len());
 //! }
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! Bytes come in through [`Pte::parse`] or [`Ptd::parse`] and become one tree of plain data that borrows from them. Bytes go
-//! out through [`Pte::plan`] or [`Ptd::plan`]. Everything else works on the tree:
-//!
-//! | what | where |
-//! |---|---|
-//! | what a file is, and which bytes to fetch | [`probe`], [`Pte::parse_metadata`], [`Ptd::parse_metadata`] |
-//! | checking structure without building anything | [`Pte::check`], [`Ptd::check`], [`Limits`] |
-//! | the tree, with the schema's names | [`schema`] |
-//! | where a tensor's, delegate's or key's bytes are | [`Pte::tensor_data`], [`DataRef`], [`Pte::bytes`], [`Ptd::entries`] |
-//! | a tensor as numbers | [`TensorView`] |
-//! | what the official runtime refuses, and what it forgets to check | [`validate`] |
-//! | writing a file back byte for byte | [`FileLayout`], [`Pte::detect_layout`] |
-//! | laying a file out anew | [`Pte::lay_out`], [`PteOptions`], [`PtdOptions`] |
-//! | building files from nothing | [`DataCollector`], [`Ptd::build`], [`NewEntry`] |
-//!
-//! The crate is `no_std` with `alloc`; the feature `std`, on by default, adds writing to files ([`Plan`]'s `save`).
 
 #![no_std]
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
 mod error;
+mod file;
 mod flatbuffer;
-mod header;
-mod key_index;
-mod ptd;
-mod pte;
+pub mod inspect;
+mod path;
 pub mod schema;
-mod segment;
 mod tensor;
 pub mod validate;
 mod write;
 
 pub use error::{Error, ErrorKind, Result};
+pub use file::header::{FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};
+pub use file::key_index::KeyIndex;
+pub use file::model::Model;
+pub use file::options::ParseOptions;
+pub use file::ptd::{Entry, Ptd};
+pub use file::pte::{Pte, TensorData};
+pub use file::references::DataUser;
+pub use file::segment::{DataRef, Segment, offset_in};
+pub use file::source::Source;
+pub use file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 pub use flatbuffer::read::Limits;
-pub use flatbuffer::write::TableOrder;
-pub use header::{Extent, FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};
-pub use key_index::KeyIndex;
-pub use ptd::{Entry, Layout, Ptd};
-pub use pte::{Pte, TensorData};
-pub use segment::{DataRef, Segment, offset_in};
-pub use tensor::{Element, TensorView, byte_size, strides};
+pub use flatbuffer::text::Text;
+pub use flatbuffer::write::{FieldOrder, VtableSharing};
+pub use path::{FieldPath, Path, Step};
+pub use tensor::{Element, TensorShape, TensorView};
 pub use write::collect::{DataCollector, NewEntry};
-pub use write::layout::FileLayout;
-pub use write::plan::Plan;
+pub use write::image::Image;
 pub use write::relayout::{PtdOptions, PteOptions};
 #[cfg(feature = "std")]
 pub use write::save::Progress;

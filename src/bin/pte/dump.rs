@@ -2,7 +2,8 @@
 
 use crate::failure::Failure;
 use crate::json;
-use crate::open::{Input, Model};
+use crate::open::Input;
+use executorch_format::Model;
 use std::path::PathBuf;
 
 /// The whole metadata as JSON, with the schema's names, as flatc prints it
@@ -18,5 +19,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match input.parse()? {
         Model::Pte(pte) => json::print(&pte.program),
         Model::Ptd(ptd) => json::print(&ptd.flat_tensor),
+        _ => Err(Failure::Usage(format!("{}: a kind of file that has no tree", arguments.file.display()))),
     }
 }

@@ -1,5 +1,6 @@
 //! What ends the command early, how it is told, and the exit code.
 
+use executorch_format::inspect::Fault;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -47,6 +48,14 @@ impl Failure {
         Self::Bad { file: file.to_owned(), findings: vec![error.to_string()] }
     }
 
+    /// Fails where references of a file lead nowhere.
+    pub fn unless_sound(file: &Path, faults: &[Fault]) -> Result<(), Self> {
+        if faults.is_empty() {
+            return Ok(());
+        }
+        Err(Self::Bad { file: file.to_owned(), findings: faults.iter().map(Fault::to_string).collect() })
+    }
+
     /// The exit code that stands for it.
     pub fn code(&self) -> u8 {
         match self {
@@ -54,7 +63,7 @@ impl Failure {
             Self::Unreadable { .. } => UNREADABLE,
             Self::Unwritable { .. } => UNWRITABLE,
             Self::Usage(_) => USAGE,
-            // Who closed the pipe has read enough.
+            // A closed pipe is no error: its reader has what it wanted.
             Self::Output(error) if error.kind() == ErrorKind::BrokenPipe => 0,
             Self::Output(_) => UNWRITABLE,
             Self::Reported(code) => *code,

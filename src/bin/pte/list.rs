@@ -5,11 +5,8 @@ mod print;
 
 use crate::failure::Failure;
 use crate::json;
-use crate::open::{Input, Model};
-use crate::shape::Shape;
-use executorch_format::schema::DataSegment;
-use executorch_format::schema::program::{DataLocation, ExecutionPlan};
-use executorch_format::{Error, Extent, Ptd, Pte, Result, TensorData, offset_in};
+use crate::open::Input;
+use executorch_format::inspect::{Blob, BlobKind, BlobUser};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -31,14 +28,15 @@ pub struct Arguments {
 struct Listing<'t> {
     /// Bytes.
     file_size: u64,
-    blobs: Vec<Blob<'t>>,
+    blobs: Vec<Row<'t>>,
 }
 
-/// Some bytes with a meaning.
+/// A blob, as one of its users sees it.
 #[derive(Serialize)]
-struct Blob<'t> {
+struct Row<'t> {
+    kind: BlobKind,
     #[serde(flatten)]
-    what: What<'t>,
+    user: BlobUser<'t>,
     /// Bytes from the start of the file; `None` where the file does not hold them.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
@@ -48,61 +46,13 @@ struct Blob<'t> {
     sha256: Option<String>,
 }
 
-#[derive(Clone, Serialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-enum What<'t> {
-    Segment {
-        index: u32,
-    },
-    Constant {
-        method: &'t str,
-        value: usize,
-        data_buffer_idx: u32,
-        #[serde(flatten)]
-        shape: Shape<'t>,
-    },
-    Mutable {
-        method: &'t str,
-        value: usize,
-        data_buffer_idx: u32,
-        #[serde(flatten)]
-        shape: Shape<'t>,
-    },
-    Delegate {
-        method: &'t str,
-        /// Index into the method's delegates.
-        index: usize,
-        id: &'t str,
-        location: DataLocation,
-    },
-    Named {
-        key: &'t str,
-        segment_index: u32,
-        #[serde(flatten)]
-        shape: Option<Shape<'t>>,
-    },
-    External {
-        method: &'t str,
-        value: usize,
-        key: &'t str,
-        #[serde(flatten)]
-        shape: Shape<'t>,
-    },
-}
-
 /// Lists the blobs of a file.
-pub fn run(arguments: &Arguments) -> std::result::Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
     let model = input.parse()?;
-    let mut collector = Collector { file: input.bytes(), blobs: Vec::new(), findings: Vec::new() };
-    match &model {
-        Model::Pte(pte) => collector.program(pte),
-        Model::Ptd(ptd) => collector.flat_tensor(ptd),
-    }
-    let Collector { mut blobs, findings, .. } = collector;
-    if !findings.is_empty() {
-        return Err(Failure::Bad { file: input.path().to_owned(), findings });
-    }
+    let found = model.blobs();
+    Failure::unless_sound(input.path(), &found.faults)?;
+    let mut blobs: Vec<Row> = found.blobs.iter().flat_map(rows).collect();
     if arguments.hash {
         hash::fill(&input, &mut blobs)?;
     }
@@ -110,103 +60,7 @@ pub fn run(arguments: &Arguments) -> std::result::Result<(), Failure> {
     if arguments.json { json::print(&listing) } else { print::table(&listing) }
 }
 
-struct Collector<'t> {
-    file: &'t [u8],
-    blobs: Vec<Blob<'t>>,
-    findings: Vec<String>,
-}
-
-impl<'t> Collector<'t> {
-    fn program(&mut self, pte: &'t Pte<'_>) {
-        let segments = pte.program.segments.as_deref();
-        self.segments(pte.segment_base_offset(), segments, |index| pte.segment(index));
-        for (at, plan) in pte.methods().iter().enumerate() {
-            self.tensors(pte, at, plan);
-            self.delegates(pte, at, plan);
-        }
-        for (at, named) in pte.named_data().iter().enumerate() {
-            let key = named.key.as_deref().unwrap_or_default();
-            let what = What::Named { key, segment_index: named.segment_index, shape: None };
-            let path = || format!("named_data[{at}]");
-            match pte.named_data_ref(named) {
-                Ok(data) => self.add(what, pte.bytes(&data), pte.extent(&data), path),
-                Err(error) => self.fault(path(), &error),
-            }
-        }
-    }
-
-    fn segments(&mut self, base: u64, segments: Option<&[DataSegment]>, bytes: impl Fn(u32) -> Result<&'t [u8]>) {
-        for (index, segment) in (0..).zip(segments.unwrap_or_default()) {
-            let extent = base.checked_add(segment.offset).map(|start| Extent { start, end: None });
-            self.add(What::Segment { index }, bytes(index), extent, || format!("segments[{index}]"));
-        }
-    }
-
-    fn tensors(&mut self, pte: &'t Pte<'_>, at: usize, plan: &'t ExecutionPlan<'_>) {
-        let method = plan.name.as_deref().unwrap_or_default();
-        for (value, tensor) in plan.tensors() {
-            let path = || format!("execution_plan[{at}].values[{value}].val.Tensor");
-            let shape = Shape::from(tensor);
-            let data_buffer_idx = tensor.data_buffer_idx;
-            match pte.tensor_data(tensor) {
-                Ok(TensorData::Constant(data)) => {
-                    let what = What::Constant { method, value, data_buffer_idx, shape };
-                    self.add(what, pte.bytes(&data), pte.extent(&data), path);
-                }
-                Ok(TensorData::Mutable(data)) => {
-                    let what = What::Mutable { method, value, data_buffer_idx, shape };
-                    self.add(what, pte.bytes(&data), pte.extent(&data), path);
-                }
-                Ok(TensorData::External(key)) => match tensor.byte_size() {
-                    Ok(size) => {
-                        let what = What::External { method, value, key, shape };
-                        self.blobs.push(Blob { what, offset: None, size, sha256: None });
-                    }
-                    Err(error) => self.fault(path(), &error),
-                },
-                Ok(TensorData::None | TensorData::Planned(_)) => {}
-                Err(error) => self.fault(path(), &error),
-            }
-        }
-    }
-
-    fn delegates(&mut self, pte: &'t Pte<'_>, at: usize, plan: &'t ExecutionPlan<'_>) {
-        let method = plan.name.as_deref().unwrap_or_default();
-        for (index, delegate) in plan.delegates.as_deref().unwrap_or_default().iter().enumerate() {
-            let path = || format!("execution_plan[{at}].delegates[{index}].processed");
-            let id = delegate.id.as_deref().unwrap_or_default();
-            let location = delegate.processed.map_or(DataLocation::INLINE, |processed| processed.location);
-            match pte.delegate_data(delegate) {
-                Ok(data) => {
-                    let what = What::Delegate { method, index, id, location };
-                    self.add(what, pte.bytes(&data), pte.extent(&data), path);
-                }
-                Err(error) => self.fault(path(), &error),
-            }
-        }
-    }
-
-    fn flat_tensor(&mut self, ptd: &'t Ptd<'_>) {
-        let segments = ptd.flat_tensor.segments.as_deref();
-        self.segments(ptd.segment_base_offset(), segments, |index| ptd.segment(index));
-        for (at, entry) in ptd.entries().enumerate() {
-            let key = entry.key.unwrap_or_default();
-            let what = What::Named { key, segment_index: entry.segment_index, shape: entry.layout.map(Shape::from) };
-            self.add(what, ptd.bytes(&entry), ptd.extent(&entry), || format!("key {at} ({key:?})"));
-        }
-    }
-
-    fn add(&mut self, what: What<'t>, bytes: Result<&'t [u8]>, extent: Option<Extent>, path: impl Fn() -> String) {
-        match bytes {
-            Ok(bytes) => {
-                let offset = extent.map(|extent| extent.start).or_else(|| offset_in(self.file, bytes));
-                self.blobs.push(Blob { what, offset, size: bytes.len() as u64, sha256: None });
-            }
-            Err(error) => self.fault(path(), &error),
-        }
-    }
-
-    fn fault(&mut self, path: String, error: &Error) {
-        self.findings.push(format!("{path}: {error}"));
-    }
+fn rows<'t>(blob: &Blob<'t>) -> impl Iterator<Item = Row<'t>> {
+    let Blob { kind, offset, size, .. } = *blob;
+    blob.users.iter().map(move |user| Row { kind, user: *user, offset, size, sha256: None })
 }

@@ -10,7 +10,6 @@ mod list;
 mod open;
 mod progress;
 mod rewrite;
-mod shape;
 mod text;
 mod verify;
 

@@ -1,7 +1,7 @@
 //! A file's bytes, mapped into memory, and the tree in them.
 
 use crate::failure::Failure;
-use executorch_format::{Error, FileKind, Ptd, Pte, probe};
+use executorch_format::Model;
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -22,14 +22,6 @@ enum Bytes {
     Mapped(Mmap),
     /// What cannot be mapped: an empty file, a pipe.
     Read(Vec<u8>),
-}
-
-/// A file of either kind.
-pub enum Model<'a> {
-    /// A program.
-    Pte(Pte<'a>),
-    /// Named tensors and blobs.
-    Ptd(Ptd<'a>),
 }
 
 impl Input {
@@ -63,16 +55,6 @@ impl Input {
     /// The tree in it.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
         Model::parse(self.bytes()).map_err(|error| Failure::bad(&self.path, &error))
-    }
-}
-
-impl<'a> Model<'a> {
-    /// Whichever kind the bytes are.
-    pub fn parse(bytes: &'a [u8]) -> Result<Self, Error> {
-        match probe(bytes)?.kind {
-            FileKind::Pte => Pte::parse(bytes).map(Self::Pte),
-            FileKind::Ptd => Ptd::parse(bytes).map(Self::Ptd),
-        }
     }
 }
 

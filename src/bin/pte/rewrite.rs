@@ -1,11 +1,11 @@
 //! `pte rewrite`: a file written again, as it was or laid out anew.
 
 use crate::failure::Failure;
-use crate::open::{Input, Model};
+use crate::open::Input;
 use crate::progress;
 use clap::ValueEnum;
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{Error, Plan, Ptd, PtdOptions, Pte, PteOptions, TableOrder};
+use executorch_format::{Error, Image, Model, Ptd, PtdOptions, Pte, PteOptions, WriteStyle};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -60,7 +60,7 @@ enum Delegate {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Order {
-    /// By field id, as the Python exporter does since 1.0
+    /// By field id, as ExecuTorch's Python exporter does since 1.2
     ById,
     /// By size, as flatc does
     BySize,
@@ -85,59 +85,46 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     match input.parse()? {
         Model::Pte(pte) => {
             let pte = program(pte, &input, options)?;
-            save(&pte.plan().map_err(bad)?, &arguments.output)
+            save(&pte.image().map_err(bad)?, &arguments.output)
         }
         Model::Ptd(ptd) => {
             let ptd = flat_tensor(ptd, &input, options)?;
-            save(&ptd.plan().map_err(bad)?, &arguments.output)
+            save(&ptd.image().map_err(bad)?, &arguments.output)
         }
+        _ => Err(Failure::Usage(format!("{}: a kind of file that is not written", input.path().display()))),
     }
 }
 
-fn program<'a>(mut pte: Pte<'a>, input: &Input, options: &Options) -> Result<Pte<'a>, Failure> {
-    let detected = pte.detect_layout(input.bytes());
+fn program<'a>(pte: Pte<'a>, input: &Input, options: &Options) -> Result<Pte<'a>, Failure> {
     if !options.any() {
-        detected.map_err(|error| unlike(input, pte.newer_tables, &error))?;
         return Ok(pte);
     }
+    let bad = |error: Error| Failure::bad(input.path(), &error);
     let default = PteOptions::default();
-    let order = detected.map_or(default.order, |()| pte.layout.order);
     let options = PteOptions {
         segment_alignment: options.segment_alignment.unwrap_or(default.segment_alignment),
         constant_alignment: options.constant_alignment.or(default.constant_alignment),
         delegate_alignment: options.delegate_alignment.unwrap_or(default.delegate_alignment),
         delegates: options.delegate.map(DataLocation::from).or(default.delegates),
-        order: options.order.map_or(order, TableOrder::from),
+        style: options.order.map(WriteStyle::from),
         header_length: options.header_length.unwrap_or(default.header_length),
     };
-    pte.lay_out(&options).map_err(|error| Failure::bad(input.path(), &error))
+    pte.lay_out(&options).map_err(bad)
 }
 
-fn flat_tensor<'a>(mut ptd: Ptd<'a>, input: &Input, options: &Options) -> Result<Ptd<'a>, Failure> {
+fn flat_tensor<'a>(ptd: Ptd<'a>, input: &Input, options: &Options) -> Result<Ptd<'a>, Failure> {
     if let Some(option) = options.for_programs() {
         return Err(Failure::Usage(format!("{}: {option} is for .pte files, this is a .ptd", input.path().display())));
     }
-    let detected = ptd.detect_layout(input.bytes());
     if !options.any() {
-        detected.map_err(|error| unlike(input, ptd.newer_tables, &error))?;
         return Ok(ptd);
     }
     let default = PtdOptions::default();
-    let order = detected.map_or(default.order, |()| ptd.layout.order);
     let options = PtdOptions {
         segment_alignment: options.segment_alignment.unwrap_or(default.segment_alignment),
-        order: options.order.map_or(order, TableOrder::from),
+        style: options.order.map(WriteStyle::from),
     };
     ptd.lay_out(&options).map_err(|error| Failure::bad(input.path(), &error))
-}
-
-/// No layout gives the same bytes. Laying out anew helps, but for tables of a newer schema.
-fn unlike(input: &Input, newer_tables: u32, error: &Error) -> Failure {
-    let found = match newer_tables {
-        0 => format!("{error}; --relayout, or any other option of layout, lays it out anew"),
-        tables => format!("{tables} tables have fields of a newer schema, which would be lost"),
-    };
-    Failure::Bad { file: input.path().to_owned(), findings: vec![found] }
 }
 
 impl Options {
@@ -166,25 +153,25 @@ impl From<Delegate> for DataLocation {
     }
 }
 
-impl From<Order> for TableOrder {
+impl From<Order> for WriteStyle {
     fn from(order: Order) -> Self {
         match order {
-            Order::ById => Self::ById,
-            Order::BySize => Self::BySize,
+            Order::ById => Self::PYTHON,
+            Order::BySize => Self::FLATC,
         }
     }
 }
 
-fn save(plan: &Plan<'_>, output: &Path) -> Result<(), Failure> {
-    let bar = progress::hidden(plan.size());
+fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
+    let bar = progress::hidden(image.size());
     let start = Instant::now();
-    let saved = plan.save_with(output, |done, _| {
+    let saved = image.save_with(output, |done, _| {
         if bar.is_hidden() && start.elapsed() > progress::QUIET {
             progress::show(&bar, "writing");
         }
         bar.set_position(done);
     });
     bar.finish_and_clear();
-    saved.map_err(|error| Failure::Unwritable { file: output.to_owned(), error })?;
-    Ok(writeln!(io::stdout(), "{}: {} bytes", output.display(), plan.size())?)
+    saved.map_err(|error| Failure::Unwritable { file: output.to_owned(), error: error.into() })?;
+    Ok(writeln!(io::stdout(), "{}: {} bytes", output.display(), image.size())?)
 }

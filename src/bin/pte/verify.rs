@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::json;
-use crate::open::{Input, Model};
+use crate::open::Input;
 use crate::text;
-use executorch_format::Ptd;
 use executorch_format::validate::{self, Finding, RULES, Rule, Severity};
+use executorch_format::{Model, Ptd};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -121,14 +121,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The findings of a file, alone and with the `.ptd` files beside it.
 fn verify(input: &Input, ptds: &[Ptd<'_>], level: validate::Level) -> Vec<Finding> {
-    let bytes = input.bytes();
-    match Model::parse(bytes) {
+    match Model::parse(input.bytes()) {
         Ok(Model::Pte(pte)) => {
-            let mut findings = validate::validate_pte(&pte, Some(bytes), level);
-            findings.extend(validate::validate_pair(&pte, ptds, level));
+            let mut findings = pte.validate(level);
+            findings.extend(pte.validate_with(ptds, level));
             findings
         }
-        Ok(Model::Ptd(ptd)) => validate::validate_ptd(&ptd, Some(bytes), level),
+        Ok(model) => model.validate(level),
         Err(error) => vec![Finding::from(&error)],
     }
 }
@@ -136,7 +135,7 @@ fn verify(input: &Input, ptds: &[Ptd<'_>], level: validate::Level) -> Vec<Findin
 /// The findings of a `.ptd` file that others take data from, and the file unless it is broken.
 fn verify_data(input: &Input, level: validate::Level) -> (Vec<Finding>, Option<Ptd<'_>>) {
     match Ptd::parse(input.bytes()) {
-        Ok(ptd) => (validate::validate_ptd(&ptd, Some(input.bytes()), level), Some(ptd)),
+        Ok(ptd) => (ptd.validate(level), Some(ptd)),
         Err(error) => (vec![Finding::from(&error)], None),
     }
 }
@@ -162,14 +161,14 @@ impl Output {
     }
 
     fn file(&mut self, path: &Path, findings: &[Finding]) -> Result<(), Failure> {
-        let errors = findings.iter().filter(|finding| finding.severity == Severity::Error).count();
-        let warnings = findings.len() - errors;
+        let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
         if self.json {
             let comma: &[u8] = if self.files > 0 { b",\n" } else { b"\n" };
             self.out.write_all(comma)?;
             serde_json::to_writer(&mut self.out, &verdict(path, self.level, errors == 0, findings))?;
         } else {
-            let verdict = if findings.is_empty() { "ok".to_owned() } else { counts(errors, warnings) };
+            let verdict = if errors + warnings == 0 { "ok".to_owned() } else { counts(errors, warnings) };
             writeln!(self.out, "{}: {verdict}", path.display())?;
             for finding in findings {
                 writeln!(self.out, "  {finding}")?;
@@ -200,7 +199,7 @@ fn verdict(path: &Path, level: validate::Level, ok: bool, findings: &[Finding]) 
     let entry = |finding: &Finding| FindingEntry {
         rule: finding.rule,
         severity: finding.severity.to_string(),
-        path: finding.path.clone(),
+        path: finding.path.to_string(),
         offset: finding.offset,
         message: finding.message.clone(),
         cve: finding.cve,

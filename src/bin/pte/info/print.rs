@@ -1,10 +1,14 @@
 //! The facts as text.
 
-use super::program::{Constant, Method, PlannedMemory, Returned, Shape, Value};
-use super::{Amount, Content, Info, flat_tensor, program};
+use super::Info;
 use crate::failure::Failure;
 use crate::text;
-use executorch_format::schema::program::{DeviceType, TensorShapeDynamism};
+use executorch_format::FileKind;
+use executorch_format::inspect::{
+    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, PlannedMemory, ProgramSummary, Returned,
+    SegmentCount, Value, ValueShape,
+};
+use executorch_format::schema::program::DeviceType;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
 /// So many keys and operators are shown; JSON has all.
@@ -21,27 +25,30 @@ pub(super) fn text(info: &Info<'_>, apart: bool) -> Result<(), Failure> {
     if apart {
         writeln!(out)?;
     }
-    let what = match &info.content {
-        Content::Program(_) => "ExecuTorch program (.pte)",
-        Content::FlatTensor(_) => "ExecuTorch tensor data (.ptd)",
+    let summary = info.summary;
+    let what = match summary.kind {
+        FileKind::Pte => "ExecuTorch program (.pte)",
+        FileKind::Ptd => "ExecuTorch tensor data (.ptd)",
+        _ => "ExecuTorch file",
     };
     writeln!(out, "{}: {what}", info.file)?;
-    let header = match &info.header {
+    let header = match &summary.header {
         Some(header) => format!("extended header of {} bytes", header.length),
         None => "no extended header".to_owned(),
     };
-    row(&mut out, "format", &format!("{}, {header}", info.identifier))?;
+    row(&mut out, "format", &format!("{}, {header}", summary.identifier))?;
     let mut size = format!("{} ({} bytes)", text::size(info.file_size), info.file_size);
-    if let Some(header) = &info.header {
+    if let Some(header) = &summary.header {
         size += &format!(": metadata {}", text::size(header.metadata_size));
         if let Some(data) = header.segment_data_size {
             size += &format!(", segments {}", text::size(data));
         }
     }
     row(&mut out, "file size", &size)?;
-    match &info.content {
-        Content::Program(facts) => print_program(&mut out, facts)?,
-        Content::FlatTensor(facts) => print_flat_tensor(&mut out, facts)?,
+    match &summary.content {
+        Content::Program(program) => print_program(&mut out, program)?,
+        Content::FlatTensor(flat_tensor) => print_flat_tensor(&mut out, flat_tensor)?,
+        _ => {}
     }
     Ok(out.flush()?)
 }
@@ -50,26 +57,34 @@ fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {name:16}{value}")
 }
 
-fn amount(out: &mut Out, name: &str, amount: Amount, note: &str) -> io::Result<()> {
-    if amount.count == 0 {
+fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {
+    if segments.count == 0 {
         return Ok(());
     }
-    row(out, name, &format!("{}, {}{note}", amount.count, text::size(amount.bytes)))
+    row(out, "segments", &format!("{}, {}", segments.count, text::size(segments.bytes)))
 }
 
-fn print_program(out: &mut Out, facts: &program::Facts<'_>) -> io::Result<()> {
-    amount(out, "segments", facts.segments, "")?;
-    amount(out, "constants", facts.constants, "")?;
-    amount(out, "initial states", facts.mutable, " (of mutable tensors)")?;
-    amount(out, "external", facts.external, " (tensors whose data is in a .ptd file)")?;
-    amount(out, "named data", facts.named_data, "")?;
-    amount(out, "delegates", facts.delegates, "")?;
+/// How many blobs there are, how many bytes, and who uses them where that is not one each.
+fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> io::Result<()> {
+    if count.count == 0 {
+        return Ok(());
+    }
+    row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.bytes), text::count(count.users, user)))
+}
+
+fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
+    segments(out, facts.segments)?;
+    blobs(out, "constants", facts.constants, "tensor")?;
+    blobs(out, "initial states", facts.mutable, "mutable tensor")?;
+    blobs(out, "external", facts.external, "tensor whose data is in a .ptd file")?;
+    blobs(out, "named data", facts.named_data, "name")?;
+    blobs(out, "payloads", facts.delegates, "delegate")?;
     for method in &facts.methods {
         print_method(out, method)?;
     }
     if !facts.metadata.is_empty() {
         writeln!(out, "  metadata (methods that return constants)")?;
-        for Constant { name, value } in &facts.metadata {
+        for ConstantMethod { name, value } in &facts.metadata {
             writeln!(out, "    {} = {}", text::name(name, NAME), constant(value))?;
         }
     }
@@ -120,15 +135,15 @@ fn planned(memory: &PlannedMemory) -> String {
 }
 
 fn value_text(value: &Value<'_>) -> String {
-    match (&value.tensor, value.r#type) {
+    match (&value.tensor, value.kind) {
         (Some(tensor), _) => tensor_text(tensor),
         (None, Some(name)) => name.to_owned(),
         (None, None) => format!("unknown (value {})", value.value),
     }
 }
 
-fn tensor_text(tensor: &Shape<'_>) -> String {
-    let shape = text::tensor(tensor.scalar_type, tensor.sizes, tensor.shape_dynamism);
+fn tensor_text(tensor: &ValueShape<'_>) -> String {
+    let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
     tensor.name.map_or(shape.clone(), |name| format!("{shape} {}", text::name(name, NAME)))
 }
 
@@ -142,16 +157,16 @@ fn constant(value: &Returned<'_>) -> String {
         Returned::String(string) => text::name(&format!("{string:?}"), 4 * NAME),
         Returned::Tensor(tensor) => tensor_text(tensor),
         Returned::List(items) => format!("[{}]", items.iter().map(constant).collect::<Vec<_>>().join(", ")),
+        _ => "?".to_owned(),
     }
 }
 
-fn print_flat_tensor(out: &mut Out, facts: &flat_tensor::Facts<'_>) -> io::Result<()> {
+fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result<()> {
     row(out, "schema", &format!("of ExecuTorch {}", facts.schema))?;
-    amount(out, "segments", facts.segments, "")?;
+    segments(out, facts.segments)?;
     row(out, "keys", &facts.keys.len().to_string())?;
     let shown = facts.keys.iter().take(MOST).map(|key| {
-        let shape =
-            key.shape.as_ref().map(|shape| text::tensor(shape.scalar_type, shape.sizes, TensorShapeDynamism::STATIC));
+        let shape = key.shape.map(|shape| shape.to_string());
         (text::name(key.key, NAME), shape.unwrap_or_else(|| "blob".to_owned()), text::size(key.size))
     });
     let shown: Vec<_> = shown.collect();

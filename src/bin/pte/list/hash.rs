@@ -1,9 +1,10 @@
 //! SHA-256 of many blobs, on all cores.
 
-use super::{Blob, What};
+use super::Row;
 use crate::failure::Failure;
 use crate::open::{Input, ReadSeek};
 use crate::progress::{self, QUIET};
+use executorch_format::inspect::BlobKind;
 use indicatif::ProgressBar;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
@@ -20,7 +21,7 @@ const CHUNK: usize = 1 << 20;
 type Place = (u64, u64);
 
 /// Fills in the hash of every blob whose bytes the file holds. Bytes that several blobs share are read once.
-pub fn fill(input: &Input, blobs: &mut [Blob<'_>]) -> Result<(), Failure> {
+pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
     let places: HashSet<Place> = blobs.iter().filter_map(place).collect();
     let mut places: Vec<Place> = places.into_iter().collect();
     // The largest first, so that no core is left alone with it at the end.
@@ -33,9 +34,9 @@ pub fn fill(input: &Input, blobs: &mut [Blob<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn place(blob: &Blob<'_>) -> Option<Place> {
+fn place(blob: &Row<'_>) -> Option<Place> {
     // An empty blob may have no place.
-    (!matches!(blob.what, What::External { .. })).then_some((blob.offset.unwrap_or(0), blob.size))
+    (blob.kind != BlobKind::External).then_some((blob.offset.unwrap_or(0), blob.size))
 }
 
 /// The hash of the bytes at each place. Every worker has a reader of its own.

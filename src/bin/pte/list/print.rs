@@ -1,10 +1,9 @@
 //! The list as a table.
 
-use super::{Blob, Listing, What};
+use super::{Listing, Row};
 use crate::failure::Failure;
-use crate::shape::Shape;
 use crate::text;
-use executorch_format::schema::program::TensorShapeDynamism;
+use executorch_format::inspect::BlobUser;
 use std::io::{self, BufWriter, Write};
 
 /// Prints one line for each blob, in columns.
@@ -36,33 +35,27 @@ pub fn table(listing: &Listing<'_>) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-fn row(blob: &Blob<'_>) -> [String; 6] {
-    let (kind, place, what) = match &blob.what {
-        What::Segment { index } => ("segment", format!("segment {index}"), String::new()),
-        What::Constant { method, value, shape, .. } => ("constant", inside(method, "value", *value), tensor(shape)),
-        What::Mutable { method, value, shape, .. } => ("mutable", inside(method, "value", *value), tensor(shape)),
-        What::Delegate { method, index, id, location } => {
-            let what = format!("{} ({location})", text::name(id, 40));
-            ("delegate", inside(method, "delegate", *index), what)
+fn row(row: &Row<'_>) -> [String; 6] {
+    let (place, what) = match &row.user {
+        BlobUser::Segment { index } => (format!("segment {index}"), String::new()),
+        BlobUser::Tensor { method, value, shape, .. } => (inside(method, "value", *value), shape.to_string()),
+        BlobUser::Delegate { method, index, id, location } => {
+            (inside(method, "delegate", *index), format!("{} ({location})", text::name(id, 40)))
         }
-        What::Named { key, segment_index, shape } => {
-            let shape = shape.as_ref().map(tensor).unwrap_or_default();
-            ("named", format!("segment {segment_index}"), format!("{} {shape}", text::name(key, 60)))
+        BlobUser::Key { key, segment_index, shape } => {
+            let shape = shape.map(|shape| shape.to_string()).unwrap_or_default();
+            (format!("segment {segment_index}"), format!("{} {shape}", text::name(key, 60)))
         }
-        What::External { method, value, key, shape } => {
-            let what = format!("{} {}", text::name(key, 60), tensor(shape));
-            ("external", inside(method, "value", *value), what)
+        BlobUser::External { method, value, key, shape } => {
+            (inside(method, "value", *value), format!("{} {shape}", text::name(key, 60)))
         }
+        _ => Default::default(),
     };
-    let offset = blob.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
-    let hash = blob.sha256.clone().unwrap_or_else(|| "-".to_owned());
-    [kind.to_owned(), offset, text::size(blob.size), place, what, hash]
+    let offset = row.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
+    let hash = row.sha256.clone().unwrap_or_else(|| "-".to_owned());
+    [row.kind.to_string(), offset, text::size(row.size), place, what, hash]
 }
 
 fn inside(method: &str, what: &str, index: usize) -> String {
     format!("{} {what} {index}", text::name(method, 30))
-}
-
-fn tensor(shape: &Shape<'_>) -> String {
-    text::tensor(shape.scalar_type, shape.sizes, TensorShapeDynamism::STATIC)
 }
