@@ -34,6 +34,7 @@ ptd_*)
   parse=$(count parse)
   line parse "$parse" "$verify"
   line encode "$(count encode)" "$parse"
+  line image "$(count image)" "$parse"
   walk=$(count peer/walk)
   line peer/walk "$walk" "$walk"
   line walk "$(count walk)" "$walk"

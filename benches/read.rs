@@ -4,16 +4,14 @@
 
 mod inputs;
 mod look_up;
-mod peer;
 mod synthetic;
-mod walk;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use executorch_format::Pte;
+use executorch_format_support::peer::{self, Walk};
 use inputs::Input;
 use look_up::{peer_view, view};
 use memmap2::Mmap;
-use peer::Walk;
 use std::{fs::File, hint::black_box, path::PathBuf};
 
 criterion_group!(benches, programs, sizes, look_ups);

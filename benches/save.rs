@@ -24,16 +24,16 @@ const HEAP_TARGET: usize = 16 << 20;
 fn main() {
     let tensors: Vec<Vec<u8>> = (0..TENSORS as u64).map(random).collect();
     if let Some(file) = std::env::var_os("KEEP") {
-        return build(&tensors).plan().unwrap().save(file).unwrap();
+        return build(&tensors).image().unwrap().save(file).unwrap();
     }
     let folder = folder();
     let file = folder.join(format!("executorch-format-{}-save.ptd", std::process::id()));
 
     let write = || {
         let ptd = build(&tensors);
-        ptd.plan().unwrap().write_to(File::create_new(&file).unwrap()).unwrap();
+        ptd.image().unwrap().write_to(File::create_new(&file).unwrap()).unwrap();
     };
-    let save = || build(&tensors).plan().unwrap().save(&file).unwrap();
+    let save = || build(&tensors).image().unwrap().save(&file).unwrap();
     let copy = || {
         let mut target = File::create_new(&file).unwrap();
         for tensor in &tensors {
@@ -95,7 +95,8 @@ fn random(seed: u64) -> Vec<u8> {
 fn build(tensors: &[Vec<u8>]) -> Ptd<'_> {
     let entries = tensors.iter().enumerate().map(|(index, bytes)| {
         let sizes = vec![ELEMENTS as i32];
-        NewEntry::tensor(format!("layers.{index}.weight"), ScalarType::FLOAT, sizes, bytes.as_slice()).aligned(16)
+        NewEntry::tensor(format!("layers.{index}.weight"), ScalarType::FLOAT, sizes, bytes.as_slice())
+            .with_alignment(16)
     });
     Ptd::build(entries, &PtdOptions::default()).unwrap()
 }

@@ -1,6 +1,6 @@
 //! The files that are measured.
 
-use executorch_format::{Extent, Probe, probe};
+use executorch_format::probe;
 
 /// A file and where its FlatBuffer ends.
 pub struct Input {
@@ -28,9 +28,10 @@ pub fn llama6_external() -> Input {
 
 /// A file out of its metadata, with zeros for the segments.
 pub fn input(name: &'static str, metadata: &[u8]) -> Input {
-    let Probe { data, metadata: Extent { end, .. }, .. } = probe(metadata).expect("a header");
-    let metadata_end = end.map_or(metadata.len(), |end| end as usize);
-    let file_end = data.and_then(|data| data.end).map_or(metadata.len(), |end| end as usize);
+    let probe = probe(metadata).expect("a header");
+    let size = metadata.len() as u64;
+    let metadata_end = probe.metadata(size).end as usize;
+    let file_end = probe.data(size).map_or(metadata.len(), |data| data.end as usize);
     let mut file = metadata.to_vec();
     file.resize(file_end, 0);
     Input { name, file, metadata: metadata_end }

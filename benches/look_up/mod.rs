@@ -1,14 +1,14 @@
 //! One tensor out of a `.ptd` file.
 
-use crate::peer;
 use executorch_format::Ptd;
+use executorch_format_support::peer;
 
 /// The bytes of one tensor of a `.ptd` file, from nothing but the file.
 pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
     let ptd = Ptd::parse(file).unwrap();
     let entry = ptd.get(key).unwrap();
-    let extent = ptd.extent(&entry).unwrap();
-    &file[extent.start as usize..extent.end.unwrap() as usize]
+    let range = ptd.range(&ptd.data(&entry).unwrap()).unwrap();
+    &file[range.start as usize..range.end as usize]
 }
 
 /// The same as a user of the generated code writes it, who knows where the metadata ends.

@@ -1,6 +1,6 @@
 //! Against the `flatbuffers` crate's verifier: whatever it refuses, we refuse, apart from what `excused` lists.
 
-use crate::peer;
+use executorch_format_support::peer;
 use crate::round_trip::written;
 use executorch_format::{Ptd, Pte, probe};
 use flatbuffers::InvalidFlatbuffer;
@@ -8,14 +8,14 @@ use flatbuffers::InvalidFlatbuffer;
 /// Verifies the metadata with both. Where the peer refuses for a reason that is excused, it must take what we write of it.
 pub fn differential(bytes: &[u8]) {
     if Pte::check(bytes).is_ok() && !agrees(bytes, peer::verify_program) {
-        let written = Pte::parse(bytes).map(|pte| written(pte.plan_as_is())).expect("a checked file");
+        let written = Pte::parse(bytes).map(|pte| written(pte.image_as_is())).expect("a checked file");
         assert_taken(written, peer::verify_program);
     }
     // The early schemas are others than the one that the peer knows.
     let current = |ptd: &Ptd<'_>| ptd.flat_tensor.legacy.is_none();
     if let Some(ptd) = Ptd::parse(bytes).ok().filter(current) {
         if !agrees(bytes, peer::verify_flat_tensor) {
-            assert_taken(written(ptd.plan_as_is()), peer::verify_flat_tensor);
+            assert_taken(written(ptd.image_as_is()), peer::verify_flat_tensor);
         }
     }
 }
@@ -23,8 +23,8 @@ pub fn differential(bytes: &[u8]) {
 type Verify = fn(&[u8]) -> Result<(), InvalidFlatbuffer>;
 
 fn metadata(bytes: &[u8]) -> &[u8] {
-    let end = probe(bytes).expect("a checked file").metadata.end;
-    end.and_then(|end| bytes.get(..end as usize)).unwrap_or(bytes)
+    let range = probe(bytes).expect("a checked file").metadata(bytes.len() as u64);
+    &bytes[..range.end as usize]
 }
 
 /// Whether the peer takes it too, which it may refuse for what is excused alone.

@@ -1,10 +1,6 @@
 //! What each fuzz target does with its bytes. The targets themselves are one line each, so that `cargo test` runs all
 //! of this on the seeds and on every input that once failed, with a stable compiler.
 
-#[macro_use]
-#[path = "../../tests/suite/every_type.rs"]
-mod every_type;
-
 mod build_tree;
 mod differential;
 mod prefix;
@@ -13,11 +9,6 @@ mod round_trip;
 #[cfg(test)]
 mod smoke;
 mod verify_agrees;
-
-#[path = "../../benches/peer/mod.rs"]
-mod peer;
-#[path = "../../tests/suite/visit.rs"]
-mod visit;
 
 pub use build_tree::build_tree;
 pub use differential::differential;

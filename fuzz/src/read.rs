@@ -1,7 +1,7 @@
 //! Any bytes are refused or decoded, and what was decoded can be walked to its end.
 
-use crate::visit;
-use executorch_format::validate::{Finding, Level, validate_pair, validate_ptd, validate_pte};
+use executorch_format_support::visit;
+use executorch_format::validate::{Finding, Level};
 use executorch_format::{Ptd, Pte};
 
 /// Decodes a program, visits everything, validates, and takes a copy that must be the same.
@@ -10,10 +10,10 @@ pub fn read_pte(bytes: &[u8]) {
         Ok(pte) => {
             let seen = visit::pte(bytes, &pte);
             assert_eq!(seen, visit::pte(bytes, &pte));
-            let strict = validate_pte(&pte, Some(bytes), Level::Strict);
+            let strict = pte.validate(Level::Strict);
             shows(&strict);
-            assert!(validate_pte(&pte, Some(bytes), Level::Runtime).len() <= strict.len());
-            shows(&validate_pair(&pte, &[], Level::Strict));
+            assert!(pte.validate(Level::Runtime).len() <= strict.len());
+            shows(&pte.validate_with(&[], Level::Strict));
             let tree = visit::tree(&pte.program);
             assert_eq!(tree, visit::tree(&pte.into_owned().program));
         }
@@ -27,9 +27,9 @@ pub fn read_ptd(bytes: &[u8]) {
         Ok(ptd) => {
             let seen = visit::ptd(bytes, &ptd);
             assert_eq!(seen, visit::ptd(bytes, &ptd));
-            let strict = validate_ptd(&ptd, Some(bytes), Level::Strict);
+            let strict = ptd.validate(Level::Strict);
             shows(&strict);
-            assert!(validate_ptd(&ptd, Some(bytes), Level::Runtime).len() <= strict.len());
+            assert!(ptd.validate(Level::Runtime).len() <= strict.len());
             let tree = visit::tree(&ptd.flat_tensor);
             assert_eq!(tree, visit::tree(&ptd.into_owned().flat_tensor));
         }

@@ -1,33 +1,36 @@
 //! What was decoded and can be written is decoded again as it was, and written again to the same bytes.
 
-use crate::visit::tree;
-use executorch_format::{Error, ErrorKind, Plan, Ptd, Pte};
+use executorch_format_support::visit::tree;
+use executorch_format::{Error, ErrorKind, Image, Ptd, Pte, WriteStyle};
 
 /// Files that announce more than this are not put together in memory.
 const LARGEST: u64 = 1 << 22;
 
-/// Decode, encode, decode: equal. Encode again: the same bytes. And a layout that is found gives the file itself.
+/// As it was read: the file itself. Decode, encode, decode: equal. Encode again: the same bytes. And a style that is found
+/// gives the metadata itself.
 pub fn round_trip(bytes: &[u8]) {
     if let Ok(mut pte) = Pte::parse(bytes) {
-        if let Some(written) = written(pte.plan_as_is()) {
-            let again = Pte::parse(&written).expect("what we write, we read");
+        assert_eq!(written(pte.image()).as_deref(), Some(bytes));
+        let style = pte.detect_style().ok().filter(|_| bytes.len() < 4096);
+        pte.style = Some(style.unwrap_or(WriteStyle::PYTHON));
+        if let Some(written) = written(pte.image_as_is()) {
+            let mut again = Pte::parse(&written).expect("what we write, we read");
             assert_eq!(tree(&pte.program), tree(&again.program));
             assert_eq!(segments(&pte.segments), segments(&again.segments));
-            assert_eq!(self::written(again.plan_as_is()).as_ref(), Some(&written));
-        }
-        if bytes.len() < 4096 && pte.detect_layout(bytes).is_ok() {
-            assert_eq!(written(pte.plan_as_is()).as_deref(), Some(bytes));
+            again.style = pte.style;
+            assert_eq!(self::written(again.image_as_is()).as_ref(), Some(&written));
         }
     }
     if let Ok(mut ptd) = Ptd::parse(bytes) {
-        if let Some(written) = written(ptd.plan_as_is()) {
-            let again = Ptd::parse(&written).expect("what we write, we read");
+        assert_eq!(written(ptd.image()).as_deref(), Some(bytes));
+        let style = ptd.detect_style().ok();
+        ptd.style = Some(style.unwrap_or(WriteStyle::FLATC));
+        if let Some(written) = written(ptd.image_as_is()) {
+            let mut again = Ptd::parse(&written).expect("what we write, we read");
             assert_eq!(ptd.flat_tensor, again.flat_tensor);
             assert_eq!(segments(&ptd.segments), segments(&again.segments));
-            assert_eq!(self::written(again.plan_as_is()).as_ref(), Some(&written));
-        }
-        if ptd.detect_layout(bytes).is_ok() {
-            assert_eq!(written(ptd.plan_as_is()).as_deref(), Some(bytes));
+            again.style = ptd.style;
+            assert_eq!(self::written(again.image_as_is()).as_ref(), Some(&written));
         }
     }
 }
@@ -38,12 +41,12 @@ fn segments<'s>(segments: &'s [executorch_format::Segment<'_>]) -> Vec<Vec<(u64,
 }
 
 /// The bytes, unless they cannot be written for a reason that writing knows, or are too many.
-pub fn written(plan: Result<Plan<'_>, Error>) -> Option<Vec<u8>> {
-    match plan {
-        Ok(plan) if plan.size() > LARGEST => None,
-        Ok(plan) => {
-            let bytes = plan.to_vec().expect("a plan can be carried out");
-            assert_eq!(bytes.len() as u64, plan.size());
+pub fn written(image: Result<Image<'_>, Error>) -> Option<Vec<u8>> {
+    match image {
+        Ok(image) if image.size() > LARGEST => None,
+        Ok(image) => {
+            let bytes = image.to_vec().expect("an image can be written");
+            assert_eq!(bytes.len() as u64, image.size());
             Some(bytes)
         }
         Err(error) => match error.kind() {

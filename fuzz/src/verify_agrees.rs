@@ -1,6 +1,6 @@
 //! The check-only run and the decoding run are one grammar: the same verdict, and the same first error.
 
-use executorch_format::{Limits, Ptd, Pte};
+use executorch_format::{Limits, ParseOptions, Ptd, Pte};
 
 /// Within the default limits, and within some that such a file runs into.
 pub fn verify_agrees(bytes: &[u8]) {
@@ -11,8 +11,9 @@ pub fn verify_agrees(bytes: &[u8]) {
         Limits { tables: Some(size), bytes: Some(size.saturating_mul(4)) },
     ];
     for limits in [Limits::default()].into_iter().chain(narrow) {
-        assert_eq!(Pte::check_with(bytes, &limits).err(), Pte::parse_with(bytes, &limits).err());
-        assert_eq!(Ptd::check_with(bytes, &limits).err(), Ptd::parse_with(bytes, &limits).err());
+        let options = ParseOptions { limits, ..ParseOptions::default() };
+        assert_eq!(Pte::check_with(bytes, &options).err(), Pte::parse_with(bytes, &options).err());
+        assert_eq!(Ptd::check_with(bytes, &options).err(), Ptd::parse_with(bytes, &options).err());
     }
     assert_eq!(Pte::check(bytes).err(), Pte::parse(bytes).err());
     assert_eq!(Ptd::check(bytes).err(), Ptd::parse(bytes).err());

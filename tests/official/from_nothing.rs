@@ -1,11 +1,11 @@
 //! Files made from nothing: flatc reads their tree, and the runtime computes what they mean.
 
-use crate::common::sha256;
-use crate::flatc_json::compare;
 use crate::laid_out_anew::{layouts, our_tree};
-use crate::official::{Official, accepted, for_all};
 use crate::programs::{self, Made};
-use executorch_format::{Plan, Ptd};
+use executorch_format::{Image, Ptd};
+use executorch_format_support::fixtures::sha256;
+use executorch_format_support::flatc_json::compare;
+use executorch_format_support::official::{Official, accepted, for_all};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -32,14 +32,14 @@ fn official_readers_take_programs_made_from_nothing() {
 }
 
 fn judge(official: &Official, layout: usize, made: &Made) -> Result<(), String> {
-    let put = |ending: &str, plan: executorch_format::Result<Plan<'_>>| {
-        let bytes = plan.and_then(|plan| plan.to_vec()).map_err(|error| error.to_string())?;
+    let put = |ending: &str, image: executorch_format::Result<Image<'_>>| {
+        let bytes = image.and_then(|image| image.to_vec()).map_err(|error| error.to_string())?;
         Ok::<_, String>(official.put(&PathBuf::from(layout.to_string()).join(made.name).with_extension(ending), &bytes))
     };
-    let program = put("pte", made.program.plan())?;
+    let program = put("pte", made.program.image())?;
     let mut data = Vec::new();
     if let Some(ptd) = &made.data {
-        let path = put("ptd", ptd.plan())?;
+        let path = put("ptd", ptd.image())?;
         expect(&official.run(&path, &[], &[]), &keys(ptd))?;
         same_tree(official, &path, &serde_json::to_value(&ptd.flat_tensor).unwrap())?;
         data.push(path);
@@ -56,7 +56,7 @@ fn keys(ptd: &Ptd<'_>) -> Vec<String> {
     let key = |(index, entry): (usize, executorch_format::Entry<'_>)| {
         let bytes = ptd.bytes(&entry).unwrap();
         let data = format!("data: size={} sha256={}", bytes.len(), sha256(bytes));
-        [format!("key {index}: \"{}\"", entry.key.unwrap()), data]
+        [format!("key {index}: \"{}\"", entry.key()), data]
     };
     ptd.entries().enumerate().flat_map(key).collect()
 }

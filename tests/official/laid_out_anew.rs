@@ -1,10 +1,10 @@
 //! Every fixture, laid out anew in many ways: flatc reads the same tree, and the runtime says the same.
 
-use crate::common::{Fixture, fixtures};
-use crate::flatc_json::compare;
-use crate::official::{Official, accepted, for_all, is_pte, same};
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{Ptd, PtdOptions, Pte, PteOptions, TableOrder};
+use executorch_format::{Ptd, PtdOptions, Pte, PteOptions, WriteStyle};
+use executorch_format_support::fixtures::{Fixture, fixtures};
+use executorch_format_support::flatc_json::compare;
+use executorch_format_support::official::{Official, accepted, for_all, is_pte, same};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,29 +13,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Ways to lay a file out, which together have every value of every option.
 pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
     use DataLocation as At;
-    use TableOrder::{ById, BySize, Interleaved};
-    let layout = |segment_alignment, constants, delegates, delegate_alignment, order, header_length| {
+    const PYTHON: WriteStyle = WriteStyle::PYTHON;
+    const OLD: WriteStyle = WriteStyle::PYTHON_OLD_FLATBUFFERS;
+    const FLATC: WriteStyle = WriteStyle::FLATC;
+    let layout = |segment_alignment, constants, delegates, delegate_alignment, style, header_length| {
         let program = PteOptions {
             segment_alignment,
             constant_alignment: constants,
             delegate_alignment,
             delegates,
-            order,
+            style: Some(style),
             header_length,
         };
-        // The third order is one of `.ptd` files.
-        let data_order = if delegates.is_none() { Interleaved } else { order };
-        (program, PtdOptions { segment_alignment, order: data_order })
+        // One style is of `.ptd` files alone.
+        let data_style = if delegates.is_none() { WriteStyle::SAVE_PTD } else { style };
+        (program, PtdOptions { segment_alignment, style: Some(data_style) })
     };
     vec![
-        layout(1, None, None, 16, ById, 32),
-        layout(16, Some(64), Some(At::INLINE), 16, BySize, 24),
-        layout(128, Some(16), Some(At::SEGMENT), 16, ById, 24),
-        layout(4096, Some(64), Some(At::SEGMENT), 64, BySize, 32),
-        layout(128, Some(64), Some(At::INLINE), 1024, ById, 32),
-        layout(4096, Some(16), Some(At::INLINE), 64, ById, 24),
-        layout(16, None, None, 16, BySize, 32),
-        layout(1, Some(16), Some(At::SEGMENT), 256, BySize, 24),
+        layout(1, None, None, 16, PYTHON, 32),
+        layout(16, Some(64), Some(At::INLINE), 16, FLATC, 24),
+        layout(128, Some(16), Some(At::SEGMENT), 16, PYTHON, 24),
+        layout(4096, Some(64), Some(At::SEGMENT), 64, FLATC, 32),
+        layout(128, Some(64), Some(At::INLINE), 1024, OLD, 32),
+        layout(4096, Some(16), Some(At::INLINE), 64, OLD, 24),
+        layout(16, None, None, 16, FLATC, 32),
+        layout(1, Some(16), Some(At::SEGMENT), 256, FLATC, 24),
     ]
 }
 
@@ -177,9 +179,9 @@ fn data_of(path: &Path, folder: &[PathBuf]) -> Vec<PathBuf> {
 
 fn lay_out(fixture: &Fixture, (program, data): &(PteOptions, PtdOptions)) -> executorch_format::Result<Vec<u8>> {
     if fixture.is_pte() {
-        Pte::parse(fixture.bytes())?.lay_out(program)?.plan()?.to_vec()
+        Pte::parse(fixture.bytes())?.lay_out(program)?.image()?.to_vec()
     } else {
-        Ptd::parse(fixture.bytes())?.lay_out(data)?.plan()?.to_vec()
+        Ptd::parse(fixture.bytes())?.lay_out(data)?.image()?.to_vec()
     }
 }
 

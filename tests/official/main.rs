@@ -5,12 +5,6 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-#[allow(dead_code)]
-#[path = "../suite/common.rs"]
-mod common;
-#[path = "../suite/flatc_json.rs"]
-mod flatc_json;
 mod from_nothing;
 mod laid_out_anew;
-mod official;
 mod programs;

@@ -1,12 +1,12 @@
 //! Programs and data made from nothing, and what the runtime should say about them.
 
-use crate::common::sha256;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
     BackendDelegate, CompileSpec, EValue, ExecutionPlan, Instruction, KernelTypes, Operator, OptionalTensorList,
     Program, Tensor,
 };
 use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Result};
+use executorch_format_support::fixtures::sha256;
 
 /// A program that was made.
 pub struct Made {
@@ -64,17 +64,18 @@ fn constants(options: &PteOptions) -> Result<Made> {
     let [w_index, b_index, same_index] = [w, b, w].map(|values| data.constant(floats(&values)));
     assert_eq!((w_index, b_index, same_index), (1, 2, 1), "equal bytes are one constant");
     let values: Vec<EValue<'static>> = vec![
-        float4().planned(1, 0).into(),
-        float4().data(w_index).into(),
-        float4().data(b_index).into(),
+        float4().with_planned(1, 0).into(),
+        float4().with_data(w_index).into(),
+        float4().with_data(b_index).into(),
         1i64.into(),
-        float4().planned(1, 16).into(),
-        float4().planned(1, 32).into(),
-        Tensor::new(ScalarType::INT, vec![2, 2]).data(same_index).into(),
+        float4().with_planned(1, 16).into(),
+        float4().with_planned(1, 32).into(),
+        Tensor::new(ScalarType::INT, vec![2, 2]).with_data(same_index).into(),
     ];
     let calls = vec![Instruction::kernel_call(0, vec![0, 1, 4, 4]), Instruction::kernel_call(1, vec![4, 2, 3, 5, 5])];
-    let forward =
-        ExecutionPlan::new("forward", values, vec![mul(), add()], calls, 48).inputs(vec![0]).outputs(vec![5, 6]);
+    let forward = ExecutionPlan::new("forward", values, vec![mul(), add()], calls, 48)
+        .with_inputs(vec![0])
+        .with_outputs(vec![5, 6]);
     let sum: Vec<f32> = w.iter().zip(b).map(|(w, b)| w + b).collect();
     let same = format!("out 1: Tensor Int sizes=[2,2] dim_order=[0,1] nbytes=16 sha256={}", sha256(&floats(&w)));
     Ok(Made {
@@ -92,16 +93,16 @@ fn methods(options: &PteOptions) -> Result<Made> {
     let index = data.constant(floats(&w));
     let shared = |name: &'static str, operator: Operator<'static>, call: Vec<i32>| {
         let values: Vec<EValue<'static>> = vec![
-            float4().planned(1, 0).into(),
-            float4().data(index).into(),
+            float4().with_planned(1, 0).into(),
+            float4().with_data(index).into(),
             1i64.into(),
-            float4().planned(1, 16).into(),
+            float4().with_planned(1, 16).into(),
         ];
         let calls = vec![Instruction::kernel_call(0, call)];
-        ExecutionPlan::new(name, values, vec![operator], calls, 32).inputs(vec![0]).outputs(vec![3])
+        ExecutionPlan::new(name, values, vec![operator], calls, 32).with_inputs(vec![0]).with_outputs(vec![3])
     };
     let returns = |name: &'static str, value: EValue<'static>| {
-        ExecutionPlan::new(name, vec![value], Vec::new(), Vec::new(), 0).outputs(vec![0])
+        ExecutionPlan::new(name, vec![value], Vec::new(), Vec::new(), 0).with_outputs(vec![0])
     };
     let methods = vec![
         shared("add", add(), vec![0, 1, 2, 3, 3]),
@@ -111,7 +112,7 @@ fn methods(options: &PteOptions) -> Result<Made> {
         returns("get_nan", f64::NAN.into()),
         returns("get_bool", true.into()),
         returns("get_text", "日本語 \"quoted\"".into()),
-        returns("get_tensor", float4().data(index).into()),
+        returns("get_tensor", float4().with_data(index).into()),
     ];
     let expected = [
         "methods: 8",
@@ -141,9 +142,10 @@ fn mutable_state(options: &PteOptions) -> Result<Made> {
     data.mutable(vec![7; 3]);
     let state = data.mutable(floats(&[10.0, 20.0, 30.0, 40.0]));
     let values: Vec<EValue<'static>> =
-        vec![float4().planned(1, 0).into(), float4().planned(1, 16).data(state).into(), 1i64.into()];
+        vec![float4().with_planned(1, 0).into(), float4().with_planned(1, 16).with_data(state).into(), 1i64.into()];
     let calls = vec![Instruction::kernel_call(0, vec![1, 0, 2, 1, 1])];
-    let forward = ExecutionPlan::new("forward", values, vec![add()], calls, 32).inputs(vec![0]).outputs(vec![1]);
+    let forward =
+        ExecutionPlan::new("forward", values, vec![add()], calls, 32).with_inputs(vec![0]).with_outputs(vec![1]);
     let expected =
         vec![output(&[11.0, 21.0, 31.0, 41.0]), "execute again: ok".into(), output(&[12.0, 22.0, 32.0, 42.0])];
     Ok(Made { name: "mutable_state", program: data.finish(program(vec![forward]), options)?, data: None, expected })
@@ -165,11 +167,11 @@ fn delegates(options: &PteOptions) -> Result<Made> {
         processed: Some(processed),
         compile_specs: Some(specs()),
     });
-    let values: Vec<EValue<'static>> = vec![float4().planned(1, 0).into(), float4().planned(1, 16).into()];
+    let values: Vec<EValue<'static>> = vec![float4().with_planned(1, 0).into(), float4().with_planned(1, 16).into()];
     let calls = (0..3).map(|delegate| Instruction::delegate_call(delegate, vec![0, 1])).collect();
     let forward = ExecutionPlan {
         delegates: Some(delegates.into()),
-        ..ExecutionPlan::new("forward", values, Vec::new(), calls, 32).inputs(vec![0]).outputs(vec![1])
+        ..ExecutionPlan::new("forward", values, Vec::new(), calls, 32).with_inputs(vec![0]).with_outputs(vec![1])
     };
     data.named("weights", vec![5; 77], 64)?;
     let init = |bytes: &[u8]| {
@@ -200,7 +202,7 @@ fn named_data(options: &PteOptions) -> Result<Made> {
         expected.push(format!("\"{key}\" size={} sha256={}", bytes.len(), sha256(&bytes)));
         data.named(key, bytes, alignment)?;
     }
-    let forward = ExecutionPlan::new("forward", vec![EValue::null()], Vec::new(), Vec::new(), 0).outputs(vec![0]);
+    let forward = ExecutionPlan::new("forward", vec![EValue::null()], Vec::new(), Vec::new(), 0).with_outputs(vec![0]);
     expected.push("out 0: None".into());
     Ok(Made { name: "named_data", program: data.finish(program(vec![forward]), options)?, data: None, expected })
 }
@@ -208,14 +210,19 @@ fn named_data(options: &PteOptions) -> Result<Made> {
 /// `x + w`, with `w` in a `.ptd` that has other keys too, one with the same bytes.
 fn external_constants(options: &PteOptions, data_options: &PtdOptions) -> Result<Made> {
     let w = [0.25f32, -1.0, 3.0, 1e-20];
-    let values: Vec<EValue<'static>> =
-        vec![float4().planned(1, 0).into(), float4().external("w").into(), 1i64.into(), float4().planned(1, 16).into()];
+    let values: Vec<EValue<'static>> = vec![
+        float4().with_planned(1, 0).into(),
+        float4().with_external("w").into(),
+        1i64.into(),
+        float4().with_planned(1, 16).into(),
+    ];
     let calls = vec![Instruction::kernel_call(0, vec![0, 1, 2, 3, 3])];
-    let forward = ExecutionPlan::new("forward", values, vec![add()], calls, 32).inputs(vec![0]).outputs(vec![3]);
+    let forward =
+        ExecutionPlan::new("forward", values, vec![add()], calls, 32).with_inputs(vec![0]).with_outputs(vec![3]);
     let entries = [
         NewEntry::tensor("some bytes", ScalarType::BYTE, vec![1, 5], vec![1, 2, 3, 4, 5]),
-        NewEntry::tensor("w", ScalarType::FLOAT, vec![4], floats(&w)).aligned(16),
-        NewEntry::tensor("w as numbers", ScalarType::INT, vec![2, 2], floats(&w)).aligned(24),
+        NewEntry::tensor("w", ScalarType::FLOAT, vec![4], floats(&w)).with_alignment(16),
+        NewEntry::tensor("w as numbers", ScalarType::INT, vec![2, 2], floats(&w)).with_alignment(24),
         NewEntry::tensor("scalar", ScalarType::LONG, vec![], vec![7; 8]),
         NewEntry::tensor("nothing", ScalarType::DOUBLE, vec![3, 0], vec![]),
     ];
@@ -234,8 +241,8 @@ fn every_value(options: &PteOptions) -> Result<Made> {
     let constant = data.constant(floats(&[9.0, 8.0, 7.0, 6.0]));
     let optional = KernelTypes::OptionalTensorList(OptionalTensorList { items: Some(vec![-1, 0, -1, 1].into()) });
     let values: Vec<EValue<'static>> = vec![
-        float4().planned(1, 0).into(),
-        float4().data(constant).into(),
+        float4().with_planned(1, 0).into(),
+        float4().with_data(constant).into(),
         i64::MAX.into(),
         (-1i64).into(),
         f64::MIN_POSITIVE.into(),
@@ -247,11 +254,12 @@ fn every_value(options: &PteOptions) -> Result<Made> {
         EValue::double_list(vec![0.1, f64::NEG_INFINITY, -0.0]),
         EValue::bool_list(vec![true, false]),
         optional.into(),
-        float4().planned(1, 16).into(),
+        float4().with_planned(1, 16).into(),
     ];
     let call = Instruction::kernel_call(0, (0..14).collect::<Vec<i32>>());
     let probe = Operator::new("fx::probe", "out");
-    let forward = ExecutionPlan::new("forward", values, vec![probe], vec![call], 32).inputs(vec![0]).outputs(vec![13]);
+    let forward =
+        ExecutionPlan::new("forward", values, vec![probe], vec![call], 32).with_inputs(vec![0]).with_outputs(vec![13]);
     let (max, min) = (i64::MAX, -1);
     let expected = vec![
         "fx::probe.out with 14 arguments".to_owned(),

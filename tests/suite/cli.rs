@@ -1,7 +1,7 @@
 //! The command `pte`, run as a user runs it.
 
-use crate::common::{Fixture, equal, fixture, fixtures, for_each, list, sha256};
 use crate::dump;
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, list, sha256};
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ fn info_tells_what_a_program_does() {
     assert_eq!(forward["instructions"], json!({"total": 4, "by_kind": {"KernelCall": 4}}));
     assert_eq!(forward["operators"][0], json!({"name": "aten::permute_copy.out", "calls": 2}));
     assert_eq!(forward["planned_memory"]["bytes"], 64);
-    assert_eq!(info["constants"], json!({"count": 5, "bytes": 112}));
+    assert_eq!(info["constants"], json!({"count": 5, "bytes": 112, "users": 9}));
     let metadata: Vec<_> = list(&info, "metadata").iter().map(|constant| &constant["value"]).collect();
     let tensor = json!({
         "scalar_type": "INT", "sizes": [2, 3], "dim_order": [0, 1], "shape_dynamism": "STATIC"

@@ -1,9 +1,9 @@
 //! Files cut off and files with wrong bytes: one clear error or a tree that can be walked, never a panic, and the
 //! check-only run says what the decoding run says.
 
-use crate::common::{Fixture, fixtures};
-use crate::visit;
-use executorch_format::{Error, ErrorKind, Extent, Ptd, Pte, Segment, probe};
+use executorch_format::{Error, ErrorKind, ParseOptions, Ptd, Pte, Segment, probe};
+use executorch_format_support::fixtures::{Fixture, fixtures};
+use executorch_format_support::visit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The largest file of which every byte is changed, and of which every length is tried.
@@ -78,8 +78,10 @@ fn files_cut_at_every_length_are_refused_or_the_same() {
     each(&files(), |file| {
         let whole = read(file.is_pte(), file.bytes()).unwrap();
         let probe = probe(file.bytes()).unwrap();
-        let data_end = probe.data.and_then(|data| data.end);
-        let metadata_end = probe.metadata.end.map_or(file.bytes().len(), |end| end as usize);
+        let (size, data) = (file.bytes().len() as u64, probe.data(0));
+        let metadata_end = probe.metadata(size).end as usize;
+        // An old header does not say where the data ends: then it is where the file does, which was said to have no bytes.
+        let data_end = data.as_ref().map(|data| data.end).filter(|end| *end > 0);
         let stride = stride() * if file.bytes().len() <= SMALL { 1 } else { 1 + file.bytes().len() / 800 };
         let lengths =
             (0..file.bytes().len()).filter(|len| *len < 64 || len % stride == 0 || file.bytes().len() - len < 8);
@@ -95,7 +97,7 @@ fn files_cut_at_every_length_are_refused_or_the_same() {
                 Ok(seen) => {
                     assert!(len >= metadata_end || probe.header.is_none(), "{len}");
                     assert!(data_end.is_none_or(|end| len as u64 >= end), "{len}");
-                    assert!(seen == whole || probe.data.is_some(), "{len}");
+                    assert!(seen == whole || data.is_some(), "{len}");
                 }
             }
             metadata_is_enough(file, cut, metadata_end);
@@ -103,17 +105,17 @@ fn files_cut_at_every_length_are_refused_or_the_same() {
     });
 }
 
-/// The metadata alone decodes to the same tree, however much of the data stands behind it.
+/// The metadata alone decodes to the same tree, however much of the data follows it.
 fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
     if probe(file.bytes()).unwrap().header.is_none() {
         return;
     }
     let part = match file.is_pte() {
-        true => Pte::parse_metadata(cut).map(|part| {
+        true => Pte::parse_with(cut, &ParseOptions::METADATA).map(|part| {
             assert!(part.segments.iter().all(|segment| *segment == Segment::Absent));
             visit::tree(&part.program) == visit::tree(&Pte::parse(file.bytes()).unwrap().program)
         }),
-        false => Ptd::parse_metadata(cut).map(|part| {
+        false => Ptd::parse_with(cut, &ParseOptions::METADATA).map(|part| {
             assert!(part.segments.iter().all(|segment| *segment == Segment::Absent));
             visit::tree(&part.flat_tensor) == visit::tree(&Ptd::parse(file.bytes()).unwrap().flat_tensor)
         }),
@@ -129,9 +131,7 @@ fn sixty_four_bytes_tell_where_metadata_and_data_are() {
     each(&files(), |file| {
         let whole = probe(file.bytes()).unwrap();
         assert_eq!(probe(&file.bytes()[..64.min(file.bytes().len())]).unwrap(), whole);
-        let Extent { start, end } = whole.metadata;
-        assert_eq!(start, 0);
-        assert!(end.is_none_or(|end| end <= file.bytes().len() as u64));
+        assert!(whole.metadata(file.bytes().len() as u64).end <= file.bytes().len() as u64);
         // The 12 bytes that tell whether there is a header; with fewer, no FlatBuffer could follow.
         for len in 12..64.min(file.bytes().len()) {
             match probe(&file.bytes()[..len]) {
@@ -156,7 +156,7 @@ fn small_files_with_any_byte_changed_are_refused_or_can_be_walked() {
     assert!(small.len() >= 5, "only {} small files", small.len());
     let (refused, accepted) = (AtomicUsize::new(0), AtomicUsize::new(0));
     each(&small, |file| {
-        let metadata_end = probe(file.bytes()).unwrap().metadata.end.map_or(file.bytes().len(), |end| end as usize);
+        let metadata_end = probe(file.bytes()).unwrap().metadata(file.bytes().len() as u64).end as usize;
         let mut bytes = file.bytes().to_vec();
         for at in (0..metadata_end).step_by(stride()) {
             for value in damaged(file.bytes()[at]) {
@@ -178,7 +178,7 @@ fn small_files_with_any_byte_changed_are_refused_or_can_be_walked() {
 fn small_files_with_any_word_changed_are_refused_or_can_be_walked() {
     let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
     each(&small, |file| {
-        let metadata_end = probe(file.bytes()).unwrap().metadata.end.map_or(file.bytes().len(), |end| end as usize);
+        let metadata_end = probe(file.bytes()).unwrap().metadata(file.bytes().len() as u64).end as usize;
         for at in (0..metadata_end / 4 * 4).step_by(4 * stride()) {
             let mut bytes = file.bytes().to_vec();
             let old = u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());

@@ -1,8 +1,8 @@
 //! Where the bytes of everything are, against what the official Python found.
 
-use crate::common::{Fixture, equal, fixtures, for_each, list, number, sha256};
 use executorch_format::schema::program::{DataLocation, ExecutionPlan, Tensor};
 use executorch_format::{DataRef, Ptd, Pte, TensorData, offset_in};
+use executorch_format_support::fixtures::{Fixture, equal, fixtures, for_each, list, number, sha256};
 use serde_json::{Value, json};
 
 fn known(is_pte: bool) -> Vec<Fixture> {
@@ -20,7 +20,7 @@ fn every_blob_of_a_program_is_where_the_official_reader_finds_it() {
         let blob = |what: &str, data: DataRef, expected: &Value| {
             let bytes = pte.bytes(&data).map_err(|error| format!("  {what}: {error}"))?;
             equal(what, data.size(), bytes.len() as u64)?;
-            let start = pte.extent(&data).map(|extent| extent.start);
+            let start = pte.range(&data).map(|range| range.start);
             same_blob(fixture, what, start, bytes, expected)
         };
         let segments = pte.program.segments.as_deref().unwrap_or_default();
@@ -105,28 +105,33 @@ fn every_key_of_a_ptd_is_where_the_official_reader_finds_it() {
         equal("segments", segments.len(), list(&oracle, "segments").len())?;
         for (index, expected) in list(&oracle, "segments").iter().enumerate() {
             let bytes = ptd.segment(index as u32).map_err(|error| error.to_string())?;
-            same_blob(fixture, &format!("segment {index}"), None, bytes, expected)?;
+            same_blob(fixture, &format!("segment {index}"), None, &bytes, expected)?;
         }
         let entries: Vec<_> = ptd.entries().collect();
         equal("keys", entries.len(), list(&oracle, "named_data").len())?;
         let index = ptd.index();
         for (at, (entry, expected)) in entries.iter().zip(list(&oracle, "named_data")).enumerate() {
             let key = entry.key.unwrap();
-            equal("key", Some(key), expected["key"].as_str())?;
+            equal("key", Some(key.as_str()), expected["key"].as_str())?;
             equal("look-up", index.get(key), Some(at))?;
             equal("look-up by a look at each", ptd.get(key), Some(*entry))?;
             let bytes = ptd.bytes(entry).map_err(|error| error.to_string())?;
-            same_blob(fixture, key, ptd.extent(entry).map(|extent| extent.start), bytes, expected)?;
+            same_blob(
+                fixture,
+                key,
+                ptd.data(entry).ok().and_then(|data| ptd.range(&data)).map(|range| range.start),
+                bytes,
+                expected,
+            )?;
             let expected = &expected["tensor_layout"];
-            equal("layout", entry.layout.is_some(), !expected.is_null())?;
-            if let (Some(layout), Some(view)) =
-                (entry.layout, ptd.tensor_view(entry).map_err(|error| error.to_string())?)
+            equal("layout", entry.shape.is_some(), !expected.is_null())?;
+            if let (Some(shape), Some(view)) = (entry.shape, ptd.tensor_view(entry).map_err(|error| error.to_string())?)
             {
-                equal("view", (view.bytes, view.sizes), (bytes, layout.sizes))?;
-                equal("scalar type", json!(layout.scalar_type.0), expected["scalar_type"].clone())?;
-                equal("sizes", json!(layout.sizes), expected["sizes"].clone())?;
-                equal("dim order", json!(layout.dim_order), expected["dim_order"].clone())?;
-                equal("bytes", layout.byte_size().ok(), expected["nbytes"].as_u64())?;
+                equal("view", (view.bytes, view.shape), (bytes, shape))?;
+                equal("scalar type", json!(shape.scalar_type.0), expected["scalar_type"].clone())?;
+                equal("sizes", json!(shape.sizes), expected["sizes"].clone())?;
+                equal("dim order", json!(shape.dim_order), expected["dim_order"].clone())?;
+                equal("bytes", shape.byte_size().ok(), expected["nbytes"].as_u64())?;
             }
         }
         Ok(())

@@ -1,10 +1,10 @@
 //! The tree as JSON against what flatc prints for the same file.
 
-use crate::common::{Fixture, fixtures, for_each};
-use crate::flatc_json::{compare, quoted};
 use executorch_format::schema::program::{DoubleList, EValue, Int, KernelTypes, Tensor, TensorShapeDynamism};
-use executorch_format::schema::{DataSegment, ScalarType, Unknown};
+use executorch_format::schema::{DataSegment, ScalarType, Unknown, UnknownValue};
 use executorch_format::{Ptd, Pte};
+use executorch_format_support::fixtures::{Fixture, fixtures, for_each};
+use executorch_format_support::flatc_json::{compare, quoted};
 use serde_json::{Value, json};
 
 #[test]
@@ -73,7 +73,7 @@ fn what_the_schema_has_no_name_for_comes_out_as_a_number() {
         },
     });
     assert_eq!(found, expected);
-    let unknown = KernelTypes::Unknown(Unknown { tag: 42, has_fields: true });
+    let unknown = KernelTypes::Unknown(Unknown { tag: 42, value: UnknownValue::Filled });
     assert_eq!(serde_json::to_value(EValue { val: unknown }).unwrap(), json!({"val_type": 42, "val": {}}));
     let none = EValue { val: KernelTypes::None };
     assert_eq!(serde_json::to_value(none).unwrap(), json!({"val_type": "NONE"}));

@@ -5,27 +5,19 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-#[macro_use]
-mod every_type;
-
 mod allocation;
 #[cfg(feature = "cli")]
 mod cli;
-mod common;
 mod damage;
 mod data;
 #[cfg(feature = "serde")]
 mod dump;
 mod files;
-#[cfg(feature = "serde")]
-mod flatc_json;
 mod malformed;
 #[cfg(feature = "cli")]
 mod rewrite;
 mod round_trip;
 mod saving;
 mod tensors;
-mod tree;
 mod validate;
-mod visit;
 mod writing;

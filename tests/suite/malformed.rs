@@ -1,35 +1,13 @@
-//! The malformed files of `tests/data/malformed`, which `examples/malformed` makes: each gives exactly its rule.
+//! The malformed files of `tests/data/malformed`, which the program `malformed` of `tests/support` makes: each gives exactly its rule.
 
-#[path = "../../examples/malformed/corpus/mod.rs"]
-mod corpus;
-
-use executorch_format::validate::{Finding, Level, RULES, Rule, validate_pair, validate_ptd, validate_pte};
-use executorch_format::{FileKind, Ptd, Pte, probe};
+use executorch_format::validate::{Finding, Level, RULES, Rule};
+use executorch_format_support::corpus;
+use executorch_format_support::verdict;
 use std::collections::BTreeSet;
 
-/// What is found in a file and the `.ptd` beside it, as `pte verify` does it.
 fn findings(files: &[Vec<u8>], level: Level) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut ptds = Vec::new();
-    for data in files.iter().skip(1) {
-        let ptd = Ptd::parse(data).unwrap();
-        findings.extend(validate_ptd(&ptd, Some(data), level));
-        ptds.push(ptd);
-    }
-    let file = &files[0];
-    let found = probe(file).and_then(|probe| match probe.kind {
-        FileKind::Pte => Pte::parse(file).map(|pte| {
-            let mut found = validate_pte(&pte, Some(file), level);
-            found.extend(validate_pair(&pte, &ptds, level));
-            found
-        }),
-        FileKind::Ptd => Ptd::parse(file).map(|ptd| validate_ptd(&ptd, Some(file), level)),
-    });
-    match found {
-        Ok(found) => findings.extend(found),
-        Err(error) => findings.push(Finding::from(&error)),
-    }
-    findings
+    let files: Vec<&[u8]> = files.iter().map(Vec::as_slice).collect();
+    verdict::findings(&files, level)
 }
 
 fn rule(name: &str) -> &'static Rule {
@@ -57,7 +35,7 @@ fn the_corpus_is_what_its_program_makes() {
     bless();
     for (name, bytes) in &files {
         let there = std::fs::read(folder.join(name)).unwrap_or_default();
-        assert!(there == *bytes, "{name} is not what `cargo run --example malformed` makes");
+        assert!(there == *bytes, "{name} is not what `cargo run -p executorch-format-support --bin malformed` makes");
     }
     let there = std::fs::read_dir(&folder).unwrap().count();
     assert_eq!(there, files.len() + 1, "files in the corpus, its README included");

@@ -1,7 +1,7 @@
 //! Writing to a path: whole or not at all.
 
-use crate::common::fixture;
 use executorch_format::{NewEntry, Ptd, PtdOptions, Pte};
+use executorch_format_support::fixtures::fixture;
 use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -50,34 +50,35 @@ impl Write for Failing {
     }
 }
 
+/// The system's kind of error.
+fn kind(failed: executorch_format::Result<()>) -> io::ErrorKind {
+    io::Error::from(failed.unwrap_err()).kind()
+}
+
 #[test]
 fn a_writer_that_fails_after_any_byte_is_reported() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
-    let plan = pte.plan().unwrap();
+    let image = pte.image().unwrap();
     for bytes in 0..file.bytes().len() {
-        assert_eq!(
-            plan.write_to(Failing(bytes)).unwrap_err().kind(),
-            io::ErrorKind::StorageFull,
-            "after {bytes} bytes"
-        );
+        assert_eq!(kind(image.write_to(Failing(bytes))), io::ErrorKind::StorageFull, "after {bytes} bytes");
     }
-    plan.write_to(Failing(file.bytes().len())).unwrap();
+    image.write_to(Failing(file.bytes().len())).unwrap();
 }
 
 #[test]
 fn progress_ends_with_the_whole_file() {
     let blob = vec![7; 20 << 20];
     let ptd = Ptd::build([NewEntry::blob("blob", blob)], &PtdOptions::default()).unwrap();
-    let plan = ptd.plan().unwrap();
+    let image = ptd.image().unwrap();
     let (last, reports) = (Cell::new(0), Cell::new(0));
     let progress = |done, total| {
-        assert!(done > last.get() && done <= total && total == plan.size());
+        assert!(done > last.get() && done <= total && total == image.size());
         last.set(done);
         reports.set(reports.get() + 1);
     };
-    plan.write_with(io::sink(), progress).unwrap();
-    assert_eq!(last.get(), plan.size());
+    image.write_with(io::sink(), progress).unwrap();
+    assert_eq!(last.get(), image.size());
     assert!(reports.get() > 2);
 }
 
@@ -92,9 +93,8 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     }
     let file = fixture("1.5.1/linear/linear.pte");
-    let mut pte = Pte::parse(file.bytes()).unwrap();
-    pte.detect_layout(file.bytes()).unwrap();
-    pte.plan().unwrap().save(&path).unwrap();
+    let pte = Pte::parse(file.bytes()).unwrap();
+    pte.image().unwrap().save(&path).unwrap();
     assert!(std::fs::read(&path).unwrap() == file.bytes());
     assert_eq!(folder.files(), ["model.pte"]);
     #[cfg(unix)]
@@ -112,9 +112,8 @@ fn a_link_stays_a_link() {
     std::fs::write(&path, "old").unwrap();
     std::os::unix::fs::symlink("model.pte", &link).unwrap();
     let file = fixture("1.5.1/add/add.pte");
-    let mut pte = Pte::parse(file.bytes()).unwrap();
-    pte.detect_layout(file.bytes()).unwrap();
-    pte.plan().unwrap().save(&link).unwrap();
+    let pte = Pte::parse(file.bytes()).unwrap();
+    pte.image().unwrap().save(&link).unwrap();
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(std::fs::read(&path).unwrap() == file.bytes());
 }
@@ -125,23 +124,25 @@ fn a_link_stays_a_link() {
 fn where_saving_fails_the_old_file_is_as_it_was_and_nothing_is_left() {
     let file = fixture("1.5.1/add/add.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
-    let plan = pte.plan().unwrap();
-    assert_eq!(plan.save("/dev/full").unwrap_err().kind(), io::ErrorKind::StorageFull);
+    let image = pte.image().unwrap();
+    let full = image.save("/dev/full");
+    assert!(full.as_ref().is_err_and(|error| error.to_string().contains("/dev/full")), "{full:?}");
+    assert_eq!(kind(full), io::ErrorKind::StorageFull);
 
     let folder = Folder::new("fail");
     let path = folder.0.join("model.pte");
     std::fs::write(&path, "old").unwrap();
     let stop = |_, _| panic!("a progress report that panics");
-    let saved = std::panic::catch_unwind(|| plan.save_with(&path, stop));
+    let saved = std::panic::catch_unwind(|| image.save_with(&path, stop));
     assert!(saved.is_err());
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(folder.files(), ["model.pte"], "nothing is left beside it");
 
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir_all(path.join("inside")).unwrap();
-    plan.save(&path).unwrap_err();
+    image.save(&path).unwrap_err();
     assert_eq!(folder.files(), ["model.pte"]);
-    plan.save(folder.0.join("no such folder/model.pte")).unwrap_err();
+    image.save(folder.0.join("no such folder/model.pte")).unwrap_err();
     assert_eq!(folder.files(), ["model.pte"]);
 }
 
@@ -152,7 +153,7 @@ fn a_disk_that_fills_up_leaves_the_old_file() {
     let folder = Folder::new("full");
     let (large, path) = (folder.0.join("large.ptd"), folder.0.join("model.ptd"));
     let ptd = Ptd::build([NewEntry::blob("blob", vec![7; 1 << 20])], &PtdOptions::default()).unwrap();
-    ptd.plan().unwrap().save(&large).unwrap();
+    ptd.image().unwrap().save(&large).unwrap();
     std::fs::write(&path, "old").unwrap();
     // Blocks of 512 bytes; without the signal the write itself fails.
     let script = "trap '' XFSZ; ulimit -f 600; exec \"$0\" rewrite \"$1\" \"$2\"";

@@ -1,15 +1,15 @@
 //! The elements of tensors as Rust's numbers.
 
-use crate::common::{fixture, fixtures, for_each};
 use executorch_format::schema::ScalarType;
-use executorch_format::{Element, ErrorKind, Ptd, Pte, TensorView, strides};
+use executorch_format::{Element, ErrorKind, Ptd, Pte, TensorShape, TensorView};
+use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
 /// The views of a program's constants whose elements are `T`, each both ways.
 fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec<T>> {
     let views = pte.methods().iter().flat_map(|plan| plan.tensors());
     let views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
     views
-        .filter(|view| T::SCALAR_TYPES.contains(&view.scalar_type))
+        .filter(|view| T::SCALAR_TYPES.contains(&view.shape.scalar_type))
         .map(|view| {
             let copy = view.to_vec::<T>().unwrap();
             assert_eq!(copy.len(), view.elements());
@@ -54,15 +54,16 @@ fn the_strides_of_channels_last_follow_the_dim_order() {
     let pte = Pte::parse(file.bytes()).unwrap();
     let views = pte.methods().iter().flat_map(|plan| plan.tensors());
     let mut views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
-    let view = views.find(|view| view.sizes == [4, 3, 2, 2]).unwrap();
-    assert_eq!(view.dim_order, [0, 2, 3, 1]);
-    assert_eq!(view.strides().unwrap(), [12, 1, 6, 3]);
+    let view = views.find(|view| view.shape.sizes == [4, 3, 2, 2]).unwrap();
+    assert_eq!(view.shape.dim_order, [0, 2, 3, 1]);
+    assert_eq!(view.shape.strides().unwrap(), [12, 1, 6, 3]);
     assert_eq!(view.to_vec::<f32>().unwrap()[0].to_bits(), 0xbb0d_a3e8);
 }
 
 #[test]
 fn a_view_that_does_not_fit_says_why() {
-    let view = TensorView { scalar_type: ScalarType::FLOAT, sizes: &[1], dim_order: &[0], bytes: &[0; 4] };
+    let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &[1], dim_order: &[0] };
+    let view = TensorView { shape, bytes: &[0; 4] };
     let kind = |error: executorch_format::Error| error.kind().clone();
     assert!(matches!(kind(view.as_slice::<i32>().unwrap_err()), ErrorKind::Tensor(found) if found.contains("FLOAT")));
     assert!(matches!(kind(view.to_vec::<f64>().unwrap_err()), ErrorKind::Tensor(found) if found.contains("FLOAT")));
@@ -71,10 +72,13 @@ fn a_view_that_does_not_fit_says_why() {
     let unaligned = TensorView { bytes: &bytes[1..5], ..view };
     assert!(matches!(kind(unaligned.as_slice::<f32>().unwrap_err()), ErrorKind::Tensor(_)));
     assert_eq!(unaligned.to_vec::<f32>().unwrap(), [0.0]);
-    let not_a_bool = TensorView { scalar_type: ScalarType::BOOL, bytes: &[2], ..view };
+    let not_a_bool = TensorView { shape: TensorShape { scalar_type: ScalarType::BOOL, ..shape }, bytes: &[2] };
     assert!(matches!(kind(not_a_bool.as_slice::<bool>().unwrap_err()), ErrorKind::Tensor(_)));
     assert!(matches!(kind(not_a_bool.to_vec::<bool>().unwrap_err()), ErrorKind::Tensor(_)));
-    assert!(matches!(kind(strides(&[2, 2], &[0, 0]).unwrap_err()), ErrorKind::Tensor(_)));
+    assert!(matches!(
+        kind(TensorShape { sizes: &[2, 2], dim_order: &[0, 0], ..shape }.strides().unwrap_err()),
+        ErrorKind::Tensor(_)
+    ));
 }
 
 #[test]
@@ -114,7 +118,7 @@ fn every_tensor_of_a_ptd_fills_its_layout() {
         let ptd = Ptd::parse(fixture.bytes()).map_err(|error| error.to_string())?;
         for entry in ptd.entries().filter(|_| ptd.header.is_some()) {
             let view = ptd.tensor_view(&entry).map_err(|error| format!("  {:?}: {error}", entry.key))?;
-            if view.is_some_and(|view| view.strides().is_err()) {
+            if view.is_some_and(|view| view.shape.strides().is_err()) {
                 return Err(format!("  {:?}: no strides", entry.key));
             }
         }

@@ -1,23 +1,17 @@
 //! The rules on good files, and what no file of the corpus can show.
 
-use crate::common::{Fixture, fixtures};
+use executorch_format::Pte;
 use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
-use executorch_format::validate::{Finding, Level, Severity, validate_pair, validate_ptd, validate_pte};
-use executorch_format::{Ptd, Pte};
+use executorch_format::validate::{Finding, Level, Severity};
+use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
+use executorch_format_support::verdict;
 
 /// All findings of a fixture, with the `.ptd` files beside it.
 fn findings(fixture: &Fixture) -> Vec<Finding> {
-    let bytes = fixture.bytes();
-    if !fixture.is_pte() {
-        return validate_ptd(&Ptd::parse(bytes).unwrap(), Some(bytes), Level::Strict);
-    }
+    let all = if fixture.is_pte() { fixtures() } else { Vec::new() };
     let beside = |other: &&Fixture| !other.is_pte() && other.path.parent() == fixture.path.parent();
-    let all = fixtures();
-    let ptds: Vec<_> = all.iter().filter(beside).map(|other| Ptd::parse(other.bytes()).unwrap()).collect();
-    let pte = Pte::parse(bytes).unwrap();
-    let mut findings = validate_pte(&pte, Some(bytes), Level::Strict);
-    findings.extend(validate_pair(&pte, &ptds, Level::Strict));
-    findings
+    let files: Vec<&[u8]> = all.iter().filter(beside).map(Fixture::bytes).collect();
+    verdict::findings(&[&[fixture.bytes()], files.as_slice()].concat(), Level::Strict)
 }
 
 /// The errors in official files, each of which ExecuTorch 1.5 refuses or cannot use: what rule says so.
@@ -101,14 +95,14 @@ fn the_runtimes_table_limit_is_met_at_a_million_and_one() {
     for (count, rest, expected) in [(499_998, 1, 0), (499_998, 2, 1)] {
         let mut plan = instructions(count, &[]);
         plan.operators = Some(vec![Default::default(); rest]);
-        let found = validate_pte(&one_method(plan), None, Level::Runtime);
+        let found = one_method(plan).validate(Level::Runtime);
         assert_eq!(found.iter().filter(|finding| finding.rule == "table-limit").count(), expected);
     }
 }
 
 #[test]
 fn many_findings_of_one_rule_are_counted() {
-    let found = validate_pte(&one_method(instructions(1000, &[7])), None, Level::Strict);
+    let found = one_method(instructions(1000, &[7])).validate(Level::Strict);
     let found: Vec<_> = found.iter().filter(|finding| finding.rule == "argument-index").collect();
     assert_eq!(found.len(), 101);
     assert_eq!(found[99].path, "execution_plan[0].chains[0].instructions[99].instr_args.KernelCall.args[0]");
@@ -117,11 +111,11 @@ fn many_findings_of_one_rule_are_counted() {
 
 #[test]
 fn findings_have_the_offset_of_what_the_tree_borrows() {
-    let fixture = crate::common::fixture("1.5.1/add/add.pte");
+    let fixture = fixture("1.5.1/add/add.pte");
     let bytes = fixture.bytes();
     let mut pte = Pte::parse(bytes).unwrap();
     pte.program.execution_plan.as_mut().unwrap()[0].values.as_mut().unwrap().truncate(1);
-    let found = validate_pte(&pte, Some(bytes), Level::Runtime);
+    let found = pte.validate(Level::Runtime);
     let input = found.iter().find(|finding| finding.rule == "input-output-index").unwrap();
     assert_eq!(input.path, "execution_plan[0].inputs[1]");
     // Numbers are borrowed where they lie as the machine has them; a copy has no offset in the file.
@@ -151,7 +145,7 @@ fn a_list_that_every_instruction_names_costs_no_square() {
     plan.values = Some(values);
     plan.non_const_buffer_sizes = Some((&[0, 4][..]).into());
     // 2.5 billion looks would take far longer than any test here.
-    let found = validate_pte(&one_method(plan), None, Level::Strict);
+    let found = one_method(plan).validate(Level::Strict);
     assert!(found.iter().any(|finding| finding.rule == "planned-memory-unknown"), "{found:#?}");
 }
 
@@ -164,15 +158,15 @@ fn a_changed_byte_gives_findings_and_never_a_panic() {
         "1.5.1/tensor_lists/tensor_lists.pte",
     ];
     for name in names {
-        let fixture = crate::common::fixture(name);
+        let fixture = fixture(name);
         let mut bytes = fixture.bytes().to_vec();
         for at in 0..bytes.len() {
             let before = bytes[at];
             for byte in [0, 1, 0x7f, 0xff, before ^ 0x80] {
                 bytes[at] = byte;
                 if let Ok(pte) = Pte::parse(&bytes) {
-                    let strict = validate_pte(&pte, Some(&bytes), Level::Strict);
-                    let runtime = validate_pte(&pte, Some(&bytes), Level::Runtime);
+                    let strict = pte.validate(Level::Strict);
+                    let runtime = pte.validate(Level::Runtime);
                     assert!(runtime.iter().all(|finding| strict.contains(finding)), "{name}, byte {at} is {byte}");
                     let inside = |finding: &Finding| finding.offset.is_none_or(|offset| offset <= bytes.len() as u64);
                     assert!(strict.iter().all(inside), "{name}, byte {at} is {byte}: {strict:#?}");

@@ -1,30 +1,42 @@
 //! Official files are written back byte for byte, and laid out anew as the official writers lay them out.
 
-use crate::common::{Fixture, equal, fixture, fixtures, for_each};
 use executorch_format::schema::program::{DataLocation, ExecutionPlan, Program, Tensor};
 use executorch_format::schema::{DataSegment, ScalarType};
 use executorch_format::{
-    DataCollector, DataRef, ErrorKind, FileLayout, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
+    DataCollector, DataRef, ErrorKind, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
 };
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 
-/// The file as this crate writes it with the layout that it has.
-fn kept(fixture: &Fixture) -> executorch_format::Result<Vec<u8>> {
+/// The file as this crate encodes it, in the style that it finds.
+fn encoded(fixture: &Fixture) -> executorch_format::Result<Vec<u8>> {
     if fixture.is_pte() {
         let mut pte = Pte::parse(fixture.bytes())?;
-        pte.detect_layout(fixture.bytes())?;
-        pte.plan_as_is()?.to_vec()
+        pte.style = Some(pte.detect_style()?);
+        pte.image_as_is()?.to_vec()
     } else {
         let mut ptd = Ptd::parse(fixture.bytes())?;
-        ptd.detect_layout(fixture.bytes())?;
-        ptd.plan_as_is()?.to_vec()
+        ptd.style = Some(ptd.detect_style()?);
+        ptd.image_as_is()?.to_vec()
     }
 }
 
 #[test]
-fn every_official_file_is_written_back_byte_for_byte() {
+fn every_official_file_is_encoded_byte_for_byte() {
     for_each(&fixtures(), |fixture| {
-        let written = kept(fixture).map_err(|error| error.to_string())?;
+        let written = encoded(fixture).map_err(|error| error.to_string())?;
         if written == fixture.bytes() { Ok(()) } else { Err("  other bytes".to_owned()) }
+    });
+}
+
+#[test]
+fn every_file_is_written_back_as_it_was() {
+    for_each(&fixtures(), |fixture| {
+        let written = match Model::parse(fixture.bytes()).map_err(|error| error.to_string())? {
+            Model::Pte(pte) => pte.image().and_then(|image| image.to_vec()),
+            Model::Ptd(ptd) => ptd.image().and_then(|image| image.to_vec()),
+            _ => return Err("  another kind of file".to_owned()),
+        };
+        if written.as_deref() == Ok(fixture.bytes()) { Ok(()) } else { Err("  other bytes".to_owned()) }
     });
 }
 
@@ -62,9 +74,9 @@ fn files_of_today_laid_out_anew_with_their_own_options_are_the_same() {
     for_each(&today, |fixture| {
         let Some((pte_options, ptd_options)) = options(fixture) else { return Ok(()) };
         let anew = if fixture.is_pte() {
-            Pte::parse(fixture.bytes()).unwrap().lay_out(&pte_options).unwrap().plan().unwrap().to_vec().unwrap()
+            Pte::parse(fixture.bytes()).unwrap().lay_out(&pte_options).unwrap().image().unwrap().to_vec().unwrap()
         } else {
-            Ptd::parse(fixture.bytes()).unwrap().lay_out(&ptd_options).unwrap().plan().unwrap().to_vec().unwrap()
+            Ptd::parse(fixture.bytes()).unwrap().lay_out(&ptd_options).unwrap().image().unwrap().to_vec().unwrap()
         };
         equal("size", anew.len(), fixture.bytes().len())?;
         if anew == fixture.bytes() { Ok(()) } else { Err("  other bytes".to_owned()) }
@@ -96,12 +108,12 @@ fn a_program_laid_out_anew_refers_to_the_same_bytes() {
     let both = [Some(DataLocation::INLINE), Some(DataLocation::SEGMENT), None];
     for_each(&programs, |fixture| {
         let pte = Pte::parse(fixture.bytes()).unwrap();
-        let Ok(()) = pte.plan().map(drop) else { return Ok(()) };
+        let Ok(()) = pte.image().map(drop) else { return Ok(()) };
         let Ok(before) = std::panic::catch_unwind(|| everything(&pte)) else { return Ok(()) };
         for delegates in both {
             for (constant_alignment, segment_alignment) in [(None, 1), (Some(64), 4096), (Some(16), 128)] {
                 let options = PteOptions { constant_alignment, segment_alignment, delegates, ..PteOptions::default() };
-                let file = pte.clone().lay_out(&options).and_then(|pte| pte.plan()?.to_vec());
+                let file = pte.clone().lay_out(&options).and_then(|pte| pte.image()?.to_vec());
                 let file = file.map_err(|error| format!("  {options:?}: {error}"))?;
                 let anew = Pte::parse(&file).map_err(|error| format!("  {options:?}: {error}"))?;
                 equal("bytes", everything(&anew) == before, true)
@@ -126,7 +138,7 @@ fn a_file_of_wide_segments_is_made_compact_again() {
     let old = Pte::parse(old.bytes()).unwrap();
     let compact = old.lay_out(&PteOptions::default()).unwrap();
     assert_eq!(compact.header.unwrap().segment_base_offset % 128, 0);
-    assert!(compact.plan().unwrap().size() < 4096, "{} bytes", compact.plan().unwrap().size());
+    assert!(compact.image().unwrap().size() < 4096, "{} bytes", compact.image().unwrap().size());
     let wide = pte.lay_out(&wide).unwrap();
     // The first delegate's payload; named blobs stay where they may have asked to be.
     assert_eq!(wide.lay_out(&PteOptions::default()).unwrap().program.segments.unwrap()[1].offset, 0);
@@ -160,12 +172,15 @@ fn collected_data_is_shared_and_found_again() {
     data.named("a", &twos[..], 12).unwrap();
     data.named("b", twos.to_vec(), 16).unwrap();
     data.named("empty", &[][..], 1).unwrap();
-    let values =
-        vec![float4().data(first).into(), float4().data(second).into(), float4().planned(1, 0).data(state).into()];
+    let values = vec![
+        float4().with_data(first).into(),
+        float4().with_data(second).into(),
+        float4().with_planned(1, 0).with_data(state).into(),
+    ];
     let plan = ExecutionPlan::new("forward", values, Vec::new(), Vec::new(), 16);
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = data.finish(program, &PteOptions::default()).unwrap();
-    let file = pte.plan().unwrap().to_vec().unwrap();
+    let file = pte.image().unwrap().to_vec().unwrap();
 
     let read = Pte::parse(&file).unwrap();
     let method = read.method("forward").unwrap();
@@ -209,7 +224,7 @@ fn a_ptd_from_nothing_is_what_the_exporter_writes() {
             }
         });
         let built = Ptd::build(entries, &PtdOptions::default()).unwrap();
-        assert!(built.plan().unwrap().to_vec().unwrap() == file.bytes(), "{name}");
+        assert!(built.image().unwrap().to_vec().unwrap() == file.bytes(), "{name}");
     }
 }
 
@@ -221,44 +236,47 @@ fn what_cannot_be_written_is_refused_with_a_reason() {
     };
     let entry = |key: &'static str| NewEntry::blob(key, &b"bytes"[..]);
     let options = PtdOptions::default();
-    refused(Ptd::build([entry("a"), entry("a")], &options).unwrap_err(), "\"a\" is there twice");
-    refused(Ptd::build([entry("a").aligned(0)], &options).unwrap_err(), "alignment of 0");
+    refused(Ptd::build([entry("a"), entry("a")], &options).unwrap_err(), "\"a\" occurs twice");
+    refused(Ptd::build([entry("a").with_alignment(0)], &options).unwrap_err(), "alignment of 0");
     let odd = PtdOptions { segment_alignment: 48, ..options };
     refused(Ptd::build([entry("a")], &odd).unwrap_err(), "segment_alignment is 48, expected a power of two");
 
     let mut data = DataCollector::new();
     data.named("a", &b"1"[..], 1).unwrap();
     data.named("a", &b"2"[..], 1).unwrap();
-    refused(data.finish(Program::default(), &PteOptions::default()).unwrap_err(), "\"a\" is there twice");
+    refused(data.finish(Program::default(), &PteOptions::default()).unwrap_err(), "\"a\" occurs twice");
     let odd = PteOptions { constant_alignment: Some(3), ..PteOptions::default() };
     refused(DataCollector::new().finish(Program::default(), &odd).unwrap_err(), "constant_alignment is 3");
 
     let file = fixture("1.5.1/named_data/named_data.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
     pte.program.named_data.as_mut().unwrap()[1].segment_index = 99;
-    let error = pte.plan().err().unwrap();
+    let error = pte.image().err().unwrap();
     assert_eq!(error.path(), "named_data[1]");
     refused(error, "segment 99, but there are");
 
     let mut pte = Pte::parse(file.bytes()).unwrap();
-    pte.newer_tables = 1;
-    refused(pte.plan().err().unwrap(), "newer schema");
+    pte.source.as_mut().unwrap().newer_tables = 1;
+    pte.image().unwrap();
+    pte.program.version = 1;
+    refused(pte.image().err().unwrap(), "newer schema");
+    pte.forget_source().unwrap().image().unwrap();
 
     let mut pte = Pte::parse(file.bytes()).unwrap();
     pte.program.execution_plan.as_mut().unwrap()[0].name = Some("x".repeat(100_000).into());
-    refused(pte.plan().err().unwrap(), "lay out anew");
-    pte.lay_out(&PteOptions::default()).unwrap().plan().unwrap();
+    refused(pte.image().err().unwrap(), "recompute the layout");
+    pte.lay_out(&PteOptions::default()).unwrap().image().unwrap();
 
     let mut pte = Pte::parse(file.bytes()).unwrap();
     pte.segments[0] = Segment::Parts(vec![(0, vec![0; 1 << 20].into())]);
-    refused(pte.plan().err().unwrap(), "of segment 0");
+    refused(pte.image().err().unwrap(), "of segment 0");
 }
 
 #[test]
 fn segments_that_were_not_given_are_not_written() {
     let file = fixture("1.5.1/linear/linear.pte");
-    let pte = Pte::parse_metadata(file.bytes()).unwrap();
-    assert_eq!(pte.plan().err().unwrap().kind(), &ErrorKind::Absent(0));
+    let pte = Pte::parse_with(file.bytes(), &executorch_format::ParseOptions::METADATA).unwrap();
+    assert_eq!(pte.image().err().unwrap().kind(), &ErrorKind::Absent(0));
 }
 
 #[test]
@@ -270,12 +288,12 @@ fn segments_that_share_bytes_are_written_once() {
     let (table, segments): (Vec<_>, Vec<_>) = [segment(0, 100), segment(10, 120), segment(20, 30)].into_iter().unzip();
     let program = Program { segments: Some(table), ..Program::default() };
     let header = executorch_format::PteHeader { length: 32, segment_base_offset: 4096, ..Default::default() };
-    let mut pte = Pte { program, segments, header: Some(header), layout: FileLayout::default(), ..Pte::default() };
-    let file = pte.plan().unwrap().to_vec().unwrap();
+    let mut pte = Pte { program, segments, header: Some(header), ..Pte::default() };
+    let file = pte.image().unwrap().to_vec().unwrap();
     assert_eq!(file[4096..], bytes);
 
     pte.segments[2] = Segment::Whole(vec![0xff; 10].into());
-    assert!(pte.plan().err().unwrap().to_string().contains("different bytes at byte 4116"));
+    assert!(pte.image().err().unwrap().to_string().contains("different bytes at byte 4116"));
 }
 
 #[test]
@@ -295,7 +313,7 @@ fn zeros_that_belong_to_the_metadata_are_written() {
     let header = ptd.header.as_mut().unwrap();
     header.flatbuffer_size += 64;
     header.segment_base_offset = 0;
-    let written = ptd.plan().unwrap().to_vec().unwrap();
+    let written = ptd.image().unwrap().to_vec().unwrap();
     let again = Ptd::parse(&written).unwrap();
     assert_eq!(again.header.unwrap().flatbuffer_size, ptd.header.unwrap().flatbuffer_size);
     assert_eq!(written.len() as u64, 48 + ptd.header.unwrap().flatbuffer_size);

@@ -57,7 +57,7 @@ impl Fixture {
 pub fn root() -> PathBuf {
     match std::env::var_os("EXECUTORCH_FIXTURES") {
         Some(root) => root.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"),
+        None => crate::data(),
     }
 }
 
@@ -84,7 +84,7 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
 
 /// One file of `tests/data`, whatever the environment says.
 pub fn fixture(name: &str) -> Fixture {
-    Fixture::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name))
+    Fixture::read(crate::data().join(name))
 }
 
 /// In hexadecimal digits.

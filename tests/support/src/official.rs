@@ -28,7 +28,7 @@ impl Official {
         for file in ["etcheck", "flatc", "schema/program.fbs", "schema/flat_tensor.fbs"] {
             assert!(folder.join(file).is_file(), "no {file} in {}", folder.display());
         }
-        let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
+        let work = std::env::temp_dir().join(format!("executorch-format-{test}-{}", std::process::id()));
         std::fs::create_dir_all(&work).unwrap();
         Some(Self { folder, work })
     }

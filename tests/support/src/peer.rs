@@ -4,8 +4,7 @@
 //!
 //! Apart from what is generated there is [`Walk`], which reaches every field through the accessors.
 
-// Each target that takes this module uses its own part of it.
-#![allow(dead_code)]
+#![allow(missing_docs)]
 
 use flatbuffers::{
     Follow, ForwardsUOffset, InvalidFlatbuffer, Table, Vector, Verifiable, Verifier, VerifierOptions, root_unchecked,

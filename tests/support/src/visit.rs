@@ -1,13 +1,8 @@
 //! A visitor that touches all that a decoded file holds, and all that the crate offers on it: whatever the bytes were,
 //! none of it may panic.
-//!
-//! A pattern without `..` takes each table's fields, so a new one does not compile until it is visited.
 
-use executorch_format::schema::flat_tensor::{self, FlatTensor, Legacy, LegacySchema, TensorMetadata};
-use executorch_format::schema::program::{self, *};
-use executorch_format::schema::{DataSegment, Program, ScalarType, Unknown};
+use executorch_format::schema::any::{AnyNumber, AnyTable, Value};
 use executorch_format::{DataRef, Element, Error, Ptd, Pte, TensorData, TensorView, offset_in};
-use std::borrow::Cow;
 
 /// What was seen, as one number: equal trees give equal ones.
 #[derive(Default)]
@@ -34,13 +29,7 @@ macro_rules! numbers {
     )*};
 }
 
-numbers!(bool, i8, u8, u16, i32, u32, i64, u64);
-
-impl Visit for f64 {
-    fn visit(&self, seen: &mut Seen) {
-        seen.add(self.to_bits());
-    }
-}
+numbers!(bool, u8, u32, i64, u64, usize);
 
 impl Visit for str {
     fn visit(&self, seen: &mut Seen) {
@@ -60,13 +49,6 @@ impl<T: Visit> Visit for [T] {
     }
 }
 
-impl<T: Visit> Visit for Vec<T> {
-    fn visit(&self, seen: &mut Seen) {
-        self.iter().for_each(|item| item.visit(seen));
-        seen.add(self.len() as u64);
-    }
-}
-
 impl<T: Visit> Visit for Option<T> {
     fn visit(&self, seen: &mut Seen) {
         seen.add(self.is_some().into());
@@ -74,15 +56,9 @@ impl<T: Visit> Visit for Option<T> {
     }
 }
 
-impl<T: Visit> Visit for Box<T> {
+impl<T: Visit> Visit for Vec<T> {
     fn visit(&self, seen: &mut Seen) {
-        (**self).visit(seen);
-    }
-}
-
-impl<T: Visit + ToOwned + ?Sized> Visit for Cow<'_, T> {
-    fn visit(&self, seen: &mut Seen) {
-        (**self).visit(seen);
+        self.as_slice().visit(seen);
     }
 }
 
@@ -99,70 +75,68 @@ impl<T: Visit> Visit for Result<T, Error> {
     }
 }
 
-macro_rules! tables {
-    ($($table:ty { $($field:ident),* })*) => {$(
-        impl Visit for $table {
-            #[allow(unused_variables)]
-            fn visit(&self, seen: &mut Seen) {
-                let Self { $($field),* } = self;
-                $($field.visit(seen);)*
-            }
-        }
-    )*};
-}
-
-every_table!(tables);
-tables! {
-    Unknown { tag, has_fields }
-    FlatTensor<'_> { version, segments, named_data, legacy }
-    Legacy<'_> { schema, tensor_alignment, tensors }
-    TensorMetadata<'_> { fully_qualified_name, scalar_type, sizes, dim_order, segment_index, offset }
-}
-
-macro_rules! enums {
-    ($($name:ident)*) => {$(
-        impl Visit for $name {
-            fn visit(&self, seen: &mut Seen) {
-                self.0.visit(seen);
-                self.to_string().visit(seen);
-            }
-        }
-    )*};
-}
-
-every_enum!(enums);
-
-impl Visit for LegacySchema {
+/// Any table, by its fields.
+impl Visit for dyn AnyTable + '_ {
     fn visit(&self, seen: &mut Seen) {
-        seen.add(*self as u64);
+        let mut fields = 0;
+        self.for_each_field(&mut |name, value| {
+            fields += 1;
+            name.visit(seen);
+            visit_value(&value, seen);
+        });
+        assert_eq!(fields, self.description().fields.len());
     }
 }
 
-macro_rules! unions {
-    ($($union:ident { $($tag:literal $member:ident)* })*) => {$(
-        impl Visit for $union<'_> {
-            fn visit(&self, seen: &mut Seen) {
-                self.tag().visit(seen);
-                seen.add(self.name().map_or(0, str::len) as u64);
-                match self {
-                    Self::None => {}
-                    $( Self::$member(member) => member.visit(seen), )*
-                    Self::Unknown(unknown) => unknown.visit(seen),
-                    // The enum is non-exhaustive.
-                    other => panic!("not visited: {other:?}"),
-                }
+fn visit_value(value: &Value<'_>, seen: &mut Seen) {
+    match value {
+        Value::Absent => seen.add(0),
+        Value::Number(number) => visit_number(*number, seen),
+        Value::Enum { name, number } => {
+            name.map_or(0, str::len).visit(seen);
+            visit_number(*number, seen);
+        }
+        Value::Text(text) => {
+            text.as_bytes().visit(seen);
+            text.to_string().visit(seen);
+        }
+        Value::Numbers(numbers) => {
+            seen.add(numbers.len() as u64);
+            numbers.as_bytes().visit(seen);
+            assert!(numbers.get(numbers.len()).is_none());
+        }
+        Value::Table(table) => table.visit(seen),
+        Value::Tables(tables) => {
+            seen.add(tables.len() as u64);
+            (0..tables.len()).for_each(|index| tables.get(index).unwrap().visit(seen));
+        }
+        Value::Union { name, tag, member } => {
+            name.map_or(0, str::len).visit(seen);
+            tag.visit(seen);
+            if let Some(member) = member {
+                member.visit(seen);
             }
         }
-    )*};
+        _ => panic!("not visited"),
+    }
 }
 
-every_union!(unions);
+fn visit_number(number: AnyNumber, seen: &mut Seen) {
+    match number {
+        AnyNumber::Bool(number) => number.visit(seen),
+        AnyNumber::Signed(number) => number.visit(seen),
+        AnyNumber::Unsigned(number) => number.visit(seen),
+        AnyNumber::Float(number) => number.to_bits().visit(seen),
+        AnyNumber::Double(number) => number.to_bits().visit(seen),
+    }
+}
 
 impl Visit for TensorView<'_> {
     fn visit(&self, seen: &mut Seen) {
         seen.add(self.elements() as u64);
         self.bytes.visit(seen);
-        self.strides().visit(seen);
+        self.shape.strides().visit(seen);
+        self.shape.to_string().visit(seen);
         elements::<u8>(self, seen);
         elements::<i32>(self, seen);
         elements::<f32>(self, seen);
@@ -184,8 +158,8 @@ fn elements<T: Element + PartialEq>(view: &TensorView<'_>, seen: &mut Seen) {
     slice.map(|slice| slice.len() as u64).visit(seen);
 }
 
-/// A tree without the bytes of its segments. Unlike `==`, it takes one `NaN` for another.
-pub fn tree(tree: &impl Visit) -> u64 {
+/// A tree without the bytes of its segments. Unlike `==`, a NaN is the same as itself.
+pub fn tree(tree: &dyn AnyTable) -> u64 {
     let mut seen = Seen::default();
     tree.visit(&mut seen);
     seen.0
@@ -194,12 +168,12 @@ pub fn tree(tree: &impl Visit) -> u64 {
 /// All of a program, and what everything in it refers to. `file` is what it was decoded from.
 pub fn pte(file: &[u8], pte: &Pte<'_>) -> u64 {
     let seen = &mut Seen::default();
-    pte.program.visit(seen);
+    (&pte.program as &dyn AnyTable).visit(seen);
     for index in 0..pte.segments.len() as u32 + 1 {
-        pte.segment(index).map(<[u8]>::len).map(|len| len as u64).visit(seen);
+        pte.segment(index).map(|bytes| bytes.len()).visit(seen);
     }
     for plan in pte.methods() {
-        assert!(plan.name.as_deref().is_none_or(|name| pte.method(name).is_some()));
+        assert!(plan.name.as_ref().is_none_or(|name| !name.is_utf8() || pte.method(name).is_some()));
         for (index, tensor) in plan.tensors() {
             assert!(plan.tensor(index).is_some());
             tensor.byte_size().visit(seen);
@@ -221,13 +195,13 @@ pub fn pte(file: &[u8], pte: &Pte<'_>) -> u64 {
         if let Ok(data) = pte.named_data_ref(named) {
             visit_ref(file, pte, &data, seen);
         }
-        if let Some(key) = named.key.as_deref() {
+        if let Some(key) = named.key.as_ref().filter(|key| key.is_utf8()) {
             let first = index.get(key).and_then(|first| pte.named_data().get(first));
-            assert_eq!(first.and_then(|first| first.key.as_deref()), Some(key));
+            assert_eq!(first.and_then(|first| first.key.as_ref()), Some(key));
         }
     }
     index.iter().for_each(|(key, at)| {
-        key.visit(seen);
+        key.as_bytes().visit(seen);
         seen.add(at as u64);
     });
     seen.0
@@ -236,44 +210,45 @@ pub fn pte(file: &[u8], pte: &Pte<'_>) -> u64 {
 fn visit_data(file: &[u8], pte: &Pte<'_>, data: &TensorData<'_>, seen: &mut Seen) {
     match data {
         TensorData::None => {}
-        TensorData::Planned(place) => seen.add(place.memory_offset()),
+        TensorData::Planned(allocation) => seen.add(allocation.memory_offset()),
         TensorData::Constant(data) | TensorData::Mutable(data) => visit_ref(file, pte, data, seen),
         TensorData::External(key) => key.visit(seen),
     }
 }
 
-/// The bytes of a reference have its size and lie in the file, where `extent` says if they are in a segment.
+/// The bytes of a reference have its size and are in the file where `range` says.
 fn visit_ref(file: &[u8], pte: &Pte<'_>, data: &DataRef, seen: &mut Seen) {
     let bytes = pte.bytes(data);
     bytes.clone().map(<[u8]>::len).map(|len| len as u64).visit(seen);
     let Ok(bytes) = bytes else { return };
     bytes.visit(seen);
     assert_eq!(bytes.len() as u64, data.size());
-    if let (Some(extent), false) = (pte.extent(data), bytes.is_empty()) {
-        assert_eq!(offset_in(file, bytes), Some(extent.start));
-        assert_eq!(extent.end, Some(extent.start + bytes.len() as u64));
+    if let (Some(range), false) = (pte.range(data), bytes.is_empty()) {
+        assert_eq!(offset_in(file, bytes), Some(range.start));
+        assert_eq!(range.end, range.start + bytes.len() as u64);
     }
 }
 
 /// All of a `.ptd`, and what every key refers to. `file` is what it was decoded from.
 pub fn ptd(file: &[u8], ptd: &Ptd<'_>) -> u64 {
     let seen = &mut Seen::default();
-    ptd.flat_tensor.visit(seen);
+    (&ptd.flat_tensor as &dyn AnyTable).visit(seen);
     for index in 0..ptd.segments.len() as u32 + 1 {
-        ptd.segment(index).map(<[u8]>::len).map(|len| len as u64).visit(seen);
+        ptd.segment(index).map(|bytes| bytes.len()).visit(seen);
     }
     let index = ptd.index();
     for entry in ptd.entries() {
         seen.add(entry.offset);
         seen.add(entry.segment_index.into());
-        entry.layout.map(|layout| layout.byte_size()).visit(seen);
+        entry.shape.map(|shape| shape.byte_size()).visit(seen);
         ptd.tensor_view(&entry).visit(seen);
         let bytes = ptd.bytes(&entry);
-        if let (Some(extent), Ok(bytes @ [_, ..])) = (ptd.extent(&entry), &bytes) {
-            assert_eq!(offset_in(file, bytes), Some(extent.start));
+        let range = ptd.data(&entry).ok().and_then(|data| ptd.range(&data));
+        if let (Some(range), Ok(bytes @ [_, ..])) = (range, &bytes) {
+            assert_eq!(offset_in(file, bytes), Some(range.start));
         }
         bytes.map(<[u8]>::len).map(|len| len as u64).visit(seen);
-        if let Some(key) = entry.key {
+        if let Some(key) = entry.key.filter(|key| key.is_utf8()) {
             assert!(index.get(key).is_some());
         }
     }

@@ -1,0 +1,106 @@
+//! Damage to planned memory.
+
+use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, chain, instructions, plan, pte, push, tensor};
+use executorch_format::Pte;
+use executorch_format::schema::program::{AllocationDetails, Bool, Instruction, JumpFalseCall};
+
+fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
+    tensor(pte, value).allocation_info.as_mut().unwrap()
+}
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        pte("planned-memory-zero", "planned-memory-index", ADD, "the first tensor is in planned buffer 0", |pte| {
+            place(pte, 0).memory_id = 0;
+        }),
+        pte(
+            "planned-memory-index",
+            "planned-memory-index",
+            ADD,
+            "the first tensor is in planned buffer 9 of 1",
+            |pte| {
+                place(pte, 0).memory_id = 9;
+            },
+        ),
+        pte(
+            "CVE-2025-30404",
+            "planned-memory-overflow",
+            ADD,
+            "an input's offset is 2^64 − 8: its end wraps to 8, inside the buffer and over another tensor",
+            |pte| {
+                let place = place(pte, 0);
+                (place.memory_offset_low, place.memory_offset_high) = (u32::MAX - 7, u32::MAX);
+            },
+        )
+        .history("CVE-2025-30404"),
+        pte(
+            "CVE-2025-30405",
+            "planned-memory-overflow",
+            ADD,
+            "the result's offset is 2^64 − 16: its end wraps to 0, and it lies before the buffer",
+            |pte| {
+                let place = place(pte, 2);
+                (place.memory_offset_low, place.memory_offset_high) = (u32::MAX - 15, u32::MAX);
+            },
+        )
+        .history("CVE-2025-30405"),
+        pte(
+            "planned-memory-bounds",
+            "planned-memory-bounds",
+            ADD,
+            "the first tensor ends 16 bytes behind the planned buffer",
+            |pte| {
+                place(pte, 0).memory_offset_low = 48;
+            },
+        ),
+        pte("planned-memory-high", "planned-memory-bounds", ADD, "the first tensor's offset is 2^32 larger", |pte| {
+            place(pte, 0).memory_offset_high = 1;
+        }),
+        pte(
+            "planned-memory-alignment",
+            "planned-memory-alignment",
+            ADD,
+            "the planned buffer is larger, and the first tensor at 36",
+            |pte| {
+                plan(pte).non_const_buffer_sizes = super::list(&[0, 64]);
+                place(pte, 0).memory_offset_low = 36;
+            },
+        ),
+        pte("planned-memory-inputs", "planned-memory-overlap", ADD, "both inputs have the same place", |pte| {
+            place(pte, 0).memory_offset_low = 16;
+        }),
+        pte(
+            "planned-memory-partly",
+            "planned-memory-overlap",
+            DYNAMIC,
+            "the result of cat starts inside the second input",
+            |pte| {
+                place(pte, 4).memory_offset_low = 240;
+            },
+        ),
+        pte(
+            "planned-memory-inside",
+            "planned-memory-overlap",
+            DYNAMIC,
+            "the result of sum lies inside that of view_copy, which is an output",
+            |pte| {
+                place(pte, 10).memory_offset_low = 16;
+            },
+        ),
+        pte(
+            "planned-memory-state",
+            "planned-memory-overlap",
+            MUTABLE,
+            "an intermediate result has the place of a kept state",
+            |pte| {
+                place(pte, 14).memory_offset_low = 96;
+            },
+        ),
+        pte("planned-memory-unknown", "planned-memory-unknown", ADD_MUL, "a jump over the first instruction", |pte| {
+            let condition = push(pte, Bool { bool_val: true });
+            let jump = JumpFalseCall { cond_value_index: condition, destination_instruction: 2 };
+            instructions(pte).insert(0, Instruction { instr_args: jump.into() });
+            chain(pte).stacktrace = None;
+        }),
+    ]
+}

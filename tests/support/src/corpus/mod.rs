@@ -1,0 +1,287 @@
+//! The corpus: what is damaged, how, and what a reader should say.
+
+mod delegates;
+mod flat_tensor;
+mod instructions;
+mod memory;
+mod program;
+mod structure;
+mod tensors;
+mod values;
+mod wire;
+
+use executorch_format::schema::program::{Chain, EValue, ExecutionPlan, Instruction, KernelTypes, Tensor};
+use executorch_format::{Ptd, Pte};
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// One damaged file, or a pair of which one is.
+pub struct Case {
+    /// The file's name, without its ending.
+    pub name: &'static str,
+    /// The rule that it breaks, and the only one but `also`.
+    pub rule: &'static str,
+    /// The rule that whatever breaks the first breaks too.
+    pub also: Option<&'static str>,
+    /// The good file, or the pair, in `tests/data`.
+    pub base: &'static [&'static str],
+    /// What was done to it.
+    pub what: &'static str,
+    /// The published fault or audit finding that it is like.
+    pub history: Option<&'static str>,
+    damage: Damage,
+}
+
+enum Damage {
+    Bytes(fn(&mut Vec<u8>)),
+    Pte(fn(&mut Pte<'_>)),
+    Ptd(fn(&mut Ptd<'_>)),
+    Pair(fn(&mut Pte<'_>, &mut Ptd<'_>)),
+}
+
+impl Case {
+    fn new(
+        name: &'static str,
+        rule: &'static str,
+        base: &'static [&'static str],
+        what: &'static str,
+        damage: Damage,
+    ) -> Self {
+        Self { name, rule, also: None, base, what, history: None, damage }
+    }
+
+    pub fn also(mut self, rule: &'static str) -> Self {
+        self.also = Some(rule);
+        self
+    }
+
+    pub fn history(mut self, history: &'static str) -> Self {
+        self.history = Some(history);
+        self
+    }
+
+    /// The names of its files: the `.pte`, then the `.ptd` beside it.
+    pub fn names(&self) -> Vec<String> {
+        self.base.iter().map(|base| format!("{}.{}", self.name, base.rsplit('.').next().unwrap())).collect()
+    }
+
+    fn build(&self) -> Vec<Vec<u8>> {
+        let bases: Vec<Vec<u8>> = self.base.iter().map(|base| std::fs::read(root().join(base)).expect(base)).collect();
+        let first = &bases[0];
+        match self.damage {
+            Damage::Bytes(damage) => {
+                let mut bytes = first.clone();
+                damage(&mut bytes);
+                assert_ne!(&bytes, first, "{}: nothing was damaged", self.name);
+                vec![bytes]
+            }
+            Damage::Pte(damage) => {
+                let mut pte = read_pte(first);
+                damage(&mut pte);
+                vec![write_pte(self.name, pte, first)]
+            }
+            Damage::Ptd(damage) => {
+                let mut ptd = read_ptd(first);
+                damage(&mut ptd);
+                vec![write_ptd(self.name, ptd, first)]
+            }
+            Damage::Pair(damage) => {
+                let (mut pte, mut ptd) = (read_pte(first), read_ptd(&bases[1]));
+                damage(&mut pte, &mut ptd);
+                let files = vec![pte_to_vec(pte), ptd_to_vec(ptd)];
+                assert_ne!(files, bases, "{}: nothing was damaged", self.name);
+                files
+            }
+        }
+    }
+}
+
+fn read_pte(bytes: &[u8]) -> Pte<'_> {
+    Pte::parse(bytes).unwrap()
+}
+
+fn read_ptd(bytes: &[u8]) -> Ptd<'_> {
+    Ptd::parse(bytes).unwrap()
+}
+
+/// Where the program has grown, the segments make room.
+fn pte_to_vec(mut pte: Pte<'_>) -> Vec<u8> {
+    for _ in 0..64 {
+        if let Ok(image) = pte.image_as_is() {
+            return image.to_vec().unwrap();
+        }
+        if let Some(header) = &mut pte.header {
+            header.segment_base_offset += 128;
+        }
+    }
+    panic!("{}", pte.image_as_is().err().unwrap());
+}
+
+fn write_pte(name: &str, pte: Pte<'_>, base: &[u8]) -> Vec<u8> {
+    let bytes = pte_to_vec(pte);
+    assert_ne!(bytes, base, "{name}: nothing was damaged");
+    bytes
+}
+
+fn ptd_to_vec(mut ptd: Ptd<'_>) -> Vec<u8> {
+    for _ in 0..64 {
+        if let Ok(image) = ptd.image_as_is() {
+            return image.to_vec().unwrap();
+        }
+        if let Some(header) = &mut ptd.header {
+            header.segment_base_offset += 128;
+        }
+    }
+    panic!("{}", ptd.image_as_is().err().unwrap());
+}
+
+fn write_ptd(name: &str, ptd: Ptd<'_>, base: &[u8]) -> Vec<u8> {
+    let bytes = ptd_to_vec(ptd);
+    assert_ne!(bytes, base, "{name}: nothing was damaged");
+    bytes
+}
+
+/// Every case.
+pub fn cases() -> Vec<Case> {
+    let parts = [
+        structure::cases(),
+        program::cases(),
+        values::cases(),
+        tensors::cases(),
+        memory::cases(),
+        delegates::cases(),
+        instructions::cases(),
+        flat_tensor::cases(),
+    ];
+    parts.into_iter().flatten().collect()
+}
+
+fn root() -> PathBuf {
+    crate::data()
+}
+
+/// Where the corpus lies.
+pub fn folder() -> PathBuf {
+    root().join("malformed")
+}
+
+/// Every file of the corpus with its name: the damaged ones and the manifest.
+pub fn files() -> Vec<(String, Vec<u8>)> {
+    let cases = cases();
+    let mut files: Vec<_> = cases.iter().flat_map(|case| case.names().into_iter().zip(case.build())).collect();
+    files.push(("manifest.json".into(), manifest(&cases).into_bytes()));
+    files.sort();
+    assert!(files.windows(2).all(|pair| pair[0].0 != pair[1].0), "two files of one name");
+    files
+}
+
+fn manifest(cases: &[Case]) -> String {
+    let mut text = String::from("[\n");
+    for (index, case) in cases.iter().enumerate() {
+        let rule = executorch_format::validate::RULES.iter().find(|rule| rule.name == case.rule).expect(case.rule);
+        let names = case.names();
+        let or_null = |text: Option<&str>| text.map_or("null".into(), |text| format!("{text:?}"));
+        let data = or_null(names.get(1).map(String::as_str));
+        let (also, history) = (or_null(case.also), or_null(case.history));
+        let comma = if index + 1 < cases.len() { "," } else { "" };
+        writeln!(
+            text,
+            "  {{\"file\": {:?}, \"data\": {data}, \"rule\": {:?}, \"also\": {also}, \"level\": \"{}\", \"severity\": \"{}\", \"from\": {:?}, \"damage\": {:?}, \"history\": {history}}}{comma}",
+            names[0], case.rule, rule.level, rule.severity, case.base[0], case.what,
+        )
+        .unwrap();
+    }
+    text + "]\n"
+}
+
+/// Makes the folder hold these files and its README, and nothing else.
+pub fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
+    std::fs::create_dir_all(folder).unwrap();
+    for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+        let name = entry.file_name().unwrap().to_string_lossy();
+        if name != "README.md" && files.iter().all(|(kept, _)| *kept != name) {
+            std::fs::remove_file(entry).unwrap();
+        }
+    }
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        if std::fs::read(&path).ok().as_ref() != Some(bytes) {
+            std::fs::write(path, bytes).unwrap();
+        }
+    }
+}
+
+// What the cases are written with.
+
+const ADD: &[&str] = &["1.5.1/add/add.pte"];
+const ADD_MUL: &[&str] = &["1.5.1/add_mul/add_mul.pte"];
+const MUTABLE: &[&str] = &["1.5.1/mutable_init/mutable_init.pte"];
+const DYNAMIC: &[&str] = &["1.5.1/dynamic_bounded/dynamic_bounded.pte"];
+const DELEGATE: &[&str] = &["1.5.1/linear_xnnpack/linear_xnnpack.pte"];
+const DELEGATE_INLINE: &[&str] = &["1.5.1/add_xnnpack_inline/add_xnnpack_inline.pte"];
+const STACK_TRACE: &[&str] = &["1.5.1/stacktrace/stacktrace.pte"];
+const TENSORS: &[&str] = &["0.7.0/add_mul_external/_default_external_constant.ptd"];
+const PROGRAM_OF_PAIR: &[&str] = &["1.5.1/add_mul_external/add_mul_external.pte"];
+const PAIR: &[&str] =
+    &["1.5.1/add_mul_external/add_mul_external.pte", "1.5.1/add_mul_external/_default_external_constant.ptd"];
+
+fn bytes(
+    name: &'static str,
+    rule: &'static str,
+    base: &'static [&'static str],
+    what: &'static str,
+    damage: fn(&mut Vec<u8>),
+) -> Case {
+    Case::new(name, rule, base, what, Damage::Bytes(damage))
+}
+
+fn pte(
+    name: &'static str,
+    rule: &'static str,
+    base: &'static [&'static str],
+    what: &'static str,
+    damage: fn(&mut Pte<'_>),
+) -> Case {
+    Case::new(name, rule, base, what, Damage::Pte(damage))
+}
+
+fn ptd(name: &'static str, rule: &'static str, what: &'static str, damage: fn(&mut Ptd<'_>)) -> Case {
+    Case::new(name, rule, TENSORS, what, Damage::Ptd(damage))
+}
+
+fn pair(name: &'static str, rule: &'static str, what: &'static str, damage: fn(&mut Pte<'_>, &mut Ptd<'_>)) -> Case {
+    Case::new(name, rule, PAIR, what, Damage::Pair(damage))
+}
+
+fn plan<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut ExecutionPlan<'a> {
+    &mut pte.program.execution_plan.as_mut().unwrap()[0]
+}
+
+fn values<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut Vec<EValue<'a>> {
+    plan(pte).values.as_mut().unwrap()
+}
+
+fn tensor<'p, 'a>(pte: &'p mut Pte<'a>, index: usize) -> &'p mut Tensor<'a> {
+    match &mut values(pte)[index].val {
+        KernelTypes::Tensor(tensor) => tensor,
+        other => panic!("value {index} is {other:?}"),
+    }
+}
+
+fn push<'a>(pte: &mut Pte<'a>, value: impl Into<KernelTypes<'a>>) -> i32 {
+    values(pte).push(EValue { val: value.into() });
+    values(pte).len() as i32 - 1
+}
+
+fn chain<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut Chain<'a> {
+    &mut plan(pte).chains.as_mut().unwrap()[0]
+}
+
+fn instructions<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut Vec<Instruction<'a>> {
+    chain(pte).instructions.as_mut().unwrap()
+}
+
+fn list<T: Clone>(items: &[T]) -> Option<Cow<'static, [T]>> {
+    Some(Cow::Owned(items.to_vec()))
+}

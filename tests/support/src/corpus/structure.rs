@@ -1,0 +1,136 @@
+//! Damage to headers and to the FlatBuffer itself.
+
+use super::wire::{PLAN, Step::Field, Step::Item, place, put, shared_tree, target, u16_at, u32_at, vtable};
+use super::{ADD, ADD_MUL, Case, TENSORS, bytes};
+
+/// The first value, of which `add.pte` makes a tensor.
+fn first_tensor(file: &[u8]) -> usize {
+    let [plans, plan] = PLAN;
+    let value = place(file, &[plans, plan, Field(2), Item(0), Field(1)]);
+    target(file, value)
+}
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        bytes("identifier-version", "identifier", ADD, "the identifier is ET11", |file| put(file, 4, b"ET11")),
+        bytes("identifier-unknown", "identifier", ADD, "the identifier is ABCD", |file| put(file, 4, b"ABCD")),
+        bytes("identifier-ptd-version", "identifier", TENSORS, "the identifier is FT99", |file| put(file, 4, b"FT99")),
+        bytes("truncated-head", "truncated", ADD, "only 6 bytes are left", |file| file.truncate(6)),
+        bytes("truncated-header", "truncated", ADD_MUL, "only 24 bytes are left", |file| file.truncate(24)),
+        bytes(
+            "truncated-program",
+            "truncated",
+            ADD_MUL,
+            "the second half of the program and all that follows is missing",
+            |file| {
+                file.truncate(600);
+            },
+        ),
+        bytes("truncated-segments", "truncated", ADD_MUL, "the last byte is missing", |file| {
+            file.pop();
+        }),
+        bytes("truncated-ptd", "truncated", TENSORS, "the last byte is missing", |file| {
+            file.pop();
+        }),
+        bytes("header-short", "extended-header", ADD_MUL, "the header's length is 23", |file| put(file, 12, &[23])),
+        bytes("header-program-size", "extended-header", ADD_MUL, "the program's size is 4", |file| {
+            put(file, 16, &4u64.to_le_bytes());
+        }),
+        bytes("header-base-in-program", "extended-header", ADD_MUL, "the segments start inside the program", |file| {
+            put(file, 24, &64u64.to_le_bytes());
+        }),
+        bytes(
+            "header-sum-wraps",
+            "extended-header",
+            ADD_MUL,
+            "segment base offset and segment data size add up to 16",
+            |file| {
+                put(file, 24, &(u64::MAX - 15).to_le_bytes());
+            },
+        )
+        .history("audit: header sums that wrap"),
+        bytes("ptd-header-short", "extended-header", TENSORS, "the header's length is 39", |file| put(file, 12, &[39])),
+        bytes(
+            "ptd-header-flatbuffer-wraps",
+            "extended-header",
+            TENSORS,
+            "flatbuffer offset and size add up to less than either",
+            |file| {
+                put(file, 24, &u64::MAX.to_le_bytes());
+            },
+        )
+        .history("audit: header sums that wrap"),
+        bytes(
+            "ptd-header-segments-wrap",
+            "extended-header",
+            TENSORS,
+            "segment base offset and segment data size wrap",
+            |file| {
+                put(file, 32, &(u64::MAX - 15).to_le_bytes());
+            },
+        )
+        .history("audit: header sums that wrap"),
+        bytes("root-offset-outside", "offset", ADD, "the root table is 2 GiB away", |file| {
+            put(file, 0, &0x7fff_fff0u32.to_le_bytes());
+        })
+        .history("audit: root offset outside the buffer"),
+        bytes("root-offset-zero", "offset", ADD, "the root offset is 0", |file| put(file, 0, &[0; 4])),
+        bytes("offset-zero", "offset", ADD, "the offset of execution_plan is 0", |file| {
+            let at = place(file, &[Field(1)]);
+            put(file, at, &[0; 4]);
+        }),
+        bytes("offset-outside", "offset", ADD, "the offset of the first method leads past the end", |file| {
+            let at = place(file, &PLAN);
+            put(file, at, &0x00ff_ff00u32.to_le_bytes());
+        }),
+        bytes("vtable-outside", "vtable", ADD, "the root's vtable is outside the file", |file| {
+            let root = target(file, 0);
+            put(file, root, &0x4000_0000u32.to_le_bytes());
+        }),
+        bytes("vtable-odd", "vtable", ADD, "the length of the root's vtable is odd", |file| {
+            let at = vtable(file, target(file, 0));
+            let odd = u16_at(file, at) as u16 - 1;
+            put(file, at, &odd.to_le_bytes());
+        }),
+        bytes("vtable-field-outside", "table", ADD, "the first tensor's sizes lie outside its inline part", |file| {
+            let at = vtable(file, first_tensor(file)) + 4 + 2 * 2;
+            put(file, at, &0x7ff0u16.to_le_bytes());
+        }),
+        bytes("table-unaligned-field", "table", ADD, "the first tensor's sizes lie at an odd place of it", |file| {
+            let at = vtable(file, first_tensor(file)) + 4 + 2 * 2;
+            let odd = u16_at(file, at) as u16 + 1;
+            put(file, at, &odd.to_le_bytes());
+        }),
+        bytes("vector-count", "vector", ADD, "the first tensor has 2^30 sizes, whose bytes wrap 32 bits", |file| {
+            let at = target(file, place(file, &[Field(1), Item(0), Field(2), Item(0), Field(1), Field(2)]));
+            put(file, at, &0x4000_0000u32.to_le_bytes());
+        }),
+        bytes("string-utf8", "string", ADD, "the method's name is not UTF-8", |file| {
+            let at = target(file, place(file, &[Field(1), Item(0), Field(0)]));
+            put(file, at + 4, &[0xff]);
+        }),
+        bytes("string-end", "string", ADD, "no NUL follows the method's name", |file| {
+            let at = target(file, place(file, &[Field(1), Item(0), Field(0)]));
+            let end = at + 4 + u32_at(file, at);
+            put(file, end, b"x");
+        }),
+        bytes("union-tag", "union", ADD, "the first value has content and no kind", |file| {
+            let at = place(file, &[Field(1), Item(0), Field(2), Item(0), Field(0)]);
+            put(file, at, &[0]);
+        }),
+        bytes("bool", "bool", ADD_MUL, "requires_grad of the first tensor is 2", |file| {
+            let at = place(file, &[Field(1), Item(0), Field(2), Item(0), Field(1), Field(4)]);
+            put(file, at, &[2]);
+        }),
+        bytes(
+            "budget",
+            "budget",
+            ADD,
+            "a program of its own, whose 64 methods are one, and their 64 values too",
+            |file| {
+                *file = shared_tree();
+            },
+        )
+        .history("style: an exponential tree in a small file"),
+    ]
+}

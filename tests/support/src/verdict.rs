@@ -1,0 +1,33 @@
+//! What is found in files, as `pte verify` finds it.
+
+use executorch_format::validate::{Finding, Level};
+use executorch_format::{Error, Model, Ptd};
+
+/// The findings of a file, alone and with the `.ptd` files that come after it.
+pub fn findings(files: &[&[u8]], level: Level) -> Vec<Finding> {
+    let Some((file, data)) = files.split_first() else {
+        return Vec::new();
+    };
+    let mut findings = Vec::new();
+    let mut ptds = Vec::new();
+    for bytes in data {
+        match Ptd::parse(bytes) {
+            Ok(ptd) => {
+                findings.extend(ptd.validate(level));
+                ptds.push(ptd);
+            }
+            Err(error) => findings.push(Finding::from(&error)),
+        }
+    }
+    findings.extend(alone(file, &ptds, level).unwrap_or_else(|error| vec![Finding::from(&error)]));
+    findings
+}
+
+fn alone(file: &[u8], ptds: &[Ptd<'_>], level: Level) -> Result<Vec<Finding>, Error> {
+    let model = Model::parse(file)?;
+    let mut findings = model.validate(level);
+    if let Model::Pte(pte) = &model {
+        findings.extend(pte.validate_with(ptds, level));
+    }
+    Ok(findings)
+}
