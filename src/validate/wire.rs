@@ -26,7 +26,7 @@ pub(super) fn check(
         let mut sharing = Sharing::default();
         walk(metadata, root, &Limits::default(), &mut |part| match &part.kind {
             PartKind::Table(table) => {
-                sharing.add(part, table);
+                sharing.add(part, table, metadata);
                 vtable(part, table, report);
                 bools(part, table, metadata, report);
             }
@@ -108,27 +108,27 @@ fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
 /// How tables of different size share vtables: see `VtableSharing::ByEntries`.
 #[derive(Default)]
 struct Sharing {
-    /// The end of the farthest field of the first table that uses a vtable.
-    extents: BTreeMap<u32, u32>,
-    /// Vtables that are shared too freely, with an example.
-    shared: BTreeMap<u32, (u32, u32)>,
+    /// Vtables that are used by a table of another size than they say, each with the first such size and what it says.
+    shared: BTreeMap<u32, (u32, u16)>,
 }
 
 impl Sharing {
-    fn add(&mut self, part: &Part<'_>, table: &TablePart<'_>) {
-        let first = *self.extents.entry(table.vtable).or_insert(part.size);
-        let said = table.inline_size.map_or(first, u32::from);
-        if first != part.size {
-            self.shared.entry(table.vtable).or_insert((part.size, first));
-        } else if part.size > said {
-            self.shared.entry(table.vtable).or_insert((part.size, said));
+    fn add(&mut self, part: &Part<'_>, table: &TablePart<'_>, metadata: &[u8]) {
+        // An inline size below 4 is a finding of its own.
+        let Some(inline_size @ 4..) = table.inline_size else {
+            return;
+        };
+        let (end, said) = (part.position as usize + usize::from(inline_size), u32::from(inline_size));
+        // Fewer than 8 bytes after the last field may be padding.
+        if part.size > said || said >= part.size + 8 || end > metadata.len() {
+            self.shared.entry(table.vtable).or_insert((part.size, inline_size));
         }
     }
 
     fn report(&self, report: &mut Report<'_>) {
-        if let Some((vtable, (one, other))) = self.shared.first_key_value() {
+        if let Some((vtable, (size, said))) = self.shared.first_key_value() {
             let found = format!(
-                "{} vtables are used by tables of different size (here {one} and {other} bytes), as Python's flatbuffers up to 25.9 writes them: all official readers take it",
+                "the vtable says {said} bytes, and a table of {size} uses it ({} such in the file): Python's flatbuffers up to 25.9 shares vtables so, and official readers take it",
                 self.shared.len()
             );
             report.add_at(rule::VTABLE_SHARED, &Path::ROOT, Some((*vtable).into()), found);

@@ -34,7 +34,7 @@ fn tests_data_holds_every_version_and_an_answer_for_each_file() {
         return;
     }
     let fixtures = fixtures();
-    for version in ["0.2.1", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "1.0.1", "1.5.1"] {
+    for version in ["0.2.1", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "1.0.1", "1.5.1", "1.5.1-flatbuffers-25.9"] {
         let count = fixtures.iter().filter(|fixture| fixture.version() == version).count();
         assert!(count >= 3, "{version}: {count} files under {}", root().display());
     }

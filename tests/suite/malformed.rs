@@ -14,7 +14,7 @@ fn rule(name: &str) -> &'static Rule {
     RULES.iter().find(|rule| rule.name == name).unwrap_or_else(|| panic!("no rule {name}"))
 }
 
-/// The files of a case. `BLESS=1` writes them all anew before the first is read.
+/// The files of a case. `BLESS=1` writes them all before the first is read.
 fn read(case: &corpus::Case) -> Vec<Vec<u8>> {
     bless();
     case.names().iter().map(|name| std::fs::read(corpus::folder().join(name)).expect(name)).collect()

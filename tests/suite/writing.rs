@@ -70,7 +70,7 @@ fn options(fixture: &Fixture) -> Option<(PteOptions, PtdOptions)> {
 
 #[test]
 fn files_of_today_laid_out_anew_with_their_own_options_are_the_same() {
-    let today: Vec<Fixture> = fixtures().into_iter().filter(|fixture| fixture.version() == "1.5.1").collect();
+    let today: Vec<Fixture> = fixtures().into_iter().filter(|fixture| fixture.version().starts_with("1.5.1")).collect();
     for_each(&today, |fixture| {
         let Some((pte_options, ptd_options)) = options(fixture) else { return Ok(()) };
         let anew = if fixture.is_pte() {

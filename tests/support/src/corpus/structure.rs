@@ -92,11 +92,67 @@ pub fn cases() -> Vec<Case> {
             let odd = u16_at(file, at) as u16 - 1;
             put(file, at, &odd.to_le_bytes());
         }),
-        bytes("vtable-field-outside", "table", ADD, "the first tensor's sizes lie outside its inline part", |file| {
+        bytes("vtable-field-outside", "table", ADD, "the first tensor's sizes are outside the FlatBuffer", |file| {
             let at = vtable(file, first_tensor(file)) + 4 + 2 * 2;
             put(file, at, &0x7ff0u16.to_le_bytes());
         }),
-        bytes("table-unaligned-field", "table", ADD, "the first tensor's sizes lie at an odd place of it", |file| {
+        bytes(
+            "vtable-large-inline-size",
+            "table",
+            ADD,
+            "the first tensor's sizes are outside the FlatBuffer, though inside the inline size that its vtable says",
+            |file| {
+                let at = vtable(file, first_tensor(file));
+                put(file, at + 2, &0xfffcu16.to_le_bytes());
+                put(file, at + 4 + 2 * 2, &0x7ff0u16.to_le_bytes());
+            },
+        ),
+        bytes(
+            "vtable-inline-size-past-end",
+            "vtable-shared",
+            ADD,
+            "none to a reader: a table near the end of the file, whose inline size leaves it",
+            |file| {
+                let container = place(file, &[Field(1), Item(0), Field(1)]);
+                file.resize(file.len().next_multiple_of(4), 0);
+                // A vtable, the table with two offsets, and the empty string that both point to.
+                [8u16, 0x100, 4, 8].map(|word| file.extend(word.to_le_bytes()));
+                let table = file.len();
+                [8u32, 8, 4, 0, 0].map(|word| file.extend(word.to_le_bytes()));
+                put(file, container, &((table - container) as u32).to_le_bytes());
+            },
+        ),
+        bytes(
+            "vtable-entry",
+            "vtable-entry",
+            ADD,
+            "requires_grad of the first tensor is inside the distance to its vtable",
+            |file| {
+                let at = vtable(file, first_tensor(file)) + 4 + 2 * 4;
+                put(file, at, &2u16.to_le_bytes());
+            },
+        )
+        .also("bool"),
+        bytes("vtable-size", "vtable-size", ADD, "the inline size in the first tensor's vtable is 2", |file| {
+            let at = vtable(file, first_tensor(file)) + 2;
+            put(file, at, &2u16.to_le_bytes());
+        }),
+        bytes(
+            "vector-alignment",
+            "vector-alignment",
+            ADD,
+            "the sizes of the planned buffers, 8 bytes each, start at a multiple of 4 bytes only",
+            |file| {
+                let at = place(file, &[Field(1), Item(0), Field(8)]);
+                let list = target(file, at);
+                let list = file[list..list + 4 + 8 * u32_at(file, list)].to_vec();
+                let copy = file.len().next_multiple_of(8);
+                put(file, at, &((copy - at) as u32).to_le_bytes());
+                file.resize(copy, 0);
+                file.extend(list);
+            },
+        ),
+        bytes("table-unaligned-field", "table", ADD, "the first tensor's sizes are misaligned in it", |file| {
             let at = vtable(file, first_tensor(file)) + 4 + 2 * 2;
             let odd = u16_at(file, at) as u16 + 1;
             put(file, at, &odd.to_le_bytes());
@@ -105,7 +161,7 @@ pub fn cases() -> Vec<Case> {
             let at = target(file, place(file, &[Field(1), Item(0), Field(2), Item(0), Field(1), Field(2)]));
             put(file, at, &0x4000_0000u32.to_le_bytes());
         }),
-        bytes("string-utf8", "string", ADD, "the method's name is not UTF-8", |file| {
+        bytes("text-utf8", "text-utf8", ADD, "the method's name is not UTF-8", |file| {
             let at = target(file, place(file, &[Field(1), Item(0), Field(0)]));
             put(file, at + 4, &[0xff]);
         }),
@@ -114,7 +170,7 @@ pub fn cases() -> Vec<Case> {
             let end = at + 4 + u32_at(file, at);
             put(file, end, b"x");
         }),
-        bytes("union-tag", "union", ADD, "the first value has content and no kind", |file| {
+        bytes("union-tag", "value-kind", ADD, "the first value has content and no kind", |file| {
             let at = place(file, &[Field(1), Item(0), Field(2), Item(0), Field(0)]);
             put(file, at, &[0]);
         }),
@@ -126,7 +182,7 @@ pub fn cases() -> Vec<Case> {
             "budget",
             "budget",
             ADD,
-            "a program of its own, whose 64 methods are one, and their 64 values too",
+            "a program of its own, whose 256 methods are one, and their 256 values too",
             |file| {
                 *file = shared_tree();
             },

@@ -50,9 +50,9 @@ pub fn target(bytes: &[u8], at: usize) -> usize {
 /// The first method.
 pub const PLAN: [Step; 2] = [Field(1), Item(0)];
 
-/// A program of 64 methods that are one, with 64 values that are one: 4096 values in less than a kilobyte.
+/// A program of 256 methods that are one, with 256 values that are one: 65,536 values in two kilobytes.
 pub fn shared_tree() -> Vec<u8> {
-    const COUNT: u32 = 64;
+    const COUNT: u32 = 256;
     let (root, plan_vtable, value_vtable) = (32, 16, 28);
     let plan = root + 12 + 4 * COUNT;
     let value = plan + 12 + 4 * COUNT;
