@@ -232,12 +232,6 @@ fn probe_ptd(bytes: &[u8], identifier: [u8; 4]) -> Result<Probe> {
         segment_base_offset: number(bytes, 32)?,
         segment_data_size: number(bytes, 40)?,
     };
-    if header.flatbuffer_offset < u64::from(header.length) {
-        let offset = header.flatbuffer_offset;
-        let found =
-            format!("the flatbuffer offset is {offset}, expected at least the header's {} bytes", header.length);
-        return bad(16, found);
-    }
     if header.flatbuffer_offset.checked_add(header.flatbuffer_size).is_none() {
         return bad(24, "flatbuffer offset and size overflow 64 bits".into());
     }
@@ -246,18 +240,14 @@ fn probe_ptd(bytes: &[u8], identifier: [u8; 4]) -> Result<Probe> {
     Ok(probe)
 }
 
-/// The segments come after the metadata, and their end does not wrap. `at` is where their start is stored.
+/// The end of the segments does not wrap. `at` is where their start is stored.
 fn check_segments(probe: &Probe, at: usize) -> Result<()> {
-    let (Some((base, size)), Some(metadata_end)) = (probe.segments(), probe.metadata_end()) else {
-        return Ok(());
-    };
-    if base < metadata_end {
-        return bad(at, format!("the segments start at {base}, inside the metadata that ends at {metadata_end}"));
+    match probe.segments() {
+        Some((base, Some(size))) if base.checked_add(size).is_none() => {
+            bad(at, "segment base offset and data size overflow 64 bits".into())
+        }
+        _ => Ok(()),
     }
-    if size.is_some_and(|size| base.checked_add(size).is_none()) {
-        return bad(at, "segment base offset and data size overflow 64 bits".into());
-    }
-    Ok(())
 }
 
 /// The header's own length.
@@ -295,15 +285,7 @@ pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, whole: bool) -> Resul
         let available = bytes.len() as u64;
         Err(Error::at(bytes.len(), ErrorKind::Truncated { what, end, available }))
     };
-    let header_end = match probe.header {
-        Some(Header::Pte(header)) => HEAD_SIZE as u64 + u64::from(header.length),
-        Some(Header::Ptd(header)) => header.flatbuffer_offset.saturating_add(HEAD_SIZE as u64),
-        None => 0,
-    };
     let end = probe.metadata_end().unwrap_or(bytes.len() as u64);
-    if header_end > end {
-        return bad(12, format!("it ends at byte {header_end}, past the metadata that ends at {end}"));
-    }
     let Some(metadata) = usize::try_from(end).ok().and_then(|end| bytes.get(..end)) else {
         return truncated("the FlatBuffer", end);
     };

@@ -146,7 +146,7 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Ve
     segments.iter().map(|segment| cut(segment).unwrap_or_default()).collect()
 }
 
-/// Which of `count` segments the indices name.
+/// Which of `count` items the indices name.
 pub(crate) fn marked(count: usize, indices: impl Iterator<Item = u32>) -> Vec<bool> {
     let mut marked = vec![false; count];
     for index in indices {

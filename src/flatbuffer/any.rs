@@ -95,6 +95,19 @@ pub enum AnyNumber {
     Double(f64),
 }
 
+impl AnyNumber {
+    /// Its bits, lowest first: an integer's with its sign carried on, as [`Change::Bits`] takes them.
+    pub fn bits(self) -> u64 {
+        match self {
+            Self::Bool(number) => number.into(),
+            Self::Signed(number) => number as u64,
+            Self::Unsigned(number) => number,
+            Self::Float(number) => number.to_bits().into(),
+            Self::Double(number) => number.to_bits(),
+        }
+    }
+}
+
 /// A list of numbers of any type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]

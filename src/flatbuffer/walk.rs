@@ -115,7 +115,7 @@ fn table(
                 }
                 for index in 0..count {
                     let element = target.at(first.wrapping_add(index.wrapping_mul(4)));
-                    let item = element.follow(element.u32(element.position).unwrap_or_default())?;
+                    let item = element.follow_item(element.u32(element.position).unwrap_or_default())?;
                     table(item, inner, &path.index(index as usize), found)?;
                 }
             }

@@ -4,18 +4,23 @@
 use super::report::{Few, Name, Report};
 use super::rule::{self, Rule};
 use super::values::value;
+use crate::Text;
+use crate::file::segment::marked;
 use crate::path::Path;
-use crate::schema::ScalarType;
 use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,
     MoveCall, Operator,
 };
-use alloc::format;
+use crate::schema::{ScalarType, Unknown};
+use alloc::{format, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let operators = plan.operators();
-    for (index, operator) in operators.iter().enumerate() {
-        operator_name(operator, &path.item("operators", index), report);
+    let called = called_operators(plan);
+    for (index, (operator, called)) in operators.iter().zip(called).enumerate() {
+        if report.concerns(called) {
+            operator_name(operator, &path.item("operators", index), report);
+        }
     }
     let method = Method { values: plan.values(), operators, delegates: plan.delegates().len() };
     for (index, chain) in plan.chains().iter().enumerate() {
@@ -25,18 +30,35 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
+/// The length that a C string has: up to the first NUL.
+fn c_length(text: &Text<'_>) -> usize {
+    text.as_bytes().iter().take_while(|byte| **byte != 0).count()
+}
+
+/// Which operators a kernel call names: the runtime resolves no other.
+fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
+    let calls =
+        plan.chains().iter().flat_map(|chain| chain.instructions()).filter_map(|instruction| {
+            match &instruction.instr_args {
+                InstructionArguments::KernelCall(call) => u32::try_from(call.op_index).ok(),
+                _ => None,
+            }
+        });
+    marked(plan.operators().len(), calls)
+}
+
 /// The runtime puts name and overload together in 100 bytes with a NUL.
 fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     const MOST: usize = 99;
-    let Some(name) = operator.name.as_deref() else {
+    let Some(name) = operator.name.as_ref() else {
         return report.add(
             rule::OPERATOR_NAME,
             &path.field("name"),
             format_args!("absent, expected an operator's name"),
         );
     };
-    let overload = operator.overload();
-    let length = name.len() + overload.len() + usize::from(!overload.is_empty());
+    let overload = operator.overload.as_ref().map_or(0, c_length);
+    let length = c_length(name) + overload + usize::from(overload > 0);
     if length > MOST {
         let offset = report.offset(Some(name.as_bytes()));
         let found = format!("{} and its overload take {length} bytes, expected at most {MOST}", Name(name));
@@ -92,8 +114,12 @@ impl<'t, 'a> Method<'t, 'a> {
                         format_args!("absent, expected a call"),
                     );
                 }
-                InstructionArguments::Unknown(unknown) => {
-                    let found = format!("an instruction of kind {}, expected 1 to 5", unknown.tag);
+                InstructionArguments::Unknown(Unknown { tag: tag @ 1..=5, .. }) => {
+                    let found = format!("absent, expected the arguments of an instruction of kind {tag}");
+                    report.add(rule::INSTRUCTION_KIND, &path.field("instr_args"), found);
+                }
+                InstructionArguments::Unknown(Unknown { tag, .. }) => {
+                    let found = format!("an instruction of kind {tag}, expected 1 to 5");
                     report.add(rule::INSTRUCTION_KIND, &path.field("instr_args_type"), found);
                 }
             }

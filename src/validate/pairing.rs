@@ -35,7 +35,12 @@ pub(super) fn check(pte: &Pte<'_>, ptds: &[Ptd<'_>], report: &mut Report<'_>) {
 fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize, &'t Tensor<'a>, &'t str)> {
     plan.tensors()
         .filter(|(_, tensor)| tensor.is_external())
-        .filter_map(|(index, tensor)| Some((index, tensor, tensor.fully_qualified_name()?)))
+        .filter_map(|(index, tensor)| Some((index, tensor, c_string(tensor.fully_qualified_name()?))))
+}
+
+/// A name as the runtime sees it: up to the first NUL.
+fn c_string(name: &str) -> &str {
+    name.split('\0').next().unwrap_or_default()
 }
 
 fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {

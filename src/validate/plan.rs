@@ -6,7 +6,7 @@ use super::rule;
 use super::values::value;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
-use alloc::{collections::BTreeSet, format};
+use alloc::{collections::BTreeSet, format, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     name(plan, path, report);
@@ -94,7 +94,10 @@ fn inputs_outputs(
 
 fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let sizes = plan.non_const_buffer_sizes();
-    for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size < 0) {
+    // Buffer 0 is reserved, and the runtime passes over it.
+    let negative = |(index, size): &(usize, &i64)| **size < 0 && report.concerns(*index > 0);
+    let negative: Vec<_> = sizes.iter().enumerate().filter(negative).collect();
+    for (index, size) in negative {
         let offset = report.offset_of(sizes, index);
         let found = format!("{size} bytes, expected 0 or more");
         report.add_at(rule::PLANNED_BUFFER_SIZE, &path.item("non_const_buffer_sizes", index), offset, found);

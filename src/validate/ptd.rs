@@ -1,6 +1,6 @@
 //! Rules about a `.ptd` file. As in the runtime's `flat_tensor_data_map.cpp`.
 
-use super::program::named_data_entry;
+use super::program::{named_data_entry, version};
 use super::report::{Few, Report};
 use super::rule;
 use super::tensors::is_permutation;
@@ -13,6 +13,7 @@ use alloc::{borrow::Cow, format};
 
 pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     header(ptd, report);
+    version(ptd.flat_tensor.version, rule::PTD_VERSION, report);
     if schema(ptd, report) {
         return;
     }
@@ -83,10 +84,11 @@ fn layout_dim_order(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Rep
     };
     let offset = report.offset(Some(order));
     let rank = sizes.len();
-    if rank != order.len() {
+    // The runtime looks at as many dimensions as there are sizes, whether they are there or not.
+    if order.len() != rank && report.concerns(order.len() < rank) {
         let found = format!("{} dimensions, expected {rank}, as many as sizes", order.len());
         report.add_at(rule::LAYOUT_DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
-    } else if let Some(at) = order.iter().position(|dim| usize::from(*dim) >= rank) {
+    } else if let Some(at) = order.iter().take(rank).position(|dim| usize::from(*dim) >= rank) {
         let found = format!("{}, expected dimensions below {rank}", Few(order));
         report.add_at(rule::LAYOUT_DIM_ORDER_RANGE, &path.item("dim_order", at), report.offset_of(order, at), found);
     } else if !is_permutation(order) {

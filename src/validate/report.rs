@@ -68,6 +68,11 @@ impl<'f> Report<'f> {
         self.level >= Level::Strict
     }
 
+    /// Whether what the runtime looks at only in those circumstances is to be reported: at the strict level it always is.
+    pub(super) fn concerns(&self, runtime: bool) -> bool {
+        runtime || self.is_strict()
+    }
+
     /// Where a list or string of the tree starts in the file, if it is borrowed from it.
     pub(super) fn offset<T: bytemuck::NoUninit>(&self, part: Option<&[T]>) -> Option<u64> {
         crate::offset_in(self.file?, bytemuck::cast_slice(part?))

@@ -8,7 +8,8 @@ use super::{Level, Severity};
 pub struct Rule {
     /// Its name, which stays what it is.
     pub name: &'static str,
-    /// The level from which on it is checked.
+    /// The level from which on it is checked. Where the runtime takes a breach in some circumstances, those are checked
+    /// from the strict level on.
     pub level: Level,
     /// What breaking it means.
     pub severity: Severity,
@@ -62,6 +63,7 @@ rules! {
     BUDGET "budget" Structure Error "work without end on a small file whose parts are shared many times"
 
     TABLE_LIMIT "table-limit" Runtime Error "the runtime's FlatBuffers verifier, which gives up after a million tables"
+    PROGRAM_VERSION "program-version" Runtime Error "a program whose schema version is not 0, the only one there is"
     EXECUTION_PLAN "execution-plan" Runtime Error "a program without its list of methods"
     CONSTANT_BUFFER "constant-buffer" Runtime Error "constants inside the FlatBuffer (before ExecuTorch 0.4), which 1.5 as released no longer reads"
     CONSTANTS_TWICE "constants-twice" Runtime Error "constants in two places, of which a reader takes either"
@@ -69,6 +71,7 @@ rules! {
     NAMED_DATA_SEGMENT "named-data-segment" Runtime Error "a named blob whose segment is not in the list of segments"
     NAMED_DATA_KEY "named-data-key" Runtime Error "comparing a key that is absent"
     SEGMENT_BOUNDS "segment-bounds" Runtime Error "loading a segment from behind the end of the file"
+    SEGMENT_DATA_SIZE "segment-data-size" Runtime Error "a segment outside the data that the header announces: in a .pte at the strict level"
     SEGMENT_BASE "segment-base" Runtime Error "loading a segment of a file whose header announces none"
 
     PLAN_NAME "plan-name" Runtime Error "comparing a method name that is absent"
@@ -96,7 +99,6 @@ rules! {
     TENSOR_UNBOUNDED "tensor-unbounded" Runtime Error "a shape without bounds, which the runtime cannot plan"
     DIM_ORDER_LENGTH "dim-order-length" Runtime Error "reading dimensions behind the end of the dim order"
     DIM_ORDER "dim-order" Runtime Error "strides from a dim order that is no permutation of the dimensions"
-    UNKNOWN_ENUM "unknown-enum" Runtime Error "a value that is taken for another because its number is not known"
 
     CONSTANT_INDEX "constant-index" Runtime Error "a constant that is not in the list"
     CONSTANT_BOUNDS "constant-bounds" Runtime Error "reading a constant past the end of its segment or its inline storage"
@@ -129,16 +131,20 @@ rules! {
     JUMP_CONDITION_KIND "jump-condition-kind" Runtime Error "a jump's condition that is no bool"
 
     PTD_HEADER "ptd-header" Runtime Error "a .ptd file without a header, which the runtime does not read"
+    PTD_VERSION "ptd-version" Runtime Error "a .ptd file whose schema version is not 0, the only one there is"
     PTD_SCHEMA "ptd-schema" Runtime Error "an early .ptd schema, in which the runtime finds nothing"
     PTD_FIELD "ptd-field" Runtime Error "a list of a .ptd file that is absent"
     LAYOUT_SHAPE "layout-shape" Runtime Error "a layout whose sizes or dim order are absent"
     LAYOUT_SIZE "layout-size" Runtime Error "a layout with a negative size"
     LAYOUT_BYTES "layout-bytes" Runtime Error "a layout whose size in bytes wraps"
     LAYOUT_SCALAR_TYPE "layout-scalar-type" Runtime Error "a layout with elements of a type that is not known"
-    LAYOUT_DIM_ORDER_LENGTH "layout-dim-order-length" Runtime Error "reading dimensions behind the end of a layout's dim order"
+    LAYOUT_DIM_ORDER_LENGTH "layout-dim-order-length" Runtime Error "reading dimensions past the end of a layout's dim order"
     LAYOUT_DIM_ORDER_RANGE "layout-dim-order-range" Runtime Error "a layout's dim order that names a dimension which it does not have"
 
     DELEGATE_CALL_INDEX "delegate-call-index" Strict Error "a call of a delegate that is not in the list, found when it is run"
+    UNKNOWN_ENUM "unknown-enum" Strict Error "a number without a name, which a reader takes for another value"
+    HEADER_LENGTH "header-length" Strict Error "a header that goes on past the metadata"
+    SEGMENTS_IN_METADATA "segments-in-metadata" Strict Error "segments that start inside the metadata"
     INT_LIST_ITEM_KIND "int-list-item-kind" Strict Error "an integer list's item that is no integer, found when it is run"
     MOVE_KIND "move-kind" Strict Error "a value that becomes another kind than its readers know"
     JUMP_DESTINATION "jump-destination" Strict Error "a jump out of the chain, or to itself for ever"
@@ -153,7 +159,6 @@ rules! {
     CONSTANT_ALIGNMENT "constant-alignment" Strict Warning "reading numbers at an odd address: constants are aligned to 16"
     CONSTANT_PLACEHOLDER "constant-placeholder" Strict Error "entry 0, which means none, that holds something"
     CONSTANT_OVERLAP "constant-overlap" Strict Error "a constant that reads into the next one"
-    SEGMENT_DATA_SIZE "segment-data-size" Strict Error "a segment outside the data that the header announces"
     SEGMENT_OVERLAP "segment-overlap" Strict Error "two segments that share a part of their bytes"
     SEGMENT_ORDER "segment-order" Strict Error "segments out of order, which readers that stream the file do not expect"
     SEGMENT_UNREFERENCED "segment-unreferenced" Strict Warning "bytes that nothing uses"

@@ -4,21 +4,24 @@ use super::report::Report;
 use super::rule;
 use crate::file::segment::{Segment, marked};
 use crate::file::source::Source;
+use crate::flatbuffer::write::HEAD_SIZE;
 use crate::path::Path;
 use crate::schema::DataSegment;
-use crate::{Ptd, Pte};
-use alloc::{format, vec::Vec};
+use crate::{DataRef, DataUser, Ptd, Pte, TensorData};
+use alloc::{format, vec, vec::Vec};
 
 /// The segments of a file, and what its header says of them.
 struct Segments<'t, 'a> {
     table: &'t [DataSegment],
     bytes: &'t [Segment<'a>],
     whole: bool,
-    /// Whether the header must be there anyway, and a rule of its own says so.
-    headed: bool,
+    /// Whether it is a `.ptd`: that its header must be there is a rule of its own.
+    is_ptd: bool,
     base: u64,
     /// What the header announces. `None`: nothing.
     data_size: Option<u64>,
+    /// How the runtime reads each; `None` where it does not look at it.
+    read: Vec<Option<Read>>,
 }
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -26,11 +29,16 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
         table: pte.program.segments(),
         bytes: &pte.segments,
         whole: pte.source.as_ref().is_none_or(is_whole),
-        headed: false,
+        is_ptd: false,
         base: pte.segment_base_offset(),
         // Old headers are too short to say, and some that are not say 0.
         data_size: pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0),
+        read: read_of_pte(pte),
     };
+    in_metadata(pte.source.as_ref(), segments.base, report);
+    if let (Some(header), Some(source)) = (pte.header, &pte.source) {
+        header_length(header.length, (source.metadata_size as u64).saturating_sub(HEAD_SIZE as u64), report);
+    }
     segments.check(report);
     if report.is_strict() {
         segments.unreferenced(pte.referenced_segments(), report);
@@ -42,10 +50,15 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
         table: ptd.flat_tensor.segments(),
         bytes: &ptd.segments,
         whole: ptd.source.as_ref().is_none_or(is_whole),
-        headed: true,
+        is_ptd: true,
         base: ptd.segment_base_offset(),
         data_size: ptd.header.map(|header| header.segment_data_size),
+        read: read_of_ptd(ptd),
     };
+    in_metadata(ptd.source.as_ref(), segments.base, report);
+    if let (Some(header), Some(_)) = (ptd.header, &ptd.source) {
+        header_length(header.length, header.flatbuffer_offset, report);
+    }
     segments.check(report);
     if report.is_strict() {
         let referenced = marked(segments.table.len(), ptd.entries().map(|entry| entry.segment_index));
@@ -57,7 +70,78 @@ fn is_whole(source: &Source<'_>) -> bool {
     source.whole
 }
 
-/// Tells of each range that starts inside another one and not where that one starts: its start, its index, and the other's
+/// How ExecuTorch 1.5 reads a segment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Read {
+    /// How many bytes, from its start on.
+    size: u64,
+    /// Whether it refuses to where the header announces no segments. Constants it takes from the start of the file then.
+    needs_base: bool,
+}
+
+/// How much of each segment ExecuTorch 1.5 reads: all of the constants', payloads' and named data's, and of initial states
+/// those that tensors have.
+fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
+    let segments = pte.program.segments();
+    let mut read = vec![None; segments.len()];
+    let mut reads = |index: u32, size: u64, needs_base: bool| {
+        if let Some(read) = read.get_mut(index as usize) {
+            let before: Option<Read> = *read;
+            let Read { size: most, needs_base: needed } = before.unwrap_or(Read { size, needs_base });
+            *read = Some(Read { size: size.max(most), needs_base: needs_base || needed });
+        }
+    };
+    let whole = |index: u32| segments.get(index as usize).map_or(0, |segment| segment.size);
+    if let Some(list) = pte.program.constant_segment.as_ref().filter(|list| list.offsets().len() > 1) {
+        reads(list.segment_index, whole(list.segment_index), false);
+    }
+    for (user, data) in pte.data_users() {
+        match data {
+            Ok(TensorData::Constant(DataRef::Segment { index, .. })) => {
+                reads(index, whole(index), matches!(user, DataUser::Delegate { .. }));
+            }
+            Ok(TensorData::Mutable(DataRef::Segment { index, offset, size })) => {
+                reads(index, offset.saturating_add(size), true)
+            }
+            _ => (),
+        }
+    }
+    read
+}
+
+/// Those of its keys.
+fn read_of_ptd(ptd: &Ptd<'_>) -> Vec<Option<Read>> {
+    let segments = ptd.flat_tensor.segments();
+    let named = marked(segments.len(), ptd.entries().map(|entry| entry.segment_index));
+    segments
+        .iter()
+        .zip(named)
+        .map(|(segment, named)| named.then_some(Read { size: segment.size, needs_base: false }))
+        .collect()
+}
+
+/// Official readers take both. A writer would put one over the other.
+fn in_metadata(source: Option<&Source<'_>>, base: u64, report: &mut Report<'_>) {
+    let Some(source) = source.filter(|source| base > 0 && base < source.metadata_size as u64) else {
+        return;
+    };
+    let found = format!(
+        "the segments start at byte {base}, expected {} or more: the metadata ends there",
+        source.metadata_size
+    );
+    report.add_at(rule::SEGMENTS_IN_METADATA, &Path::ROOT, Some(HEAD_SIZE as u64), found);
+}
+
+/// Official readers look at the fields that they know, and not at the rest of the header. `room` bytes are between the
+/// FlatBuffer's first 8 and the rest.
+fn header_length(length: u32, room: u64, report: &mut Report<'_>) {
+    if u64::from(length) > room {
+        let found = format!("the header's length is {length}, expected at most the {room} bytes that there are for it");
+        report.add_at(rule::HEADER_LENGTH, &Path::ROOT, Some(HEAD_SIZE as u64 + 4), found);
+    }
+}
+
+/// Calls `found` for each range that starts inside another one and not where that one starts: its start, its index, and the other's
 /// start, end and index. Ranges are given by start, size and index; empty ones lie in none.
 pub(super) fn each_overlap(
     ranges: impl Iterator<Item = (u64, u64, usize)>,
@@ -93,13 +177,21 @@ impl Segments<'_, '_> {
         self.whole && self.base > 0 && matches!(self.bytes.get(index), Some(Segment::Absent))
     }
 
-    /// Files without segment data have no header, and still list an empty segment.
+    fn read(&self, index: usize) -> Option<Read> {
+        self.read.get(index).copied().flatten()
+    }
+
+    /// Files without segment data have no header, and still list an empty segment. That of a payload is a rule
+    /// of `delegates` too.
     fn base(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        if self.base > 0 || self.headed || !report.has_file() {
+        if self.base > 0 || self.is_ptd || !report.has_file() {
             return;
         }
         for (index, segment) in self.table.iter().enumerate().filter(|(_, segment)| segment.size > 0) {
+            if !report.concerns(self.read(index).is_some_and(|read| read.needs_base)) {
+                continue;
+            }
             let found = format!("{} bytes, but no header says where the segments start", segment.size);
             report.add(rule::SEGMENT_BASE, &root.item("segments", index), found);
         }
@@ -110,6 +202,10 @@ impl Segments<'_, '_> {
         for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| self.leaves_file(*index)) {
             let path = root.item("segments", index);
             let DataSegment { offset, size } = segment;
+            let end = |read: Read| self.base.saturating_add(*offset).saturating_add(read.size);
+            if !report.concerns(self.read(index).is_some_and(|read| end(read) > report.file_size())) {
+                continue;
+            }
             match self.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
                 None => {
                     let found = format!("{size} bytes from {offset}: the end wraps, expected one inside the file");
@@ -127,14 +223,18 @@ impl Segments<'_, '_> {
         }
     }
 
+    /// The runtime looks at the segments of a `.ptd` file's keys, and takes an offset for one from the start of the file
+    /// there: it refuses only what ends after base and size together.
     fn data_size(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
         let Some(data_size) = self.data_size else {
             return;
         };
         for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| !self.leaves_file(*index)) {
-            if segment.offset.checked_add(segment.size).is_none_or(|end| end > data_size) {
-                let DataSegment { offset, size } = segment;
+            let DataSegment { offset, size } = *segment;
+            let ends_after = |limit| offset.checked_add(size).is_none_or(|end| end > limit);
+            let refused = self.is_ptd && self.read(index).is_some() && ends_after(self.base.saturating_add(data_size));
+            if ends_after(data_size) && report.concerns(refused) {
                 let found = format!(
                     "{size} bytes from {offset}, expected an end inside the {data_size} that the header announces"
                 );

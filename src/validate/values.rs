@@ -3,6 +3,7 @@
 use super::report::Report;
 use super::rule;
 use crate::path::Path;
+use crate::schema::Unknown;
 use crate::schema::program::{EValue, ExecutionPlan, KernelTypes};
 use alloc::format;
 
@@ -14,8 +15,17 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
             KernelTypes::None => {
                 report.add(rule::VALUE_KIND, &path.field("val"), format_args!("absent, expected a value"));
             }
-            KernelTypes::Unknown(unknown) => {
-                let found = format!("a value of kind {}, expected 1 to 11", unknown.tag);
+            KernelTypes::Unknown(Unknown { tag: 0, .. }) => {
+                let found = "0 (NONE) beside a value, expected its kind";
+                report.add(rule::VALUE_KIND, &path.field("val_type"), found);
+            }
+            // The runtime looks into no value of kind Null.
+            KernelTypes::Unknown(Unknown { tag: tag @ ..=11, .. }) if report.concerns(*tag > 1) => {
+                let found = format!("absent, expected the content of a value of kind {tag}");
+                report.add(rule::VALUE_KIND, &path.field("val"), found);
+            }
+            KernelTypes::Unknown(Unknown { tag: tag @ 12.., .. }) => {
+                let found = format!("a value of kind {tag}, expected 1 to 11");
                 report.add(rule::VALUE_KIND, &path.field("val_type"), found);
             }
             KernelTypes::String(text) => {

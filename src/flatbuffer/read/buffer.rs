@@ -142,11 +142,21 @@ impl<'s, 'a> Place<'s, 'a> {
         fault(self.position, ErrorKind::Limit { what: "tables", limit: self.most().0.into() })
     }
 
-    /// The place that `offset`, which is stored at this place, points to.
+    /// The place that `offset`, which is stored in a field at this place, points to.
     #[inline(always)]
     pub(in crate::flatbuffer) fn follow(self, offset: u32) -> Result<Self> {
+        if offset == 0 {
+            return Err(self.bad_offset(offset));
+        }
+        self.follow_item(offset)
+    }
+
+    /// The place that `offset`, which is an item of a vector at this place, points to. An item of 0, which points to itself, no
+    /// writer writes; official readers take it where a table can be read there, and so do we.
+    #[inline(always)]
+    pub(in crate::flatbuffer) fn follow_item(self, offset: u32) -> Result<Self> {
         let target = u64::from(self.position) + u64::from(offset);
-        if offset == 0 || target >= self.buffer.bytes.len() as u64 {
+        if target >= self.buffer.bytes.len() as u64 {
             return Err(self.bad_offset(offset));
         }
         Ok(self.at(target as u32))

@@ -85,7 +85,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
         for (index, offset) in offsets.chunks_exact(4).enumerate() {
             let offset = u32::read(offset).unwrap_or_default();
             let element = place.at(first.wrapping_add(index as u32 * 4));
-            let target = element.follow(offset).map_err(|error| error.in_item(index))?;
+            let target = element.follow_item(offset).map_err(|error| error.in_item(index))?;
             let (_, value) = match self.0.process::<OM>(target) {
                 Ok(done) => done,
                 Err(error) => return Err(in_item(error, index)),

@@ -3,6 +3,7 @@
 
 pub mod any_tree;
 pub mod corpus;
+pub mod damage;
 pub mod fixtures;
 pub mod flatc_json;
 pub mod official;

@@ -2,9 +2,9 @@
 
 use crate::flatc_json::quoted;
 use serde_json::Value;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
@@ -61,6 +61,42 @@ impl Official {
         }
         let text = std::fs::read_to_string(file.with_extension("json")).map_err(|error| format!("  flatc: {error}"))?;
         serde_json::from_str(&quoted(&text)).map_err(|error| format!("  flatc: {error}"))
+    }
+}
+
+/// The runtime as a process that judges many files.
+pub struct Server {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// `etcheck` is the program that `.ci/official/get.sh` builds.
+    pub fn start(etcheck: &Path) -> Self {
+        let mut command = Command::new(etcheck);
+        let command = command.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("{}: {error}", etcheck.display()));
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self { child, answers }
+    }
+
+    /// What the runtime prints and logs about the files: it loads them, and runs each method where asked to.
+    pub fn judge(&mut self, files: &[PathBuf], run: bool) -> String {
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        let option = if run { "" } else { "--no-exec\t" };
+        writeln!(self.child.stdin.as_mut().unwrap(), "{option}{}", names.join("\t")).unwrap();
+        let mut text = Vec::new();
+        while !text.ends_with(b"\nend\n") {
+            assert!(self.answers.read_until(b'\n', &mut text).unwrap() > 0, "the runtime's process ended");
+        }
+        String::from_utf8_lossy(&text).into_owned()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
     }
 }
 

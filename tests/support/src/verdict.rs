@@ -1,7 +1,14 @@
 //! What is found in files, as `pte verify` finds it.
 
-use executorch_format::validate::{Finding, Level};
+use executorch_format::validate::{Finding, Level, Severity};
 use executorch_format::{Error, Model, Ptd};
+use std::collections::BTreeSet;
+
+/// The rules that make the files bad at a level.
+pub fn errors(files: &[&[u8]], level: Level) -> BTreeSet<&'static str> {
+    let found = findings(files, level).into_iter();
+    found.filter(|finding| finding.severity == Severity::Error).map(|finding| finding.rule).collect()
+}
 
 /// The findings of a file, alone and with the `.ptd` files that come after it.
 pub fn findings(files: &[&[u8]], level: Level) -> Vec<Finding> {

@@ -75,6 +75,7 @@ pub fn cases() -> Vec<Case> {
         pte("compile-specs", "compile-spec", DELEGATE_INLINE, "compile_specs is absent", |pte| {
             delegate(pte).compile_specs = None
         })
+        .strict()
         .history("audit: null compile specs"),
         pte("compile-spec-key", "compile-spec", DELEGATE_INLINE, "a setting without a key", |pte| {
             delegate(pte).compile_specs = Some(vec![CompileSpec { key: None, value: super::list(b"on") }]);

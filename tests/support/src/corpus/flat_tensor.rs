@@ -1,6 +1,6 @@
 //! Damage to `.ptd` files, and to what a `.pte` and its `.ptd` say of each other.
 
-use super::wire::put;
+use super::wire::{Step::Field, Step::Item, place, put, u32_at};
 use super::{Case, PROGRAM_OF_PAIR, TENSORS, bytes, list, pair, ptd, pte, tensor};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::{Legacy, LegacySchema, NamedData, TensorLayout};
@@ -32,6 +32,22 @@ fn alone() -> Vec<Case> {
         bytes("ptd-header", "ptd-header", TENSORS, "the header's magic is gone, so there is none", |file| {
             put(file, 8, &[0; 4]);
         }),
+        ptd("ptd-version", "ptd-version", "the schema version is 1", |ptd| ptd.flat_tensor.version = 1),
+        bytes(
+            "ptd-data-size",
+            "segment-data-size",
+            TENSORS,
+            "the last segment ends after the data that the header announces, though inside the file",
+            |file| {
+                let size = place(file, &[Field(1), Item(1), Field(1)]);
+                let offset = place(file, &[Field(1), Item(1), Field(0)]);
+                let start = u32_at(file, 32) + u32_at(file, offset);
+                file.resize(file.len() + 4096, 0);
+                let whole = (file.len() - start) as u64;
+                put(file, size, &whole.to_le_bytes());
+            },
+        )
+        .also("layout-blob-size"),
         ptd("ptd-schema", "ptd-schema", "the schema is that of ExecuTorch 0.6", |ptd| {
             let legacy = Legacy { schema: LegacySchema::V0_6, tensor_alignment: 16, tensors: Some(Vec::new()) };
             ptd.flat_tensor.legacy = Some(legacy);

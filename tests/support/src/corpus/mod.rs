@@ -11,6 +11,7 @@ mod values;
 mod wire;
 
 use executorch_format::schema::program::{Chain, EValue, ExecutionPlan, Instruction, KernelTypes, Tensor};
+use executorch_format::validate::Level;
 use executorch_format::{Ptd, Pte};
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -28,6 +29,8 @@ pub struct Case {
     pub base: &'static [&'static str],
     /// What was done to it.
     pub what: &'static str,
+    /// The level from which on it is found: the rule's, or a stricter one.
+    pub level: Level,
     /// The published fault or audit finding that it is like.
     pub history: Option<&'static str>,
     damage: Damage,
@@ -48,7 +51,14 @@ impl Case {
         what: &'static str,
         damage: Damage,
     ) -> Self {
-        Self { name, rule, also: None, base, what, history: None, damage }
+        let level = executorch_format::validate::RULES.iter().find(|known| known.name == rule).expect(rule).level;
+        Self { name, rule, also: None, base, what, level, history: None, damage }
+    }
+
+    /// The runtime takes what is broken here.
+    pub fn strict(mut self) -> Self {
+        self.level = Level::Strict;
+        self
     }
 
     pub fn also(mut self, rule: &'static str) -> Self {
@@ -188,7 +198,7 @@ fn manifest(cases: &[Case]) -> String {
         writeln!(
             text,
             "  {{\"file\": {:?}, \"data\": {data}, \"rule\": {:?}, \"also\": {also}, \"level\": \"{}\", \"severity\": \"{}\", \"from\": {:?}, \"damage\": {:?}, \"history\": {history}}}{comma}",
-            names[0], case.rule, rule.level, rule.severity, case.base[0], case.what,
+            names[0], case.rule, case.level, rule.severity, case.base[0], case.what,
         )
         .unwrap();
     }

@@ -32,6 +32,7 @@ pub fn cases() -> Vec<Case> {
 
 fn root() -> Vec<Case> {
     vec![
+        pte("program-version", "program-version", ADD, "the schema version is 1", |pte| pte.program.version = 1),
         pte("execution-plan", "execution-plan", ADD, "execution_plan is absent", |pte| {
             pte.program.execution_plan = None
         })
@@ -115,7 +116,8 @@ fn segments() -> Vec<Case> {
             |file| {
                 put(file, 8, &[0; 4]);
             },
-        ),
+        )
+        .strict(),
         bytes(
             "segment-data-size",
             "segment-data-size",
@@ -124,7 +126,8 @@ fn segments() -> Vec<Case> {
             |file| {
                 put(file, 32, &1040u64.to_le_bytes());
             },
-        ),
+        )
+        .strict(),
         bytes("segment-overlap", "segment-overlap", DELEGATE, "the third segment starts inside the second", |file| {
             segment(file, 2, 0, 640);
         }),

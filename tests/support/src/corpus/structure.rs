@@ -36,9 +36,16 @@ pub fn cases() -> Vec<Case> {
         bytes("header-program-size", "extended-header", ADD_MUL, "the program's size is 4", |file| {
             put(file, 16, &4u64.to_le_bytes());
         }),
-        bytes("header-base-in-program", "extended-header", ADD_MUL, "the segments start inside the program", |file| {
-            put(file, 24, &64u64.to_le_bytes());
-        }),
+        bytes(
+            "header-base-in-program",
+            "segments-in-metadata",
+            ADD_MUL,
+            "the segments start inside the program",
+            |file| {
+                put(file, 24, &64u64.to_le_bytes());
+            },
+        )
+        .also("trailing-bytes"),
         bytes(
             "header-sum-wraps",
             "extended-header",
@@ -49,6 +56,9 @@ pub fn cases() -> Vec<Case> {
             },
         )
         .history("audit: header sums that wrap"),
+        bytes("header-length", "header-length", ADD_MUL, "the header's length is 5000", |file| {
+            put(file, 12, &5000u32.to_le_bytes());
+        }),
         bytes("ptd-header-short", "extended-header", TENSORS, "the header's length is 39", |file| put(file, 12, &[39])),
         bytes(
             "ptd-header-flatbuffer-wraps",
@@ -116,9 +126,9 @@ pub fn cases() -> Vec<Case> {
                 let container = place(file, &[Field(1), Item(0), Field(1)]);
                 file.resize(file.len().next_multiple_of(4), 0);
                 // A vtable, the table with two offsets, and the empty string that both point to.
-                [8u16, 0x100, 4, 8].map(|word| file.extend(word.to_le_bytes()));
+                [8u16, 0x100, 4, 8].into_iter().for_each(|word| file.extend(word.to_le_bytes()));
                 let table = file.len();
-                [8u32, 8, 4, 0, 0].map(|word| file.extend(word.to_le_bytes()));
+                [8u32, 8, 4, 0, 0].into_iter().for_each(|word| file.extend(word.to_le_bytes()));
                 put(file, container, &((table - container) as u32).to_le_bytes());
             },
         ),

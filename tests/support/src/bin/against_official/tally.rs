@@ -1,0 +1,214 @@
+//! The verdicts of both sides, and how they are counted.
+
+use crate::cases::{Base, Case};
+use executorch_format::validate::Level;
+use executorch_format::{Ptd, Pte};
+use executorch_format_support::fixtures::Fixture;
+use executorch_format_support::official::Server;
+use executorch_format_support::verdict::errors;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// What the runtime does with a file.
+enum Official {
+    Accepts,
+    Refuses(String),
+    /// A kernel or backend is missing or does not like its payload.
+    Aside,
+}
+
+#[derive(Default)]
+pub struct Tally {
+    /// The damage changed nothing, or cannot be written.
+    pub nothing: usize,
+    accepted_by_both: usize,
+    refused_by_both: usize,
+    aside: usize,
+    too_large: usize,
+    /// By rule: refused here alone, and of those the ones that the runtime also runs.
+    refused_here_alone: BTreeMap<&'static str, (usize, usize, String)>,
+    /// By what the runtime says.
+    refused_there_alone: BTreeMap<String, (usize, String)>,
+}
+
+impl Tally {
+    /// Whether the runtime refused nothing that was accepted here.
+    pub fn is_good(&self) -> bool {
+        self.refused_there_alone.is_empty()
+    }
+
+    pub fn print(&self) {
+        println!("{:7} accepted by both", self.accepted_by_both);
+        println!("{:7} refused by both", self.refused_by_both);
+        println!("{:7} accepted here, and stopped there by a missing kernel or a backend", self.aside);
+        println!(
+            "{:7} accepted here, and not tried there: over {} MB of planned memory",
+            self.too_large,
+            MOST_PLANNED >> 20
+        );
+        println!("{:7} not written, or no change", self.nothing);
+        let (alone, run) =
+            self.refused_here_alone.values().fold((0, 0), |sum, (count, run, _)| (sum.0 + count, sum.1 + run));
+        println!("{alone:7} refused here alone, of which {run} run there too; by rule:");
+        for (rule, (count, run, example)) in &self.refused_here_alone {
+            println!("        {count:7} {run:7} {rule}: {example}");
+        }
+        let alone: usize = self.refused_there_alone.values().map(|(count, _)| count).sum();
+        println!("{alone:7} refused there alone, by what the runtime says:");
+        for (why, (count, example)) in &self.refused_there_alone {
+            println!("        {count:7} {why}: {example}");
+        }
+    }
+}
+
+/// More planned memory than is worth allocating.
+const MOST_PLANNED: i64 = 64 << 20;
+
+/// One worker's way to ask.
+pub struct Judge<'t> {
+    server: Server,
+    folder: &'t Path,
+    worker: usize,
+}
+
+impl<'t> Judge<'t> {
+    pub fn new(etcheck: &Path, folder: &'t Path, worker: usize) -> Self {
+        Self { server: Server::start(etcheck), folder, worker }
+    }
+
+    /// Whether both accept the good file.
+    pub fn accepts(&mut self, base: &Base<'_>) -> bool {
+        let paths = self.put(base.fixture, base.fixture.bytes(), &base.data);
+        matches!(self.ask(&paths, false, base.fixture.bytes()), Official::Accepts)
+    }
+
+    pub fn judge(&mut self, number: u64, case: &Case<'_>, tally: &Mutex<Tally>) {
+        let files: Vec<&[u8]> = [case.file.as_slice()].into_iter().chain(case.base.data.iter().copied()).collect();
+        let ours = errors(&files, Level::Runtime);
+        if planned(&case.file) > MOST_PLANNED {
+            let mut tally = tally.lock().unwrap();
+            tally.too_large += usize::from(ours.is_empty());
+            tally.refused_by_both += usize::from(!ours.is_empty());
+            return;
+        }
+        let paths = self.put(case.base.fixture, &case.file, &case.base.data);
+        let theirs = self.ask(&paths, false, &case.file);
+        let runs = !ours.is_empty()
+            && matches!(theirs, Official::Accepts)
+            && matches!(self.ask(&paths, true, &case.file), Official::Accepts);
+        let what = || format!("{}, {} (case {number})", case.base.fixture.name(), case.how);
+        let mut tally = tally.lock().unwrap();
+        match (ours.iter().next(), theirs) {
+            (None, Official::Accepts) => tally.accepted_by_both += 1,
+            (None, Official::Aside) => tally.aside += 1,
+            (None, Official::Refuses(why)) => {
+                let (count, example) = tally.refused_there_alone.entry(without_numbers(&why)).or_default();
+                *count += 1;
+                if *count == 1 {
+                    *example = what();
+                    std::fs::write(self.folder.join(format!("{number}.{}", extension(case.base.fixture))), &case.file)
+                        .unwrap();
+                }
+            }
+            (Some(_), Official::Refuses(_) | Official::Aside) => tally.refused_by_both += 1,
+            (Some(rule), Official::Accepts) => {
+                let (count, run, example) = tally.refused_here_alone.entry(rule).or_default();
+                *count += 1;
+                *run += usize::from(runs);
+                if example.is_empty() || (runs && *run == 1) {
+                    *example = what();
+                }
+            }
+        }
+    }
+
+    /// Writes a file and those that serve it.
+    fn put(&self, fixture: &Fixture, file: &[u8], data: &[&[u8]]) -> Vec<PathBuf> {
+        let extensions = [extension(fixture)].into_iter().chain(data.iter().map(|_| "ptd"));
+        let files = [file].into_iter().chain(data.iter().copied());
+        let path = |(index, (extension, bytes))| {
+            let path = self.folder.join(format!("{}-{index}.{extension}", self.worker));
+            std::fs::write(&path, bytes).unwrap();
+            path
+        };
+        extensions.zip(files).enumerate().map(path).collect()
+    }
+
+    fn ask(&mut self, paths: &[PathBuf], run: bool, file: &[u8]) -> Official {
+        let text = self.server.judge(paths, run);
+        // To ask for the shape of a key that has none crashes the runtime, also in good files.
+        let opaque = opaque_keys(file);
+        let mut key = None;
+        let killed = |line: &&str| {
+            if let Some(rest) = line.strip_prefix("key ") {
+                key = rest.split(':').next().and_then(|index| index.parse::<usize>().ok());
+            }
+            let excused = line.starts_with("  layout:") && key.is_some_and(|key| opaque.contains(&key));
+            line.contains("KILLED") && !excused
+        };
+        if let Some(line) = text.lines().find(killed) {
+            return Official::Refuses(line.trim().to_owned());
+        }
+        // A key that a C string cuts off is not found by its start.
+        let cut = has_cut_key(file);
+        let refused = |line: &&str| {
+            line.contains("error 0x")
+                && !line.starts_with("named data in program: none")
+                && !(cut && line.contains("Error::NotFound"))
+        };
+        let Some(line) = text.lines().find(refused) else {
+            return Official::Accepts;
+        };
+        let aside = ["Missing operator", "is not registered", "is not available", "Init failed for backend"];
+        if aside.iter().any(|reason| text.contains(reason)) {
+            return Official::Aside;
+        }
+        let why = text.lines().find(|line| line.starts_with("E ")).unwrap_or_default();
+        Official::Refuses(format!("{}: {why}", line.trim()))
+    }
+}
+
+fn extension(fixture: &Fixture) -> &'static str {
+    if fixture.is_pte() { "pte" } else { "ptd" }
+}
+
+/// What the runtime says, so that one cause counts as one.
+fn without_numbers(why: &str) -> String {
+    let mut text: String = why.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
+    while text.contains("00") {
+        text = text.replace("00", "0");
+    }
+    text
+}
+
+/// The keys of a `.ptd` that are no tensors, by index.
+fn opaque_keys(file: &[u8]) -> BTreeSet<usize> {
+    let ptd = Ptd::parse(file);
+    let entries = ptd.iter().flat_map(|ptd| ptd.entries().enumerate());
+    entries.filter(|(_, entry)| entry.shape.is_none()).map(|(index, _)| index).collect()
+}
+
+fn has_cut_key(file: &[u8]) -> bool {
+    let mut keys: Vec<&[u8]> = Vec::new();
+    let (pte, ptd) = (Pte::parse(file), Ptd::parse(file));
+    if let Ok(pte) = &pte {
+        keys.extend(pte.named_data().iter().filter_map(|named| Some(named.key.as_ref()?.as_bytes())));
+    }
+    if let Ok(ptd) = &ptd {
+        keys.extend(ptd.entries().filter_map(|entry| Some(entry.key?.as_bytes())));
+    }
+    keys.iter().any(|key| key.contains(&0))
+}
+
+/// The bytes of planned memory that the largest method asks for.
+fn planned(file: &[u8]) -> i64 {
+    let Ok(pte) = Pte::parse(file) else {
+        return 0;
+    };
+    let sizes = pte
+        .methods()
+        .iter()
+        .map(|plan| plan.non_const_buffer_sizes().iter().fold(0i64, |sum, size| sum.saturating_add(*size)));
+    sizes.max().unwrap_or(0)
+}
