@@ -49,10 +49,11 @@ impl<'a> Pte<'a> {
         let shown = shown_style(metadata, Program::DESCRIPTION);
         let (constants, delegates) = inline_alignments(&program);
         let mut nearest = None;
-        for align_empty in [shown.align_empty, !shown.align_empty] {
+        for (align_empty, vtable_sharing) in variants(&shown) {
             for constant_alignment in candidates(constants) {
                 for delegate_alignment in candidates(delegates) {
-                    let style = WriteStyle { align_empty, constant_alignment, delegate_alignment, ..shown };
+                    let style =
+                        WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
                     let body = style.encode(&program, metadata.len() as u64)?;
                     if ends_with(metadata, &body) {
                         let gap = metadata.len().checked_sub(HEAD_SIZE + body.size()).filter(|_| header.is_some());
@@ -107,10 +108,12 @@ impl<'a> Ptd<'a> {
         };
         let metadata = source.metadata();
         let shown = shown_style(metadata, flat_tensor.root());
-        for interleaved in [false, true] {
-            let style = WriteStyle { interleaved, ..shown };
-            if ends_with(metadata, &encode(&flat_tensor, &style, metadata.len() as u64)?) {
-                return Ok((style, true));
+        for vtable_sharing in sharings(&shown) {
+            for interleaved in [false, true] {
+                let style = WriteStyle { interleaved, vtable_sharing, ..shown };
+                if ends_with(metadata, &encode(&flat_tensor, &style, metadata.len() as u64)?) {
+                    return Ok((style, true));
+                }
             }
         }
         Ok((shown, false))
@@ -181,6 +184,20 @@ fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
         FieldOrder::ById => WriteStyle { vtable_sharing, ..WriteStyle::PYTHON },
         FieldOrder::BySize => WriteStyle { vtable_sharing, ..WriteStyle::FLATC },
     }
+}
+
+/// The ways to try, the one that is shown first.
+fn sharings(shown: &WriteStyle) -> [VtableSharing; 2] {
+    match shown.vtable_sharing {
+        VtableSharing::ByEntries => [VtableSharing::ByEntries, VtableSharing::ByEntriesAndSize],
+        VtableSharing::ByEntriesAndSize => [VtableSharing::ByEntriesAndSize, VtableSharing::ByEntries],
+    }
+}
+
+fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
+    let [one, other] = sharings(shown);
+    let align_empty = shown.align_empty;
+    [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
 }
 
 /// Whether there is anything inside the FlatBuffer for which each of the two alignments matters.

@@ -362,7 +362,9 @@ fn finish<'t>(
 ) -> Result<Image<'t>> {
     let metadata_end = metadata_end.max(metadata.size());
     let blobs_end = blobs.last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
-    if blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) || (base > 0 && base < metadata_end) {
+    // What the source has inside its metadata stays there.
+    let inside = base > 0 && base < metadata_end && background.is_empty();
+    if inside || blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) {
         let reason = format!(
             "the metadata takes {metadata_end} bytes, but the segments start at {base}: recompute the layout (lay_out)"
         );
