@@ -63,6 +63,9 @@ impl WriteStyle {
 
     /// The bytes between the FlatBuffer's first 8 and the rest, for a header of `length` bytes.
     pub(crate) fn gap(&self, length: u32) -> Result<usize> {
+        if length > MAX_HEADER {
+            return Err(Error::unwritable(format!("a header of {length} bytes, expected at most {MAX_HEADER}")));
+        }
         let padded = length.checked_next_multiple_of(16.max(self.constant_alignment).max(self.delegate_alignment));
         match self.header_gap.or(padded) {
             Some(gap) if gap >= length => Ok(gap as usize),
@@ -86,6 +89,9 @@ pub const SEGMENT_ALIGNMENT: u32 = 128;
 
 /// The largest alignment taken: what the format's offsets and the memory of any machine can make use of.
 pub(crate) const MAX_ALIGNMENT: u32 = 1 << 30;
+
+/// The longest header written: official ones have 24 to 40 bytes.
+const MAX_HEADER: u32 = 1 << 16;
 
 pub(crate) fn alignment(alignment: u32, name: &'static str) -> Result<usize> {
     if alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT {
