@@ -22,6 +22,8 @@ pub(crate) mod number;
 pub(crate) mod read;
 #[cfg(feature = "serde")]
 pub(crate) mod serialize;
+#[cfg(test)]
+mod tests;
 pub(crate) mod text;
 pub(crate) mod unknown;
 pub(crate) mod walk;
