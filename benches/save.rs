@@ -107,7 +107,7 @@ fn compare(file: &Path, tensors: &[Vec<u8>]) {
     let ptd = Ptd::parse(&bytes).unwrap();
     assert_eq!(ptd.entries().count(), TENSORS);
     for (entry, tensor) in ptd.entries().zip(tensors) {
-        assert!(ptd.bytes(&entry).unwrap() == tensor.as_slice());
+        assert!(ptd.entry_bytes(&entry).unwrap() == tensor.as_slice());
     }
 }
 

@@ -192,6 +192,7 @@ impl Error {
     /// The error of a file inside a file, which starts at byte `start` of the outer one: its offset counts from the start of
     /// the outer file then. Where it is in the outer file's tree, `in_field` and `in_item` add.
     #[cold]
+    #[allow(dead_code, reason = "no file inside a file is read yet")]
     pub(crate) fn inside(mut self, start: u64) -> Self {
         self.0.offset = self.0.offset.map(|offset| offset.saturating_add(start));
         self

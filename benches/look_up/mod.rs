@@ -7,7 +7,7 @@ use executorch_format_support::peer;
 pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
     let ptd = Ptd::parse(file).unwrap();
     let entry = ptd.get(key).unwrap();
-    let range = ptd.range(&ptd.data(&entry).unwrap()).unwrap();
+    let range = ptd.range(&ptd.entry_data(&entry).unwrap()).unwrap();
     &file[range.start as usize..range.end as usize]
 }
 

@@ -169,7 +169,7 @@ pub const PROBE_SIZE: usize = 64;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 /// let probe = executorch_format::probe(&file[..executorch_format::PROBE_SIZE])?;
-/// assert_eq!(probe.metadata(file.len() as u64), 0..1552);
+/// assert_eq!(probe.metadata(file.len() as u64), 0..1464);
 /// # Ok(())
 /// # }
 /// ```

@@ -171,7 +171,7 @@ impl<'a> Ptd<'a> {
     /// Checks that the indices of segments are in range and keys are unique.
     pub(crate) fn check_references(&self) -> Result<()> {
         for (index, entry) in self.entries().enumerate() {
-            self.data(&entry).map_err(|error| error.in_item(index).in_field("named_data"))?;
+            self.entry_data(&entry).map_err(|error| error.in_item(index).in_field("named_data"))?;
         }
         self.index().check_unique().map_err(|error| error.in_field("named_data"))
     }
@@ -193,7 +193,7 @@ impl<'a> Ptd<'a> {
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where its segment is out of range, and with
     /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the size of an early file's tensor cannot be told.
-    pub fn data(&self, entry: &Entry<'_>) -> Result<DataRef> {
+    pub fn entry_data(&self, entry: &Entry<'_>) -> Result<DataRef> {
         let index = entry.segment_index;
         let table = self.flat_tensor.segments();
         let Some(segment) = table.get(index as usize) else {
@@ -208,16 +208,16 @@ impl<'a> Ptd<'a> {
 
     /// An entry's bytes, exactly: no padding.
     ///
-    /// Fails as [`data`](Self::data) and [`segment`](Self::segment) do.
-    pub fn bytes(&self, entry: &Entry<'_>) -> Result<&[u8]> {
-        self.data_bytes(&self.data(entry)?)
+    /// Fails as [`entry_data`](Self::entry_data) and [`segment`](Self::segment) do.
+    pub fn entry_bytes(&self, entry: &Entry<'_>) -> Result<&[u8]> {
+        self.bytes(&self.entry_data(entry)?)
     }
 
     /// The bytes that a reference means, exactly.
     ///
     /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where they are
     /// out of range.
-    pub fn data_bytes(&self, data: &DataRef) -> Result<&[u8]> {
+    pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
         match *data {
             DataRef::Segment { index, offset, size } => self.segment_data().bytes(index, offset, size),
             other => Err(Error::reference(format!("{other:?} in a .ptd"))),
@@ -244,13 +244,13 @@ impl<'a> Ptd<'a> {
 
     /// An entry as a tensor, if it has a shape.
     ///
-    /// Fails as [`bytes`](Self::bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where shape and bytes
+    /// Fails as [`entry_bytes`](Self::entry_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where shape and bytes
     /// differ in size.
     pub fn tensor_view<'t>(&'t self, entry: &Entry<'t>) -> Result<Option<TensorView<'t>>> {
         let Some(shape) = entry.shape else {
             return Ok(None);
         };
-        let bytes = self.bytes(entry)?;
+        let bytes = self.entry_bytes(entry)?;
         let size = shape.byte_size()?;
         if bytes.len() as u64 != size {
             return Err(Error::tensor(format!("{shape} takes {size} bytes, but there are {}", bytes.len())));

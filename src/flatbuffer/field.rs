@@ -60,6 +60,7 @@ impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
 }
 
 /// A number whose default in the schema is not 0: `= -1` in `table!`.
+#[allow(dead_code, reason = "no schema of this crate needs it yet, but the wire must express it")]
 pub(crate) struct DefaultOf<const DEFAULT: i64>;
 
 impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DEFAULT> {
@@ -79,6 +80,7 @@ impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DE
 }
 
 /// A vector of bytes with the schema's `force_align`, in bytes.
+#[allow(dead_code, reason = "no schema of this crate needs it yet, but the wire must express it")]
 pub(crate) struct ForceAlign<const ALIGNMENT: usize>;
 
 impl<'a, const ALIGNMENT: usize> Wire<'a, Option<Cow<'a, [u8]>>> for ForceAlign<ALIGNMENT> {

@@ -1,6 +1,6 @@
 //! The wire alone, with a schema that has what none of the real ones has in one place.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, dead_code)]
 
 use super::field::{AlignmentClass, ForceAlign, InBox};
 use super::macros::{named, table, union};

@@ -1,11 +1,17 @@
 //! Every run of bytes in a file that has a meaning, with who uses it.
 
 use super::Fault;
+use crate::error::Error;
 use crate::file::header::Header;
+use crate::file::model::Model;
+use crate::file::ptd::{Entry, Ptd};
+use crate::file::pte::{Pte, TensorData};
+use crate::file::references::DataUser;
+use crate::file::segment::DataRef;
 use crate::path::{FieldPath, Step};
 use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
-use crate::{DataRef, DataUser, Entry, Error, Model, Ptd, Pte, TensorData, TensorShape};
+use crate::tensor::TensorShape;
 use alloc::{borrow::Cow, collections::BTreeMap, vec::Vec};
 use core::fmt;
 use core::ops::Range;
@@ -256,7 +262,7 @@ impl Ptd<'_> {
         let mut collector = Collector::default();
         collector.segments(self.flat_tensor.segments(), |index| self.check_segment(index), |data| self.range(data));
         for (index, entry) in self.entries().enumerate() {
-            match self.bytes(&entry).and_then(|bytes| Ok((self.data(&entry)?, bytes.len() as u64))) {
+            match self.entry_bytes(&entry).and_then(|bytes| Ok((self.entry_data(&entry)?, bytes.len() as u64))) {
                 Ok((data, size)) => {
                     let offset = self.range(&data).map(|range| range.start);
                     collector.add(BlobKind::Named, "", Some(data), offset, size, key(&entry));
@@ -292,7 +298,7 @@ impl Model<'_> {
             (Self::Pte(pte), DataRef::Segment { index, .. }) if blob.kind == BlobKind::Segment => pte.segment(*index),
             (Self::Ptd(ptd), DataRef::Segment { index, .. }) if blob.kind == BlobKind::Segment => ptd.segment(*index),
             (Self::Pte(pte), data) => pte.bytes(data).map(Cow::Borrowed),
-            (Self::Ptd(ptd), data) => ptd.data_bytes(data).map(Cow::Borrowed),
+            (Self::Ptd(ptd), data) => ptd.bytes(data).map(Cow::Borrowed),
         }
         .map(Some)
     }

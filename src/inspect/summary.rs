@@ -3,12 +3,16 @@
 use super::constant_methods::ConstantMethod;
 use super::{Blob, BlobKind, Blobs, Fault};
 use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};
+use crate::file::model::Model;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::segment::DataRef;
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::LegacySchema;
 use crate::schema::program::{
     BackendDelegate, DeviceType, ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism,
 };
-use crate::{DataRef, Model, Ptd, Pte, TensorShape};
+use crate::tensor::TensorShape;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec, vec::Vec};
 
@@ -306,7 +310,7 @@ impl Ptd<'_> {
     pub fn summary(&self) -> Summary<'_> {
         let legacy = self.flat_tensor.legacy.as_ref();
         let key = |entry: crate::Entry<'_>| {
-            let data = self.data(&entry).ok();
+            let data = self.entry_data(&entry).ok();
             (data.as_ref().and_then(|data| self.range(data)), data.as_ref().map_or(0, DataRef::size))
         };
         let keys = self.entries().map(|entry| {

@@ -5,9 +5,10 @@ use super::program::{constant_offsets, segment_count};
 use super::report::Report;
 use super::rule::{self, Rule};
 use super::segments::each_overlap;
+use crate::file::pte::Pte;
+use crate::file::style::ALIGNMENT;
 use crate::path::Path;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
-use crate::{ALIGNMENT, Pte};
 use alloc::{collections::BTreeSet, format, vec, vec::Vec};
 
 /// Rules about the lists as a whole. Those about a tensor's own entry are in [`of_tensor`].

@@ -4,7 +4,7 @@
 use super::program::segment_count;
 use super::report::{Name, Report};
 use super::rule;
-use crate::Pte;
+use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::program::{BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan};
 use alloc::format;

@@ -4,8 +4,8 @@
 use super::report::{Few, Name, Report};
 use super::rule::{self, Rule};
 use super::values::value;
-use crate::Text;
 use crate::file::segment::marked;
+use crate::flatbuffer::text::Text;
 use crate::path::Path;
 use crate::schema::program::{
     Chain, DelegateCall, EValue, ExecutionPlan, FreeCall, InstructionArguments, JumpFalseCall, KernelCall, KernelTypes,

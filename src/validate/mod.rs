@@ -43,10 +43,12 @@ mod wire;
 pub use rule::{Cve, RULES, Rule};
 
 use crate::error::Error;
+use crate::file::model::Model;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
 use crate::flatbuffer::read::Record;
 use crate::path::{FieldPath, Path};
 use crate::schema::Program;
-use crate::{Model, Ptd, Pte};
 use alloc::{
     string::{String, ToString},
     vec::Vec,

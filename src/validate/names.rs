@@ -2,8 +2,10 @@
 
 use super::report::{Name, Report};
 use super::rule;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::flatbuffer::text::Text;
 use crate::path::Path;
-use crate::{Ptd, Pte, Text};
 use alloc::{collections::BTreeMap, format, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {

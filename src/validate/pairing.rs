@@ -3,9 +3,12 @@
 
 use super::report::{Name, Report};
 use super::rule;
+use crate::file::key_index::KeyIndex;
+use crate::file::ptd::{Entry, Ptd};
+use crate::file::pte::Pte;
+use crate::flatbuffer::text::Text;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, Tensor};
-use crate::{Entry, KeyIndex, Ptd, Pte, Text};
 use alloc::{format, vec::Vec};
 
 /// A `.ptd` file, for look-ups by key.

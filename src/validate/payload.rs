@@ -10,7 +10,7 @@
 
 use super::report::Report;
 use super::rule::{self, Rule};
-use crate::Pte;
+use crate::file::pte::Pte;
 use crate::path::Path;
 use alloc::{collections::BTreeSet, format};
 

@@ -2,7 +2,7 @@
 
 use super::report::{Name, Report};
 use super::rule::{self, Rule};
-use crate::Pte;
+use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::Program;
 use crate::schema::any::{self, Value};

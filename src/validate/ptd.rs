@@ -4,7 +4,7 @@ use super::program::{named_data_entry, version};
 use super::report::{Few, Report};
 use super::rule;
 use super::tensors::is_permutation;
-use crate::Ptd;
+use crate::file::ptd::Ptd;
 use crate::path::Path;
 use crate::schema::DataSegment;
 use crate::schema::flat_tensor::{LegacySchema, TensorLayout};

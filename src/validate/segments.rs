@@ -2,12 +2,15 @@
 
 use super::report::Report;
 use super::rule;
+use crate::file::ptd::Ptd;
+use crate::file::pte::{Pte, TensorData};
+use crate::file::references::DataUser;
+use crate::file::segment::DataRef;
 use crate::file::segment::{Segment, marked};
 use crate::file::source::Source;
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::path::Path;
 use crate::schema::DataSegment;
-use crate::{DataRef, DataUser, Ptd, Pte, TensorData};
 use alloc::{format, vec, vec::Vec};
 
 /// The segments of a file, and what its header says of them.

@@ -5,12 +5,13 @@ use super::constants;
 use super::plan::device;
 use super::report::{Few, Report};
 use super::rule;
+use crate::file::pte::Pte;
+use crate::file::style::ALIGNMENT;
 use crate::path::Path;
 use crate::schema::program::{
     AllocationDetails, ExecutionPlan, ExtraTensorInfo, Tensor, TensorDataLocation, TensorShapeDynamism,
 };
 use crate::tensor::Uncountable;
-use crate::{ALIGNMENT, Pte};
 use alloc::format;
 
 /// The runtime keeps sizes in arrays of this many (`kTensorDimensionLimit`).

@@ -2,6 +2,8 @@
 
 use super::relayout::{PtdOptions, PteOptions, least_common_multiple};
 use crate::error::{Error, Result};
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
 use crate::file::references::payloads_mut;
 use crate::file::segment::Segment;
 use crate::file::style::{ALIGNMENT, MAX_ALIGNMENT, alignment};
@@ -11,7 +13,7 @@ use crate::schema::program::{
     BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, NamedData, Program, SubsegmentOffsets,
 };
 use crate::schema::{DataSegment, ScalarType};
-use crate::{Element, Ptd, Pte, TensorView};
+use crate::tensor::{Element, TensorView};
 use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
 /// Blobs of which equal ones are kept once.

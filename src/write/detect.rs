@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::file::header::{self, FileKind, Header};
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
 use crate::file::style::WriteStyle;
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::Same;
@@ -11,7 +13,6 @@ use crate::flatbuffer::walk::{PartKind, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
 use crate::schema::{Program, program};
-use crate::{Ptd, Pte};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 

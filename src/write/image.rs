@@ -2,12 +2,13 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
 use crate::file::segment::{self, Segment};
 use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::flatbuffer::write::{Finished, HEAD_SIZE};
 use crate::schema::DataSegment;
-use crate::{Ptd, Pte};
 use alloc::{format, vec::Vec};
 use core::fmt;
 
@@ -382,7 +383,7 @@ fn finish<'t>(
 #[cfg(all(test, target_pointer_width = "64"))]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::Pte;
+    use crate::file::pte::Pte;
     use crate::schema::program::{BackendDelegateInlineData, Program};
     use alloc::{string::ToString, vec};
 

@@ -2,13 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::file::header::{PtdHeader, PteHeader};
+use crate::file::ptd::Ptd;
+use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{payloads_mut, renumber_segments};
 use crate::file::segment::{self, Segment};
 use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle, alignment};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
 use crate::schema::program::{BackendDelegateInlineData, DataLocation};
-use crate::{Ptd, Pte, TensorData};
 use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
 /// How a `.pte` is laid out. The default is what ExecuTorch's exporter does today, in the file's own style.

@@ -54,7 +54,7 @@ fn judge(official: &Official, layout: usize, made: &Made) -> Result<(), String> 
 /// What the runtime should say about a `.ptd`.
 fn keys(ptd: &Ptd<'_>) -> Vec<String> {
     let key = |(index, entry): (usize, executorch_format::Entry<'_>)| {
-        let bytes = ptd.bytes(&entry).unwrap();
+        let bytes = ptd.entry_bytes(&entry).unwrap();
         let data = format!("data: size={} sha256={}", bytes.len(), sha256(bytes));
         [format!("key {index}: \"{}\"", entry.key()), data]
     };

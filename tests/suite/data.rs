@@ -115,11 +115,11 @@ fn every_key_of_a_ptd_is_where_the_official_reader_finds_it() {
             equal("key", Some(key.as_str()), expected["key"].as_str())?;
             equal("look-up", index.get(key), Some(at))?;
             equal("look-up by a look at each", ptd.get(key), Some(*entry))?;
-            let bytes = ptd.bytes(entry).map_err(|error| error.to_string())?;
+            let bytes = ptd.entry_bytes(entry).map_err(|error| error.to_string())?;
             same_blob(
                 fixture,
                 key,
-                ptd.data(entry).ok().and_then(|data| ptd.range(&data)).map(|range| range.start),
+                ptd.entry_data(entry).ok().and_then(|data| ptd.range(&data)).map(|range| range.start),
                 bytes,
                 expected,
             )?;

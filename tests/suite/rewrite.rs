@@ -91,7 +91,7 @@ fn named_data_is_laid_out_as_the_options_say() {
     assert!(after.flat_tensor.segments.iter().flatten().all(|segment| segment.offset % 1024 == 0));
     for (before_entry, after_entry) in before.entries().zip(after.entries()) {
         assert_eq!(before_entry.key, after_entry.key);
-        assert_eq!(before.bytes(&before_entry).unwrap(), after.bytes(&after_entry).unwrap());
+        assert_eq!(before.entry_bytes(&before_entry).unwrap(), after.entry_bytes(&after_entry).unwrap());
     }
 }
 

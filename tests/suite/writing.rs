@@ -217,7 +217,7 @@ fn a_ptd_from_nothing_is_what_the_exporter_writes() {
         let file = fixture(name);
         let ptd = Ptd::parse(file.bytes()).unwrap();
         let entries = ptd.entries().map(|entry| {
-            let (key, bytes) = (entry.key.unwrap(), ptd.bytes(&entry).unwrap());
+            let (key, bytes) = (entry.key.unwrap(), ptd.entry_bytes(&entry).unwrap());
             match ptd.tensor_view(&entry).unwrap() {
                 Some(view) => NewEntry::view(key, &view),
                 None => NewEntry::blob(key, bytes),

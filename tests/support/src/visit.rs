@@ -242,8 +242,8 @@ pub fn ptd(file: &[u8], ptd: &Ptd<'_>) -> u64 {
         seen.add(entry.segment_index.into());
         entry.shape.map(|shape| shape.byte_size()).visit(seen);
         ptd.tensor_view(&entry).visit(seen);
-        let bytes = ptd.bytes(&entry);
-        let range = ptd.data(&entry).ok().and_then(|data| ptd.range(&data));
+        let bytes = ptd.entry_bytes(&entry);
+        let range = ptd.entry_data(&entry).ok().and_then(|data| ptd.range(&data));
         if let (Some(range), Ok(bytes @ [_, ..])) = (range, &bytes) {
             assert_eq!(offset_in(file, bytes), Some(range.start));
         }

@@ -116,8 +116,8 @@ fn damaged(tree: &Model<'_>, damage: &Damage) -> Option<Vec<u8>> {
     }
 }
 
-fn written(mut write: impl FnMut(u64) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
-    [0, 128, 1024].into_iter().find_map(|more| write(more)).filter(|file| file.len() < 1 << 20)
+fn written(write: impl FnMut(u64) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
+    [0, 128, 1024].into_iter().find_map(write).filter(|file| file.len() < 1 << 20)
 }
 
 /// A damaged file.

@@ -1,0 +1,28 @@
+//! Decides whether a file from the network may be handed to the C++ runtime: limits first, then the rules.
+//!
+//! cargo run --example verify_upload -- upload.pte
+
+use executorch_format::validate::{Level, Severity};
+use executorch_format::{Limits, Model, ParseOptions};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).ok_or("usage: verify_upload FILE")?;
+    let bytes = std::fs::read(&path)?;
+    // The defaults are proportional to the file's size; a service may allow less.
+    let limits = Limits { tables: Some(200_000), ..Limits::default() };
+    let model = match Model::parse_with(&bytes, &ParseOptions { limits, ..ParseOptions::default() }) {
+        Ok(model) => model,
+        Err(error) => {
+            println!("refused: {error}");
+            std::process::exit(1);
+        }
+    };
+    let findings = model.validate(Level::Strict);
+    findings.iter().for_each(|finding| println!("{finding}"));
+    if findings.iter().any(|finding| finding.severity == Severity::Error) {
+        println!("refused");
+        std::process::exit(1);
+    }
+    println!("accepted: {}", model.kind());
+    Ok(())
+}
