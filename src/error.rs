@@ -233,6 +233,17 @@ impl fmt::Debug for Error {
 
 impl core::error::Error for Error {}
 
+/// A number and its noun: `1 byte`, `2 bytes`.
+pub(crate) fn counted<N: fmt::Display + Copy + TryInto<u64>>(number: N, noun: &str) -> String {
+    let plural = if number.try_into().is_ok_and(|number| number == 1) { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// How many there are: `there is 1 segment`, `there are 2 segments`.
+pub(crate) fn there_are(number: usize, noun: &str) -> String {
+    format!("there {} {}", if number == 1 { "is" } else { "are" }, counted(number, noun))
+}
+
 #[cfg(feature = "std")]
 impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {

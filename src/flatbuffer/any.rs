@@ -1,5 +1,5 @@
-//! Any table of any schema, field by field, without knowing its type: what serialization, comparison, rules about every
-//! string and generators of damage are written on. `table!` and `union!` implement it for each type.
+//! Any table of any schema, field by field, without knowing its type. Serialization, comparison, rules about every string and
+//! the tests' damage generators use it. `table!` and `union!` implement it for each type.
 
 use super::description::TableDescription;
 use super::field::Kind;
@@ -30,7 +30,7 @@ pub trait AnyTable: Debug {
     /// The field with that index in [`TableDescription::fields`].
     fn field(&self, index: usize) -> Option<&dyn AnyField>;
 
-    /// The field with that index, to be changed.
+    /// The field with that index, mutable.
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField>;
 }
 
@@ -39,7 +39,7 @@ pub trait AnyField {
     /// What it holds.
     fn value(&self) -> Value<'_>;
 
-    /// Changes it. `false`: it cannot hold that, and is as it was.
+    /// Changes it. Returns `false`, and changes nothing, if the field cannot hold that.
     fn change(&mut self, change: Change<'_>) -> bool;
 
     /// The table in it, a union's member, or item `index` of a list of tables.
@@ -54,7 +54,7 @@ pub enum Value<'t> {
     Absent,
     /// A number. One that is absent in the file has its default.
     Number(AnyNumber),
-    /// A number of an enumeration.
+    /// A value of an enumeration.
     Enum {
         /// The schema's name, if it has one for this number.
         name: Option<&'static str>,
@@ -71,9 +71,9 @@ pub enum Value<'t> {
     Tables(&'t dyn AnyTables),
     /// A union.
     Union {
-        /// The schema's name of the member; `None` for one that it does not know.
+        /// The schema's name of the member; `None` if it does not know the member.
         name: Option<&'static str>,
-        /// Its tag; 0 is none.
+        /// Its tag; 0 if the union has no value.
         tag: u8,
         /// The member, if the schema knows it.
         member: Option<&'t dyn AnyTable>,
@@ -96,7 +96,7 @@ pub enum AnyNumber {
 }
 
 impl AnyNumber {
-    /// Its bits, lowest first: an integer's with its sign carried on, as [`Change::Bits`] takes them.
+    /// Its bits, as [`Change::Bits`] accepts them: signed integers are sign-extended.
     pub fn bits(self) -> u64 {
         match self {
             Self::Bool(number) => number.into(),
@@ -149,7 +149,7 @@ impl<'t> AnyNumbers<'t> {
         each_kind!(*self, list => list.len())
     }
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -164,7 +164,7 @@ impl<'t> AnyNumbers<'t> {
         (0..self.len()).filter_map(move |index| self.get(index))
     }
 
-    /// The list as bytes, in this machine's order: where it was borrowed from a file, that is where they are.
+    /// The list as bytes, in this machine's byte order. If the list is borrowed from a file, so are the bytes.
     pub fn as_bytes(&self) -> &'t [u8] {
         each_kind!(*self, list => bytemuck::cast_slice(list))
     }
@@ -175,7 +175,7 @@ pub trait AnyTables {
     /// How many there are.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// Whether the list is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -188,24 +188,23 @@ pub trait AnyTables {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Change<'c> {
-    /// Makes it absent; a number 0.
+    /// Makes it absent; a number becomes 0.
     Remove,
-    /// Makes it present: an empty string, list or table where there is none.
+    /// Makes it present: an absent string, list or table becomes an empty one.
     Insert,
-    /// Gives a number these bits, lowest first.
+    /// Sets a number to these bits; those beyond its size are ignored.
     Bits(u64),
-    /// Gives an item of a list of numbers these bits, lowest first.
+    /// Sets an item of a list of numbers to these bits: its index, then the bits.
     Item(usize, u64),
-    /// Gives a list or string that length: cuts it, or adds zeros or empty tables.
+    /// Sets the length of a list or string: truncates it, or appends zeros or empty tables.
     Length(usize),
-    /// Makes a string of these bytes.
+    /// Sets a string to these bytes.
     Text(&'c [u8]),
-    /// Makes a union hold the member with that tag, empty.
+    /// Sets a union to an empty member with that tag.
     Tag(u8),
 }
 
-/// Calls `visit` for every field of a table and of all tables in it, from the root on: with the field's path and what it
-/// holds.
+/// Calls `visit` with the path and the value of every field of a table and of all tables in it, outer tables first.
 pub fn visit(table: &dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &Value<'_>)) {
     table.for_each_field(&mut |name, value| {
         let path = &path.field(name);

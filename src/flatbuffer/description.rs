@@ -1,7 +1,7 @@
 //! What a schema says about its tables, as data: the names and types of fields, in order of their ids.
 //!
-//! `table!` and `union!` write a description beside each type, so that code which works on any table (checks of the
-//! wire, accounting, generators of damage) needs no list of types of its own.
+//! `table!` and `union!` generate a description for each type, so that code which works on any table (checks of the wire
+//! format, the tests' damage generators) needs no separate list of types.
 
 use super::form::FieldForm;
 
@@ -13,7 +13,7 @@ pub struct TableDescription {
     pub name: &'static str,
     /// Its fields, in order of their ids. A union takes two ids.
     pub fields: &'static [FieldDescription],
-    /// What each field is inline, by id.
+    /// How each field is stored inline, by id.
     pub(crate) forms: &'static [FieldForm],
 }
 
@@ -39,14 +39,14 @@ pub enum FieldKind {
     Numbers {
         /// Their type.
         number: NumberKind,
-        /// What the schema aligns the first one to, in bytes: its own size, or a `force_align`.
+        /// The alignment of the first one, in bytes: its own size, or the schema's `force_align`.
         alignment: u32,
     },
     /// A table.
     Table(&'static TableDescription),
     /// A vector of tables.
     Tables(&'static TableDescription),
-    /// A union: a tag, and the table that the tag says.
+    /// A union: a tag, and the table that the tag selects.
     Union(&'static UnionDescription),
 }
 
@@ -64,7 +64,7 @@ pub struct UnionDescription {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct MemberDescription {
-    /// The tag that says so.
+    /// Its tag.
     pub tag: u8,
     /// The schema's name of the member.
     pub name: &'static str,
@@ -90,7 +90,7 @@ pub enum NumberKind {
 }
 
 impl NumberKind {
-    /// Its bytes, which is its alignment too.
+    /// Its size in bytes, which is also its alignment.
     pub fn size(self) -> usize {
         match self {
             Self::Bool | Self::I8 | Self::U8 => 1,

@@ -1,5 +1,5 @@
-//! The Rust types that a table's fields may have, each with all that is done with a field: how it is described, read,
-//! written, looked at and changed without knowing its type, compared, and made independent of the input.
+//! The Rust types that a table's fields may have. For each type: how a field is described, read, written, inspected and changed
+//! without knowing its type, compared, and made an owned copy.
 
 use super::any::{AnyField, AnyNumber, AnyNumbers, AnyTable, AnyTables, Change, Value};
 use super::description::{FieldKind, NumberKind};
@@ -14,23 +14,23 @@ use nom::Parser;
 
 /// A field of a table: a number, or an optional string, vector or table.
 pub(crate) trait Field<'a>: Sized {
-    /// What the schema says of it.
+    /// What the schema says about it.
     const KIND: FieldKind;
 
-    /// What it is inline, for the ids that it takes: one, or two for a union.
+    /// How it is stored inline, for each id that it takes: one, or two for a union.
     const FORMS: &'static [FieldForm];
 
     /// Reads it.
     type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 
-    /// What it is where it is absent in the file.
+    /// Its value if it is absent in the file.
     fn absent() -> Self;
 
     /// Writes what it points to, and adds what is stored inline to the table's row.
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
 
-/// A way for a `T` to be stored in a table, where its type alone does not say it: `as` in `table!`.
+/// How a `T` is stored in a table, where its type alone does not determine it: `as` in `table!`.
 pub(crate) trait Wire<'a, T> {
     const KIND: FieldKind;
     const FORMS: &'static [FieldForm];
@@ -41,7 +41,7 @@ pub(crate) trait Wire<'a, T> {
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
 
-/// The way of the type's own [`Field`].
+/// Stored as the type's own [`Field`] says.
 pub(crate) struct Plain;
 
 impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
@@ -122,7 +122,7 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [
     }
 }
 
-/// A table in a box of its own, for what is large and rare.
+/// A table in a `Box`, for one that is large and rare.
 pub(crate) struct InBox;
 
 impl<'a, T: Record<'a> + Encode> Wire<'a, Option<Box<T>>> for InBox {
@@ -143,7 +143,7 @@ impl<'a, T: Record<'a> + Encode> Wire<'a, Option<Box<T>>> for InBox {
 
 const OFFSET: &[FieldForm] = &[FieldForm::Offset];
 
-/// A number's type, for a list that is looked at without knowing it.
+/// A type of number, and how it is inspected without knowing the type.
 pub(crate) trait Kind: Number + bytemuck::NoUninit {
     const KIND: NumberKind;
 
@@ -182,7 +182,7 @@ kinds! {
     f64: F64, Double;
 }
 
-/// A number as a field. `$base` is its type in the file, `$value` says what it is.
+/// A number as a field. `$base` is its type in the file; `$value` is the field as a `Value`.
 macro_rules! scalar {
     ($type:ty, $base:ty, |$field:ident| $value:expr) => {
         impl<'a> $crate::flatbuffer::field::Field<'a> for $type {
@@ -443,7 +443,7 @@ impl<T: AnyTable> AnyTable for Box<T> {
     }
 }
 
-/// Equal to the last bit: unlike `==`, a NaN is the same as itself, and −0.0 is not 0.0.
+/// Bitwise equality: unlike with `==`, a NaN is the same as itself, and −0.0 is not the same as 0.0.
 pub(crate) trait Same {
     fn same(&self, other: &Self) -> bool;
 }
@@ -482,7 +482,7 @@ impl<T: Same> Same for Option<T> {
     }
 }
 
-/// What borrows from the input, as an owned copy.
+/// Makes an owned copy of a value that borrows from the input.
 pub(crate) trait IntoOwned {
     type Owned: 'static;
 

@@ -1,6 +1,6 @@
-//! What fields are inline in their table.
+//! How fields are stored inline in their table.
 
-/// What a field is inline, where it is present.
+/// How a field is stored inline, if it is present.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FieldForm {
     /// A number of 1 byte.
@@ -11,12 +11,12 @@ pub(crate) enum FieldForm {
     Number4,
     /// A number of 8 bytes.
     Number8,
-    /// Four bytes that point to something written before.
+    /// A 4-byte offset to a string, vector or table.
     Offset,
 }
 
 impl FieldForm {
-    /// A number of `size` bytes. Fails to compile where there is none.
+    /// A number of `size` bytes. Does not compile for a size other than 1, 2, 4 or 8.
     #[allow(clippy::panic)]
     pub(crate) const fn number(size: usize) -> Self {
         match size {
@@ -24,11 +24,11 @@ impl FieldForm {
             2 => Self::Number2,
             4 => Self::Number4,
             8 => Self::Number8,
-            _ => panic!("a number of another size than 1, 2, 4 or 8 bytes"),
+            _ => panic!("the size of a number must be 1, 2, 4 or 8 bytes"),
         }
     }
 
-    /// Bytes inline, which is the alignment too.
+    /// Its inline size in bytes, which is also its alignment.
     pub(crate) const fn size(self) -> usize {
         match self {
             Self::Number1 => 1,
@@ -39,7 +39,7 @@ impl FieldForm {
     }
 }
 
-/// All the parts, one after the other. `N` is how many elements they have together.
+/// All parts, concatenated. `N` is their total number of elements.
 #[allow(clippy::indexing_slicing)]
 pub(crate) const fn concatenated<const N: usize>(parts: &[&[FieldForm]]) -> [FieldForm; N] {
     let (mut all, mut len, mut part) = ([FieldForm::Offset; N], 0, 0);
@@ -56,11 +56,11 @@ pub(crate) const fn concatenated<const N: usize>(parts: &[&[FieldForm]]) -> [Fie
     all
 }
 
-/// A list of a known length as an array. Fails to compile where it has another.
+/// A list of a known length as an array. In a constant, does not compile if the list is shorter.
 #[allow(clippy::panic)]
 pub(crate) const fn fixed<const N: usize>(list: &[FieldForm]) -> &[FieldForm; N] {
     match list.first_chunk() {
         Some(array) => array,
-        None => panic!("a list of another length"),
+        None => panic!("the list is shorter than expected"),
     }
 }

@@ -4,7 +4,7 @@ use alloc::{borrow::Cow, vec::Vec};
 
 /// A value that is stored inline in a table, or side by side in a vector.
 pub(crate) trait Number: Copy + Default + PartialEq + 'static {
-    /// Its bytes, which is its alignment too.
+    /// Its size in bytes, which is also its alignment.
     const SIZE: usize;
 
     /// The number that the first `SIZE` bytes hold; `None` where there are fewer.
@@ -76,7 +76,7 @@ macro_rules! numbers {
 
 numbers!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
 
-/// Any byte but 0 is true, as official readers have it; `true` is written as 1.
+/// Any byte other than 0 is true, as in the official readers; `true` is written as 1.
 impl Number for bool {
     const SIZE: usize = 1;
 
@@ -113,7 +113,7 @@ mod tests {
     fn both_ways<T: Number + Debug>(numbers: &[T]) {
         let mut bytes = vec![0xaa; numbers.len() * T::SIZE + 1];
         T::put(numbers, bytes.get_mut(1..).unwrap());
-        // One byte past an aligned place: nothing wider than a byte can be borrowed.
+        // One byte past an aligned address: nothing wider than a byte can be borrowed.
         assert_eq!(*T::slice(bytes.get(1..).unwrap()), *numbers);
         for number in numbers {
             assert_eq!(T::from_bits(number.bits() | u64::MAX.checked_shl(8 * T::SIZE as u32).unwrap_or(0)), *number);
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn any_byte_but_zero_is_true() {
+    fn any_byte_other_than_zero_is_true() {
         assert_eq!(*bool::slice(&[0, 1, 2, 0x80]), [false, true, true, true]);
     }
 }

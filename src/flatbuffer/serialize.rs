@@ -1,6 +1,6 @@
-//! Any table as serde sees it, which is as flatc prints it: a table is a map, an absent field is left out, an enumeration is
-//! its name, a union is its member's name under `x_type` and the member under `x`. Floats that JSON has no form for are
-//! the strings `"nan"`, `"inf"` and `"-inf"`.
+//! Serializes any table in the form that flatc prints: a table is a map, an absent field is left out, a value of an enumeration is
+//! its name, a union is its member's name under `x_type` and the member under `x`. Floats that JSON cannot express are the
+//! strings `"nan"`, `"inf"` and `"-inf"`.
 
 use super::any::{AnyNumber, AnyNumbers, AnyTable, AnyTables, Value};
 use alloc::format;
@@ -97,7 +97,7 @@ impl Serialize for Tables<'_> {
     }
 }
 
-/// A member of a union that is not known: a map without entries.
+/// A union member that the schema does not know: an empty map.
 struct Empty;
 
 impl Serialize for Empty {

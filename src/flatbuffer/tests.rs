@@ -1,4 +1,4 @@
-//! The wire alone, with a schema that has what none of the real ones has in one place.
+//! Tests of the wire format alone, with a schema that combines features which no real schema has together.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, dead_code)]
 
@@ -51,7 +51,7 @@ table! {
 }
 
 table! {
-    /// As many fields as a table may have.
+    /// The most fields that a table may have.
     #[derive(Copy)]
     pub struct Most {
         pub f0: u8, pub f1: u8, pub f2: u8, pub f3: u8, pub f4: u8, pub f5: u8, pub f6: u8, pub f7: u8,
@@ -117,7 +117,7 @@ macro_rules! read {
 }
 
 #[test]
-fn numbers_of_every_width_come_back_at_their_limits() {
+fn numbers_of_every_width_round_trip_at_their_limits() {
     let most = Widths {
         bool: true,
         i8: i8::MIN,
@@ -138,24 +138,24 @@ fn numbers_of_every_width_come_back_at_their_limits() {
         let bytes = written(&tree, style());
         let read = read!(Widths, &bytes).unwrap();
         assert_eq!(read, tree);
-        assert_eq!(read.f64.to_bits(), tree.f64.to_bits(), "−0 is no default");
+        assert_eq!(read.f64.to_bits(), tree.f64.to_bits(), "−0.0 is not the default");
         let absent = |word: &[u8]| word == [0, 0];
         let root = u32::from_le_bytes(*bytes.first_chunk().unwrap()) as usize;
         let vtable = root - u32::from_le_bytes(*bytes[root..].first_chunk().unwrap()) as usize;
         let size = usize::from(bytes[vtable]);
-        // What is 0 takes no room.
+        // Zeros are not stored.
         assert!(zeros == 0 || size == 4, "{zeros} zeros, and a vtable of {size} bytes");
         assert!(zeros > 0 || bytes[vtable + 4..vtable + size].chunks(2).all(|word| !absent(word)));
     }
 }
 
 #[test]
-fn a_default_is_read_where_a_field_is_absent_and_written_as_absent() {
+fn an_absent_field_reads_as_its_default_and_a_default_is_written_as_absent() {
     let defaults = Defaults::default();
     assert_eq!((defaults.signed, defaults.unsigned, defaults.wide, defaults.zero), (-1, 7, -9_000_000_000, 0));
     let short = written(&defaults, style());
     assert_eq!(read!(Defaults, &short).unwrap(), defaults);
-    // 0 is a value like any other there.
+    // Where the default is not 0, a 0 is stored.
     let zeros = Defaults { signed: 0, unsigned: 0, wide: 0, zero: 0 };
     let long = written(&zeros, style());
     assert!(long.len() > short.len());
@@ -163,7 +163,7 @@ fn a_default_is_read_where_a_field_is_absent_and_written_as_absent() {
 }
 
 #[test]
-fn a_table_of_32_fields_comes_back() {
+fn a_table_of_32_fields_round_trips() {
     let mut most = Most::default();
     let fields = most.description().fields.len();
     for index in 0..fields {
@@ -175,7 +175,7 @@ fn a_table_of_32_fields_comes_back() {
 }
 
 #[test]
-fn vectors_start_at_the_schemas_alignment_or_the_one_chosen() {
+fn vectors_are_aligned_as_the_schema_or_the_style_says() {
     let tree = Aligned {
         forced: Some(b"forced".into()),
         chosen: Some(b"chosen".into()),
@@ -188,7 +188,7 @@ fn vectors_start_at_the_schemas_alignment_or_the_one_chosen() {
 }
 
 #[test]
-fn members_that_share_a_table_are_told_apart_by_their_tags() {
+fn union_members_that_share_a_table_are_distinguished_by_their_tags() {
     let leaf = |leaf| Leaf { leaf };
     let tree = Node {
         name: Some("root".into()),
@@ -207,7 +207,7 @@ fn members_that_share_a_table_are_told_apart_by_their_tags() {
 }
 
 #[test]
-fn a_fault_inside_an_embedded_flatbuffer_is_found_in_the_outer_file() {
+fn an_error_inside_an_embedded_flatbuffer_gets_its_offset_and_path_in_the_outer_file() {
     let tree = Node { name: Some("inner".into()), ..Node::default() };
     let mut bytes = written(&tree, style());
     let last = bytes.iter().rposition(|byte| *byte == b'r').unwrap();
@@ -218,7 +218,7 @@ fn a_fault_inside_an_embedded_flatbuffer_is_found_in_the_outer_file() {
 }
 
 #[test]
-fn the_description_is_that_of_the_struct() {
+fn a_description_lists_the_fields_of_its_struct() {
     let node = Node::default();
     let names: Vec<_> = node.description().fields.iter().map(|field| field.name).collect();
     assert_eq!(names, ["name", "node", "children"]);

@@ -1,4 +1,4 @@
-//! Strings of a file: UTF-8, or bytes that are not and are kept all the same.
+//! Strings of a file: UTF-8, or other bytes, which are kept as they are.
 
 use alloc::{borrow::Cow, boxed::Box, string::String};
 use core::cmp::Ordering;
@@ -6,20 +6,20 @@ use core::fmt;
 use core::hash::{Hash, Hasher};
 use core::ops::Deref;
 
-/// A string of a file. It is used as a `&str`.
+/// A string of a file. It dereferences to `str`.
 ///
-/// The format says UTF-8, but the official C++ reader does not check it. A string that is not UTF-8 shows as its lossy
-/// form (`U+FFFD` in place of what is invalid), and [`as_bytes`](Self::as_bytes) gives the bytes, which are also what is
-/// compared and written. [`is_utf8`](Self::is_utf8) tells the two apart.
+/// The format says UTF-8, but the official C++ reader does not check it. If a string is not UTF-8, the `str` is its lossy form
+/// (`U+FFFD` in place of invalid bytes). [`as_bytes`](Self::as_bytes) gives the original bytes, which are also what is compared and
+/// written. [`is_utf8`](Self::is_utf8) says whether they are UTF-8.
 ///
 /// ```
 /// use executorch_format::Text;
 ///
 /// let name = Text::from("forward");
 /// assert_eq!(name.len(), 7);
-/// let odd = Text::from_bytes(&b"caf\xe9"[..]);
-/// assert_eq!(&*odd, "caf\u{fffd}");
-/// assert_eq!(odd.as_bytes(), b"caf\xe9");
+/// let latin1 = Text::from_bytes(&b"caf\xe9"[..]);
+/// assert_eq!(&*latin1, "caf\u{fffd}");
+/// assert_eq!(latin1.as_bytes(), b"caf\xe9");
 /// ```
 #[derive(Clone)]
 pub struct Text<'a>(Form<'a>);
@@ -27,7 +27,7 @@ pub struct Text<'a>(Form<'a>);
 #[derive(Clone)]
 enum Form<'a> {
     Utf8(Cow<'a, str>),
-    /// Rare, so in a box: a `Text` is no larger than a `Cow<str>`.
+    /// Rare, so boxed: a `Text` is no larger than a `Cow<str>`.
     Other(Box<Other<'a>>),
 }
 
@@ -63,7 +63,7 @@ impl<'a> Text<'a> {
         Self(Form::Other(Box::new(Other { bytes, lossy })))
     }
 
-    /// The string, in its lossy form where it is not UTF-8.
+    /// The string, in its lossy form if it is not UTF-8.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Form::Utf8(text) => text,

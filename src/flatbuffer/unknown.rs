@@ -7,22 +7,22 @@ use crate::error::{Error, Result};
 use alloc::format;
 use nom::{Mode, OutputMode, PResult, Parser};
 
-/// A member of a union that this crate does not know, or a tag and a value of which one is missing.
+/// A member of a union that this crate does not know, a tag without a value, or a value without a tag.
 ///
-/// The tag is kept. What the value's table holds is not, since nothing says which of its fields are offsets: such a value
-/// can only be written back where it holds nothing, or where the whole program is as it was.
+/// The tag is kept. The contents of the value's table are not, since nothing says which of its fields are offsets. Such a value
+/// can be written back only if its table has no fields, or if the whole program is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Unknown {
     /// The union's tag.
     pub tag: u8,
-    /// What the value is.
+    /// What is known of the value.
     pub value: UnknownValue,
 }
 
 /// The value of a union whose table is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum UnknownValue {
-    /// There is none: the tag stands alone.
+    /// There is a tag, but no value.
     #[default]
     Absent,
     /// A table without fields.
@@ -44,7 +44,7 @@ impl Unknown {
             UnknownValue::Filled => {
                 let tag = self.tag;
                 Err(Error::unwritable(format!(
-                    "member {tag} of a union, of a newer schema, has fields that would be lost"
+                    "union member {tag} is of a newer schema and has fields that would be lost"
                 )))
             }
         }

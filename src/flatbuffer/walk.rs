@@ -1,7 +1,7 @@
-//! A FlatBuffer part by part, as bytes: its tables, vectors and strings where they are, by a schema's description.
+//! The tables, vectors and strings of a FlatBuffer as bytes, found with a schema's description.
 //!
-//! For what a decoded tree no longer shows: which bytes a table takes, what its vtable says, how a vector is aligned. The
-//! FlatBuffer was read before; parts that cannot be followed are passed over.
+//! They show what a decoded tree does not: which bytes a table takes, what its vtable says, how a vector is aligned. The
+//! FlatBuffer has been read before, so faults are not reported again: parts that cannot be followed are skipped.
 
 use super::description::{FieldKind, NumberKind, TableDescription};
 use super::number::Number;
@@ -15,12 +15,12 @@ use alloc::{vec, vec::Vec};
 pub(crate) struct Part<'p> {
     /// The field that points to it.
     pub(crate) path: &'p Path<'p>,
-    /// The table that holds that field; for a table, itself.
+    /// The table that holds that field; for a table, the table itself.
     pub(crate) owner: &'static TableDescription,
     pub(crate) kind: PartKind<'p>,
     /// Where it starts, in bytes from the start of the FlatBuffer.
     pub(crate) position: u32,
-    /// Its bytes, with a vector's count and a string's NUL; of a table those up to the end of its farthest field.
+    /// Its size in bytes, including a vector's count and a string's NUL. A table ends with its farthest field.
     pub(crate) size: u32,
 }
 
@@ -30,7 +30,7 @@ pub(crate) enum PartKind<'p> {
     Text,
     Numbers {
         number: NumberKind,
-        /// What the schema aligns the first element to.
+        /// The alignment of the first element in the schema, in bytes.
         alignment: u32,
     },
     /// A vector of offsets to tables.
@@ -42,9 +42,9 @@ pub(crate) enum PartKind<'p> {
 pub(crate) struct TablePart<'p> {
     /// Where the vtable is, in bytes from the start of the FlatBuffer.
     pub(crate) vtable: u32,
-    /// Its bytes.
+    /// Its size, in bytes.
     pub(crate) vtable_size: u16,
-    /// The inline size that it says; `None` where it is too short to say one.
+    /// The inline size that it states; `None` if it is too short to state one.
     pub(crate) inline_size: Option<u16>,
     /// Where each field that the schema knows is, by id, in bytes from the table's start; 0 for an absent one.
     pub(crate) slots: &'p [u16],
@@ -55,7 +55,7 @@ pub(crate) fn walk(bytes: &[u8], root: &'static TableDescription, limits: &Limit
     if let Ok(buffer) = Buffer::new(bytes, limits) {
         let start = Place { buffer: &buffer, position: 0 };
         let root_table = start.follow(start.u32(0).unwrap_or_default());
-        // What ends the walk is a limit, or a fault that reading reports.
+        // An error here is a limit, or a fault that reading reports.
         let _ = root_table.and_then(|place| table(place, root, &Path::ROOT, found));
     }
 }
@@ -134,7 +134,7 @@ fn table(
     Ok(())
 }
 
-/// A vector or string of so many bytes. `false`: they are not all there.
+/// Reports a vector or string of `size` bytes. Returns `false` if they are not all inside the FlatBuffer.
 fn vector(
     place: Place<'_, '_>,
     owner: &'static TableDescription,

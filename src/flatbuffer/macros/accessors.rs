@@ -1,7 +1,7 @@
-//! The accessors of a table: `pub values: Option<Vec<EValue<'a>>>` gets `fn values(&self) -> &[EValue<'a>]`, which is empty
-//! where the field is absent. So do lists of numbers and strings.
+//! The accessors of a table: `pub values: Option<Vec<EValue<'a>>>` gets `fn values(&self) -> &[EValue<'a>]`, which returns an
+//! empty slice if the field is absent. Lists of numbers and strings get one too.
 
-/// Takes one field at a time: those of a kind that has an accessor add one to the methods in braces.
+/// Consumes the fields one by one. A field whose type has an accessor adds it to the methods in braces.
 macro_rules! accessors {
     ([$name:ident $($lt:tt)*] {}) => {};
     ([$name:ident $($lt:tt)*] { $($methods:tt)+ }) => {
@@ -15,7 +15,7 @@ macro_rules! accessors {
             {
                 $($methods)*
 
-                #[doc = concat!("The items of `", stringify!($field), "`: none where it is absent.")]
+                #[doc = concat!("The items of `", stringify!($field), "`, empty if it is absent.")]
                 pub fn $field(&self) -> &[$item] {
                     self.$field.as_deref().unwrap_or_default()
                 }
@@ -23,7 +23,7 @@ macro_rules! accessors {
             $($rest)*
         }
     };
-    // The same, where the item's own `>` was cut off from the two that follow.
+    // The same, where the item's own `>` is a separate token.
     ($type:tt $methods:tt $(#[$meta:meta])* pub $field:ident: Option<Vec<$item:ty> >, $($rest:tt)*) => {
         $crate::flatbuffer::macros::accessors! { $type $methods pub $field: Option<Vec<$item>>, $($rest)* }
     };
@@ -33,7 +33,7 @@ macro_rules! accessors {
             {
                 $($methods)*
 
-                #[doc = concat!("The items of `", stringify!($field), "`: none where it is absent.")]
+                #[doc = concat!("The items of `", stringify!($field), "`, empty if it is absent.")]
                 pub fn $field(&self) -> &[$item] {
                     self.$field.as_deref().unwrap_or_default()
                 }
@@ -47,7 +47,7 @@ macro_rules! accessors {
             {
                 $($methods)*
 
-                #[doc = concat!("The text of `", stringify!($field), "`: empty where it is absent.")]
+                #[doc = concat!("The text of `", stringify!($field), "`, empty if it is absent.")]
                 pub fn $field(&self) -> &str {
                     self.$field.as_deref().unwrap_or_default()
                 }

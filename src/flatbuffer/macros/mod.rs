@@ -1,9 +1,9 @@
-//! The macros that state a schema's types once. They write nothing but what one would write by hand.
+//! The macros that declare a schema's types. They expand to the code that one would write by hand.
 //!
-//! | macro | states | see |
+//! | macro | declares | see |
 //! |---|---|---|
-//! | `table!` | a table: a struct whose fields stand in the order of their ids | `table.rs`, with an expansion |
-//! | `union!` | a union: an enum whose members stand with their tags | `union.rs` |
+//! | `table!` | a table: a struct whose fields are in the order of their ids | `table.rs`, with an expansion |
+//! | `union!` | a union: an enum that lists each member with its tag | `union.rs` |
 //! | `named!` | an enumeration: a number with names for some values | `named.rs` |
 
 mod accessors;

@@ -1,22 +1,22 @@
 //! `table!`: a table as a struct.
 //!
-//! The fields stand in the order of their ids. Their types say how they are stored, see `flatbuffer::field`; where a
-//! type can be stored in more than one way, `as` says which, and `= -1` gives a default other than 0. From
+//! The fields are in the order of their ids. Their types say how they are stored, see `flatbuffer::field`. If a type can be
+//! stored in more than one way, `as` says which, and `= -1` gives a default other than 0. From
 //!
 //! ```text
 //! table! {
 //!     /// Runs a kernel.
 //!     pub struct KernelCall<'a> {
-//!         /// Index into the plan's `operators`.
+//!         /// Index into the method's `operators`.
 //!         pub op_index: i32,
-//!         /// Indices into the plan's `values`, outputs last.
+//!         /// Indices into the method's `values`, outputs last.
 //!         pub args: Option<Cow<'a, [i32]>>,
 //!     }
 //! }
 //! ```
 //!
 //! comes the struct with its fields, `Clone`, `Debug`, `Default`, `PartialEq`, `into_owned` and an accessor `args()` that
-//! gives a slice, and, leaving out paths,
+//! returns a slice, and (paths left out)
 //!
 //! ```text
 //! #[derive(Default)]
@@ -35,7 +35,7 @@
 //!     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> … {
 //!         let (table, op_index) = self.op_index.process::<OM>(table)?;     // an error gets `.op_index`
 //!         let (table, args) = self.args.process::<OM>(table)?;             // an error gets `.args`
-//!         // In nom's mode `Emit` these gather the values in pairs of pairs and build the struct; in `Check` they are nothing.
+//!         // In nom's mode `Emit` these collect the values in nested pairs and build the struct; in `Check` they do nothing.
 //!         let fields = OM::Output::bind(|| ());
 //!         let fields = OM::Output::combine(fields, op_index, |fields, field| (fields, field));
 //!         let fields = OM::Output::combine(fields, args, |fields, field| (fields, field));
@@ -245,15 +245,15 @@ macro_rules! wire {
 }
 pub(crate) use wire;
 
-/// The type without a lifetime of its own.
+/// The type with its lifetime, if it has one, replaced by `'static`.
 macro_rules! owned {
     ($name:ident $lt:lifetime) => { $name<'static> };
     ($name:ident) => { $name };
 }
 pub(crate) use owned;
 
-/// The pattern of pairs of pairs in which the parser of a table's fields gathers them: `(((), a), b)` for `a b`. To put each into
-/// the struct as it comes takes 7 % more instructions; that none is mixed up is a test of the wire.
+/// The pattern of nested pairs in which the parser of a table collects the fields: `(((), a), b)` for `a b`. Assigning each field
+/// to the struct as it is read takes 7 % more instructions. `flatbuffer::tests` checks that no fields are swapped.
 macro_rules! nested {
     (@ $done:tt) => { $done };
     (@ $done:tt $next:ident $($rest:ident)*) => { $crate::flatbuffer::macros::nested!(@ ($done, $next) $($rest)*) };
@@ -261,7 +261,7 @@ macro_rules! nested {
 }
 pub(crate) use nested;
 
-/// The type of those pairs: `(((), A), B)` for `A, B,`.
+/// The type of the nested pairs: `(((), A), B)` for `A, B,`.
 macro_rules! nested_type {
     (@ $done:ty,) => { $done };
     (@ $done:ty, $next:ty, $($rest:ty,)*) => { $crate::flatbuffer::macros::nested_type!(@ ($done, $next), $($rest,)*) };

@@ -1,8 +1,8 @@
-//! `union!`: a union as an enum whose members stand with their tags, all of them tables. It takes two field ids.
+//! `union!`: a union as an enum, which lists each member with its tag. All members are tables. A union takes two field ids.
 //!
-//! Every union has two more variants: `None`, tag 0, and `Unknown`, for what the schema does not know and for a tag and a
-//! value of which one is missing. `: From` after the name adds `From` for each member's table; without it, members can
-//! share a table.
+//! Every union has two more variants: `None`, tag 0, and `Unknown`, for a member that the schema does not know, a tag without a
+//! value, or a value without a tag. `: From` after the name adds `From` for each member's table; without it, members can share a
+//! table.
 
 macro_rules! union {
     (
@@ -19,12 +19,12 @@ macro_rules! union {
             #[default]
             None,
             $( $(#[$member_meta])* $member($type), )*
-            /// A member that this crate does not know, or a tag and a value of which one is missing.
+            /// A member that this crate does not know, a tag without a value, or a value without a tag.
             Unknown($crate::flatbuffer::unknown::Unknown),
         }
 
         impl<'a> $name<'a> {
-            /// The schema's name of the member, `NONE` for none; `None` for one that the schema does not know.
+            /// The schema's name of the member: `NONE` for tag 0, `None` for a member that the schema does not know.
             pub fn name(&self) -> Option<&'static str> {
                 match self {
                     Self::None => Some("NONE"),
@@ -33,7 +33,7 @@ macro_rules! union {
                 }
             }
 
-            /// The union's tag, 0 for none.
+            /// The union's tag; 0 if it has no value.
             pub fn tag(&self) -> u8 {
                 match self {
                     Self::None => 0,
@@ -181,7 +181,7 @@ macro_rules! union {
 }
 pub(crate) use union;
 
-/// `From` for each member's table, where that was asked for.
+/// `From` for each member's table, if `union!` was given `: From`.
 macro_rules! from_members {
     ($name:ident { $($members:tt)* }) => {};
     ($name:ident From { $( $member:ident($type:ty), )* }) => {$(

@@ -1,30 +1,30 @@
-//! The FlatBuffer that is read: its bytes, a place in them, and what is left of the budget.
+//! The FlatBuffer being read: its bytes, a position in them, and what is left of the limits.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::number::Number;
 use alloc::format;
 use core::cell::Cell;
 
-/// No FlatBuffer is larger: offsets are signed 32-bit numbers in places.
+/// The largest FlatBuffer, in bytes: some of its offsets are signed 32-bit numbers.
 pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 
-/// Bounds on the work that reading a FlatBuffer may cause.
+/// Limits on the work that reading a FlatBuffer may cause.
 ///
 /// Nothing in the format forbids two offsets to point at one table, so a file of a few kilobytes can describe a
 /// tree of exponential size. Without such sharing, which no official writer uses, the tables, vectors and strings
-/// of a file cover no more bytes than it has, and each table takes at least 4. The default limits are twice that and
-/// 64 KiB: a file may share a little, as a damaged one does that the official runtime still loads.
+/// of a file cover no more bytes than it has, and each table takes at least 4. The default limits are twice that, plus
+/// 64 KiB, because the official runtime still loads damaged files that share a little.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Limits {
-    /// The most tables visited. `None`: a quarter of the most bytes by default.
+    /// The most tables visited. `None`: a quarter of the default for `bytes`.
     pub tables: Option<u32>,
     /// The most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
-    /// `None`: twice the FlatBuffer's size and 64 KiB.
+    /// `None`: twice the FlatBuffer's size, plus 64 KiB.
     pub bytes: Option<u32>,
 }
 
 impl Limits {
-    /// What a small file may share.
+    /// The bytes that even a small file may share.
     const SLACK: u32 = 1 << 16;
 
     fn most(&self, size: u32) -> (u32, u32) {
@@ -33,7 +33,7 @@ impl Limits {
     }
 }
 
-/// The FlatBuffer, what is left of the limits, and what was passed over.
+/// The FlatBuffer, what is left of the limits, and what was skipped.
 #[derive(Debug)]
 pub(in crate::flatbuffer) struct Buffer<'a> {
     pub(super) bytes: &'a [u8],
@@ -45,7 +45,7 @@ pub(in crate::flatbuffer) struct Buffer<'a> {
     pub(super) newer_tables: Cell<u32>,
 }
 
-/// A place in a FlatBuffer: nom's input for what is stored there.
+/// A position in a FlatBuffer: nom's input for what is stored there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'s, 'a> {
     pub(in crate::flatbuffer) buffer: &'s Buffer<'a>,
@@ -68,7 +68,7 @@ pub(super) fn fault(position: u32, kind: ErrorKind) -> Error {
 }
 
 impl<'a> Buffer<'a> {
-    /// A FlatBuffer of at most 2 GiB: a larger one is refused.
+    /// Fails if the FlatBuffer is larger than [`MAX_SIZE`].
     pub(in crate::flatbuffer) fn new(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         if bytes.len() > MAX_SIZE {
             let found = format!("the FlatBuffer has {} bytes, expected at most {MAX_SIZE}", bytes.len());
@@ -98,10 +98,10 @@ impl<'s, 'a> Place<'s, 'a> {
         u32::read(self.get(position, 4)?)
     }
 
-    /// Takes bytes of this buffer from the budget.
+    /// Subtracts bytes of this buffer from the limit.
     #[inline(always)]
     pub(in crate::flatbuffer) fn spend(self, bytes: usize) -> Result<()> {
-        // No more than the buffer has, which is less than 2 GiB.
+        // The bytes are in the buffer, which is smaller than 2 GiB.
         match self.buffer.bytes_left.get().checked_sub(bytes as u32) {
             Some(left) => {
                 self.buffer.bytes_left.set(left);
@@ -111,7 +111,7 @@ impl<'s, 'a> Place<'s, 'a> {
         }
     }
 
-    /// Takes a table whose fields cover so many bytes from the budget.
+    /// Subtracts a table whose fields cover `covered` bytes from the limits.
     #[inline(always)]
     pub(in crate::flatbuffer) fn spend_table(self, covered: usize) -> Result<()> {
         match self.buffer.tables_left.get().checked_sub(1) {
@@ -121,7 +121,7 @@ impl<'s, 'a> Place<'s, 'a> {
         self.spend(covered)
     }
 
-    /// Whether so many bytes are left of the budget.
+    /// Whether that many bytes are left of the limit.
     pub(super) fn can_spend(self, bytes: usize) -> bool {
         bytes <= self.buffer.bytes_left.get() as usize
     }
@@ -142,7 +142,7 @@ impl<'s, 'a> Place<'s, 'a> {
         fault(self.position, ErrorKind::Limit { what: "tables", limit: self.most().0.into() })
     }
 
-    /// The place that `offset`, which is stored in a field at this place, points to.
+    /// The position that `offset`, stored in a field at this position, points to.
     #[inline(always)]
     pub(in crate::flatbuffer) fn follow(self, offset: u32) -> Result<Self> {
         if offset == 0 {
@@ -151,8 +151,8 @@ impl<'s, 'a> Place<'s, 'a> {
         self.follow_item(offset)
     }
 
-    /// The place that `offset`, which is an item of a vector at this place, points to. An item of 0, which points to itself, no
-    /// writer writes; official readers take it where a table can be read there, and so do we.
+    /// The position that `offset`, an item of a vector at this position, points to. No writer writes an item of 0, which points to
+    /// itself; the official readers accept one if a table can be read there, and so does this reader.
     #[inline(always)]
     pub(in crate::flatbuffer) fn follow_item(self, offset: u32) -> Result<Self> {
         let target = u64::from(self.position) + u64::from(offset);
@@ -165,13 +165,18 @@ impl<'s, 'a> Place<'s, 'a> {
     #[cold]
     fn bad_offset(self, offset: u32) -> Error {
         let found = match offset {
-            0 => "found 0, expected the distance to a later place".into(),
-            _ => format!("{offset} bytes from here is outside the FlatBuffer of {}", self.buffer.bytes.len()).into(),
+            0 => "found 0, expected the distance to a later position".into(),
+            _ => format!(
+            "it points {} ahead, past the end of the FlatBuffer of {}",
+            counted(offset, "byte"),
+            counted(self.buffer.bytes.len(), "byte")
+            )
+            .into(),
         };
         fault(self.position, ErrorKind::Offset(found))
     }
 
-    /// The count of the vector or string at this place, and the position of its first byte.
+    /// The count of the vector or string at this position, and the position of its first byte.
     #[inline(always)]
     pub(in crate::flatbuffer) fn count(self) -> Result<(u32, u32)> {
         match self.u32(self.position) {
@@ -192,7 +197,12 @@ impl<'s, 'a> Place<'s, 'a> {
     #[cold]
     pub(super) fn short(self, count: u32, size: usize) -> Error {
         let left = self.buffer.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
-        let found = format!("found {count} elements of {size} bytes, but {left} bytes are left in the FlatBuffer");
+        let found = format!(
+        "{} of {} each, but {} left in the FlatBuffer",
+        counted(count, "element"),
+        counted(size, "byte"),
+        counted(left, "byte")
+        );
         fault(self.position, ErrorKind::Vector(found.into()))
     }
 }

@@ -1,17 +1,16 @@
-//! Reading: nom parsers for what a FlatBuffer is made of. Everything is checked on the way; nothing is read from bytes
-//! that were not.
+//! Reading: nom parsers for the parts of a FlatBuffer. All bytes are checked before they are used.
 //!
-//! A FlatBuffer is not a stream, so nom's input is not the rest of a slice but a [`Place`] in the whole buffer (for
-//! what is stored there: [`TableParser`], [`Numbers`], [`TextParser`], [`List`]) or a [`Table`] with its next field (for what
-//! a table holds: [`Scalar`], [`Optional`]; a union's parser comes from `union!`). The rest that a parser returns
-//! is the same place, or the same table at the next field.
+//! A FlatBuffer is not a stream, so nom's input is not the rest of a slice. For [`TableParser`], [`Numbers`], [`TextParser`] and
+//! [`List`] it is a [`Place`], a position in the whole buffer. For the fields of a table ([`Scalar`], [`Optional`], and the parser
+//! that `union!` generates) it is a [`Table`] and its next field. The rest that a parser returns is the same `Place`, or the same
+//! table at the field after.
 //!
-//! All parsers keep nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples do
-//! build under `Check`, so `table!` puts a table's fields in sequence itself.)
+//! All parsers respect nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples build even
+//! under `Check`, so `table!` runs the parsers of a table's fields in sequence itself.)
 //!
-//! What is checked is what ExecuTorch's own reader checks, the C++ verifier of FlatBuffers: offsets, vtables, vectors and
-//! strings inside the buffer, fields aligned. What it does not check and no good file has is a matter of strict rules, not
-//! of reading: see `validate`.
+//! The checks are those of ExecuTorch's own reader, which is the C++ verifier of FlatBuffers: offsets, vtables, vectors and
+//! strings are inside the buffer, fields are aligned. Other faults, which that verifier accepts, are reported by the strict rules
+//! of `validate`.
 
 mod buffer;
 mod table;
@@ -29,7 +28,7 @@ use crate::error::{Error, ErrorKind, Result};
 use alloc::format;
 use nom::{Check, Complete, Emit, OutputM, OutputMode, PResult, Parser};
 
-/// The root table of a FlatBuffer, whose offset is at the place given.
+/// The root table of a FlatBuffer, whose offset is at the input position.
 struct Root<P>(P);
 
 impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for Root<P> {
@@ -41,7 +40,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
     }
 }
 
-/// Reads a whole FlatBuffer. Says also how many tables have fields that the schema does not know.
+/// Reads a whole FlatBuffer. Also returns how many tables have fields that the schema does not know.
 pub(crate) fn decode<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)>
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
@@ -53,7 +52,7 @@ where
     }
 }
 
-/// Checks a whole FlatBuffer: the same grammar, with nothing built.
+/// Checks a whole FlatBuffer with the same parsers, without building anything.
 pub(crate) fn check<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
@@ -74,7 +73,7 @@ fn fault(error: nom::Err<Error>) -> Error {
     }
 }
 
-/// Faults are final: no parser here tries another way.
+/// Errors are final: no parser here tries an alternative.
 impl<E> From<Error> for nom::Err<Error, E> {
     #[cold]
     fn from(error: Error) -> Self {

@@ -1,7 +1,7 @@
-//! Tables: vtables, fields inline, and what offsets point to.
+//! Tables: vtables, inline fields, and what offsets point to.
 
 use super::buffer::{Place, fault};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::form::FieldForm;
 use crate::flatbuffer::number::Number;
@@ -12,8 +12,8 @@ use nom::{Mode, OutputMode, PResult, Parser};
 /// The most field ids that a table of a schema may have.
 pub(crate) const MAX_FIELDS: usize = 32;
 
-/// As many fields of a vtable are looked at; one with more has some that are newer. A vtable costs none of the budget,
-/// since many tables share it: were all of its 64 KB read, a small file could ask for that again with every table.
+/// The most fields of a vtable that are read; a vtable with more has fields of a newer schema. A vtable does not count towards
+/// the limits, since many tables share it. If all of its 64 KB were read, a small file could cause that again with every table.
 const MOST_FIELDS: usize = 64;
 
 impl nom::error::ParseError<Table<'_, '_>> for Error {
@@ -26,8 +26,8 @@ impl nom::error::ParseError<Table<'_, '_>> for Error {
     }
 }
 
-/// Where each field of a table is stored, in bytes from the table's start; 0 for an absent field. As many as the schema
-/// has for that table.
+/// Where each field of a table is stored, in bytes from the table's start; 0 for an absent field. One for each field id that the
+/// table has in the schema.
 pub(crate) trait Slots: Copy + core::fmt::Debug {
     /// All absent.
     const ABSENT: Self;
@@ -54,8 +54,8 @@ impl<const N: usize> Slots for [u16; N] {
 pub(crate) struct Vtable<S> {
     position: u32,
     /// The end of the field that is farthest from the table's start, in bytes from there: what must be in the buffer.
-    /// The table's inline size, which the vtable says too, is no bound: Python's `flatbuffers` before 25.12 shares one
-    /// vtable between tables of different size, and official readers do not look at it.
+    /// The inline size in the vtable is not a bound: Python's `flatbuffers` before 25.12 shares one vtable between tables of
+    /// different sizes, and the official readers ignore it.
     extent: u32,
     /// Whether it has fields that the schema does not know.
     newer: bool,
@@ -69,7 +69,7 @@ impl<S: Slots> Vtable<S> {
     /// No vtable is at byte 0.
     const NONE: Self = Self { position: 0, extent: 0, newer: false, slots: S::ABSENT };
 
-    /// Reads and checks the vtable at `position`, for a table at `place` whose fields have the forms given.
+    /// Reads and checks the vtable at `position`, for a table at `place` with fields of these forms.
     fn read(place: Place<'_, '_>, position: u32, forms: &[FieldForm]) -> Result<Self> {
         let mut vtable = Self { position, ..Self::NONE };
         (vtable.extent, vtable.newer) = read_vtable(place, position, forms, vtable.slots.as_mut_slice())?;
@@ -77,7 +77,7 @@ impl<S: Slots> Vtable<S> {
     }
 }
 
-/// Fills in the slots, and says how far the fields reach and whether there are newer ones.
+/// Fills in the slots. Returns how far the fields reach, and whether the table has fields of a newer schema.
 #[inline(never)]
 fn read_vtable(place: Place<'_, '_>, position: u32, forms: &[FieldForm], slots: &mut [u16]) -> Result<(u32, bool)> {
     let bad = |found: Cow<'static, str>| Err(fault(place.position, ErrorKind::Vtable(found)));
@@ -85,13 +85,14 @@ fn read_vtable(place: Place<'_, '_>, position: u32, forms: &[FieldForm], slots: 
         return bad(format!("its position {position} is odd").into());
     }
     let Some(size) = place.get(position, 2).map(|size| word(size, 0)) else {
-        return bad(format!("byte {position} is outside the FlatBuffer of {}", place.buffer.bytes.len()).into());
+        let size = counted(place.buffer.bytes.len(), "byte");
+        return bad(format!("its position, byte {position}, is outside the FlatBuffer of {size}").into());
     };
     if size % 2 != 0 {
         return bad(format!("its size is {size}, expected an even number").into());
     }
     let Some(vtable) = place.get(position, size.into()) else {
-        return bad(format!("{size} bytes from byte {position} leave the FlatBuffer").into());
+        return bad(format!("its {size} bytes from byte {position} extend past the end of the FlatBuffer").into());
     };
     let mut extent = LEAST_EXTENT;
     let mut newer = vtable.len() > 4 + 2 * MOST_FIELDS;
@@ -105,9 +106,10 @@ fn read_vtable(place: Place<'_, '_>, position: u32, forms: &[FieldForm], slots: 
             continue;
         }
         let size = form.size() as u16;
-        // The alignment of an 8-byte field depends on the table's position too: see `Scalar`.
+        // The alignment of an 8-byte field also depends on the table's position: see `Table::number`.
         if offset % size.min(4) != 0 {
-            let found = format!("field {id} of {size} bytes is {offset} bytes from its start, expected a multiple");
+            let (size, multiple) = (counted(size, "byte"), size.min(4));
+            let found = format!("field {id} of {size} is at offset {offset} in it, expected a multiple of {multiple}");
             return Err(fault(place.position, ErrorKind::Table(found.into())));
         }
         extent = extent.max(u32::from(offset) + u32::from(size));
@@ -148,7 +150,7 @@ impl<'s, 'a> Table<'s, 'a> {
         Ok(T::read(self.bytes(slot, T::SIZE)).unwrap_or_default())
     }
 
-    /// They are inside: the farthest field is, and `read_vtable` put this one no farther.
+    /// The bytes are inside `fields`, which ends with the farthest field of the vtable.
     #[inline(always)]
     fn bytes(&self, slot: u16, size: usize) -> &'a [u8] {
         let start = usize::from(slot);
@@ -160,7 +162,7 @@ impl<'s, 'a> Table<'s, 'a> {
         self.slots.get(id).is_some_and(|slot| *slot != 0)
     }
 
-    /// The place that the offset in `slot` points to.
+    /// The position that the offset in `slot` points to.
     #[inline(always)]
     fn follow(&self, slot: u16) -> Result<Place<'s, 'a>> {
         let offset = u32::read(self.bytes(slot, 4)).unwrap_or_default();
@@ -170,25 +172,25 @@ impl<'s, 'a> Table<'s, 'a> {
 
 #[cold]
 fn misaligned(position: u32) -> Error {
-    fault(position, ErrorKind::Table("an 8-byte field is not aligned to 8".into()))
+    fault(position, ErrorKind::Table("an 8-byte field is not at a multiple of 8".into()))
 }
 
-/// A table of a schema: a struct whose fields are the table's.
+/// A table of a schema, as a struct with the table's fields.
 pub(crate) trait Record<'a>: Sized {
-    /// What each field is inline, by id.
+    /// How each field is stored inline, by id.
     const FORMS: &'static [FieldForm];
 
     /// The names and types of its fields.
     const DESCRIPTION: &'static TableDescription;
 
-    /// As many slots as it has field ids.
+    /// A slot for each field id.
     type Slots: Slots;
 
     /// The parsers of its fields, in order of their ids.
     type Fields: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 }
 
-/// A table. Remembers the vtables that it read last: tables of one kind share a few.
+/// A table. Caches the vtables that it read last: tables of one type share a few.
 pub(crate) struct TableParser<'a, T: Record<'a>> {
     fields: T::Fields,
     vtables: Vtables<T::Slots>,
@@ -200,7 +202,7 @@ impl<'a, T: Record<'a>> Default for TableParser<'a, T> {
     }
 }
 
-/// The vtables read last. Each is kept in the entry that its position gives, so one is looked up without a search.
+/// The vtables read last. Each is kept in the entry given by its position, so that a look-up needs no search.
 #[derive(Clone, Copy, Debug)]
 struct Vtables<S>([Vtable<S>; 4]);
 
@@ -214,7 +216,7 @@ impl<S> Vtables<S> {
     #[inline(always)]
     #[allow(clippy::indexing_slicing)]
     fn entry(&mut self, position: u32) -> &mut Vtable<S> {
-        // A remainder of 4 is below 4: nothing is left to check.
+        // The index is a remainder modulo 4.
         &mut self.0[(position / 2 % 4) as usize]
     }
 }
@@ -236,7 +238,7 @@ impl<'s, 'a, T: Record<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
     }
 }
 
-/// The table at that place and its vtable.
+/// The table at that position, and its vtable.
 #[inline(always)]
 fn open<'s, 'a, S: Slots>(
     place: Place<'s, 'a>,
@@ -248,7 +250,7 @@ fn open<'s, 'a, S: Slots>(
         Some(distance) if position % 4 == 0 => distance,
         found => return Err(bad_table(place, found)),
     };
-    // A signed distance; a sum that wraps is outside, and so is refused.
+    // The distance is signed. A difference that wraps is outside the FlatBuffer, which `Vtable::read` reports.
     let vtable_position = position.wrapping_sub(distance);
     let vtable = vtables.entry(vtable_position);
     if vtable_position != vtable.position || vtable_position == 0 {
@@ -264,7 +266,10 @@ fn open<'s, 'a, S: Slots>(
 fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
     let found = match found {
         Some(_) => "its position is not a multiple of 4".into(),
-        None => format!("its fields leave the FlatBuffer of {} bytes", place.buffer.bytes.len()).into(),
+        None => {
+        let size = counted(place.buffer.bytes.len(), "byte");
+        format!("its fields extend past the end of the FlatBuffer of {size}").into()
+        }
     };
     fault(place.position, ErrorKind::Table(found))
 }
@@ -274,20 +279,20 @@ fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
 pub(crate) struct UnknownTable(Vtables<[u16; MOST_FIELDS]>);
 
 impl UnknownTable {
-    /// Whether the table at that place has the field with that id.
+    /// Whether the table at that position has the field with that id.
     pub(crate) fn has_field(&mut self, place: Place<'_, '_>, id: usize) -> Result<bool> {
         let (_, table) = open(place, &mut self.0, &[FieldForm::Number1; MOST_FIELDS])?;
         Ok(table.has(id))
     }
 
-    /// Whether the table at that place has any fields. `true` if that cannot be told.
+    /// Whether the table at that position has any fields. `true` if that is unknown.
     pub(crate) fn has_fields(&mut self, place: Place<'_, '_>) -> bool {
         let table = open(place, &mut self.0, &[FieldForm::Number1; MOST_FIELDS]);
         table.map_or(true, |(vtable, table)| vtable.newer || table.slots.iter().any(|slot| *slot != 0))
     }
 }
 
-/// A number inside a table. `DEFAULT` is the schema's, which stands for an absent one.
+/// A number inside a table. `DEFAULT` is the schema's value for an absent one.
 pub(crate) struct Scalar<T, const DEFAULT: i64 = 0>(PhantomData<T>);
 
 impl<T, const DEFAULT: i64> Default for Scalar<T, DEFAULT> {
@@ -311,7 +316,7 @@ impl<'s, 'a, T: Number, const DEFAULT: i64> Parser<Table<'s, 'a>> for Scalar<T, 
     }
 }
 
-/// What an offset inside a table points to, or nothing where the field is absent.
+/// What an offset inside a table points to; `None` if the field is absent.
 #[derive(Default)]
 pub(crate) struct Optional<P>(P);
 
@@ -330,11 +335,11 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>> for 
     }
 }
 
-/// Added to the tag of a union that has no value: no member has such a tag.
+/// Added to the tag of a union that has no value. No member has such a tag.
 pub(crate) const WITHOUT_VALUE: u16 = 1 << 8;
 
-/// The two fields of a union: its tag, and the place of its value. There is no place where both are absent; where the value
-/// alone is, it is the table's own.
+/// The two fields of a union: its tag, and the position of its value. The position is `None` if both are absent, and that of the
+/// table itself if only the value is absent.
 #[inline(always)]
 pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16, Option<Place<'s, 'a>>)> {
     let (table, tag) = table.field();
@@ -347,7 +352,7 @@ pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16,
     })
 }
 
-/// A value in a box of its own, for what is rare and large.
+/// A value in a `Box`, for one that is large and rare.
 #[derive(Default)]
 pub(crate) struct Boxed<P>(P);
 

@@ -1,4 +1,4 @@
-//! Vectors: of numbers and of offsets; and strings.
+//! Vectors of numbers, vectors of offsets, and strings.
 
 use super::buffer::{Place, fault};
 use super::in_item;
@@ -9,7 +9,7 @@ use alloc::{borrow::Cow, vec::Vec};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
 
-/// A string: bytes followed by a NUL that its count leaves out. Whether they are UTF-8 is no matter of structure.
+/// A string: bytes followed by a NUL, which its count leaves out. They do not have to be UTF-8.
 #[derive(Default)]
 pub(crate) struct TextParser;
 
@@ -28,13 +28,13 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for TextParser {
         };
         place.spend(count as usize + 5)?;
         if nul != 0 {
-            return Err(fault(first.wrapping_add(count), ErrorKind::Text("found no NUL after it".into())).into());
+            return Err(fault(first.wrapping_add(count), ErrorKind::Text("expected a NUL after it".into())).into());
         }
         Ok((place, OM::Output::bind(|| Text::borrowed(bytes))))
     }
 }
 
-/// A vector of numbers, side by side. Where its elements are not aligned they are copied: official readers take them.
+/// A vector of numbers. Misaligned elements, which the official readers accept, are copied.
 pub(crate) struct Numbers<T>(PhantomData<T>);
 
 impl<T> Default for Numbers<T> {
@@ -61,7 +61,7 @@ where
     }
 }
 
-/// A vector of offsets: to tables or strings.
+/// A vector of offsets to tables or strings.
 #[derive(Default)]
 pub(crate) struct List<P>(P);
 
@@ -76,7 +76,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
             return Err(place.short(count, 4).into());
         };
         place.spend(offsets.len() + 4)?;
-        // Each element takes at least 4 bytes more: a count that cannot be honest reserves nothing.
+        // Each element takes at least 4 bytes more, so a count that exceeds the limit is rejected before memory is reserved for it.
         if !place.can_spend(offsets.len()) {
             return Err(place.exhausted_bytes().into());
         }
@@ -96,7 +96,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
     }
 }
 
-/// Does what only matters where something is built: nom's `Check` mode runs no closure, its `Emit` mode runs each.
+/// Calls `run` only if values are built: nom's `Check` mode runs no closure, its `Emit` mode runs each.
 #[inline(always)]
 fn when_built<OM: OutputMode>(run: impl FnOnce()) {
     OM::Output::bind(run);

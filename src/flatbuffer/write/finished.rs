@@ -10,24 +10,24 @@ pub(crate) const HEAD_SIZE: usize = 8;
 
 /// A finished FlatBuffer without its first 8 bytes, in parts.
 pub(crate) struct Finished {
-    /// Where the root table starts, in bytes from the start of this.
+    /// Where the root table starts, in bytes from the start of the parts.
     pub(super) root: usize,
     pub(super) size: usize,
-    /// What it was aligned to.
+    /// The largest alignment in it, in bytes.
     pub(super) alignment: usize,
-    /// Last one first.
+    /// In reverse order.
     pub(super) parts: Vec<Part>,
 }
 
 impl Finished {
-    /// What comes first: the root offset, the identifier, and a `gap` for an extended header.
+    /// The first bytes: the root offset, the identifier, and a `gap` for an extended header.
     pub(crate) fn head(&self, identifier: &[u8; 4], gap: usize) -> Result<Vec<u8>> {
         let size = gap.saturating_add(self.size).saturating_add(HEAD_SIZE);
         if size > MAX_SIZE {
             return Err(too_large());
         }
         if gap % self.alignment != 0 {
-            let reason = format!("a header of {gap} bytes with its padding, expected a multiple of {}", self.alignment);
+            let reason = format!("the header takes {gap} bytes with its padding, expected a multiple of {}", self.alignment);
             return Err(Error::new(ErrorKind::Unwritable(reason.into())));
         }
         let mut head = vec![0; HEAD_SIZE + gap];
@@ -50,7 +50,7 @@ impl Finished {
         self.root
     }
 
-    /// The bytes of what follows the head.
+    /// The size of what follows the head, in bytes.
     pub(crate) fn size(&self) -> usize {
         self.size
     }

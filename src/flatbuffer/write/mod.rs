@@ -1,11 +1,11 @@
 //! Writing: the builder, which mirrors `read`.
 //!
-//! A FlatBuffer is built from its end to its start, so that an offset always points to what is written already. A
-//! [`Position`] counts bytes from the end. Where the official writers agree on an order or a padding, so does this one
-//! ([`style`] tells where they do not), and the result is theirs byte for byte.
+//! A FlatBuffer is built from its end to its start, so that an offset always points to something already written. A
+//! [`Position`] counts bytes from the end. Order and padding are those of the official writers, so the result is the same byte
+//! for byte; [`style`] lists where these writers differ.
 //!
 //! A table is written in two steps: each field writes what it points to and adds its inline part to a [`Row`]; then
-//! [`Builder::table`] looks up how a table with such a row is laid out, and puts it down.
+//! [`Builder::table`] looks up the layout of a table with such a row, and writes it.
 
 mod finished;
 mod row;
@@ -24,9 +24,9 @@ use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
 use row::{Layout, LayoutKey, Layouts, Vtable};
 use space::Space;
 
-/// What can be written as a table.
+/// A type that can be written as a table.
 pub(crate) trait Encode {
-    /// Writes it and all that it points to, and says where it starts.
+    /// Writes it and everything that it points to. Returns where it starts.
     fn encode(&self, builder: &mut Builder) -> Result<Position>;
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// `expected` bytes are a guess at the size: a good one saves memory and copies nothing.
+    /// `expected` is a guess at the size, in bytes. A good guess saves memory and allocations.
     pub(crate) fn new(style: Style, expected: usize) -> Self {
         Self {
             style,
@@ -55,7 +55,7 @@ impl Builder {
         }
     }
 
-    /// A string and its NUL.
+    /// Writes a string and its NUL.
     pub(crate) fn text(&mut self, text: &[u8]) -> Result<Position> {
         let len = text.len();
         let (position, room) = self.space.grow_aligned(len + 5, 4, len + 1)?;
@@ -68,7 +68,7 @@ impl Builder {
         Ok(position)
     }
 
-    /// A vector of numbers, the first of them aligned to `alignment`.
+    /// Writes a vector of numbers, the first of them aligned to `alignment`.
     pub(crate) fn numbers<T: Number>(&mut self, numbers: &[T], alignment: usize) -> Result<Position> {
         let size = size_of_val(numbers);
         let alignment = if size > 0 || self.style.align_empty { alignment.max(4) } else { 4 };
@@ -81,7 +81,7 @@ impl Builder {
         Ok(position)
     }
 
-    /// A vector of tables: the tables in order, then the vector.
+    /// Writes a vector of tables: the tables in order, then the vector.
     pub(crate) fn list<T: Encode>(&mut self, items: &[T]) -> Result<Position> {
         let base = self.elements.len();
         for (index, item) in items.iter().enumerate() {
@@ -92,7 +92,7 @@ impl Builder {
         self.offsets(&elements)
     }
 
-    /// A vector of offsets to what is written already.
+    /// Writes a vector of offsets to tables already written.
     pub(crate) fn offsets(&mut self, elements: &[Position]) -> Result<Position> {
         let size = elements.len() * 4;
         let (position, room) = self.space.grow_aligned(size + 4, 4, size)?;
@@ -107,7 +107,7 @@ impl Builder {
         Ok(position)
     }
 
-    /// A table whose fields have the forms given, and its vtable unless one that it shares is written already.
+    /// Writes a table with fields of these forms, and its vtable unless it shares one already written.
     #[inline(always)]
     pub(crate) fn table<const N: usize>(&mut self, forms: &'static [FieldForm; N], row: &Row<N>) -> Result<Position> {
         let key = LayoutKey::new(forms, row, self.space.used());
@@ -117,7 +117,7 @@ impl Builder {
         }
     }
 
-    /// A table whose layout is not remembered.
+    /// Writes a table whose layout is not cached.
     #[cold]
     fn first_table<const N: usize>(
         &mut self,
@@ -148,7 +148,7 @@ impl Builder {
         Ok(position)
     }
 
-    /// Ends the FlatBuffer, after which only its root offset and identifier are missing.
+    /// Ends the FlatBuffer. Then only its root offset and identifier are missing.
     pub(crate) fn finish(mut self, root: Position) -> Result<Finished> {
         let alignment = self.alignment.max(4);
         self.space.grow_aligned(0, alignment, HEAD_SIZE)?;
@@ -157,7 +157,7 @@ impl Builder {
     }
 }
 
-/// What is stored inline, with the distance to the vtable.
+/// Writes the inline part of a table, with the distance to the vtable.
 #[inline(always)]
 fn put_table<const N: usize>(
     space: &mut Space,

@@ -1,4 +1,4 @@
-//! What is stored inline in a table that is written, and how such a table is laid out.
+//! The inline part of a table being written, and its layout.
 
 use super::style::FieldOrder;
 use crate::flatbuffer::form::FieldForm;
@@ -8,7 +8,7 @@ use crate::flatbuffer::read::MAX_FIELDS;
 /// Where something starts, in bytes from the end of the FlatBuffer.
 pub(crate) type Position = u32;
 
-/// What is stored inline in a table of `N` fields, by id.
+/// The inline part of a table of `N` fields, by id.
 pub(crate) struct Row<const N: usize> {
     /// Which fields are present: field 0 is the lowest bit.
     present: u32,
@@ -28,7 +28,7 @@ impl<const N: usize> Row<N> {
 
     #[inline(always)]
     fn push(&mut self, present: bool, bits: u64) {
-        debug_assert!(self.len < N, "a row of {N} fields has more");
+        debug_assert!(self.len < N, "more than the {N} fields of the row");
         if let Some(place) = self.bits.get_mut(self.len) {
             *place = bits;
             self.present |= u32::from(present) << self.len;
@@ -43,13 +43,13 @@ impl<const N: usize> Row<N> {
         }
     }
 
-    /// A number, absent where all its bits are zero: so −0.0 is kept.
+    /// Adds a number: absent if all its bits are zero, so that −0.0 is kept.
     #[inline(always)]
     pub(crate) fn number<T: Number>(&mut self, number: T) {
         self.number_unless(number, 0);
     }
 
-    /// A number, absent where its bits are those of the default.
+    /// Adds a number: absent if its bits are those of the default.
     #[inline(always)]
     pub(crate) fn number_unless<T: Number>(&mut self, number: T, default: u64) {
         let bits = number.bits();
@@ -62,12 +62,12 @@ impl<const N: usize> Row<N> {
     }
 }
 
-/// How a table is laid out: the same for all tables of one schema table whose fields are present alike, and that start at
-/// the same place modulo 8.
+/// The layout of a table. Tables of one type have the same layout if the same fields are present and the same number of bytes,
+/// modulo 8, follows them.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     key: LayoutKey,
-    /// Bytes inline.
+    /// The inline size, in bytes.
     pub(super) size: u16,
     /// Where each field is, in bytes from the table's start; 0 for an absent one.
     pub(super) places: [u16; MAX_FIELDS],
@@ -77,9 +77,9 @@ pub(super) struct Layout {
 /// What a layout depends on.
 #[derive(Clone, Copy)]
 pub(super) struct LayoutKey {
-    /// What the fields are. Compared by address, which is enough: of two copies each has layouts of its own.
+    /// How the fields are stored. Compared by address: if there are two copies of a list, each only gets its own layouts.
     forms: &'static [FieldForm],
-    /// Which fields are present, and above them how many bytes follow the table modulo 8.
+    /// The low 32 bits say which fields are present, the others how many bytes, modulo 8, follow the table.
     row: u64,
 }
 
@@ -92,7 +92,7 @@ impl LayoutKey {
         Self { forms, row: u64::from(row.present) | (used as u64 % 8) << u32::BITS }
     }
 
-    /// By multiplication, which spreads what differs in few bits.
+    /// Multiplication spreads keys that differ in few bits.
     #[inline(always)]
     fn hash(self) -> usize {
         let all = (self.row ^ (self.forms.as_ptr() as u64) << 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -105,11 +105,11 @@ impl LayoutKey {
     }
 }
 
-/// The layouts of tables written before, each in the entry that its key's hash gives.
+/// A cache of the layouts of tables already written, each in the entry given by its key's hash.
 pub(super) struct Layouts([Layout; Self::LEN]);
 
 impl Layouts {
-    /// Several times as many as a program has layouts, so that few keys have one hash.
+    /// Several times the number of layouts in a program, so that few keys collide.
     const LEN: usize = 512;
 
     pub(super) fn new() -> Self {
@@ -119,12 +119,12 @@ impl Layouts {
     #[inline(always)]
     #[allow(clippy::indexing_slicing)]
     pub(super) fn get(&self, key: LayoutKey) -> Option<&Layout> {
-        // A hash is below `LEN`: nothing is left to check.
+        // A hash is below `LEN`.
         let layout = &self.0[key.hash()];
         layout.key.is(key).then_some(layout)
     }
 
-    /// Of two with one hash, the last one is remembered.
+    /// Of two keys with the same hash, the last one is kept.
     #[allow(clippy::indexing_slicing)]
     pub(super) fn remember(&mut self, layout: Layout) {
         self.0[layout.key.hash()] = layout;
@@ -135,7 +135,7 @@ impl Layouts {
 pub(super) type Vtable = [u16; MAX_FIELDS + 2];
 
 impl Layout {
-    /// Lays out a table of that key after `used` bytes from the end. Says also the largest alignment that it needs.
+    /// Computes the layout of a table with that key, which `used` bytes follow. Also returns the largest alignment that it needs.
     pub(super) fn new(key: LayoutKey, used: usize, order: FieldOrder) -> (Self, usize) {
         let present = key.forms.iter().enumerate().filter(|(id, _)| key.row >> id & 1 == 1);
         let sizes = present.map(|(id, form)| (id, form.size()));
@@ -161,7 +161,7 @@ impl Layout {
         (Self { key, size: (used - start) as u16, places, vtable: 0 }, alignment)
     }
 
-    /// Its size, the table's inline size, and the places up to the last field that is present.
+    /// Its size, the table's inline size, and the offsets of the fields up to the last one present.
     pub(super) fn vtable(&self) -> Vtable {
         let fields = self.places.iter().rposition(|place| *place > 0).map_or(0, |last| last + 1);
         let mut vtable = [0; MAX_FIELDS + 2];
@@ -179,7 +179,7 @@ mod tests {
         &[FieldForm::Number1, FieldForm::Number2, FieldForm::Number4, FieldForm::Number8, FieldForm::Offset];
 
     #[test]
-    fn what_equals_its_default_is_absent() {
+    fn a_number_equal_to_its_default_is_absent() {
         let mut row = Row::<5>::new();
         row.number(1u8);
         row.number(0i16);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_is_found_by_its_key_only() {
+    fn a_layout_is_found_only_by_its_own_key() {
         let mut row = Row::<5>::new();
         row.number(1u8);
         let key = LayoutKey::new(FORMS, &row, 8);
@@ -203,14 +203,14 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_laid_out_by_id_or_by_size() {
+    fn fields_are_ordered_by_id_or_by_size() {
         let mut row = Row::<5>::new();
         row.number(1u8);
         row.number(2u16);
         row.number(3u32);
         row.number(4u64);
         let layout = |order| Layout::new(LayoutKey::new(FORMS, &row, 0), 0, order).0.places.first_chunk().copied();
-        // Counted from the end, so each comes before the last one put down.
+        // Tables are written from their end, so each field is before the one written last.
         assert_eq!(layout(FieldOrder::ById), Some([19, 16, 12, 4]));
         assert_eq!(layout(FieldOrder::BySize), Some([5, 6, 8, 12]));
     }

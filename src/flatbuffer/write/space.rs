@@ -1,17 +1,17 @@
-//! The bytes of a FlatBuffer that is written: they grow towards its start.
+//! The bytes of a FlatBuffer being written, which grow towards its start.
 
 use super::row::Position;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::MAX_SIZE;
 use alloc::{format, vec, vec::Vec};
 
-/// Bytes that are filled from their end, in parts: what is written is never moved.
+/// Bytes filled from their end, in parts: bytes already written are never moved.
 pub(super) struct Space {
     /// The part that is being filled.
     part: Part,
-    /// The parts after it, last one first.
+    /// The full parts, in reverse order.
     full: Vec<Part>,
-    /// Their bytes.
+    /// The size of the full parts, in bytes.
     full_size: usize,
 }
 
@@ -32,16 +32,16 @@ impl Part {
     }
 }
 
-/// A guess may be wrong: no more is reserved for it.
+/// The most bytes reserved for the expected size, since the guess may be wrong.
 const MOST_EXPECTED: usize = 1 << 26;
 
 impl Space {
-    /// `expected` bytes are a guess at the size: a good one saves memory and copies nothing.
+    /// `expected` is a guess at the size, in bytes. A good guess saves memory and allocations.
     pub(super) fn new(expected: usize) -> Self {
         Self { part: Part::new(expected.min(MOST_EXPECTED)), full: Vec::new(), full_size: 0 }
     }
 
-    /// Bytes from the end.
+    /// The number of bytes written.
     #[inline(always)]
     pub(super) fn used(&self) -> usize {
         self.full_size + self.part.bytes.len() - self.part.head
@@ -53,8 +53,8 @@ impl Space {
         self.grow_aligned(len, 1, 0)
     }
 
-    /// Room for `len` more bytes before all others, and where it starts. Zeros after it make the last `aligned` of
-    /// these bytes start at a multiple of `alignment`.
+    /// Room for `len` more bytes before all others, and where it starts. Zeros after it align the last `aligned` of these bytes to
+    /// `alignment`.
     #[inline(always)]
     pub(super) fn grow_aligned(
         &mut self,
@@ -73,7 +73,7 @@ impl Space {
         Ok(((used + padding + len) as Position, room))
     }
 
-    /// A part with room for `len` bytes and as much again as there is, up to the most that a FlatBuffer may have.
+    /// Adds a part with room for `len` bytes, and for as many as are written already, up to the size limit of a FlatBuffer.
     #[cold]
     fn add_part(&mut self, len: usize) -> Result<()> {
         const FIRST: usize = 1 << 12;
@@ -89,7 +89,7 @@ impl Space {
         Ok(())
     }
 
-    /// All parts, last one first.
+    /// All parts, in reverse order.
     pub(super) fn into_parts(mut self) -> Vec<Part> {
         self.full.push(self.part);
         self.full
@@ -98,6 +98,6 @@ impl Space {
 
 #[cold]
 pub(super) fn too_large() -> Error {
-    let reason = format!("a FlatBuffer of more than {MAX_SIZE} bytes, which no reader takes");
+    let reason = format!("the FlatBuffer has more than {MAX_SIZE} bytes, the most that readers accept");
     Error::new(ErrorKind::Unwritable(reason.into()))
 }

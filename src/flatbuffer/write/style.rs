@@ -1,6 +1,6 @@
-//! In what the official writers of FlatBuffers differ.
+//! Where the official writers of FlatBuffers differ.
 
-/// The order in which the fields of a table are put down.
+/// The order in which the fields of a table are written. They are written from the table's end to its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FieldOrder {
     /// By id, ascending: Python's object API, with which ExecuTorch writes `.pte` files since 1.2 and bundles since 1.4.
@@ -14,23 +14,22 @@ pub enum FieldOrder {
 /// Which tables share a vtable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum VtableSharing {
-    /// Those whose fields are stored at the same places and whose inline sizes are the same: flatc, C++, and Python's
-    /// `flatbuffers` since 25.12.
+    /// Tables with the same field offsets and the same inline size: flatc, C++, and Python's `flatbuffers` since 25.12.
     #[default]
     ByEntriesAndSize,
-    /// Those whose fields are stored at the same places, whatever their inline sizes are: Python's `flatbuffers` up to 25.9.
-    /// The inline size that such a vtable says is that of the table put down first.
+    /// Tables with the same field offsets, even if their inline sizes differ: Python's `flatbuffers` up to 25.9. The vtable then
+    /// states the inline size of the table written first.
     ByEntries,
 }
 
-/// How a FlatBuffer is laid out.
+/// How a FlatBuffer is encoded.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Style {
     pub(crate) field_order: FieldOrder,
     pub(crate) vtable_sharing: VtableSharing,
-    /// Whether a vector without elements is aligned as if it had some.
+    /// Whether an empty vector is aligned like one with elements.
     pub(crate) align_empty: bool,
-    /// The alignments that an exporter can choose, in bytes, powers of two: one for each class of vectors that the schema
-    /// has, see `AlignmentClass`.
+    /// The alignments that an exporter can choose, in bytes, powers of two: one for each class of vectors in the schema, see
+    /// `AlignmentClass`.
     pub(crate) alignments: [usize; 2],
 }
