@@ -1,16 +1,16 @@
-//! One error for all that can go wrong with a file: what, where, and what was expected.
+//! The crate's error type: what is wrong with a file, where, and what was expected.
 
 use crate::path::{FieldPath, Step};
 use alloc::{borrow::Cow, boxed::Box, format, string::String, vec::Vec};
 use core::fmt;
 
-/// The result of everything that reads or writes a file's bytes.
+/// The result of reading or writing a file.
 pub type Result<T> = core::result::Result<T, Error>;
 
 /// What is wrong with a file, and where: the kind of fault, the byte offset from the start of the file, and the path
 /// of the field in the schema's names (`execution_plan[0].values[12].val.Tensor.sizes`).
 ///
-/// One word wide, so that a `Result` costs nothing to pass along.
+/// One word wide, so that a `Result` is cheap to return.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
@@ -18,7 +18,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     offset: Option<u64>,
-    /// Innermost step first: steps are added while the error travels outwards, so that success pays nothing.
+    /// Innermost step first: steps are added while the error is returned, so that success costs nothing.
     path: Vec<Step>,
 }
 
@@ -26,7 +26,7 @@ struct Inner {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes are some other kind of file, or of no known kind.
+    /// The bytes are another kind of file, or of an unknown kind.
     #[error("not a {expected} file: {found}")]
     Foreign {
         /// The file that was asked for, such as `.pte`.
@@ -34,8 +34,8 @@ pub enum ErrorKind {
         /// What the bytes are instead.
         found: Cow<'static, str>,
     },
-    /// The file ends before what it announces.
-    #[error("truncated: {what} ends at byte {end}, but there are {available} bytes: {} are missing", end.saturating_sub(*available))]
+    /// The file is shorter than its header says.
+    #[error("truncated: {what} should end at byte {end}, but there are only {}: {} are missing", counted(*available, "byte"), end.saturating_sub(*available))]
     Truncated {
         /// What is cut off.
         what: &'static str,
@@ -44,7 +44,7 @@ pub enum ErrorKind {
         /// How many bytes there are.
         available: u64,
     },
-    /// A field of the extended header contradicts the file or itself.
+    /// The extended header contradicts itself or the file.
     #[error("bad extended header: {0}")]
     Header(Cow<'static, str>),
     /// An offset is 0 or out of range.
@@ -62,13 +62,13 @@ pub enum ErrorKind {
     /// A string has no NUL after it.
     #[error("bad string: {0}")]
     Text(Cow<'static, str>),
-    /// The tables, vectors and strings visited are more than the limits allow: by default, more than a file of this
-    /// size can hold, so parts of it must be shared many times over.
-    #[error("over the limit of {limit} {what}: by default, more than a file of this size holds without sharing")]
+    /// More tables, vectors and strings are visited than the limits allow. A file exceeds the default limits only if it refers to the
+    /// same parts many times.
+    #[error("over the limit of {limit} {what}: the file refers to the same parts many times, or the limit is too low")]
     Limit {
         /// `tables` or `bytes of tables, vectors and strings`.
         what: &'static str,
-        /// The limit that was in force.
+        /// The limit.
         limit: u64,
     },
     /// What a value refers to is not in the file.
@@ -77,20 +77,20 @@ pub enum ErrorKind {
     /// The bytes asked for are not in memory: only part of the file was given.
     #[error("the bytes of segment {0} were not given: only part of the file was read")]
     Absent(u32),
-    /// A tensor's type, sizes or bytes do not fit each other, or what the caller asked for.
+    /// A tensor's type, sizes and bytes do not match each other, or do not match what the caller asked for.
     #[error("tensor: {0}")]
     Tensor(Cow<'static, str>),
-    /// What was to be written cannot be, for the reason given.
+    /// The file cannot be written, for the reason given.
     #[error("cannot be written: {0}")]
     Unwritable(Cow<'static, str>),
-    /// A word that stands for none of the values of its kind.
-    #[error("{found:?} is no {kind}, expected {expected}")]
+    /// A word is not the name of a value of its type.
+    #[error("{found:?} is not a {kind}, expected a number or one of {expected}")]
     Word {
-        /// What it should stand for, such as `ScalarType`.
+        /// The type, such as `ScalarType`.
         kind: &'static str,
         /// The word.
         found: String,
-        /// The words there are.
+        /// The names of the type's values.
         expected: String,
     },
     /// The operating system failed to read or write.
@@ -101,7 +101,7 @@ pub enum ErrorKind {
         kind: std::io::ErrorKind,
         /// Its message.
         message: String,
-        /// The file that it is about, if that is known.
+        /// The file concerned, if it is known.
         file: Option<std::path::PathBuf>,
     },
 }
@@ -136,7 +136,7 @@ impl Error {
         &self.0.kind
     }
 
-    /// Where it is wrong, in bytes from the start of the file, if it is a matter of bytes.
+    /// Where the fault is, in bytes from the start of the file, if it has a position there.
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
     }
@@ -189,8 +189,8 @@ impl Error {
         self
     }
 
-    /// The error of a file inside a file, which starts at byte `start` of the outer one: its offset counts from the start of
-    /// the outer file then. Where it is in the outer file's tree, `in_field` and `in_item` add.
+    /// Converts the error of a file that is embedded at byte `start` of an outer file: its offset then counts from the start of the
+    /// outer file. `in_field` and `in_item` add its path in the outer file's tree.
     #[cold]
     #[allow(dead_code, reason = "no file inside a file is read yet")]
     pub(crate) fn inside(mut self, start: u64) -> Self {
@@ -198,7 +198,7 @@ impl Error {
         self
     }
 
-    /// Names the file that an error of the operating system is about.
+    /// An error of the operating system, with the file concerned.
     #[cfg(feature = "std")]
     #[cold]
     pub(crate) fn io(error: std::io::Error, file: &std::path::Path) -> Self {

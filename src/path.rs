@@ -12,7 +12,7 @@ pub enum Step {
     Index(usize),
 }
 
-/// Where in a tree a field is: empty where something concerns the whole file.
+/// The path of a field in a tree; empty for the whole file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FieldPath(Vec<Step>);
 
@@ -72,7 +72,7 @@ impl serde::Serialize for FieldPath {
     }
 }
 
-/// A path while a tree is walked: a chain of steps on the stack, which becomes a [`FieldPath`] where one is needed.
+/// A path during a walk of a tree: a chain of steps on the stack. Converted to a [`FieldPath`] only when one is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'p> {
     parent: Option<&'p Path<'p>>,
@@ -90,12 +90,12 @@ impl<'p> Path<'p> {
         Path { parent: Some(self), names, index: None }
     }
 
-    /// The path of an item of the list that this is the path of.
+    /// The path of an item of the list at this path.
     pub fn index(&'p self, index: usize) -> Path<'p> {
         Path { parent: Some(self), names: "", index: Some(index) }
     }
 
-    /// The path of an item of a list.
+    /// The path of an item of the field `list`.
     pub fn item(&'p self, list: &'static str, index: usize) -> Path<'p> {
         Path { parent: Some(self), names: list, index: Some(index) }
     }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_shows_as_one_would_write_it() {
+    fn a_path_is_displayed_with_dots_and_brackets() {
         let root = Path::ROOT;
         let plan = root.field("execution_plan");
         let plan = plan.index(0);

@@ -1,15 +1,15 @@
-//! Tensors as data: their type and shape, and their bytes as numbers.
+//! Tensors as data: their shapes, and their bytes as numbers.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{Tensor, TensorDataLocation, TensorShapeDynamism};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
 
-/// The type and shape of a tensor.
+/// The shape of a tensor: the type of its elements, its sizes and its dim order.
 ///
-/// It shows as `f32[2, 3]`; in another dim order than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
+/// It is displayed as `f32[2, 3]`, with a dim order other than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TensorShape<'t> {
@@ -17,27 +17,27 @@ pub struct TensorShape<'t> {
     pub scalar_type: ScalarType,
     /// The size of each dimension, in elements.
     pub sizes: &'t [i32],
-    /// The dimensions as they are stored, outermost first: a permutation of 0 to the rank.
+    /// The dimensions as they are stored, outermost first: a permutation of 0..rank.
     pub dim_order: &'t [u8],
 }
 
 impl TensorShape<'_> {
-    /// The bytes that the elements take.
+    /// The size of the elements, in bytes.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where a size is negative, the product overflows, or the type
-    /// is not known.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a size is negative, the product overflows, or the scalar type
+    /// is unknown.
     pub fn byte_size(&self) -> Result<u64> {
         self.count_bytes().map_err(|reason| {
             Error::tensor(match reason {
-                Uncountable::Type => format!("elements of unknown type {}", self.scalar_type),
+                Uncountable::Type => format!("the scalar type {} is unknown", self.scalar_type),
                 Uncountable::Negative(dimension) => format!("dimension {dimension} has a negative size"),
-                Uncountable::Elements => "the number of its elements overflows 63 bits".into(),
-                Uncountable::Bytes => "the number of its bytes overflows 64 bits".into(),
+                Uncountable::Elements => "the number of elements does not fit in 63 bits".into(),
+                Uncountable::Bytes => "the size in bytes does not fit in 64 bits".into(),
             })
         })
     }
 
-    /// The bytes, counted as the runtime counts: elements in an `i64`, bytes in a `u64`.
+    /// The size in bytes, computed as in the runtime: elements in an `i64`, bytes in a `u64`.
     pub(crate) fn count_bytes(&self) -> core::result::Result<u64, Uncountable> {
         if let Some(index) = self.sizes.iter().position(|size| *size < 0) {
             return Err(Uncountable::Negative(index));
@@ -48,12 +48,13 @@ impl TensorShape<'_> {
         (elements as u64).checked_mul(element as u64).ok_or(Uncountable::Bytes)
     }
 
-    /// The distance between neighbours in each dimension of a dense tensor, in elements.
+    /// The strides of a dense tensor: the distance between neighbours in each dimension, in elements.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the dim order is no permutation of the dimensions.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the dim order is not a permutation of the dimensions, or a stride
+    /// overflows.
     pub fn strides(&self) -> Result<Vec<i64>> {
         let Self { sizes, dim_order, .. } = self;
-        let bad = || Error::tensor(format!("dim order {dim_order:?} of sizes {sizes:?}"));
+        let bad = || Error::tensor(format!("sizes {sizes:?} and dim order {dim_order:?} give no valid strides"));
         if sizes.len() != dim_order.len() {
             return Err(bad());
         }
@@ -65,7 +66,7 @@ impl TensorShape<'_> {
                 return Err(bad());
             };
             *place = Some(stride);
-            // As PyTorch does: an empty dimension counts as one.
+            // As in PyTorch, a size of 0 counts as 1.
             stride = stride.checked_mul(i64::from(*size).max(1)).ok_or_else(bad)?;
         }
         strides.into_iter().map(|stride| stride.ok_or_else(bad)).collect()
@@ -76,7 +77,7 @@ impl TensorShape<'_> {
         self.dim_order.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index)
     }
 
-    /// As it shows, with upper bounds as `<=8` and sizes without bounds as `?`.
+    /// As it is displayed, but with upper bounds as `<=8` and unbounded sizes as `?`.
     pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
         let sizes: Vec<String> = self
             .sizes
@@ -103,42 +104,42 @@ impl fmt::Display for TensorShape<'_> {
     }
 }
 
-/// Why a number of bytes cannot be told.
+/// Why a size in bytes is unknown.
 pub(crate) enum Uncountable {
     /// The size of this dimension is negative.
     Negative(usize),
-    /// The elements are more than an `i64` counts.
+    /// The number of elements does not fit in an `i64`.
     Elements,
-    /// The bytes are more than a `u64` counts.
+    /// The size in bytes does not fit in a `u64`.
     Bytes,
-    /// The type of the elements is not known.
+    /// The type of the elements is unknown.
     Type,
 }
 
 impl Tensor<'_> {
-    /// Its type and shape. For a dynamic shape, the sizes are upper bounds.
+    /// Its shape. If it is dynamic, the sizes are upper bounds.
     pub fn shape(&self) -> TensorShape<'_> {
         TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
     }
 
-    /// The bytes that its elements take; see [`TensorShape::byte_size`].
+    /// The size of its elements, in bytes; see [`TensorShape::byte_size`].
     pub fn byte_size(&self) -> Result<u64> {
         self.shape().byte_size()
     }
 
-    /// Whether its bytes are in a `.ptd` file, under the name that `extra_tensor_info` has.
+    /// Whether its bytes are in a `.ptd` file, under the name in `extra_tensor_info`.
     pub fn is_external(&self) -> bool {
         self.extra_tensor_info.as_deref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
     }
 
-    /// The name of the parameter or buffer, if it has one: the key in a `.ptd` where it is external.
+    /// The name of the parameter or buffer, if it has one: for an external tensor, the key in the `.ptd`.
     pub fn fully_qualified_name(&self) -> Option<&str> {
         self.extra_tensor_info.as_deref()?.fully_qualified_name.as_deref()
     }
 }
 
 impl<'a> TensorLayout<'a> {
-    /// Its type and shape.
+    /// Its shape.
     pub fn shape(&self) -> TensorShape<'_> {
         TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
     }
@@ -151,18 +152,18 @@ impl<'t> From<TensorShape<'t>> for TensorLayout<'t> {
     }
 }
 
-/// A tensor: its type, its shape and its bytes.
+/// A tensor: its shape and its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorView<'t> {
-    /// The type and shape.
+    /// The shape.
     pub shape: TensorShape<'t>,
-    /// The elements, little-endian, in the order that the dim order gives.
+    /// The elements, little-endian, in the order given by the dim order.
     pub bytes: &'t [u8],
 }
 
-/// A Rust type that a tensor's elements can be seen as.
+/// A Rust type as which a tensor's elements can be read.
 pub trait Element: bytemuck::CheckedBitPattern + bytemuck::NoUninit {
-    /// The scalar types whose elements are this.
+    /// The scalar types whose elements have this Rust type.
     const SCALAR_TYPES: &'static [ScalarType];
 }
 
@@ -197,24 +198,26 @@ elements! {
 impl<'t> TensorView<'t> {
     /// The elements as a slice, without copying.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the scalar type is another one, where the bytes are
-    /// not aligned for `T` in memory, where one is no value (a bool of 2), and on a big-endian host: there, and for
-    /// misaligned bytes, use [`to_vec`](Self::to_vec).
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the scalar type does not match `T`, if the bytes are misaligned
+    /// in memory, if an element is invalid (a bool of 2), and on a big-endian host. For misaligned bytes and on big-endian hosts, use
+    /// [`to_vec`](Self::to_vec).
     pub fn as_slice<T: Element>(&self) -> Result<&'t [T]> {
         self.expect_type::<T>()?;
         if cfg!(target_endian = "big") && size_of::<T>() > 1 {
-            return Err(Error::tensor("the elements are little-endian and this machine is not: copy them (to_vec)"));
+            return Err(Error::tensor(
+                "the elements are little-endian and this machine is big-endian: copy them with to_vec",
+            ));
         }
         bytemuck::checked::try_cast_slice(self.bytes).map_err(|error| {
-            let (length, name) = (self.bytes.len(), core::any::type_name::<T>());
-            Error::tensor(format!("{length} bytes are no slice of {name}: {error}"))
+            let (size, name) = (counted(self.bytes.len(), "byte"), core::any::type_name::<T>());
+            Error::tensor(format!("cannot borrow {size} as a slice of {name}: {error}"))
         })
     }
 
-    /// The elements as a copy: on any host, whatever the alignment of the bytes.
+    /// A copy of the elements, on any host and for any alignment of the bytes.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the scalar type is another one, or a byte is no value
-    /// (a bool of 2).
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the scalar type does not match `T`, or an element is invalid (a
+    /// bool of 2).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.expect_type::<T>()?;
         let mut element = vec![0; size_of::<T>()];
@@ -223,8 +226,9 @@ impl<'t> TensorView<'t> {
             if cfg!(target_endian = "big") {
                 element.reverse();
             }
-            bytemuck::checked::try_pod_read_unaligned(&element)
-                .map_err(|error| Error::tensor(format!("no {}: {error}", core::any::type_name::<T>())))
+            bytemuck::checked::try_pod_read_unaligned(&element).map_err(|error| {
+                Error::tensor(format!("an element is not a valid {}: {error}", core::any::type_name::<T>()))
+            })
         };
         self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
     }
@@ -235,7 +239,7 @@ impl<'t> TensorView<'t> {
             return Ok(());
         }
         let (name, expected) = (core::any::type_name::<T>(), T::SCALAR_TYPES);
-        Err(Error::tensor(format!("elements are {found}; {name} holds {expected:?}")))
+        Err(Error::tensor(format!("the elements are {found}, but {name} is for {expected:?}")))
     }
 
     /// The number of elements.

@@ -1,10 +1,10 @@
-//! What people hand to a reader of `.pte` and `.ptd` files, and is neither: what it is, and what to do.
+//! Other files that people pass to a reader of `.pte` and `.ptd` files: what they are, and what to do.
 
 use super::header::chunk;
 use crate::error::{Error, ErrorKind};
 use alloc::{borrow::Cow, format};
 
-/// A format that starts with certain bytes at a certain place.
+/// A format with known bytes at a known offset.
 struct Format {
     at: usize,
     magic: &'static [u8],
@@ -15,31 +15,27 @@ const fn format(at: usize, magic: &'static [u8], name: &'static str) -> Format {
     Format { at, magic, name }
 }
 
-/// The more bytes a format has to tell it by, the earlier it is asked for.
+/// Formats with more known bytes come first.
 const FORMATS: &[Format] = &[
-    format(
-        0,
-        b"version https://git-lfs",
-        "a Git LFS pointer: the file itself was not fetched, which `git lfs pull` does",
-    ),
+    format(0, b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull` to fetch the file itself"),
     format(0, b"\x93NUMPY", "a NumPy array (.npy)"),
     format(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras model: export it with ExecuTorch"),
     format(0, b"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint (.pt): export it with ExecuTorch"),
     format(0, b"GGUF", "a GGUF file, which llama.cpp runs"),
     format(0, b"\x7fELF", "an ELF file: a program or a library"),
-    format(0, b"\x28\xb5\x2f\xfd", "compressed by zstd: decompress it first"),
-    format(0, b"\x1f\x8b\x08", "compressed by gzip: decompress it first"),
+    format(0, b"\x28\xb5\x2f\xfd", "a file compressed with zstd: decompress it first"),
+    format(0, b"\x1f\x8b\x08", "a file compressed with gzip: decompress it first"),
     format(4, b"TFL3", "a TensorFlow Lite model (.tflite)"),
     format(4, b"NPTG", "a program of ExecuTorch's native backend (program.ptg of a .ptn package)"),
     format(4, b"BP08", "a bundled program (.bpte): a .pte with test inputs around it"),
     format(8, b"ED00", "an ETDump (.etdp), a profile of a run"),
-    format(4, b"XH00", "an XNNPACK payload, cut out of a .pte"),
-    format(4, b"XN01", "the FlatBuffer of an XNNPACK payload, cut out of a .pte"),
-    format(4, b"XN00", "the FlatBuffer of an early XNNPACK payload, cut out of a .pte"),
-    format(4, b"VH00", "a Vulkan payload, cut out of a .pte"),
+    format(4, b"XH00", "an XNNPACK payload, extracted from a .pte"),
+    format(4, b"XN01", "the FlatBuffer of an XNNPACK payload, extracted from a .pte"),
+    format(4, b"XN00", "the FlatBuffer of an early XNNPACK payload, extracted from a .pte"),
+    format(4, b"VH00", "a Vulkan payload, extracted from a .pte"),
 ];
 
-/// The error about such bytes, where a file of the kind `expected` was asked for.
+/// The error for such bytes, where a file of the kind `expected` was expected.
 #[cold]
 pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
     match name(bytes) {
@@ -51,7 +47,7 @@ pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
     }
 }
 
-/// What the bytes are; `None` where they are too few to tell.
+/// What the bytes are; `None` if there are too few.
 fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.is_empty() {
         return Some("an empty file".into());
@@ -65,13 +61,13 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
         return Some(format.name.into());
     }
     if bytes.get(8) == Some(&b'{') && chunk(bytes, 4) == Some([0; 4]) {
-        return Some("a safetensors file: `pte convert` makes a .ptd of it".into());
+        return Some("a safetensors file: `pte convert` makes a .ptd from it".into());
     }
     let identifier = chunk::<4>(bytes, 4)?;
     Some(match identifier {
         [b'E', b'T', ..] => version(&identifier, "ET12"),
         [b'F', b'T', ..] => version(&identifier, "FT01"),
-        _ if is_onnx(bytes) => "probably an ONNX model: export the original with ExecuTorch".into(),
+        _ if is_onnx(bytes) => "probably an ONNX model: export the original model with ExecuTorch".into(),
         _ if matches!(bytes, [0x80, 2..=5, ..]) => "a Python pickle, such as an old PyTorch checkpoint".into(),
         _ => format!("unknown identifier '{}'", identifier.escape_ascii()).into(),
     })
@@ -81,7 +77,7 @@ fn version(identifier: &[u8; 4], known: &str) -> Cow<'static, str> {
     format!("version {} of the format, expected {known}", identifier.escape_ascii()).into()
 }
 
-/// The name of a zip archive's first entry, as far as the bytes reach that `probe` looks at.
+/// The name of a zip archive's first entry, if it is within the bytes that `probe` reads.
 fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
     if !bytes.starts_with(b"PK\x03\x04") {
         return None;
@@ -90,7 +86,8 @@ fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(30..30 + usize::from(length)).filter(|_| 30 + usize::from(length) <= super::header::PROBE_SIZE)
 }
 
-/// Protocol Buffers have no magic: field 1, the version of the format as a small number, and then a field of ONNX's model.
+/// Protocol Buffers have no magic. An ONNX model starts with field 1, the version of the format, a small number, which another
+/// field of the model follows.
 fn is_onnx(bytes: &[u8]) -> bool {
     matches!(bytes, [0x08, 1..=20, 0x12 | 0x1a | 0x22 | 0x3a | 0x42, ..])
 }
@@ -106,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_really_have_is_named() {
+    fn other_common_files_are_identified() {
         check(b"", "an empty file");
         check(b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a", "git lfs pull");
         check(b"PK\x03\x04\x14\0\0\0\0\0\0\0", "zip archive");

@@ -1,5 +1,4 @@
-//! What comes before the FlatBuffer's tables: the identifier and the extended header, for both kinds of file; read and
-//! written.
+//! The bytes before the FlatBuffer's tables, for both kinds of file: the identifier and the extended header.
 //!
 //! | bytes | `.pte` | `.ptd` |
 //! |---|---|---|
@@ -64,14 +63,14 @@ const PTD_MAGIC: &[u8; 4] = b"FH01";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PteHeader {
-    /// Bytes of the header, its magic and this field included: 24 up to ExecuTorch 0.7, 32 since; what a longer one
-    /// holds after these is not known.
+    /// The length of the header in bytes, including its magic and this field: 24 up to ExecuTorch 0.7, 32 since. What a longer header
+    /// contains is unknown.
     pub length: u32,
-    /// Bytes of the program, from the start of the file.
+    /// The size of the program in bytes, from the start of the file.
     pub program_size: u64,
-    /// Where the segments start, in bytes from the start of the file; 0 where there are none.
+    /// Where the segments start, in bytes from the start of the file; 0 if there are none.
     pub segment_base_offset: u64,
-    /// Bytes of all segments with their padding; `None` in a header too short to say.
+    /// The size of all segments with their padding, in bytes; `None` in a header too short to contain it.
     pub segment_data_size: Option<u64>,
 }
 
@@ -86,15 +85,15 @@ impl PteHeader {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PtdHeader {
-    /// Bytes of the header, its magic and this field included: 40.
+    /// The length of the header in bytes, including its magic and this field: 40.
     pub length: u32,
     /// The length with its padding, in bytes: how many bytes are between the FlatBuffer's first 8 and the rest.
     pub flatbuffer_offset: u64,
-    /// Bytes of the FlatBuffer before the header was inserted.
+    /// The size of the FlatBuffer before the header was inserted, in bytes.
     pub flatbuffer_size: u64,
     /// Where the segments start, in bytes from the start of the file.
     pub segment_base_offset: u64,
-    /// Bytes of all segments with their padding.
+    /// The size of all segments with their padding, in bytes.
     pub segment_data_size: u64,
 }
 
@@ -113,7 +112,7 @@ pub enum Header {
     Ptd(PtdHeader),
 }
 
-/// What a file is and where its parts are, as its first bytes tell: see [`probe`].
+/// What a file is and where its parts are, according to its first bytes: see [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Probe {
@@ -127,12 +126,13 @@ pub struct Probe {
 
 impl Probe {
     /// The bytes that [`Pte::parse_with`](crate::Pte::parse_with) or [`Ptd::parse_with`](crate::Ptd::parse_with) need for the
-    /// metadata alone. Without a header they are the whole file, which is why its size is asked for.
+    /// metadata alone. Without a header, that is the whole file, of `file_size` bytes.
     pub fn metadata(&self, file_size: u64) -> Range<u64> {
         0..self.metadata_end().unwrap_or(file_size)
     }
 
-    /// The bytes that hold the segments, if there are any. An old header does not say where they end: then the file does.
+    /// The bytes that hold the segments, if there are any. An old header does not say where they end: they extend to the end of the
+    /// file.
     pub fn data(&self, file_size: u64) -> Option<Range<u64>> {
         let (base, size) = self.segments()?;
         Some(base..size.map_or(file_size, |size| base.saturating_add(size)))
@@ -159,11 +159,11 @@ impl Probe {
     }
 }
 
-/// As many bytes as [`probe`] ever looks at.
+/// The most bytes that [`probe`] reads.
 pub const PROBE_SIZE: usize = 64;
 
-/// Says what a file is and which bytes hold its metadata and its data, from its first [`PROBE_SIZE`] bytes alone (or all
-/// of them, if it is smaller): enough to fetch just those from a slow or distant store.
+/// Identifies a file and finds its metadata and its data, from its first [`PROBE_SIZE`] bytes alone (or all bytes, if it is
+/// smaller). So only the bytes that are needed have to be fetched from slow or remote storage.
 ///
 /// ```
 /// # fn main() -> executorch_format::Result<()> {
@@ -174,13 +174,13 @@ pub const PROBE_SIZE: usize = 64;
 /// # }
 /// ```
 ///
-/// Fails with [`ErrorKind::Foreign`] on any other kind of file, named if it is a known one, and with
+/// Fails with [`ErrorKind::Foreign`] on any other kind of file, which the error names if it is known, and with
 /// [`ErrorKind::Header`] on a header that contradicts itself.
 pub fn probe(first_bytes: &[u8]) -> Result<Probe> {
     probe_as(first_bytes, None)
 }
 
-/// The same, for one kind of file.
+/// [`probe`], for one kind of file.
 pub(crate) fn probe_as(bytes: &[u8], expected: Option<FileKind>) -> Result<Probe> {
     let name = expected.map_or(".pte or .ptd", FileKind::extension);
     let Some(identifier) = chunk::<4>(bytes, 4) else {
@@ -233,18 +233,18 @@ fn probe_ptd(bytes: &[u8], identifier: [u8; 4]) -> Result<Probe> {
         segment_data_size: number(bytes, 40)?,
     };
     if header.flatbuffer_offset.checked_add(header.flatbuffer_size).is_none() {
-        return bad(24, "flatbuffer offset and size overflow 64 bits".into());
+        return bad(24, "the sum of the flatbuffer offset and size overflows 64 bits".into());
     }
     probe.header = Some(Header::Ptd(header));
     check_segments(&probe, 32)?;
     Ok(probe)
 }
 
-/// The end of the segments does not wrap. `at` is where their start is stored.
+/// Checks that the end of the segments does not overflow. `at` is the offset of the segment base offset in the file.
 fn check_segments(probe: &Probe, at: usize) -> Result<()> {
     match probe.segments() {
         Some((base, Some(size))) if base.checked_add(size).is_none() => {
-            bad(at, "segment base offset and data size overflow 64 bits".into())
+            bad(at, "the sum of the segment base offset and data size overflows 64 bits".into())
         }
         _ => Ok(()),
     }
@@ -279,7 +279,7 @@ fn short<T>(bytes: &[u8], end: usize) -> Result<T> {
     Err(Error::at(8, ErrorKind::Truncated { what: "the extended header", end: end as u64, available }))
 }
 
-/// The FlatBuffer's bytes, which are all there; of a `whole` file all its data is there too.
+/// The bytes of the FlatBuffer. Fails if some are missing, or if `whole` and some of the data is missing.
 pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, whole: bool) -> Result<&'a [u8]> {
     let truncated = |what, end| {
         let available = bytes.len() as u64;
@@ -299,7 +299,7 @@ pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, whole: bool) -> Resul
 }
 
 impl PteHeader {
-    /// Fills the room after the FlatBuffer's first 8 bytes.
+    /// Writes the header into `room`, which follows the FlatBuffer's first 8 bytes.
     pub(crate) fn put(&self, room: &mut [u8], program_size: u64) -> Result<()> {
         let numbers = [program_size, self.segment_base_offset];
         put(room, PTE_MAGIC, self.length, numbers.into_iter().chain(self.segment_data_size))
@@ -307,7 +307,7 @@ impl PteHeader {
 }
 
 impl PtdHeader {
-    /// Fills the room after the FlatBuffer's first 8 bytes.
+    /// Writes the header into `room`, which follows the FlatBuffer's first 8 bytes.
     pub(crate) fn put(&self, room: &mut [u8], flatbuffer_size: u64) -> Result<()> {
         let offset = room.len() as u64;
         let numbers = [offset, flatbuffer_size, self.segment_base_offset, self.segment_data_size];
@@ -324,6 +324,9 @@ fn put(room: &mut [u8], magic: &[u8; 4], length: u32, numbers: impl Iterator<Ite
             place.copy_from_slice(&fields);
             Ok(())
         }
-        _ => Err(Error::unwritable(format!("{} bytes of header in a header of {length}", fields.len()))),
+        _ => Err(Error::unwritable(format!(
+            "the header's fields take {} bytes, but its length is {length}",
+            fields.len()
+        ))),
     }
 }

@@ -26,7 +26,7 @@ impl<'t> KeyIndex<'t> {
         self.keys.get(at).filter(|(other, _)| other.as_bytes() == key).map(|(_, index)| *index as usize)
     }
 
-    /// Fails with `Unwritable` where two keys are alike.
+    /// Fails with `Unwritable` if two keys are equal.
     pub(crate) fn check_unique(&self) -> Result<()> {
         match self.keys.windows(2).find_map(|pair| match pair {
             [(first, _), (second, index)] if first == second => Some((first, *index)),
@@ -39,7 +39,7 @@ impl<'t> KeyIndex<'t> {
         }
     }
 
-    /// The keys in the order of their bytes, each with the index of its entry.
+    /// The keys sorted by their bytes, each with the index of its entry.
     pub fn iter(&self) -> impl Iterator<Item = (&'t Text<'t>, usize)> + '_ {
         self.keys.iter().map(|(key, index)| (*key, *index as usize))
     }

@@ -1,8 +1,7 @@
-//! Files: the header, the segments, and where everything's bytes are.
+//! Files: headers, segments, and where their data is.
 //!
-//! [`header`] tells from the first bytes what a file is; [`pte`] and [`ptd`] are the two kinds, [`model`] is either;
-//! [`segment`] and [`references`] say where bytes are and who refers to them; [`style`] and [`source`] what a tree does not
-//! say about its file.
+//! [`header`] identifies a file by its first bytes. [`pte`] and [`ptd`] are the two kinds, [`model`] is either. [`segment`] and
+//! [`references`] find data and what refers to it. [`style`] and [`source`] hold what a tree does not say about its file.
 
 pub(crate) mod foreign;
 pub(crate) mod header;

@@ -6,7 +6,7 @@ use super::ptd::Ptd;
 use super::pte::Pte;
 use crate::error::Result;
 
-/// A file of either kind, told from its bytes.
+/// A file of either kind, recognized by its bytes.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -32,14 +32,14 @@ pub enum Model<'a> {
 }
 
 impl<'a> Model<'a> {
-    /// Reads a file of whichever kind the bytes are.
+    /// Reads a file of either kind.
     ///
     /// Fails as [`Pte::parse`] does.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with options.
+    /// [`parse`](Self::parse) with options.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::parse_with(bytes, options).map(Self::Pte),

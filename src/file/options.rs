@@ -9,7 +9,7 @@ use crate::flatbuffer::read::Limits;
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
-/// // The first 1,552 bytes are the program: see `probe`.
+/// // The first 1,552 bytes contain the whole program: see `probe`.
 /// let pte = Pte::parse_with(&file[..1552], &ParseOptions { metadata_only: true, ..ParseOptions::default() })?;
 /// assert_eq!(pte.methods()[0].name(), "forward");
 /// # Ok(())
@@ -17,9 +17,9 @@ use crate::flatbuffer::read::Limits;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ParseOptions {
-    /// Bounds on the work that the file may cause.
+    /// Limits on the work that the file may cause.
     pub limits: Limits,
-    /// Whether just the metadata is given, as [`probe`](crate::probe) tells it. The bytes of segments are not there then.
+    /// Whether only the metadata is given, without the bytes of segments. [`probe`](crate::probe) says where the metadata is.
     pub metadata_only: bool,
 }
 

@@ -6,7 +6,7 @@ use super::options::ParseOptions;
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted, there_are};
 use crate::flatbuffer::read;
 use crate::flatbuffer::text::Text;
 use crate::path::{FieldPath, Step};
@@ -35,16 +35,15 @@ pub struct Ptd<'a> {
     pub header: Option<PtdHeader>,
     /// The keys.
     pub flat_tensor: FlatTensor<'a>,
-    /// The bytes of each of `flat_tensor.segments`, in the same order; absent for one that is not inside the file or was not
-    /// given.
+    /// The bytes of each of `flat_tensor.segments`, in the same order; absent if the segment is outside the file or was not given.
     pub segments: Vec<Segment<'a>>,
-    /// How it is written, apart from what the header says. `None`: as its source was, or as flatc does.
+    /// The style in which it is written. `None`: that of its source, or that of flatc.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None`: made by hand.
+    /// What it was read from. `None`: it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
-/// Equal trees, headers and data: what a file was read from and how it will be written is not compared.
+/// Compares the trees, headers and data, but not `style` and `source`.
 impl PartialEq for Ptd<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.header == other.header && self.flat_tensor == other.flat_tensor && self.segments == other.segments
@@ -56,7 +55,7 @@ impl PartialEq for Ptd<'_> {
 pub struct Entry<'t> {
     /// The key; `None` in a damaged file.
     pub key: Option<&'t Text<'t>>,
-    /// The type and shape, if it is a tensor.
+    /// The shape, if it is a tensor.
     pub shape: Option<TensorShape<'t>>,
     /// Index into `segments`.
     pub segment_index: u32,
@@ -65,7 +64,7 @@ pub struct Entry<'t> {
 }
 
 impl<'t> Entry<'t> {
-    /// The key, empty where there is none.
+    /// The key, or an empty string if it is absent.
     pub fn key(&self) -> &'t str {
         self.key.map_or("", Text::as_str)
     }
@@ -82,14 +81,14 @@ impl<'t> Entry<'t> {
 }
 
 impl<'a> Ptd<'a> {
-    /// Reads a file: checks its structure and decodes its keys. The bytes of weights stay where they are.
+    /// Reads a file: checks its structure and decodes its keys. The bytes of weights are borrowed, not copied.
     ///
-    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure.
+    /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with options: custom limits, or the metadata's bytes alone.
+    /// [`parse`](Self::parse) with options: custom limits, or the metadata's bytes alone.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
@@ -111,7 +110,7 @@ impl<'a> Ptd<'a> {
         Self::check_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with options.
+    /// [`check`](Self::check) with options.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
         let metadata = header::metadata(bytes, &probe, !options.metadata_only)?;
@@ -163,7 +162,7 @@ impl<'a> Ptd<'a> {
         self.entries().find(|entry| entry.key.is_some_and(|other| *other == *key))
     }
 
-    /// The keys in order, for look-ups: indices for [`entry`](Self::entry).
+    /// The keys sorted for look-ups, with indices for [`entry`](Self::entry).
     pub fn index(&self) -> KeyIndex<'_> {
         KeyIndex::new(self.entries().map(|entry| entry.key))
     }
@@ -176,10 +175,10 @@ impl<'a> Ptd<'a> {
         self.index().check_unique().map_err(|error| error.in_field("named_data"))
     }
 
-    /// The bytes of segment `index`: borrowed, but for one that is made of several parts.
+    /// The bytes of segment `index`: borrowed, unless it is made of several parts.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is no such segment or it is not inside the
-    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) where only the metadata was given.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is no such segment or it is not inside the
+    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) if only the metadata was given.
     pub fn segment(&self, index: u32) -> Result<Cow<'_, [u8]>> {
         self.segment_data().whole_segment(index)
     }
@@ -189,15 +188,15 @@ impl<'a> Ptd<'a> {
         self.segment_data().check(index)
     }
 
-    /// Where an entry's bytes are: the whole segment, or in an early file a tensor inside its own.
+    /// Where an entry's bytes are: the whole segment, or in files of ExecuTorch 0.5 and 0.6 a tensor inside its segment.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where its segment is out of range, and with
-    /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the size of an early file's tensor cannot be told.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if its segment is out of range, and with
+    /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the size of such a tensor is unknown.
     pub fn entry_data(&self, entry: &Entry<'_>) -> Result<DataRef> {
         let index = entry.segment_index;
         let table = self.flat_tensor.segments();
         let Some(segment) = table.get(index as usize) else {
-            return Err(Error::reference(format!("segment {index}, but there are {}", table.len())));
+            return Err(Error::reference(format!("segment {index}, but {}", there_are(table.len(), "segment"))));
         };
         let size = match &entry.shape {
             Some(shape) if self.flat_tensor.legacy.is_some() => shape.byte_size()?,
@@ -206,25 +205,25 @@ impl<'a> Ptd<'a> {
         Ok(DataRef::Segment { index, offset: entry.offset, size })
     }
 
-    /// An entry's bytes, exactly: no padding.
+    /// An entry's bytes, without padding.
     ///
     /// Fails as [`entry_data`](Self::entry_data) and [`segment`](Self::segment) do.
     pub fn entry_bytes(&self, entry: &Entry<'_>) -> Result<&[u8]> {
         self.bytes(&self.entry_data(entry)?)
     }
 
-    /// The bytes that a reference means, exactly.
+    /// The bytes that a reference points to, without padding.
     ///
-    /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where they are
+    /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if they are
     /// out of range.
     pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
         match *data {
             DataRef::Segment { index, offset, size } => self.segment_data().bytes(index, offset, size),
-            other => Err(Error::reference(format!("{other:?} in a .ptd"))),
+            other => Err(Error::reference(format!("{other:?}, but a .ptd has only segments"))),
         }
     }
 
-    /// Where the entry with that index is in the tree.
+    /// The path of the entry with that index in the tree.
     pub(crate) fn entry_path(&self, index: usize) -> FieldPath {
         let tensors = self.flat_tensor.legacy.as_ref().map_or(0, |legacy| legacy.tensors.iter().flatten().count());
         let (list, index) = match index.checked_sub(tensors) {
@@ -234,7 +233,7 @@ impl<'a> Ptd<'a> {
         [Step::Field(list), Step::Index(index)].into_iter().collect()
     }
 
-    /// Where the bytes that a reference means are in the file; `None` where it is out of range.
+    /// Where the bytes that a reference points to are in the file; `None` if it is out of range.
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         match *data {
             DataRef::Segment { index, offset, size } => self.segment_data().range(index, offset, size),
@@ -244,7 +243,7 @@ impl<'a> Ptd<'a> {
 
     /// An entry as a tensor, if it has a shape.
     ///
-    /// Fails as [`entry_bytes`](Self::entry_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where shape and bytes
+    /// Fails as [`entry_bytes`](Self::entry_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if shape and bytes
     /// differ in size.
     pub fn tensor_view<'t>(&'t self, entry: &Entry<'t>) -> Result<Option<TensorView<'t>>> {
         let Some(shape) = entry.shape else {
@@ -253,7 +252,8 @@ impl<'a> Ptd<'a> {
         let bytes = self.entry_bytes(entry)?;
         let size = shape.byte_size()?;
         if bytes.len() as u64 != size {
-            return Err(Error::tensor(format!("{shape} takes {size} bytes, but there are {}", bytes.len())));
+            let (size, found) = (counted(size, "byte"), there_are(bytes.len(), "byte"));
+            return Err(Error::tensor(format!("{shape} takes {size}, but {found}")));
         }
         Ok(Some(TensorView { shape, bytes }))
     }

@@ -1,4 +1,4 @@
-//! A `.pte` file: its header, its program, its segments, and where everything's bytes are.
+//! A `.pte` file: its header, its program, its segments, and where its data is.
 
 use super::header::{self, FileKind, Header, PteHeader};
 use super::key_index::KeyIndex;
@@ -6,7 +6,7 @@ use super::options::ParseOptions;
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted, there_are};
 use crate::flatbuffer::read::{self, TableParser};
 use crate::schema::program::{
     AllocationDetails, BackendDelegate, DataLocation, EValue, ExecutionPlan, KernelCall, KernelTypes, NamedData,
@@ -39,23 +39,23 @@ pub struct Pte<'a> {
     pub header: Option<PteHeader>,
     /// The program.
     pub program: Program<'a>,
-    /// The bytes of each of `program.segments`, in the same order ([`add_segment`](Self::add_segment) adds to both); absent
-    /// for one that is not inside the file or was not given.
+    /// The bytes of each of `program.segments`, in the same order ([`add_segment`](Self::add_segment) adds to both); absent if the
+    /// segment is outside the file or was not given.
     pub segments: Vec<Segment<'a>>,
-    /// How it is written, apart from what the header says. `None`: as its source was, or in the default style.
+    /// The style in which it is written. `None`: that of its source, or the default style.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None`: made by hand.
+    /// What it was read from. `None`: it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
-/// Equal trees, headers and data: what a file was read from and how it will be written is not compared.
+/// Compares the trees, headers and data, but not `style` and `source`.
 impl PartialEq for Pte<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.header == other.header && self.program == other.program && self.segments == other.segments
     }
 }
 
-/// Where a tensor's data is, with the rule of [`Pte::tensor_data`].
+/// Where a tensor's data is: see [`Pte::tensor_data`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorData<'t> {
     /// Given at run time.
@@ -71,15 +71,15 @@ pub enum TensorData<'t> {
 }
 
 impl<'a> Pte<'a> {
-    /// Reads a file: checks its structure and decodes its program. The bytes of weights stay where they are.
+    /// Reads a file: checks its structure and decodes its program. The bytes of weights are borrowed, not copied.
     ///
-    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure. Whether the program
-    /// makes sense is another question: see [`validate`](crate::validate).
+    /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure. It does not check the meaning of the
+    /// program: see [`validate`](crate::validate).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with options: custom limits, or the program's bytes alone.
+    /// [`parse`](Self::parse) with options: custom limits, or the program's bytes alone.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
@@ -101,7 +101,7 @@ impl<'a> Pte<'a> {
         Self::check_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with options.
+    /// [`check`](Self::check) with options.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
         let metadata = header::metadata(bytes, &probe, !options.metadata_only)?;
@@ -119,8 +119,7 @@ impl<'a> Pte<'a> {
         }
     }
 
-    /// Adds a segment, to the program's list and to `segments`, and says its index. [`place_segments`](Self::lay_out) gives
-    /// it its place.
+    /// Adds a segment to the program's list and to `segments`, and returns its index. [`lay_out`](Self::lay_out) gives it an offset.
     pub fn add_segment(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
         self.push_segment(Segment::Whole(bytes.into()))
     }
@@ -153,10 +152,10 @@ impl<'a> Pte<'a> {
         Segments { bytes, table, base: self.segment_base_offset(), whole }
     }
 
-    /// The bytes of segment `index`: borrowed, but for one that is made of several parts.
+    /// The bytes of segment `index`: borrowed, unless it is made of several parts.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is no such segment or it is not inside the
-    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) where only the metadata was given.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is no such segment or it is not inside the
+    /// file, and with [`ErrorKind::Absent`](crate::ErrorKind::Absent) if only the metadata was given.
     pub fn segment(&self, index: u32) -> Result<Cow<'_, [u8]>> {
         self.segment_data().whole_segment(index)
     }
@@ -166,9 +165,9 @@ impl<'a> Pte<'a> {
         self.segment_data().check(index)
     }
 
-    /// The bytes that a reference means, exactly: no padding.
+    /// The bytes that a reference points to, without padding.
     ///
-    /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where they are
+    /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if they are
     /// out of range.
     pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
         let (storage, size) = match *data {
@@ -184,11 +183,14 @@ impl<'a> Pte<'a> {
         };
         let storage = storage.unwrap_or_default();
         let bytes = usize::try_from(size).ok().and_then(|size| storage.get(..size));
-        bytes.ok_or_else(|| Error::reference(format!("{size} bytes of inline data, but there are {}", storage.len())))
+        bytes.ok_or_else(|| {
+            let size = counted(size, "byte");
+            Error::reference(format!("{size} of inline data, but {}", there_are(storage.len(), "byte")))
+        })
     }
 
-    /// Where the bytes that a reference means are in the file: segments by the header, inline data by what the tree borrows
-    /// from its source. `None` where the reference is out of range or the data is not in the file.
+    /// Where the bytes that a reference points to are in the file. For segments, this follows from the header; for inline data, from
+    /// the bytes that the tree borrows from its source. `None` if the reference is out of range or the data is not in the file.
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         if let DataRef::Segment { index, offset, size } = *data {
             return self.segment_data().range(index, offset, size);
@@ -198,14 +200,14 @@ impl<'a> Pte<'a> {
         Some(start..start + bytes.len() as u64)
     }
 
-    /// Where a tensor's data is. It needs no segment's bytes.
+    /// Where a tensor's data is. This works without the bytes of the segments.
     ///
-    /// External tensors are known by their location, whatever else they say; others by whether they have an index of a
-    /// constant (`data_buffer_idx`) and planned memory (`allocation_info`): with both, the tensor is
-    /// mutable and the index is its initial state's.
+    /// A tensor is external if its location says so, and its other fields are ignored. Otherwise it depends on the index of a constant
+    /// (`data_buffer_idx`) and on planned memory (`allocation_info`): with both, the tensor is mutable and the index is that of its
+    /// initial state.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where an index is out of range or the name is missing, and
-    /// with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the size in bytes cannot be told.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if an index is out of range or the name is missing, and
+    /// with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the size in bytes is unknown.
     pub fn tensor_data<'t>(&'t self, tensor: &'t Tensor<'_>) -> Result<TensorData<'t>> {
         let extra = tensor.extra_tensor_info.as_deref();
         if let Some(extra) = extra.filter(|extra| extra.location == TensorDataLocation::EXTERNAL) {
@@ -224,14 +226,14 @@ impl<'a> Pte<'a> {
     }
 
     fn constant(&self, index: u32, size: u64) -> Result<DataRef> {
-        // As the runtime does: a segment with more than its placeholder comes first.
+        // As in the runtime, a constant segment with more than its placeholder takes precedence over `constant_buffer`.
         if let Some(offsets) = self.program.constant_segment.as_ref().filter(|list| list.offsets().len() > 1) {
             return subsegment(offsets, index, size);
         }
         let buffers = self.program.constant_buffer();
         match buffers.get(index as usize) {
             Some(_) => Ok(DataRef::ConstantBuffer { index, size }),
-            None => Err(Error::reference(format!("constant {index}, but there are {}", buffers.len()))),
+            None => Err(Error::reference(format!("constant {index}, but {}", there_are(buffers.len(), "constant")))),
         }
     }
 
@@ -239,7 +241,10 @@ impl<'a> Pte<'a> {
         let lists = self.program.mutable_data_segments();
         match usize::try_from(list).ok().and_then(|list| lists.get(list)) {
             Some(offsets) => subsegment(offsets, index, size),
-            None => Err(Error::reference(format!("mutable data segment {list}, but there are {}", lists.len()))),
+            None => {
+                let found = there_are(lists.len(), "mutable data segment");
+                Err(Error::reference(format!("mutable data segment {list}, but {found}")))
+            }
         }
     }
 
@@ -256,7 +261,7 @@ impl<'a> Pte<'a> {
 
     /// Where a delegate's payload is.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where its index is out of range.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if its index is out of range.
     pub fn delegate_data(&self, delegate: &BackendDelegate<'_>) -> Result<DataRef> {
         let Some(processed) = delegate.processed else {
             return Err(Error::reference("a delegate without `processed`"));
@@ -266,12 +271,13 @@ impl<'a> Pte<'a> {
             DataLocation::INLINE => {
                 let list = self.program.backend_delegate_data();
                 let data = list.get(index as usize).ok_or_else(|| {
-                    Error::reference(format!("inline delegate payload {index}, but there are {}", list.len()))
+                    let found = there_are(list.len(), "inline delegate payload");
+                    Error::reference(format!("inline delegate payload {index}, but {found}"))
                 })?;
                 Ok(DataRef::DelegateData { index, size: data.data().len() as u64 })
             }
             DataLocation::SEGMENT => self.whole_segment(index),
-            other => Err(Error::reference(format!("delegate payload at location {}", other.0))),
+            other => Err(Error::reference(format!("a delegate payload at the unknown location {}", other.0))),
         }
     }
 
@@ -279,7 +285,7 @@ impl<'a> Pte<'a> {
         let segments = self.program.segments();
         match segments.get(index as usize) {
             Some(segment) => Ok(DataRef::Segment { index, offset: 0, size: segment.size }),
-            None => Err(Error::reference(format!("segment {index}, but there are {}", segments.len()))),
+            None => Err(Error::reference(format!("segment {index}, but {}", there_are(segments.len(), "segment")))),
         }
     }
 
@@ -290,7 +296,7 @@ impl<'a> Pte<'a> {
 
     /// Where a named blob is.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where its index is out of range.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if its index is out of range.
     pub fn named_data_ref(&self, named: &NamedData<'_>) -> Result<DataRef> {
         self.whole_segment(named.segment_index)
     }
@@ -298,21 +304,21 @@ impl<'a> Pte<'a> {
     /// The bytes of the blob with that name, by linear search: for many look-ups, use
     /// [`named_data_index`](Self::named_data_index).
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none, and as [`bytes`](Self::bytes).
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if no blob has that name, and as [`bytes`](Self::bytes) does.
     pub fn named_data_bytes(&self, key: &str) -> Result<&[u8]> {
         let named = self.named_data().iter().find(|named| named.key.as_ref().is_some_and(|other| *other == *key));
         let named = named.ok_or_else(|| Error::reference(format!("no named data has the key {key:?}")))?;
         self.bytes(&self.named_data_ref(named)?)
     }
 
-    /// The names in order, for look-ups: indices into [`named_data`](Self::named_data).
+    /// The names sorted for look-ups, with indices into [`named_data`](Self::named_data).
     pub fn named_data_index(&self) -> KeyIndex<'_> {
         KeyIndex::new(self.named_data().iter().map(|named| named.key.as_ref()))
     }
 }
 
 impl<'a> ExecutionPlan<'a> {
-    /// The value with that index, as instructions and lists write indices; `None` where it is out of range.
+    /// The value with that index, which may have any of the integer types of the schema; `None` if it is out of range.
     pub fn value(&self, index: impl TryInto<usize>) -> Option<&EValue<'a>> {
         self.values().get(index.try_into().ok()?)
     }
@@ -333,12 +339,12 @@ impl<'a> ExecutionPlan<'a> {
         }
     }
 
-    /// The operator that a call runs; `None` where its index is out of range.
+    /// The operator that a call runs; `None` if its index is out of range.
     pub fn operator(&self, call: &KernelCall<'_>) -> Option<&Operator<'a>> {
         self.operators().get(usize::try_from(call.op_index).ok()?)
     }
 
-    /// The instructions of all chains, in order, each with the index of its chain and its own there.
+    /// The instructions of all chains, in order, each with the index of its chain and its index in that chain.
     pub fn instructions(
         &self,
     ) -> impl Iterator<Item = ((usize, usize), &crate::schema::program::InstructionArguments<'a>)> {
@@ -350,7 +356,7 @@ impl<'a> ExecutionPlan<'a> {
 }
 
 impl Operator<'_> {
-    /// Name and overload, as PyTorch writes them: `aten::add.out`; the name alone where the overload is empty.
+    /// Name and overload, as PyTorch writes them: `aten::add.out`; the name alone if the overload is empty.
     pub fn full_name(&self) -> alloc::string::String {
         match self.overload() {
             "" => self.name().into(),
@@ -363,10 +369,9 @@ fn subsegment(list: &SubsegmentOffsets<'_>, index: u32, size: u64) -> Result<Dat
     let offsets = list.offsets();
     match offsets.get(index as usize) {
         Some(offset) => Ok(DataRef::Segment { index: list.segment_index, offset: *offset, size }),
-        None => Err(Error::reference(format!(
-            "offset {index} of segment {}, which lists {}",
-            list.segment_index,
-            offsets.len()
-        ))),
+        None => {
+            let (segment, found) = (list.segment_index, there_are(offsets.len(), "offset"));
+            Err(Error::reference(format!("entry {index} of the offsets in segment {segment}, but {found}")))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Who in a program refers to which bytes: the one place that knows all of them.
+//! Everything in a program that refers to data. No other module lists these references.
 
 use super::pte::{Pte, TensorData};
 use super::segment::DataRef;
@@ -9,7 +9,7 @@ use crate::schema::program::{
     BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan, NamedData, Tensor,
 };
 
-/// What refers to bytes of a program's file or of a `.ptd` beside it.
+/// What refers to data in a program's file, or in a `.ptd` file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum DataUser<'t> {
@@ -67,7 +67,7 @@ impl<'a> Pte<'a> {
     /// Everything in the program that refers to data, with what it refers to: tensors with data and delegates, method by
     /// method, then named data.
     ///
-    /// An item is an error where an index is out of range, a name is missing, or a size cannot be told.
+    /// An item is an error if an index is out of range, a name is missing, or a size is unknown.
     pub fn data_users(&self) -> impl Iterator<Item = (DataUser<'_>, Result<TensorData<'_>>)> {
         let methods = self.methods().iter().enumerate().flat_map(move |(method, plan)| {
             let tensors = plan.tensors().filter_map(move |(value, tensor)| match self.tensor_data(tensor) {
@@ -87,13 +87,13 @@ impl<'a> Pte<'a> {
         methods.chain(named)
     }
 
-    /// Where each delegate says that its payload is.
+    /// The reference of each delegate to its payload.
     pub(crate) fn payloads(&self) -> impl Iterator<Item = BackendDelegateDataReference> {
         let delegates = self.methods().iter().flat_map(|plan| plan.delegates());
         delegates.filter_map(|delegate| delegate.processed)
     }
 
-    /// Which segments are referred to, in the order of the list of segments.
+    /// For each segment, whether anything refers to it.
     pub(crate) fn referenced_segments(&self) -> alloc::vec::Vec<bool> {
         let program = &self.program;
         let lists = program.constant_segment.iter().chain(program.mutable_data_segments());
@@ -128,7 +128,7 @@ impl<'a> Pte<'a> {
     }
 }
 
-/// Where each delegate says that its payload is, see [`Pte::payloads`].
+/// The reference of each delegate to its payload, see [`Pte::payloads`].
 pub(crate) fn payloads_mut<'t>(
     program: &'t mut Program<'_>,
 ) -> impl Iterator<Item = &'t mut BackendDelegateDataReference> {
@@ -136,7 +136,7 @@ pub(crate) fn payloads_mut<'t>(
     delegates.filter_map(|delegate| delegate.processed.as_mut())
 }
 
-/// Gives every index of a segment its new value. The counterpart of [`Pte::referenced_segments`].
+/// Replaces every index of a segment by its new value. The counterpart of [`Pte::referenced_segments`].
 pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u32) -> u32) {
     let lists = program.constant_segment.iter_mut().chain(program.mutable_data_segments.iter_mut().flatten());
     lists.for_each(|list| list.segment_index = new_index(list.segment_index));
@@ -148,7 +148,6 @@ pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u3
     }
 }
 
-/// The bytes behind a reference, wherever it came from.
 impl TensorData<'_> {
     /// Where the bytes are in this file, if they are in it.
     pub fn data_ref(&self) -> Option<DataRef> {

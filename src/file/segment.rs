@@ -1,11 +1,11 @@
 //! The segments after the metadata, and references into them.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted, there_are};
 use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::ops::Range;
 
-/// Where some bytes of a file are: known without having them.
+/// Where some bytes of a file are. It does not hold the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum DataRef {
@@ -15,27 +15,27 @@ pub enum DataRef {
         index: u32,
         /// Bytes from the segment's start.
         offset: u64,
-        /// Bytes.
+        /// The size, in bytes.
         size: u64,
     },
     /// In `Program.constant_buffer`, from the start of that buffer.
     ConstantBuffer {
         /// Index into `constant_buffer`.
         index: u32,
-        /// Bytes.
+        /// The size, in bytes.
         size: u64,
     },
     /// In `Program.backend_delegate_data`.
     DelegateData {
         /// Index into `backend_delegate_data`.
         index: u32,
-        /// Bytes.
+        /// The size, in bytes.
         size: u64,
     },
 }
 
 impl DataRef {
-    /// Bytes.
+    /// The size, in bytes.
     pub fn size(&self) -> u64 {
         match *self {
             Self::Segment { size, .. } | Self::ConstantBuffer { size, .. } | Self::DelegateData { size, .. } => size,
@@ -46,18 +46,18 @@ impl DataRef {
 /// The bytes of a segment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Segment<'a> {
-    /// They were not given, or would lie outside the file.
+    /// They were not given, or are outside the file.
     #[default]
     Absent,
-    /// All of them.
+    /// All bytes, in one piece.
     Whole(Cow<'a, [u8]>),
-    /// Parts in order, each at its offset from the segment's start in bytes, with zeros between. This is how a segment
-    /// is made of many tensors without copying them.
+    /// Parts in order, each at its offset from the segment's start in bytes, with zeros between them. So a segment can be
+    /// made of many tensors without copying them.
     Parts(Vec<(u64, Cow<'a, [u8]>)>),
 }
 
 impl<'a> Segment<'a> {
-    /// Its parts in order, each at its offset from the segment's start: none where it is absent.
+    /// Its parts in order, each at its offset from the segment's start. An absent segment has no parts.
     pub fn parts(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let (whole, parts) = match self {
             Self::Absent => (None, Default::default()),
@@ -67,7 +67,7 @@ impl<'a> Segment<'a> {
         whole.into_iter().chain(parts.iter().map(|(offset, bytes)| (*offset, bytes.as_ref())))
     }
 
-    /// The bytes up to the end of its last part. The segment may be longer: then zeros follow.
+    /// The number of bytes up to the end of its last part. If the segment is longer, zeros follow.
     pub fn len(&self) -> u64 {
         self.parts().last().map_or(0, |(offset, bytes)| offset.saturating_add(bytes.len() as u64))
     }
@@ -77,7 +77,7 @@ impl<'a> Segment<'a> {
         self.len() == 0
     }
 
-    /// `size` bytes from `offset`, without copying; `None` where they are not there, or not in one part.
+    /// `size` bytes from `offset`, without copying; `None` if they are out of range or not all in one part.
     pub fn get(&self, offset: u64, size: u64) -> Option<&[u8]> {
         let cut = |start: u64, bytes: &'_ [u8]| -> Option<core::ops::Range<usize>> {
             let from = usize::try_from(offset.checked_sub(start)?).ok()?;
@@ -95,7 +95,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Whether both are the very same bytes in memory, or both absent.
+    /// Whether both are the same bytes at the same address, or both absent.
     pub(crate) fn is_the_same(&self, other: &Segment<'_>) -> bool {
         match (self, other) {
             (Self::Absent, Segment::Absent) => true,
@@ -104,7 +104,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Its parts and the zeros between them as `size` bytes; `None` where they are more, or it is not of parts.
+    /// Its parts and the zeros between them as `size` bytes; `None` if they take more, or if it has no parts.
     fn joined(&self, size: u64) -> Option<Vec<u8>> {
         let Self::Parts(parts) = self else {
             return None;
@@ -135,7 +135,8 @@ impl<'a> From<Cow<'a, [u8]>> for Segment<'a> {
     }
 }
 
-/// The bytes of each segment that is in `file`. With a base of 0 none is: nothing says where they start.
+/// The bytes of each segment; absent if it is outside `file`. With a base of 0 all are absent, since nothing says where they
+/// start.
 pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Vec<Segment<'a>> {
     let file = if base > 0 { file } else { &[] };
     let cut = |segment: &DataSegment| {
@@ -146,7 +147,7 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Ve
     segments.iter().map(|segment| cut(segment).unwrap_or_default()).collect()
 }
 
-/// Which of `count` items the indices name.
+/// For each of `count` items, whether its index is among `indices`.
 pub(crate) fn marked(count: usize, indices: impl Iterator<Item = u32>) -> Vec<bool> {
     let mut marked = vec![false; count];
     for index in indices {
@@ -157,7 +158,7 @@ pub(crate) fn marked(count: usize, indices: impl Iterator<Item = u32>) -> Vec<bo
     marked
 }
 
-/// The segments of a file as they are asked for: their bytes, and what the file's list says of them.
+/// The segments of a file: their bytes, and their entries in the file's list.
 #[derive(Clone, Copy)]
 pub(crate) struct Segments<'t, 'a> {
     pub(crate) bytes: &'t [Segment<'a>],
@@ -174,11 +175,12 @@ impl<'t, 'a> Segments<'t, 'a> {
         let (segment, entry) = self.segment(index)?;
         segment.get(offset, size).ok_or_else(|| {
             let parts = if matches!(segment, Segment::Parts(_)) { " in several parts" } else { "" };
-            Error::reference(format!("{size} bytes from {offset} of segment {index}, which has {}{parts}", entry.size))
+            let (size, all) = (counted(size, "byte"), counted(entry.size, "byte"));
+            Error::reference(format!("{size} at offset {offset} of segment {index}, which has {all}{parts}"))
         })
     }
 
-    /// All bytes of segment `index`: a copy where they are in several parts.
+    /// All bytes of segment `index`: a copy if they are in several parts.
     pub(crate) fn whole_segment(&self, index: u32) -> Result<Cow<'t, [u8]>> {
         let (segment, entry) = self.segment(index)?;
         match segment.get(0, entry.size) {
@@ -190,7 +192,7 @@ impl<'t, 'a> Segments<'t, 'a> {
         }
     }
 
-    /// Whether all bytes of segment `index` are there.
+    /// Checks that all bytes of segment `index` are there.
     pub(crate) fn check(&self, index: u32) -> Result<()> {
         let (segment, entry) = self.segment(index)?;
         match segment {
@@ -203,10 +205,11 @@ impl<'t, 'a> Segments<'t, 'a> {
         let found = match (self.bytes.get(index as usize), self.table.get(index as usize)) {
             (Some(Segment::Absent), Some(_)) if !self.whole => return Err(Error::new(ErrorKind::Absent(index))),
             (Some(Segment::Absent), Some(entry)) => {
-                format!("segment {index} (offset {}, {} bytes) is not inside the file", entry.offset, entry.size)
+                let size = counted(entry.size, "byte");
+                format!("segment {index} (offset {}, {size}) is not inside the file", entry.offset)
             }
             (Some(segment), Some(entry)) => return Ok((segment, entry)),
-            _ => format!("segment {index}, but there are {}", self.table.len()),
+            _ => format!("segment {index}, but {}", there_are(self.table.len(), "segment")),
         };
         Err(Error::reference(found))
     }
@@ -219,9 +222,9 @@ impl<'t, 'a> Segments<'t, 'a> {
     }
 }
 
-/// Where `part`, a slice of `file`, starts in it; `None` if it is a slice of something else.
+/// Where `part`, a slice of `file`, starts in it; `None` if it is not a slice of `file`.
 ///
-/// For all that the tree borrows: strings, lists, inline data.
+/// It finds the offset of anything that the tree borrows: strings, lists, inline data.
 pub fn offset_in(file: &[u8], part: &[u8]) -> Option<u64> {
     let start = (part.as_ptr() as usize).checked_sub(file.as_ptr() as usize)?;
     (start.checked_add(part.len())? <= file.len()).then_some(start as u64)

@@ -3,19 +3,18 @@
 use alloc::borrow::Cow;
 use core::fmt;
 
-/// The bytes that a file was read from. As long as a tree is what they decode to, it is written with these very bytes,
-/// whoever wrote them.
+/// The bytes that a file was read from. As long as a tree equals what they decode to, it is written with these same bytes.
 ///
-/// It takes no memory of its own: the tree borrows from the same bytes. A tree made by hand has no source.
+/// It takes no extra memory: the tree borrows from the same bytes. A tree built in memory has no source.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source<'a> {
     /// The file, or at least its metadata.
     pub bytes: Cow<'a, [u8]>,
-    /// How many of these are the metadata.
+    /// The size of the metadata, which these bytes start with.
     pub metadata_size: usize,
     /// Whether the segments' bytes were given too.
     pub whole: bool,
-    /// How many tables have fields that this crate's schema does not know. They are in these bytes only.
+    /// How many tables have fields that this crate's schema does not know. The tree does not contain these fields.
     pub newer_tables: u32,
 }
 

@@ -1,22 +1,22 @@
-//! How a file is written, apart from what its tree says.
+//! The style in which a file is encoded.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::flatbuffer::write::{Builder, Encode, FieldOrder, Finished, Style, VtableSharing};
 use crate::schema::program::{CONSTANTS, DELEGATES};
 use alloc::format;
 
-/// How a file's metadata is written, apart from what its tree and header say: in what the official writers differ.
+/// The style in which a file's metadata is encoded: where the official writers differ, and the tree and header do not say how.
 ///
 /// A tree that was read is written in its file's own style, see [`Pte::image`](crate::Pte::image). The default is that of
-/// ExecuTorch's Python exporter today.
+/// today's Python exporter of ExecuTorch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct WriteStyle {
-    /// The order in which the fields of a table are put down.
+    /// The order in which the fields of a table are written.
     pub field_order: FieldOrder,
     /// Which tables share a vtable.
     pub vtable_sharing: VtableSharing,
-    /// Whether a vector without elements is aligned as if it had some.
+    /// Whether an empty vector is aligned like one with elements.
     pub align_empty: bool,
     /// Whether each key of a `.ptd` is followed by its segment's table, as C++ `save_ptd` does.
     pub interleaved: bool,
@@ -24,8 +24,8 @@ pub struct WriteStyle {
     pub constant_alignment: u32,
     /// The alignment of delegate payloads inside the FlatBuffer, in bytes, a power of two.
     pub delegate_alignment: u32,
-    /// How many bytes are between the FlatBuffer's first 8 and the rest, where there is a header: its length and
-    /// padding. `None`: its length, padded to the largest alignment above and at least 16.
+    /// How many bytes are between the FlatBuffer's first 8 and the rest, if there is a header: its length and its padding. `None`:
+    /// its length, padded to a multiple of the largest alignment above, or of 16.
     pub header_gap: Option<u32>,
 }
 
@@ -40,16 +40,16 @@ impl WriteStyle {
         delegate_alignment: ALIGNMENT,
         header_gap: None,
     };
-    /// The same with an older `flatbuffers`, up to 25.9.
+    /// [`PYTHON`](Self::PYTHON) with an older `flatbuffers`, up to 25.9.
     pub const PYTHON_OLD_FLATBUFFERS: Self = Self { vtable_sharing: VtableSharing::ByEntries, ..Self::PYTHON };
-    /// flatc, out of JSON: `.pte` up to ExecuTorch 1.1, and `.ptd` from Python.
+    /// flatc, from JSON: `.pte` up to ExecuTorch 1.1, and `.ptd` from Python.
     pub const FLATC: Self = Self { field_order: FieldOrder::BySize, align_empty: false, ..Self::PYTHON };
     /// An early flatc, as ExecuTorch used it before 0.2: `.pte`.
     pub const EARLY_FLATC: Self = Self { align_empty: true, ..Self::FLATC };
     /// C++ `save_ptd`: `.ptd`.
     pub const SAVE_PTD: Self = Self { interleaved: true, ..Self::FLATC };
 
-    /// Encodes a tree; `expected` is a guess at its size in bytes, such as what it had before.
+    /// Encodes a tree; `expected` is a guess at its size in bytes, such as its previous size.
     pub(crate) fn encode(&self, root: &impl Encode, expected: u64) -> Result<Finished> {
         let mut alignments = [0; 2];
         alignments[CONSTANTS] = alignment(self.constant_alignment, "constant_alignment")?;
@@ -64,12 +64,20 @@ impl WriteStyle {
     /// The bytes between the FlatBuffer's first 8 and the rest, for a header of `length` bytes.
     pub(crate) fn gap(&self, length: u32) -> Result<usize> {
         if length > MAX_HEADER {
-            return Err(Error::unwritable(format!("a header of {length} bytes, expected at most {MAX_HEADER}")));
+            return Err(Error::unwritable(format!(
+                "the header's length is {length} bytes, expected at most {MAX_HEADER}"
+            )));
         }
         let padded = length.checked_next_multiple_of(16.max(self.constant_alignment).max(self.delegate_alignment));
         match self.header_gap.or(padded) {
             Some(gap) if gap >= length => Ok(gap as usize),
-            gap => Err(Error::unwritable(format!("a header of {length} bytes in a gap of {gap:?}"))),
+            gap => {
+                let gap = counted(gap.unwrap_or_default(), "byte");
+                Err(Error::unwritable(format!(
+                    "the header has a length of {}, but a gap of {gap}",
+                    counted(length, "byte")
+                )))
+            }
         }
     }
 }
@@ -80,17 +88,16 @@ impl Default for WriteStyle {
     }
 }
 
-/// What the official exporter aligns constants, initial states, delegate payloads and planned tensors to, unless told
-/// otherwise: 16 bytes.
+/// The official exporter's default alignment of constants, initial states, delegate payloads and planned tensors: 16 bytes.
 pub const ALIGNMENT: u32 = 16;
 
-/// What the official exporter aligns segments to since ExecuTorch 0.4, unless told otherwise: 128 bytes.
+/// The official exporter's default alignment of segments since ExecuTorch 0.4: 128 bytes.
 pub const SEGMENT_ALIGNMENT: u32 = 128;
 
-/// The largest alignment taken: what the format's offsets and the memory of any machine can make use of.
+/// The largest alignment accepted. A FlatBuffer is smaller than 2 GiB, so a larger one has no use.
 pub(crate) const MAX_ALIGNMENT: u32 = 1 << 30;
 
-/// The longest header written: official ones have 24 to 40 bytes.
+/// The longest header written, in bytes: official ones have 24 to 40.
 const MAX_HEADER: u32 = 1 << 16;
 
 pub(crate) fn alignment(alignment: u32, name: &'static str) -> Result<usize> {

@@ -167,9 +167,9 @@ impl<'s, 'a> Place<'s, 'a> {
         let found = match offset {
             0 => "found 0, expected the distance to a later position".into(),
             _ => format!(
-            "it points {} ahead, past the end of the FlatBuffer of {}",
-            counted(offset, "byte"),
-            counted(self.buffer.bytes.len(), "byte")
+                "it points {} ahead, past the end of the FlatBuffer of {}",
+                counted(offset, "byte"),
+                counted(self.buffer.bytes.len(), "byte")
             )
             .into(),
         };
@@ -198,10 +198,10 @@ impl<'s, 'a> Place<'s, 'a> {
     pub(super) fn short(self, count: u32, size: usize) -> Error {
         let left = self.buffer.bytes.len().saturating_sub(self.position as usize).saturating_sub(4);
         let found = format!(
-        "{} of {} each, but {} left in the FlatBuffer",
-        counted(count, "element"),
-        counted(size, "byte"),
-        counted(left, "byte")
+            "{} of {} each, but {} left in the FlatBuffer",
+            counted(count, "element"),
+            counted(size, "byte"),
+            counted(left, "byte")
         );
         fault(self.position, ErrorKind::Vector(found.into()))
     }

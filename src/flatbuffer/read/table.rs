@@ -267,8 +267,8 @@ fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
     let found = match found {
         Some(_) => "its position is not a multiple of 4".into(),
         None => {
-        let size = counted(place.buffer.bytes.len(), "byte");
-        format!("its fields extend past the end of the FlatBuffer of {size}").into()
+            let size = counted(place.buffer.bytes.len(), "byte");
+            format!("its fields extend past the end of the FlatBuffer of {size}").into()
         }
     };
     fault(place.position, ErrorKind::Table(found))

@@ -27,7 +27,8 @@ impl Finished {
             return Err(too_large());
         }
         if gap % self.alignment != 0 {
-            let reason = format!("the header takes {gap} bytes with its padding, expected a multiple of {}", self.alignment);
+            let reason =
+                format!("the header takes {gap} bytes with its padding, expected a multiple of {}", self.alignment);
             return Err(Error::new(ErrorKind::Unwritable(reason.into())));
         }
         let mut head = vec![0; HEAD_SIZE + gap];
