@@ -1,7 +1,7 @@
-//! From nothing: collecting the data of a program, and the keys of a `.ptd`.
+//! Building new files: collects the data of a program, or the keys of a `.ptd`.
 
 use super::relayout::{PtdOptions, PteOptions, least_common_multiple};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::payloads_mut;
@@ -16,16 +16,16 @@ use crate::schema::{DataSegment, ScalarType};
 use crate::tensor::{Element, TensorView};
 use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
-/// Blobs of which equal ones are kept once.
+/// Blobs. Equal ones are stored once.
 #[derive(Clone, Debug, Default)]
 struct Shared<'a> {
     blobs: Vec<Cow<'a, [u8]>>,
-    /// The blobs with the same size and sample.
+    /// The indices of the blobs with the same size and sample.
     alike: BTreeMap<(usize, u64), Vec<u32>>,
 }
 
 impl<'a> Shared<'a> {
-    /// The index of the blob.
+    /// Adds a blob if it is new, and returns its index.
     fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
         let alike = self.alike.entry((bytes.len(), sample(&bytes))).or_default();
         let equal = |index: &&u32| self.blobs.get(**index as usize).is_some_and(|other| **other == *bytes);
@@ -39,8 +39,8 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// A hash of samples across the bytes and of their end: blobs may be large, and most that differ do so there.
-/// Those that do not are told apart byte by byte.
+/// A hash of samples across the bytes and of their end, since blobs may be large. Blobs with equal hashes are compared byte by
+/// byte.
 fn sample(bytes: &[u8]) -> u64 {
     const SAMPLES: usize = 16;
     const LEN: usize = 64;
@@ -53,8 +53,8 @@ fn sample(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Collects the data of a program that is built from nothing: constants, initial states, delegate payloads and named
-/// blobs. Equal bytes are kept once. [`finish`](Self::finish) puts them into segments as ExecuTorch's exporter does.
+/// Collects the data of a new program: constants, initial states, delegate payloads and named blobs. Equal bytes are stored
+/// once. [`finish`](Self::finish) puts them into segments as ExecuTorch's exporter does.
 ///
 /// See `examples/build.rs` for a whole program.
 #[derive(Clone, Debug, Default)]
@@ -68,32 +68,32 @@ pub struct DataCollector<'a> {
 }
 
 impl<'a> DataCollector<'a> {
-    /// Nothing yet.
+    /// An empty collector.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a constant. The result is its tensor's `data_buffer_idx`.
+    /// Adds a constant. Returns its tensor's `data_buffer_idx`.
     pub fn constant(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
         self.constants.add(bytes.into()) + 1
     }
 
-    /// Adds the initial state of a mutable tensor. The result is its `data_buffer_idx`; the tensor has
-    /// `allocation_info` too.
+    /// Adds the initial state of a mutable tensor. Returns its tensor's `data_buffer_idx`; that tensor also needs
+    /// `allocation_info`.
     pub fn mutable(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> u32 {
         self.mutable.add(bytes.into()) + 1
     }
 
-    /// Adds a delegate's payload. The result is its delegate's `processed`; the index is this collector's, and
-    /// [`finish`](Self::finish) turns it into the file's.
+    /// Adds a delegate's payload. Returns its delegate's `processed`. The index in it is that of this collector;
+    /// [`finish`](Self::finish) replaces it by that of the file.
     pub fn delegate(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> BackendDelegateDataReference {
         BackendDelegateDataReference { location: DataLocation::SEGMENT, index: self.delegates.add(bytes.into()) }
     }
 
-    /// Adds a blob with a name, which starts at a multiple of `alignment` bytes. Names with equal bytes share a
-    /// segment, aligned to the least common multiple of what each asked for.
+    /// Adds a blob with a name, aligned to `alignment` bytes. Names with equal bytes share a segment, aligned to the least common
+    /// multiple of their alignments.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) on an alignment of 0.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the alignment is 0 or above 2^30.
     pub fn named(&mut self, key: impl Into<Text<'a>>, bytes: impl Into<Cow<'a, [u8]>>, alignment: u32) -> Result<()> {
         let index = self.named.add(bytes.into());
         share_alignment(&mut self.named_alignments, index, alignment)?;
@@ -102,10 +102,10 @@ impl<'a> DataCollector<'a> {
     }
 
     /// Puts the data into segments and the program's lists, in the exporter's order: constants, initial states, delegate
-    /// payloads, named blobs. What the program listed before is replaced.
+    /// payloads, named blobs. The program's previous lists are replaced.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where two keys are alike, an alignment is no power of two,
-    /// or a delegate's index is not one of this collector's.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two keys are equal, an alignment in `options` is not a
+    /// power of two, or a delegate's payload is not from this collector.
     pub fn finish(self, mut program: Program<'a>, options: &PteOptions) -> Result<Pte<'a>> {
         let constant_alignment =
             alignment(options.constant_alignment.unwrap_or(ALIGNMENT), "constant_alignment")? as u64;
@@ -142,7 +142,9 @@ impl<'a> DataCollector<'a> {
         program.backend_delegate_data = Some(inline_data);
         for payload in payloads_mut(&mut program) {
             let reference = references.get(payload.index as usize);
-            *payload = *reference.ok_or_else(|| Error::unwritable(format!("delegate payload {}", payload.index)))?;
+            *payload = *reference.ok_or_else(|| {
+                Error::unwritable(format!("a delegate has payload {}, which is not in this collector", payload.index))
+            })?;
         }
         let first = data.segments.len() as u32;
         for (bytes, alignment) in self.named.blobs.into_iter().zip(self.named_alignments) {
@@ -173,14 +175,14 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Puts blobs one after the other: where each starts, after a placeholder, and the segment.
+/// Puts blobs into a segment, in order. Returns their offsets, which a placeholder precedes, and the segment.
 fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
     let (mut offsets, mut parts, mut end) = (vec![0], Vec::new(), 0u64);
     for bytes in blobs {
         let start = end.checked_next_multiple_of(alignment);
         let next = start.and_then(|start| start.checked_add(bytes.len() as u64));
         let (Some(start), Some(next)) = (start, next) else {
-            return Err(Error::unwritable("a segment of more than 2^64 bytes"));
+            return Err(Error::unwritable("a segment takes more than 2^64 bytes"));
         };
         offsets.push(start);
         parts.push((start, bytes));
@@ -189,7 +191,7 @@ fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<
     Ok((offsets, Segment::Parts(parts)))
 }
 
-/// Raises the alignment of blob `index` so that it is a multiple of `alignment` too.
+/// Raises the alignment of blob `index` to a multiple of `alignment`.
 fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Result<()> {
     if alignment == 0 || alignment > MAX_ALIGNMENT {
         return Err(Error::unwritable(format!("an alignment of {alignment}, expected 1 to {MAX_ALIGNMENT}")));
@@ -203,16 +205,16 @@ fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Res
     Ok(())
 }
 
-/// A key for a `.ptd` that is made from nothing: a tensor or a blob.
+/// A key of a new `.ptd`: a tensor or a blob.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEntry<'a> {
     /// Its name, unique in the file.
     pub key: Text<'a>,
-    /// The type and shape, for a tensor.
+    /// The shape, for a tensor.
     pub tensor_layout: Option<TensorLayout<'a>>,
     /// The bytes.
     pub bytes: Cow<'a, [u8]>,
-    /// Where the bytes start: at a multiple of this.
+    /// The alignment of the bytes, in bytes.
     pub alignment: u32,
 }
 
@@ -235,8 +237,8 @@ impl<'a> NewEntry<'a> {
         Self { key: key.into(), tensor_layout: Some(layout), bytes: bytes.into(), alignment: 1 }
     }
 
-    /// A tensor of numbers, in the natural dim order. `T` has one scalar type for which it is the usual one; change
-    /// `tensor_layout` for another.
+    /// A tensor of numbers, in the natural dim order. The scalar type is the first of `T::SCALAR_TYPES`; change `tensor_layout` for
+    /// another.
     ///
     /// ```
     /// use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -263,13 +265,13 @@ impl<'a> NewEntry<'a> {
         Self { key: key.into(), tensor_layout, bytes: view.bytes.into(), alignment: 1 }
     }
 
-    /// At a multiple of `alignment` bytes.
+    /// With that alignment, in bytes.
     pub fn with_alignment(self, alignment: u32) -> Self {
         Self { alignment, ..self }
     }
 }
 
-/// Numbers as a file stores them: borrowed where this machine stores them so too.
+/// Numbers in little-endian order, as in a file: borrowed if this machine is little-endian.
 fn little_endian<T: Element>(elements: &[T]) -> Cow<'_, [u8]> {
     let bytes: &[u8] = bytemuck::cast_slice(elements);
     match cfg!(target_endian = "little") || size_of::<T>() == 1 {
@@ -279,21 +281,21 @@ fn little_endian<T: Element>(elements: &[T]) -> Cow<'_, [u8]> {
 }
 
 impl<'a> Ptd<'a> {
-    /// Makes a file from nothing: a segment for each entry, in order; equal bytes are kept once, aligned to the least
-    /// common multiple of what each asked for.
+    /// Makes a new file: a segment for each entry, in order. Entries with equal bytes share a segment, aligned to the least common
+    /// multiple of their alignments.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where two keys are alike or an alignment is 0,
-    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where a tensor's bytes are not as many as its layout
-    /// takes.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two keys are equal or an alignment is 0 or above 2^30,
+    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor's bytes and shape differ in size.
     pub fn build(entries: impl IntoIterator<Item = NewEntry<'a>>, options: &PtdOptions) -> Result<Self> {
         let (mut blobs, mut alignments, mut named_data) = (Shared::default(), Vec::new(), Vec::new());
         for (index, NewEntry { key, tensor_layout, bytes, alignment }) in entries.into_iter().enumerate() {
             let shape = tensor_layout.as_ref().map(TensorLayout::shape);
             let checked = shape.map_or(Ok(bytes.len() as u64), |shape| shape.byte_size());
             let in_path = |error: Error| error.in_item(index).in_field("named_data");
-            if checked.map_err(in_path)? != bytes.len() as u64 {
-                let shape = shape.unwrap_or_default();
-                return Err(in_path(Error::tensor(format!("{key:?} has {} bytes, expected {shape}", bytes.len()))));
+            let expected = checked.map_err(in_path)?;
+            if expected != bytes.len() as u64 {
+                let (shape, found) = (shape.unwrap_or_default(), counted(bytes.len(), "byte"));
+                return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
             }
             let segment_index = blobs.add(bytes);
             share_alignment(&mut alignments, segment_index, alignment).map_err(in_path)?;

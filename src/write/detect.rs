@@ -1,4 +1,4 @@
-//! Whether a tree still is what it was read from, and the style in which its source was written.
+//! Whether a tree still equals what it was read from, and the style in which its source was written.
 
 use crate::error::{Error, Result};
 use crate::file::header::{self, FileKind, Header};
@@ -16,11 +16,11 @@ use crate::schema::{Program, program};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Reading the source again is within limits of its own: it was read before.
+/// Reading the source again needs no limits: it was within the limits when it was first read.
 const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
 
 impl<'a> Pte<'a> {
-    /// The source's metadata, if that is what header and program still are.
+    /// The source's metadata, if header and program still equal it.
     pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
         let source = self.source.as_ref().filter(|_| self.style.is_none())?;
         let (header, program) = self.decoded_source()?;
@@ -37,8 +37,11 @@ impl<'a> Pte<'a> {
         Some((header, program))
     }
 
-    /// The style in which a changed tree is written, and whether it gives the source's own bytes for what was read from them.
-    /// Where no official writer's does, it is the nearest.
+    /// The style in which a changed tree is written, and whether the unchanged tree in that style is the source byte for byte. If no
+    /// official writer's style gives the source, this is the nearest one.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the source has union members of a newer schema with
+    /// fields, which cannot be encoded.
     pub fn write_style(&self) -> Result<(WriteStyle, bool)> {
         if let Some(style) = self.style {
             return Ok((style, true));
@@ -68,16 +71,16 @@ impl<'a> Pte<'a> {
         Ok((nearest.unwrap_or(shown), false))
     }
 
-    /// Finds the style in which the file was written that this was read from, with proof: it gives the same bytes.
+    /// Finds the style in which the source was written, and proves it: the tree in that style is the source byte for byte.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where no official writer's does.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no official writer's style gives the source.
     pub fn detect_style(&self) -> Result<WriteStyle> {
         proven(self.write_style()?)
     }
 }
 
 impl<'a> Ptd<'a> {
-    /// The source's metadata, if that is what header and keys still are.
+    /// The source's metadata, if header and keys still equal it.
     pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
         let source = self.source.as_ref().filter(|_| self.style.is_none())?;
         let (header, flat_tensor) = self.decoded_source()?;
@@ -120,7 +123,7 @@ impl<'a> Ptd<'a> {
         Ok((shown, false))
     }
 
-    /// Finds the style in which the file was written that this was read from, as for [`Pte::detect_style`].
+    /// Finds the style in which the source was written, as for [`Pte::detect_style`].
     pub fn detect_style(&self) -> Result<WriteStyle> {
         proven(self.write_style()?)
     }
@@ -140,11 +143,11 @@ fn proven((style, exact): (WriteStyle, bool)) -> Result<WriteStyle> {
     }
 }
 
-/// Whether the metadata ends with this FlatBuffer, zeros aside that may follow it, and root and header aside before it.
+/// Whether the metadata ends with this FlatBuffer. Zeros may follow it; the root offset and the header before it are ignored.
 fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     let end = metadata.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let starts = metadata.len().checked_sub(body.size()).into_iter();
-    // C++ `save_ptd` pads its FlatBuffer: where it starts is what the root offset says.
+    // C++ `save_ptd` pads its FlatBuffer: its start follows from the root offset.
     let root = metadata.first_chunk().map(|root| u32::from_le_bytes(*root) as usize);
     let by_root = root.and_then(|root| root.checked_sub(body.root()));
     starts.chain(by_root).any(|start| {
@@ -160,7 +163,7 @@ fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     })
 }
 
-/// The style that a FlatBuffer shows: the order of the root's fields, and how vtables are shared.
+/// The style as far as it is visible in a FlatBuffer: the order of the root's fields, and how vtables are shared.
 fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
@@ -172,7 +175,7 @@ fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
         if part.path.is_root() {
             let fields = table.slots.iter().zip(root.forms).filter(|(slot, _)| **slot > 0);
             let mut offsets = fields.filter(|(_, form)| **form == FieldForm::Offset);
-            // Put down by id, the first comes last in the table.
+            // In the order of their ids, the first field is written first, and so is last in the table.
             if let (Some((first, _)), Some((second, _))) = (offsets.next(), offsets.next()) {
                 field_order = if first < second { FieldOrder::BySize } else { FieldOrder::ById };
             }
@@ -187,7 +190,7 @@ fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     }
 }
 
-/// The ways to try, the one that is shown first.
+/// The ways of sharing vtables to try, the visible one first.
 fn sharings(shown: &WriteStyle) -> [VtableSharing; 2] {
     match shown.vtable_sharing {
         VtableSharing::ByEntries => [VtableSharing::ByEntries, VtableSharing::ByEntriesAndSize],
@@ -201,7 +204,7 @@ fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
     [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
 }
 
-/// Whether there is anything inside the FlatBuffer for which each of the two alignments matters.
+/// Whether the FlatBuffer contains constants and delegate payloads, for which the two alignments matter.
 fn inline_alignments(program: &Program<'_>) -> (bool, bool) {
     let filled = |bytes: &[u8]| !bytes.is_empty();
     (

@@ -1,6 +1,6 @@
-//! A file as it is to be written: where every byte comes from, and the size.
+//! The layout of a file to be written: where every byte comes from, and the file's size.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -12,21 +12,21 @@ use crate::schema::DataSegment;
 use alloc::{format, vec::Vec};
 use core::fmt;
 
-/// A file that is ready to be written: metadata in memory, blobs where they are, zeros between.
+/// A file that is ready to be written: encoded metadata, borrowed blobs, and zeros between them.
 ///
-/// Made by [`Pte::image`] and [`Ptd::image`]. Whatever can be wrong was found before the first byte is written.
+/// Made by [`Pte::image`] and [`Ptd::image`], which report everything that is wrong with a tree before anything is written.
 pub struct Image<'t> {
     metadata: Metadata<'t>,
-    /// What is between and after blobs: bytes at the same offsets here, and zeros past its end.
+    /// The bytes between and after blobs, at the same offsets as in the file. Past its end, they are zeros.
     background: &'t [u8],
-    /// Blobs in order, each at its offset from the start of the file; they do not overlap.
+    /// Blobs in order, without overlap, each at its offset from the start of the file.
     blobs: Vec<(u64, &'t [u8])>,
     size: u64,
 }
 
 /// The FlatBuffer and the header.
 enum Metadata<'t> {
-    /// The very bytes that the tree was read from.
+    /// The bytes that the tree was read from.
     Source(&'t [u8]),
     /// The first 8 bytes with the header and its padding, and the rest.
     Encoded(Vec<u8>, Finished),
@@ -58,12 +58,12 @@ impl<'t> Image<'t> {
         self.size
     }
 
-    /// The bytes of the metadata: what is held in memory, apart from what the tree holds.
+    /// The size of the metadata, in bytes: at most this much memory is used in addition to the tree.
     pub fn metadata_size(&self) -> u64 {
         self.metadata.size()
     }
 
-    /// Whether the metadata is written with the bytes that it was read from, since nothing in it was changed.
+    /// Whether the metadata is written with the bytes that it was read from, because nothing in it was changed.
     pub fn is_from_source(&self) -> bool {
         matches!(self.metadata, Metadata::Source(_))
     }
@@ -85,7 +85,7 @@ impl<'t> Image<'t> {
         metadata.chain(blobs)
     }
 
-    /// What is between two blobs.
+    /// The bytes between two blobs.
     fn between(&self, start: u64, end: u64) -> [Piece<'_>; 2] {
         let length = self.background.len() as u64;
         let (from, to) = (start.min(length), end.min(length));
@@ -95,12 +95,12 @@ impl<'t> Image<'t> {
 
     /// The whole file in memory.
     ///
-    /// Fails with [`ErrorKind::Unwritable`] where this machine cannot address as much.
+    /// Fails with [`ErrorKind::Unwritable`] if there is not enough memory.
     pub fn to_vec(&self) -> Result<Vec<u8>> {
         let mut file = Vec::new();
-        let size =
-            usize::try_from(self.size).map_err(|_| Error::unwritable(format!("{} bytes in memory", self.size)))?;
-        file.try_reserve_exact(size).map_err(|_| Error::unwritable(format!("{size} bytes in memory")))?;
+        let too_large = || Error::unwritable(format!("there is not enough memory for {}", counted(self.size, "byte")));
+        let size = usize::try_from(self.size).map_err(|_| too_large())?;
+        file.try_reserve_exact(size).map_err(|_| too_large())?;
         for piece in self.pieces() {
             match piece {
                 Piece::Bytes(bytes) => file.extend_from_slice(bytes),
@@ -111,7 +111,7 @@ impl<'t> Image<'t> {
     }
 }
 
-/// One run of what is written.
+/// A run of bytes to be written.
 pub(crate) enum Piece<'p> {
     Bytes(&'p [u8]),
     Zeros(u64),
@@ -120,14 +120,14 @@ pub(crate) enum Piece<'p> {
 impl<'a> Pte<'a> {
     /// Computes the file's layout: header, program and segments, as the tree, the header and the style say.
     ///
-    /// A tree that is what its [`source`](Self::source) decodes to is written with the source's bytes, whoever wrote them; data
-    /// that was replaced by as many bytes changes these alone. A tree that was changed is encoded in the style of its source,
-    /// or in [`style`](Self::style) where that is set.
+    /// If [`style`](Self::style) is `None` and the tree equals what its [`source`](Self::source) decodes to, it is written with the
+    /// source's bytes, even if no official writer wrote them. If data was replaced by as many bytes, only these bytes change.
+    /// Otherwise the tree is encoded in `style` or, if that is `None`, in the style of its source.
     ///
-    /// Fails, before anything is written, with [`ErrorKind::Absent`] where a segment's bytes are not there, and with
-    /// [`ErrorKind::Unwritable`] or [`ErrorKind::Reference`] where the parts do not fit: an index is out of range, two
-    /// keys are alike, the program is longer than the room before the segments (then recompute the layout, see
-    /// [`Pte::lay_out`]), a changed program has fields of a newer schema (see [`forget_source`](Self::forget_source)).
+    /// Fails with [`ErrorKind::Absent`] if a segment's bytes are absent, and with [`ErrorKind::Unwritable`] or
+    /// [`ErrorKind::Reference`] if the parts do not fit together: an index is out of range, two keys are equal, the program does not
+    /// fit before the segments (recompute the layout, see [`Pte::lay_out`]), or a changed program has fields of a newer schema (see
+    /// [`forget_source`](Self::forget_source)).
     pub fn image(&self) -> Result<Image<'_>> {
         match self.unchanged_metadata() {
             Some(metadata) => self.image_of(Metadata::Source(metadata)),
@@ -138,7 +138,7 @@ impl<'a> Pte<'a> {
         }
     }
 
-    /// The same, wherever references point: for a damaged file on purpose, to test a reader.
+    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
     pub fn image_as_is(&self) -> Result<Image<'_>> {
         match self.unchanged_metadata() {
             Some(metadata) => self.image_of(Metadata::Source(metadata)),
@@ -146,10 +146,10 @@ impl<'a> Pte<'a> {
         }
     }
 
-    /// Forgets what it was read from: what the tree does not hold (fields of a newer schema, bytes of padding that are not
-    /// zero) is not written then. The style stays.
+    /// Removes [`source`](Self::source), but keeps its style. Anything that the tree does not hold (fields of a newer schema, padding
+    /// that is not zero) is then not written.
     ///
-    /// Fails where the style of the source cannot be told.
+    /// Fails as [`write_style`](Self::write_style) does.
     pub fn forget_source(mut self) -> Result<Self> {
         self.style = Some(self.write_style()?.0);
         self.source = None;
@@ -163,7 +163,7 @@ impl<'a> Pte<'a> {
         self.image_of(self.encoded_metadata(&style, body)?)
     }
 
-    /// What the program takes if it is much as it was.
+    /// A guess at the size of the encoded program: that of the program that was read.
     pub(crate) fn expected_size(&self) -> u64 {
         self.header.map_or(0, |header| header.program_size)
     }
@@ -192,7 +192,7 @@ impl<'a> Pte<'a> {
 impl<'a> Ptd<'a> {
     /// Computes the file's layout: header, metadata and segments, as the tree, the header and the style say.
     ///
-    /// What is not changed is written as it was, and it fails, as for [`Pte::image`].
+    /// What is written if nothing was changed, and when it fails, is as for [`Pte::image`].
     pub fn image(&self) -> Result<Image<'_>> {
         match self.unchanged_metadata() {
             Some(metadata) => self.image_of(Metadata::Source(metadata), 0),
@@ -203,7 +203,7 @@ impl<'a> Ptd<'a> {
         }
     }
 
-    /// The same, wherever references point: for a damaged file on purpose, to test a reader.
+    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
     pub fn image_as_is(&self) -> Result<Image<'_>> {
         match self.unchanged_metadata() {
             Some(metadata) => self.image_of(Metadata::Source(metadata), 0),
@@ -211,9 +211,9 @@ impl<'a> Ptd<'a> {
         }
     }
 
-    /// Forgets what it was read from, as [`Pte::forget_source`] does.
+    /// Removes [`source`](Self::source), but keeps its style: see [`Pte::forget_source`].
     ///
-    /// Fails where the style of the source cannot be told.
+    /// Fails as [`write_style`](Self::write_style) does.
     pub fn forget_source(mut self) -> Result<Self> {
         self.style = Some(self.write_style()?.0);
         self.source = None;
@@ -228,7 +228,7 @@ impl<'a> Ptd<'a> {
         self.image_of(metadata, metadata_end)
     }
 
-    /// The metadata, and where it ends with the zeros that C++ pads it with.
+    /// The metadata, and where it ends, including the zeros with which C++ pads it.
     fn encoded_metadata(&self, style: &WriteStyle, body: Finished) -> Result<(Metadata<'static>, u64)> {
         let Some(header) = self.header else {
             return Ok((Metadata::Encoded(body.head(PTD_IDENTIFIER, 0)?, body), 0));
@@ -237,7 +237,7 @@ impl<'a> Ptd<'a> {
         let mut head = body.head(PTD_IDENTIFIER, WriteStyle { header_gap, ..*style }.gap(header.length)?)?;
         let flatbuffer_size = header.flatbuffer_size.max(body.size() as u64 + HEAD_SIZE as u64);
         let Some(metadata_end) = flatbuffer_size.checked_add((head.len() - HEAD_SIZE) as u64) else {
-            return Err(Error::unwritable(format!("a FlatBuffer of {flatbuffer_size} bytes")));
+            return Err(Error::unwritable(format!("the FlatBuffer, of {flatbuffer_size} bytes, ends past 2^64 bytes")));
         };
         if let Some(room) = head.get_mut(HEAD_SIZE..) {
             header.put(room, flatbuffer_size)?;
@@ -257,11 +257,16 @@ impl<'a> Ptd<'a> {
 fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
     match source.map_or(0, |source| source.newer_tables) {
         0 => Ok(()),
-        tables => Err(Error::unwritable(format!("{tables} tables have fields of a newer schema, which would be lost"))),
+        tables => {
+            let tables = counted(tables, "table");
+            Err(Error::unwritable(format!(
+                "fields of a newer schema, in {tables}, would be lost (forget_source allows that)"
+            )))
+        }
     }
 }
 
-/// The bytes that everything is put onto: the source file, where its metadata is written as it was.
+/// The bytes on which everything else is overlaid: the source file, if its metadata is written unchanged.
 fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'t [u8] {
     match (metadata, source) {
         (Metadata::Source(_), Some(source)) if source.whole => &source.bytes,
@@ -269,10 +274,10 @@ fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'
     }
 }
 
-/// Each segment's parts at their offsets in the file, in order and without overlap: where segments share bytes, these
-/// are written once. What the background has is left out.
+/// Each segment's parts at their offsets in the file, in order and without overlap: bytes that segments share are written once.
+/// Parts that the background contains are left out.
 ///
-/// Without a `header` there are no bytes of segments, whatever the table says.
+/// Without a `header`, segments have no bytes, even if the table says so.
 fn blobs<'t>(
     base: u64,
     table: &[DataSegment],
@@ -281,8 +286,9 @@ fn blobs<'t>(
     background: &[u8],
 ) -> Result<Vec<(u64, &'t [u8])>> {
     if table.len() != segments.len() {
-        let (listed, given) = (table.len(), segments.len());
-        let reason = format!("{listed} segments are listed, but {given} are given: add_segment adds to both");
+        let (listed, given) = (counted(table.len(), "segment"), segments.len());
+        let reason =
+            format!("the tree lists {listed}, but the file has the bytes of {given} (add_segment adds to both)");
         return Err(Error::unwritable(reason));
     }
     let source = segment::cut(background, base, table);
@@ -294,7 +300,7 @@ fn blobs<'t>(
             Segment::Absent if as_it_was || entry.size == 0 || !header => continue,
             Segment::Absent => return Err(Error::new(ErrorKind::Absent(index as u32))),
             _ if entry.size > 0 && !header => {
-                let reason = format!("segment {index} has bytes, but there is no header to say where");
+                let reason = format!("segment {index} has bytes, but without a header nothing says where they start");
                 return Err(Error::unwritable(reason));
             }
             _ => {}
@@ -306,8 +312,10 @@ fn blobs<'t>(
         };
         for (offset, bytes) in segment.parts() {
             if offset.checked_add(bytes.len() as u64).is_none_or(|end| end > entry.size) {
-                let (len, size) = (bytes.len(), entry.size);
-                return Err(Error::unwritable(format!("{len} bytes at {offset} of segment {index}, which has {size}")));
+                let (len, size) = (counted(bytes.len(), "byte"), counted(entry.size, "byte"));
+                let reason =
+                    format!("a part of {len} at offset {offset} of segment {index} exceeds the segment's {size}");
+                return Err(Error::unwritable(reason));
             }
             blobs.push((start + offset, bytes));
         }
@@ -334,7 +342,7 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
             if rest.is_empty() {
                 break;
             }
-            // Blobs come in order of their offsets, and there is no gap between pieces after this one's start.
+            // Blobs are in order of their offsets, and there is no gap between pieces after this one's start.
             let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
             let len = before.len().min(rest.len());
             let (again, after) = rest.split_at_checked(len).unwrap_or_default();
@@ -344,7 +352,7 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
             }
             (offset, rest) = (offset + len as u64, after);
         }
-        // An empty segment takes no place.
+        // An empty segment takes no space.
         if !rest.is_empty() {
             apart.push((offset, rest));
         }
@@ -352,7 +360,7 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
     Ok(apart)
 }
 
-/// The metadata ends at `metadata_end` or after what it takes, whichever comes last.
+/// The metadata ends at `metadata_end` or at the end of its bytes, whichever is later.
 fn finish<'t>(
     metadata: Metadata<'t>,
     background: &'t [u8],
@@ -363,17 +371,20 @@ fn finish<'t>(
 ) -> Result<Image<'t>> {
     let metadata_end = metadata_end.max(metadata.size());
     let blobs_end = blobs.last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
-    // What the source has inside its metadata stays there.
+    // Segments that the source has inside its metadata stay there.
     let inside = base > 0 && base < metadata_end && background.is_empty();
     if inside || blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) {
         let reason = format!(
-            "the metadata takes {metadata_end} bytes, but the segments start at {base}: recompute the layout (lay_out)"
+            "the metadata takes {metadata_end} bytes, but the segments start at byte {base}: recompute the layout (lay_out)"
         );
         return Err(Error::unwritable(reason));
     }
     let announced = data_size.and_then(|size| base.checked_add(size)).unwrap_or(blobs_end.max(base));
     if announced < blobs_end {
-        return Err(Error::unwritable(format!("the header ends the data at {announced}, a segment at {blobs_end}")));
+        let reason = format!(
+            "the data ends at byte {announced} according to the header, but a segment ends at byte {blobs_end}"
+        );
+        return Err(Error::unwritable(reason));
     }
     let has_data = background.len() as u64 > metadata.size();
     let size = if has_data { (background.len() as u64).max(blobs_end) } else { announced.max(metadata_end) };
@@ -387,9 +398,9 @@ mod tests {
     use crate::schema::program::{BackendDelegateInlineData, Program};
     use alloc::{string::ToString, vec};
 
-    /// The zeros are never touched, so they take no memory: not in `tests`, where an allocator that counts touches them.
+    /// The zeros are never touched, so they take no memory. The test is not in `tests`, whose counting allocator would touch them.
     #[test]
-    fn a_program_over_2_gib_is_refused_before_it_is_built() {
+    fn a_program_over_2_gib_is_rejected_before_it_is_built() {
         let data = Some(vec![0; 1 << 31].into());
         let program =
             Program { backend_delegate_data: Some(vec![BackendDelegateInlineData { data }]), ..Program::default() };

@@ -1,7 +1,7 @@
-//! Writing files: from a tree, or from nothing, to bytes.
+//! Writing files: from a tree to bytes.
 //!
-//! [`image`] computes where every byte comes from; [`detect`] tells whether a tree was changed, and in which style its source was
-//! written; [`relayout`] moves data; [`collect`] makes files from nothing; [`save`] writes.
+//! [`image`] computes a file's layout; [`detect`] finds whether a tree was changed, and in which style its source was written;
+//! [`relayout`] recomputes the layout; [`collect`] builds new files; [`save`] writes.
 
 pub(crate) mod collect;
 pub(crate) mod detect;

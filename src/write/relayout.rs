@@ -1,6 +1,6 @@
-//! Recomputing a file's layout: where each segment starts, and what is in which.
+//! Recomputes a file's layout: where each segment starts, and what it contains.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::file::header::{PtdHeader, PteHeader};
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
@@ -12,22 +12,20 @@ use crate::schema::DataSegment;
 use crate::schema::program::{BackendDelegateInlineData, DataLocation};
 use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
-/// How a `.pte` is laid out. The default is what ExecuTorch's exporter does today, in the file's own style.
+/// The layout of a `.pte`. The default is that of today's ExecuTorch exporter, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PteOptions {
-    /// Where segments start: at multiples of this, in bytes, a power of two.
+    /// The alignment of segments, in bytes, a power of two.
     pub segment_alignment: u32,
-    /// Where constants start in their segment: at multiples of this, in bytes, a power of two. `None`: they stay as they
-    /// are.
+    /// The alignment of constants in their segment, in bytes, a power of two. `None`: they are not moved.
     pub constant_alignment: Option<u32>,
-    /// Where delegate payloads start, in the FlatBuffer or among the segments: at multiples of this, in bytes, a power
-    /// of two.
+    /// The alignment of delegate payloads, in the FlatBuffer or as segments, in bytes, a power of two.
     pub delegate_alignment: u32,
-    /// Where delegate payloads go. `None`: they stay where they are. Empty ones stay in the FlatBuffer anyway.
+    /// Where delegate payloads are stored. `None`: they are not moved. Empty ones are never moved out of the FlatBuffer.
     pub delegates: Option<DataLocation>,
-    /// How the FlatBuffer is written. `None`: as the file that was read, see [`Pte::write_style`].
+    /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Pte::write_style`].
     pub style: Option<WriteStyle>,
-    /// Bytes of the extended header: 24 as up to ExecuTorch 0.7, or 32.
+    /// The length of the extended header, in bytes: 24, as up to ExecuTorch 0.7, or 32.
     pub header_length: u32,
 }
 
@@ -44,12 +42,12 @@ impl Default for PteOptions {
     }
 }
 
-/// How a `.ptd` is laid out. The default is what ExecuTorch's Python writer does today, in the file's own style.
+/// The layout of a `.ptd`. The default is that of today's Python writer of ExecuTorch, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PtdOptions {
-    /// Where segments start: at multiples of this, in bytes, a power of two.
+    /// The alignment of segments, in bytes, a power of two.
     pub segment_alignment: u32,
-    /// How the FlatBuffer is written. `None`: as the file that was read, see [`Ptd::write_style`].
+    /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Ptd::write_style`].
     pub style: Option<WriteStyle>,
 }
 
@@ -59,22 +57,22 @@ impl Default for PtdOptions {
     }
 }
 
-/// Where the segments of a list are.
+/// The offsets of a list of segments.
 pub(crate) struct Placed {
     pub(crate) table: Vec<DataSegment>,
-    /// Bytes of all, with the padding between them.
+    /// The size of all, with the padding between them, in bytes.
     pub(crate) size: u64,
 }
 
-/// Places segments one after the other, each given by its alignment and size. The alignments are relative to the start of
-/// the first one, as the official writers have it.
+/// Gives segments their offsets, in order. Each is given by its alignment and size. Alignments are relative to the start of the
+/// first segment, as in the official writers.
 pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Placed> {
     let (mut table, mut end) = (Vec::new(), 0u64);
     for (alignment, size) in segments {
         let offset = end.checked_next_multiple_of(alignment);
         let next = offset.and_then(|offset| offset.checked_add(size));
         let (Some(offset), Some(next)) = (offset, next) else {
-            return Err(Error::unwritable("segments of more than 2^64 bytes"));
+            return Err(Error::unwritable("the segments take more than 2^64 bytes"));
         };
         table.push(DataSegment { offset, size });
         end = next;
@@ -89,8 +87,8 @@ pub(crate) fn least_common_multiple(a: u64, b: u64) -> Result<u64> {
     }
 }
 
-/// The alignment that a named blob at `offset` may have asked for, which is not stored: what divides the offset, up to
-/// 4096 and a factor of 3.
+/// The largest alignment that may have been requested for a named blob at `offset`, since the request itself is not stored: a
+/// power of two up to 4096, or three times that, which divides the offset.
 fn kept_alignment(offset: u64) -> u64 {
     greatest_common_divisor(offset, 3 << 12)
 }
@@ -103,14 +101,13 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 impl<'a> Pte<'a> {
-    /// Recomputes the layout: moves delegate payloads and constants as `options` say, gives each segment a new offset in
-    /// their present order, and makes a header that fits, or none where there is no data.
+    /// Recomputes the layout: moves delegate payloads and constants as `options` say, gives each segment a new offset in the
+    /// present order, and makes a header that fits, or no header if there is no data.
     ///
-    /// The alignment that a named blob once asked for is not stored; whatever its old offset was a multiple of, up to
-    /// 4096, its new one is too.
+    /// The alignment that was requested for a named blob is not stored, so its new offset is aligned as its old one was, up to 4096.
     ///
-    /// Fails as [`image`](Self::image) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where
-    /// constants overlap or have bytes between them that belong to none.
+    /// Fails as [`image`](Self::image) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a constant to
+    /// be moved extends into the next one or past its segment.
     pub fn lay_out(mut self, options: &PteOptions) -> Result<Self> {
         self.check_references()?;
         alignment(options.delegate_alignment, "delegate_alignment")?;
@@ -121,18 +118,23 @@ impl<'a> Pte<'a> {
         match options.delegates {
             Some(DataLocation::INLINE) => self.delegates_inline(&mut alignments)?,
             Some(DataLocation::SEGMENT) => self.delegates_to_segments(&mut alignments, options.delegate_alignment)?,
-            Some(other) => return Err(Error::unwritable(format!("delegate payloads at location {}", other.0))),
+            Some(other) => {
+                return Err(Error::unwritable(format!(
+                    "delegate payloads cannot be stored at the unknown location {}",
+                    other.0
+                )));
+            }
             None => {}
         }
         self.place_segments(&alignments, options)
     }
 
-    /// What each segment is to be aligned to besides the options' alignment of all.
+    /// The alignment of each segment, in addition to the options' alignment of all segments.
     fn segment_alignments(&self, options: &PteOptions) -> Vec<u64> {
         let program = &self.program;
         let segments = program.segments();
         let mut alignments: Vec<u64> = segments.iter().map(|segment| kept_alignment(segment.offset)).collect();
-        // Constants, initial states and delegate payloads need no more than the options give.
+        // Constants, initial states and delegate payloads need at most the alignment that the options give.
         let named = self.named_segments();
         let mut at_most = |index: u32, alignment: u32| {
             if let (Some(place), Some(false)) = (alignments.get_mut(index as usize), named.get(index as usize)) {
@@ -148,7 +150,7 @@ impl<'a> Pte<'a> {
         alignments
     }
 
-    /// Gives each segment its offset, with the alignments given besides the options' own.
+    /// Gives each segment its offset, with these alignments in addition to the options' own.
     pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PteOptions) -> Result<Self> {
         let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
         let constant_alignment = options.constant_alignment.unwrap_or(ALIGNMENT);
@@ -184,7 +186,7 @@ impl<'a> Pte<'a> {
         Ok(self)
     }
 
-    /// Aligns each constant in the constant segment; equal offsets stay shared.
+    /// Aligns each constant in the constant segment; constants at equal offsets stay shared.
     fn pack_constants(&mut self, alignment: u64) -> Result<()> {
         let sizes = self.constant_sizes()?;
         let Some(list) = self.program.constant_segment.as_mut() else {
@@ -198,7 +200,7 @@ impl<'a> Pte<'a> {
         ) else {
             return Ok(());
         };
-        // What each offset holds: as much as the largest tensor there.
+        // The size of the constant at each offset: that of the largest tensor there.
         let mut constants = BTreeMap::<u64, u64>::new();
         for (index, offset) in offsets.iter().enumerate().skip(1) {
             let size = constants.entry(*offset).or_default();
@@ -210,11 +212,12 @@ impl<'a> Pte<'a> {
             let room = end.checked_sub(*offset).filter(|room| room >= size);
             let Some(room) = room else {
                 return Err(Error::unwritable(format!(
-                    "constant {index} of {size} bytes at {offset} runs past byte {end}"
+                    "constant {index} of {} at offset {offset} extends past offset {end}, where the next one or the end of the segment is",
+                    counted(*size, "byte")
                 )));
             };
             let after = segment.get(*offset + *size, room - *size).unwrap_or_default();
-            // A constant that no tensor uses, or padding.
+            // A constant that no tensor uses, or bytes after it that are not padding.
             if *size == 0 || after.iter().any(|byte| *byte != 0) {
                 *size = room;
             }
@@ -222,8 +225,9 @@ impl<'a> Pte<'a> {
         let (mut parts, mut end, mut moved) = (Vec::new(), 0u64, BTreeMap::new());
         for (offset, size) in constants {
             let start = end.checked_next_multiple_of(alignment).unwrap_or(end);
-            let bytes =
-                segment.take(offset, size).ok_or_else(|| Error::unwritable("a constant outside its segment"))?;
+            let bytes = segment
+                .take(offset, size)
+                .ok_or_else(|| Error::unwritable(format!("the constant at offset {offset} is outside its segment")))?;
             moved.insert(offset, start);
             if size > 0 {
                 parts.push((start, bytes));
@@ -238,7 +242,7 @@ impl<'a> Pte<'a> {
         Ok(())
     }
 
-    /// The bytes that each constant in the constant segment has, by its index: its largest tensor's.
+    /// The size of each constant in the constant segment, by its index: that of its largest tensor.
     fn constant_sizes(&self) -> Result<BTreeMap<u32, u64>> {
         let mut sizes = BTreeMap::new();
         for (_, tensor) in self.methods().iter().flat_map(|method| method.tensors()) {
@@ -250,7 +254,7 @@ impl<'a> Pte<'a> {
         Ok(sizes)
     }
 
-    /// Moves delegate payloads from segments into the FlatBuffer, and removes segments that nothing refers to any more.
+    /// Moves delegate payloads from segments into the FlatBuffer, and removes the segments that nothing else refers to.
     fn delegates_inline(&mut self, alignments: &mut Vec<u64>) -> Result<()> {
         let mut inline = self.program.backend_delegate_data.take().unwrap_or_default();
         let mut moved = BTreeMap::new();
@@ -263,7 +267,10 @@ impl<'a> Pte<'a> {
                 None => {
                     let segment = self.segments.get(payload.index as usize);
                     let bytes = segment.and_then(Segment::contiguous).ok_or_else(|| {
-                        Error::unwritable(format!("the bytes of delegate payload segment {}", payload.index))
+                        Error::unwritable(format!(
+                            "the bytes of segment {}, a delegate payload, are absent",
+                            payload.index
+                        ))
                     })?;
                     inline.push(BackendDelegateInlineData { data: Some(bytes) });
                     moved.insert(payload.index, inline.len() as u32 - 1);
@@ -315,12 +322,12 @@ impl<'a> Pte<'a> {
         Ok(())
     }
 
-    /// Which segments named data names.
+    /// For each segment, whether named data refers to it.
     fn named_segments(&self) -> Vec<bool> {
         segment::marked(self.segments.len(), self.named_data().iter().map(|named| named.segment_index))
     }
 
-    /// Puts the segments in the order of the old indices given, and renumbers every reference to them.
+    /// Reorders the segments as `order`, a list of their old indices, says, and updates every reference to them.
     fn reorder_segments(&mut self, order: &[usize], alignments: &mut Vec<u64>) {
         let mut new_index = vec![0u32; self.segments.len()];
         for (new, old) in order.iter().enumerate() {
@@ -339,7 +346,7 @@ impl<'a> Pte<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// `size` bytes from `offset`, borrowed from the input where they were.
+    /// `size` bytes from `offset`, borrowed from the input if the segment is.
     fn take(&self, offset: u64, size: u64) -> Option<Cow<'a, [u8]>> {
         match self {
             Self::Whole(Cow::Borrowed(bytes)) => {
@@ -367,7 +374,7 @@ impl<'a> Segment<'a> {
 }
 
 impl<'a> Ptd<'a> {
-    /// Recomputes the layout: gives each segment a new offset, in their present order.
+    /// Recomputes the layout: gives each segment a new offset, in the present order.
     ///
     /// Fails as [`image`](Self::image) does.
     pub fn lay_out(self, options: &PtdOptions) -> Result<Self> {
@@ -377,7 +384,7 @@ impl<'a> Ptd<'a> {
         self.place_segments(&alignments, options)
     }
 
-    /// Gives each segment its offset, with the alignments given besides the options' own.
+    /// Gives each segment its offset, with these alignments in addition to the options' own.
     pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PtdOptions) -> Result<Self> {
         let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
         let aligned = self.flat_tensor.segments().iter().zip(alignments).map(|(segment, own)| {

@@ -1,4 +1,4 @@
-//! Writing to where files are: any writer, or a path.
+//! Writing to any writer, or to a path.
 
 use super::image::{Image, Piece};
 use crate::error::{Error, Result};
@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Receives progress: how many bytes are written, of how many.
+/// Receives progress while a file is written.
 pub trait Progress {
     /// `done` bytes of `total` are written.
     fn progress(&mut self, done: u64, total: u64);
@@ -18,18 +18,18 @@ impl<F: FnMut(u64, u64)> Progress for F {
     }
 }
 
-/// How many bytes are written between two reports of progress.
+/// How many bytes are written between two progress reports.
 const STEP: usize = 8 << 20;
 
 impl Image<'_> {
-    /// Writes the file, in order, with nothing but the metadata in memory.
+    /// Writes the file, from start to end. Only the metadata takes memory in addition to the tree.
     ///
-    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io) where `writer` does.
+    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io) if `writer` fails.
     pub fn write_to(&self, writer: impl Write) -> Result<()> {
         self.write_with(writer, |_, _| {})
     }
 
-    /// The same, with reports of progress.
+    /// [`write_to`](Self::write_to) with progress reports.
     pub fn write_with(&self, writer: impl Write, progress: impl Progress) -> Result<()> {
         Ok(self.write(writer, progress)?)
     }
@@ -63,18 +63,17 @@ impl Image<'_> {
         Ok(())
     }
 
-    /// Writes the file to `path`: to a file beside it, which is synced and then takes its name. The permissions of a file
-    /// that was there before are kept. Where anything fails, that file is as it was, and nothing else is left.
+    /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. The permissions of an
+    /// existing file are kept. If anything fails, the existing file is unchanged and the temporary file is removed.
     ///
-    /// The tree may borrow from the very file that is replaced, if that is memory-mapped: the old one's bytes stay until
-    /// it is unmapped.
+    /// The tree may borrow from a memory map of the file that is replaced: the old bytes stay valid until it is unmapped.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.save_with(path, |_, _| {})
     }
 
-    /// The same, with reports of progress.
+    /// [`save`](Self::save) with progress reports.
     pub fn save_with(&self, path: impl AsRef<Path>, progress: impl Progress) -> Result<()> {
         let path = path.as_ref();
         self.replace(path, progress).map_err(|error| Error::io(error, path))
@@ -82,7 +81,7 @@ impl Image<'_> {
 
     fn replace(&self, path: &Path, progress: impl Progress) -> io::Result<()> {
         if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-            // A pipe or a device: nothing to keep, nothing to rename. A folder fails here.
+            // A pipe or a device is not replaced. A folder cannot be opened.
             return self.write(fs::OpenOptions::new().write(true).open(path)?, progress);
         }
         // A link stays a link: the file that it points to is replaced.
@@ -97,7 +96,7 @@ impl Image<'_> {
     }
 }
 
-/// A new file in the same folder, so that a rename is all it takes. It is removed unless it took the name.
+/// A temporary file in the same folder, so that it can be renamed. If it was not renamed, it is removed when dropped.
 struct Beside {
     file: fs::File,
     path: PathBuf,
@@ -129,13 +128,13 @@ impl Beside {
 impl Drop for Beside {
     fn drop(&mut self) {
         if !self.named {
-            // The error that led here is the one to tell.
+            // The error that led here is the one to report.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Makes the rename last. The file is the new one either way, so a folder that cannot be synced is no failure.
+/// Makes the rename durable. The file is already replaced, so a folder that cannot be synced is not an error.
 fn sync_folder(path: &Path) {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if let Ok(folder) = fs::File::open(folder) {
