@@ -1,4 +1,4 @@
-//! Every run of bytes in a file that has a meaning, with who uses it.
+//! The blobs of a file: every range of bytes that something refers to, with its users.
 
 use super::Fault;
 use crate::error::Error;
@@ -20,26 +20,26 @@ use core::ops::Range;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Blobs<'t> {
-    /// Segments, then the data of each method, then named data. Data that several share is there once.
+    /// Segments, then the data of each method, then named data. Shared data is listed once.
     pub blobs: Vec<Blob<'t>>,
-    /// References that lead nowhere.
+    /// Dangling references.
     pub faults: Vec<Fault>,
 }
 
-/// Some bytes with a meaning.
+/// A range of bytes that something refers to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Blob<'t> {
     /// What it is.
     pub kind: BlobKind,
-    /// What [`Pte::bytes`] or [`Ptd::bytes`] need to give the bytes; `None` for what is outside the file.
+    /// The reference from which [`Pte::bytes`] or [`Ptd::bytes`] gets the bytes; `None` if they are outside the file.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: Option<DataRef>,
-    /// Bytes from the start of the file; `None` where the file does not hold them.
+    /// Bytes from the start of the file; `None` if the file does not contain them.
     pub offset: Option<u64>,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
-    /// Who uses it: never empty, but for a segment.
+    /// What uses it. Never empty: a segment is used by the list of segments.
     pub users: Vec<BlobUser<'t>>,
 }
 
@@ -75,7 +75,7 @@ impl fmt::Display for BlobKind {
     }
 }
 
-/// Who uses a blob.
+/// What uses a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[non_exhaustive]
@@ -93,7 +93,7 @@ pub enum BlobUser<'t> {
         value: usize,
         /// Index of the constant or initial state.
         data_buffer_idx: u32,
-        /// The tensor's type and shape.
+        /// The tensor's shape.
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: TensorShape<'t>,
     },
@@ -105,7 +105,7 @@ pub enum BlobUser<'t> {
         value: usize,
         /// The key.
         key: &'t str,
-        /// The tensor's type and shape.
+        /// The tensor's shape.
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: TensorShape<'t>,
     },
@@ -126,14 +126,14 @@ pub enum BlobUser<'t> {
         key: &'t str,
         /// Index into the list of segments.
         segment_index: u32,
-        /// The type and shape, if it is a tensor.
+        /// The shape, if it is a tensor.
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: Option<TensorShape<'t>>,
     },
 }
 
 impl<'t> BlobUser<'t> {
-    /// The type and shape that it sees in the blob.
+    /// The shape that it gives to the blob.
     pub fn shape(&self) -> Option<TensorShape<'t>> {
         match *self {
             Self::Tensor { shape, .. } | Self::External { shape, .. } => Some(shape),
@@ -143,10 +143,10 @@ impl<'t> BlobUser<'t> {
     }
 }
 
-/// What makes two references one blob: the same kind, and the same bytes or key.
+/// References with the same kind and the same bytes or key are one blob.
 type Identity<'t> = (BlobKind, Option<DataRef>, &'t str);
 
-/// Puts references together that mean the same bytes.
+/// Collects blobs, each with all references to it.
 #[derive(Default)]
 struct Collector<'t> {
     found: Blobs<'t>,
@@ -198,7 +198,7 @@ impl<'t> Collector<'t> {
 }
 
 impl Pte<'_> {
-    /// Every blob of the file, with who uses it.
+    /// Every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'_> {
         let mut collector = Collector::default();
         collector.segments(self.program.segments(), |index| self.check_segment(index), |data| self.range(data));
@@ -279,7 +279,7 @@ fn key<'t>(entry: &Entry<'t>) -> BlobUser<'t> {
 }
 
 impl Model<'_> {
-    /// Every blob of the file, with who uses it.
+    /// Every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'_> {
         match self {
             Self::Pte(pte) => pte.blobs(),

@@ -1,4 +1,4 @@
-//! Methods that compute nothing: they return the same each time, which is how exporters store metadata.
+//! Methods that compute nothing and return constants, which is how exporters store metadata.
 
 use super::summary::ValueShape;
 use crate::schema::program::{ExecutionPlan, KernelTypes};
@@ -27,11 +27,11 @@ pub enum Returned<'t> {
     Bool(bool),
     /// A float.
     Double(f64),
-    /// A float that JSON has no form for: `nan`, `inf` or `-inf`.
+    /// A float that JSON cannot express: `nan`, `inf` or `-inf`.
     NotFinite(&'static str),
     /// A string.
     String(&'t str),
-    /// A tensor's type and shape; its elements can be large.
+    /// A tensor's shape. Its elements are left out, since they can be large.
     Tensor(ValueShape<'t>),
     /// Several values, or a list.
     List(Vec<Returned<'t>>),
@@ -56,8 +56,8 @@ fn items<'t>(plan: &'t ExecutionPlan<'_>, indices: impl Iterator<Item = i64>, li
     Returned::List(indices.map(|index| constant(plan, index, lists)).collect())
 }
 
-/// The value with that index. The items of a list are values of their own; a list inside a list, which no writer
-/// makes, stays closed.
+/// The value with that index. The items of a list are separate values. A list inside a list, which no writer makes, is returned as
+/// `Null`.
 fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returned<'t> {
     let wide = |items: &'t [i32]| items.iter().map(|index| i64::from(*index));
     match plan.value(index).map(|value| &value.val) {

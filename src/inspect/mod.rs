@@ -30,7 +30,7 @@ use crate::error::Error;
 use crate::path::FieldPath;
 use core::fmt;
 
-/// A reference of the tree that leads nowhere: what refers, and why its data is not to be had.
+/// A dangling reference in the tree: what refers to data, and why the data cannot be found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Fault {

@@ -1,4 +1,4 @@
-//! What a person wants to know about a file first.
+//! A summary of a file.
 
 use super::constant_methods::ConstantMethod;
 use super::{Blob, BlobKind, Blobs, Fault};
@@ -16,7 +16,7 @@ use crate::tensor::TensorShape;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{string::String, vec, vec::Vec};
 
-/// What is in a file, in short.
+/// A summary of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Summary<'t> {
@@ -29,7 +29,7 @@ pub struct Summary<'t> {
     /// What is inside.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub content: Content<'t>,
-    /// References that lead nowhere.
+    /// Dangling references.
     pub faults: Vec<Fault>,
 }
 
@@ -49,33 +49,33 @@ pub enum Content<'t> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct HeaderSummary {
-    /// Bytes.
+    /// The length, in bytes.
     pub length: u32,
     /// Bytes from the start of the file to the end of the FlatBuffer.
     pub metadata_size: u64,
     /// Where the segments start, in bytes from the start of the file.
     pub segment_base_offset: u64,
-    /// Bytes; `None` in an old header.
+    /// The size of all segments with their padding, in bytes; `None` in an old header.
     pub segment_data_size: Option<u64>,
 }
 
-/// How many segments there are, and how many bytes in all.
+/// How many segments there are, and their total size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SegmentCount {
-    /// How many.
+    /// How many segments.
     pub count: usize,
-    /// Bytes.
+    /// Their total size, in bytes.
     pub bytes: u64,
 }
 
-/// How many blobs there are of a kind, how many bytes in all, and how many use them.
+/// How many blobs there are of a kind, their total size, and how many users they have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct BlobCount {
-    /// How many blobs: what several use counts once.
+    /// How many blobs: a shared one counts once.
     pub count: usize,
-    /// Bytes.
+    /// Their total size, in bytes.
     pub bytes: u64,
     /// How many tensors, delegates or names use them.
     pub users: usize,
@@ -97,7 +97,7 @@ impl BlobCount {
 pub struct ProgramSummary<'t> {
     /// The methods that compute something.
     pub methods: Vec<Method<'t>>,
-    /// The methods that return the same each time: metadata.
+    /// The methods that return constants: metadata.
     pub metadata: Vec<ConstantMethod<'t>>,
     /// The data segments.
     pub segments: SegmentCount,
@@ -144,12 +144,12 @@ pub struct Value<'t> {
     /// The schema's name of what it is; `None` where the index is out of range or the schema is newer.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub kind: Option<&'static str>,
-    /// The type and shape, if it is a tensor.
+    /// The shape, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub tensor: Option<ValueShape<'t>>,
 }
 
-/// The type and shape of a tensor of a method.
+/// The shape of a tensor of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ValueShape<'t> {
@@ -173,7 +173,7 @@ impl<'t> ValueShape<'t> {
         Self { name, scalar_type, sizes, dim_order, shape_dynamism: tensor.shape_dynamism }
     }
 
-    /// The type and shape without the rest.
+    /// The shape, without name and dynamism.
     pub fn shape(&self) -> TensorShape<'t> {
         TensorShape { scalar_type: self.scalar_type, sizes: self.sizes, dim_order: self.dim_order }
     }
@@ -193,9 +193,9 @@ pub struct OperatorCalls {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Instructions {
-    /// How many there are.
+    /// How many instructions.
     pub total: usize,
-    /// How many of each kind, by the schema's names.
+    /// How many instructions of each kind, by the schema's names.
     pub by_kind: BTreeMap<&'static str, usize>,
 }
 
@@ -207,7 +207,7 @@ pub struct Backend<'t> {
     pub id: &'t str,
     /// How many delegates.
     pub delegates: usize,
-    /// Bytes; payloads that several delegates share count once.
+    /// The total size of the payloads, in bytes: a shared payload counts once.
     pub payload_bytes: u64,
 }
 
@@ -215,7 +215,7 @@ pub struct Backend<'t> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PlannedMemory {
-    /// Bytes of all buffers.
+    /// The size of all buffers, in bytes.
     pub bytes: u64,
     /// The buffers.
     pub buffers: Vec<PlannedBuffer>,
@@ -227,7 +227,7 @@ pub struct PlannedMemory {
 pub struct PlannedBuffer {
     /// Its index, from 1.
     pub memory_id: usize,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: i64,
     /// The kind of device whose memory it is.
     pub device_type: DeviceType,
@@ -241,7 +241,7 @@ pub struct PlannedBuffer {
 pub struct FlatTensorSummary<'t> {
     /// The releases of ExecuTorch that write this schema.
     pub schema: &'static str,
-    /// What an early schema says that tensors are aligned to, in bytes.
+    /// The alignment of tensors, in bytes, which only the early schemas contain.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub tensor_alignment: Option<u32>,
     /// The data segments.
@@ -256,7 +256,7 @@ pub struct FlatTensorSummary<'t> {
 pub struct Key<'t> {
     /// The key.
     pub key: &'t str,
-    /// The type and shape; absent for a blob that is no tensor.
+    /// The shape; `None` for a blob that is not a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub shape: Option<TensorShape<'t>>,
     /// Index into the list of segments.
@@ -264,12 +264,12 @@ pub struct Key<'t> {
     /// Bytes from the start of the file.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
 }
 
 impl Model<'_> {
-    /// What is in the file, in short.
+    /// A summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         match self {
             Self::Pte(pte) => pte.summary(),
@@ -279,7 +279,7 @@ impl Model<'_> {
 }
 
 impl Pte<'_> {
-    /// What is in the file, in short.
+    /// A summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         let Blobs { blobs, faults } = self.blobs();
         let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
@@ -306,7 +306,7 @@ impl Pte<'_> {
 }
 
 impl Ptd<'_> {
-    /// What is in the file, in short.
+    /// A summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         let legacy = self.flat_tensor.legacy.as_ref();
         let key = |entry: crate::Entry<'_>| {

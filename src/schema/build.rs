@@ -1,4 +1,4 @@
-//! Building the tree by hand: constructors for what most programs have.
+//! Constructors for building a tree: for what most programs have.
 
 use super::ScalarType;
 use super::program::{
@@ -112,12 +112,12 @@ impl<'a> EValue<'a> {
         Self { val: Null {}.into() }
     }
 
-    /// Integers, each a value of its own, by index.
+    /// Integers, each a separate value, by index.
     pub fn int_list(items: impl Into<Cow<'a, [i64]>>) -> Self {
         Self { val: IntList { items: Some(items.into()) }.into() }
     }
 
-    /// Tensors, each a value of its own, by index.
+    /// Tensors, each a separate value, by index.
     pub fn tensor_list(items: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { val: TensorList { items: Some(items.into()) }.into() }
     }

@@ -1,7 +1,7 @@
 //! The `.ptd` schemas (`flat_tensor.fbs`), file identifier `FT01`.
 //!
-//! Three schemas have carried that identifier. They are told apart by the root table's fields: the first two, of
-//! ExecuTorch 0.5 and 0.6, have four and five, today's has three.
+//! Three schemas have used that identifier. They are distinguished by the number of fields of the root table: four in
+//! ExecuTorch 0.5, five in 0.6, three in today's.
 
 use super::{DataSegment, ScalarType};
 use crate::error::{Error, Result};
@@ -25,7 +25,7 @@ pub struct FlatTensor<'a> {
     pub segments: Option<Vec<DataSegment>>,
     /// The keys.
     pub named_data: Option<Vec<NamedData<'a>>>,
-    /// What only the schemas of ExecuTorch 0.5 and 0.6 have. `None`: the file has today's schema.
+    /// Fields that only the schemas of ExecuTorch 0.5 and 0.6 have. `None`: the file has today's schema.
     pub legacy: Option<Legacy<'a>>,
 }
 
@@ -34,7 +34,7 @@ pub struct FlatTensor<'a> {
 pub struct Legacy<'a> {
     /// Which of the two schemas.
     pub schema: LegacySchema,
-    /// Bytes.
+    /// The alignment of tensors, in bytes.
     pub tensor_alignment: u32,
     /// The tensors.
     pub tensors: Option<Vec<TensorMetadata<'a>>>,
@@ -64,7 +64,7 @@ table! {
 }
 
 table! {
-    /// The type and shape of a tensor.
+    /// The shape of a tensor.
     #[derive(Eq)]
     pub struct TensorLayout<'a> {
         /// The type of the elements.
@@ -110,7 +110,7 @@ mod root {
     }
 
     table! {
-        /// ExecuTorch 0.6. A file of 0.5 is one without `named_data`.
+        /// ExecuTorch 0.6. In files of 0.5, `named_data` is absent.
         pub struct V0_6<'a> {
             pub version: u32,
             pub tensor_alignment: u32,
@@ -121,7 +121,7 @@ mod root {
     }
 }
 
-/// The root table under whichever schema it has.
+/// The root table under any of the schemas.
 #[derive(Default)]
 pub(crate) struct FlatTensorParser<'a> {
     shape: UnknownTable,
@@ -168,12 +168,12 @@ impl<'a> FlatTensor<'a> {
 }
 
 impl FlatTensor<'_> {
-    /// The items of `segments`: none where it is absent.
+    /// The items of `segments`, empty if it is absent.
     pub fn segments(&self) -> &[DataSegment] {
         self.segments.as_deref().unwrap_or_default()
     }
 
-    /// The items of `named_data`: none where it is absent.
+    /// The items of `named_data`, empty if it is absent.
     pub fn named_data(&self) -> &[NamedData<'_>] {
         self.named_data.as_deref().unwrap_or_default()
     }
@@ -186,9 +186,9 @@ impl FlatTensor<'_> {
         }
     }
 
-    /// Ends its root table.
+    /// Writes its root table.
     fn root_table(&self, builder: &mut Builder, row: &Row<5>) -> Result<Position> {
-        // Today's has two fields less; what those would be does not matter.
+        // Today's schema has two fields less; the forms of the last two do not matter.
         const TODAY: &[FieldForm; 5] =
             &[FieldForm::Number4, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset];
         match self.legacy {
@@ -204,10 +204,12 @@ impl FlatTensor<'_> {
             return Ok(());
         };
         if (legacy.schema == LegacySchema::V0_6) != self.named_data.is_some() {
-            return Err(Error::unwritable("named_data is what tells the schema of ExecuTorch 0.6 from that of 0.5"));
+            return Err(Error::unwritable(
+                "named_data must be present in the schema of ExecuTorch 0.6, and absent in that of 0.5",
+            ));
         }
         if self.segments.is_none() && self.named_data.is_none() {
-            let reason = "without segments, nothing tells the schema of ExecuTorch 0.5 from today's";
+            let reason = "segments must be present in the schema of ExecuTorch 0.5, or readers take it for today's";
             return Err(Error::unwritable(reason));
         }
         legacy.tensor_alignment.write(builder, row)?;
@@ -225,7 +227,7 @@ impl Encode for FlatTensor<'_> {
     }
 }
 
-/// The same tables in the order in which C++ `save_ptd` puts them down: each key is followed by the segment of the same
+/// The same tables in the order in which C++ `save_ptd` writes them: each key is followed by the segment of the same
 /// index, and a dim order comes before the sizes.
 pub(crate) struct Interleaved<'t, 'a>(pub(crate) &'t FlatTensor<'a>);
 
@@ -273,12 +275,12 @@ impl NamedData<'_> {
 
 impl Same for FlatTensor<'_> {
     fn same(&self, other: &Self) -> bool {
-        // No floats: equal is equal to the last bit.
+        // There are no floats, so `==` is bitwise.
         self == other
     }
 }
 
-/// The root table of its own schema: what the schema does not have is not among the fields.
+/// The fields are those of the root table in the file's own schema.
 impl AnyTable for FlatTensor<'_> {
     fn description(&self) -> &'static TableDescription {
         self.root()

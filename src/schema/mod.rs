@@ -1,14 +1,14 @@
 //! The tree: a struct for every table and an enum for every union of the schemas, with the schema's own names.
 //!
-//! A table is stated once, as a struct inside `table!`: its fields in the order of their ids. From that come the
-//! decoder, the encoder, and what else works field by field, so a new field is one line. Everything is public and
-//! plain: build it, change it, compare it.
+//! A table is declared once, as a struct inside `table!` with its fields in the order of their ids. The macro generates the
+//! decoder, the encoder, and everything else that works field by field, so a new field is one line. All fields are public: the
+//! structs can be built, changed and compared directly.
 //!
-//! What is absent in a file is `None`; a vector that is present and empty is `Some` of an empty one. Where that does not
-//! matter, the accessor of the same name gives a slice or a `&str`, empty where the field is absent: `plan.values()`,
-//! `operator.name()`. Strings and lists of numbers borrow from the input where they can.
+//! A field that is absent in a file is `None`; a vector that is present but empty is `Some`. If that difference does not matter,
+//! use the accessor of the same name, which returns a slice or a `&str`, empty if the field is absent: `plan.values()`,
+//! `operator.name()`. Strings and lists of numbers borrow from the input where possible.
 //!
-//! Some tables have names of Rust's prelude, `String` and `Option…` among them. Take the modules, not their content:
+//! Some tables have names that Rust's prelude also has, such as `String`. So import the modules, not their contents:
 //!
 //! ```
 //! use executorch_format::schema::program::{self, ExecutionPlan, KernelTypes};
@@ -41,7 +41,7 @@ table! {
     pub struct DataSegment {
         /// Bytes from the segment base offset.
         pub offset: u64,
-        /// Bytes.
+        /// The size, in bytes.
         pub size: u64,
     }
 }

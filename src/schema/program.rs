@@ -13,9 +13,9 @@ pub(crate) const CONSTANTS: usize = 0;
 pub(crate) const DELEGATES: usize = 1;
 
 table! {
-    /// The root: a compiled PyTorch program. Offsets and indices that point at data are explained at each field.
+    /// The root: a compiled PyTorch program.
     pub struct Program<'a> {
-        /// 0: the runtime refuses any other.
+        /// 0; the runtime rejects any other.
         pub version: u32,
         /// The methods.
         pub execution_plan: Option<Vec<ExecutionPlan<'a>>>,
@@ -39,7 +39,7 @@ table! {
     pub struct ExecutionPlan<'a> {
         /// Unique in its program; most have just `forward`.
         pub name: Option<Text<'a>>,
-        /// How Python nests the flat inputs and outputs in containers.
+        /// How the flat inputs and outputs are nested in containers in Python.
         pub container_meta_type: Option<ContainerMetadata<'a>>,
         /// Everything that the method works on; instructions refer to these by index.
         pub values: Option<Vec<EValue<'a>>>,
@@ -93,15 +93,15 @@ union! {
         Tensor(Tensor<'a>) = 5,
         /// A string.
         String(String<'a>) = 6,
-        /// Integers, each a value of its own.
+        /// Integers, each a separate value.
         IntList(IntList<'a>) = 7,
         /// Floats.
         DoubleList(DoubleList<'a>) = 8,
         /// Booleans.
         BoolList(BoolList<'a>) = 9,
-        /// Tensors, each a value of its own.
+        /// Tensors, each a separate value.
         TensorList(TensorList<'a>) = 10,
-        /// Tensors, each a value of its own, some of them missing.
+        /// Tensors, each a separate value, some of them missing.
         OptionalTensorList(OptionalTensorList<'a>) = 11,
     }
 }
@@ -150,7 +150,7 @@ table! {
 table! {
     /// Integers.
     pub struct IntList<'a> {
-        /// Indices into the plan's `values`, each an `Int`.
+        /// Indices into the method's `values`, each an `Int`.
         pub items: Option<Cow<'a, [i64]>>,
     }
 }
@@ -174,7 +174,7 @@ table! {
 table! {
     /// Tensors.
     pub struct TensorList<'a> {
-        /// Indices into the plan's `values`, each a `Tensor`.
+        /// Indices into the method's `values`, each a `Tensor`.
         pub items: Option<Cow<'a, [i32]>>,
     }
 }
@@ -182,7 +182,7 @@ table! {
 table! {
     /// Tensors, some of them missing.
     pub struct OptionalTensorList<'a> {
-        /// Indices into the plan's `values`, each a `Tensor` or a `Null`; −1 for a missing one.
+        /// Indices into the method's `values`, each a `Tensor` or a `Null`; −1 for a missing one.
         pub items: Option<Cow<'a, [i32]>>,
     }
 }
@@ -192,7 +192,7 @@ table! {
     pub struct Tensor<'a> {
         /// The type of the elements.
         pub scalar_type: ScalarType,
-        /// In elements; 0 in every good file.
+        /// In elements; 0 in every valid file.
         pub storage_offset: i32,
         /// The size of each dimension, in elements: the largest one where the shape is dynamic.
         pub sizes: Option<Cow<'a, [i32]>>,
@@ -200,15 +200,15 @@ table! {
         pub dim_order: Option<Cow<'a, [u8]>>,
         /// Ignored at run time.
         pub requires_grad: bool,
-        /// The index of the constant or initial state; 0 is none.
+        /// The index of the constant or initial state; 0 if there is none.
         pub data_buffer_idx: u32,
-        /// Where it is in planned memory; `None`: not there.
+        /// Where it is in planned memory; `None` if it is not there.
         pub allocation_info: Option<AllocationDetails>,
         /// Ignored at run time.
         pub layout: i8,
         /// Whether the sizes may change at run time.
         pub shape_dynamism: TensorShapeDynamism,
-        /// A name, data outside the file, a device: what few tensors have.
+        /// What few tensors have: a name, data outside the file, a device.
         pub extra_tensor_info: Option<Box<ExtraTensorInfo<'a>>> as InBox,
     }
 }
@@ -236,11 +236,11 @@ impl AllocationDetails {
 named! {
     /// Whether a tensor's sizes may change at run time.
     pub struct TensorShapeDynamism(i8) {
-        /// The sizes are the sizes.
+        /// The sizes are exact.
         STATIC = 0,
         /// The sizes are upper bounds.
         DYNAMIC_BOUND = 1,
-        /// Nothing bounds the sizes.
+        /// The sizes have no upper bound.
         DYNAMIC_UNBOUND = 2,
     }
 }
@@ -266,11 +266,11 @@ named! {
 }
 
 table! {
-    /// What few tensors have.
+    /// Properties that few tensors have.
     pub struct ExtraTensorInfo<'a> {
         /// Index into `mutable_data_segments`.
         pub mutable_data_segments_idx: u64,
-        /// The name of the parameter or buffer, the key in a `.ptd` where the location is external.
+        /// The name of the parameter or buffer: the key in a `.ptd` if the location is external.
         pub fully_qualified_name: Option<Text<'a>>,
         /// Where the data is.
         pub location: TensorDataLocation,
@@ -334,9 +334,9 @@ table! {
     /// Runs a kernel.
     #[derive(Eq)]
     pub struct KernelCall<'a> {
-        /// Index into the plan's `operators`.
+        /// Index into the method's `operators`.
         pub op_index: i32,
-        /// Indices into the plan's `values`, outputs last.
+        /// Indices into the method's `values`, outputs last.
         pub args: Option<Cow<'a, [i32]>>,
     }
 }
@@ -345,9 +345,9 @@ table! {
     /// Runs a delegate.
     #[derive(Eq)]
     pub struct DelegateCall<'a> {
-        /// Index into the plan's `delegates`.
+        /// Index into the method's `delegates`.
         pub delegate_index: i32,
-        /// Indices into the plan's `values`, outputs last.
+        /// Indices into the method's `values`, outputs last.
         pub args: Option<Cow<'a, [i32]>>,
     }
 }
@@ -356,9 +356,9 @@ table! {
     /// Copies a value.
     #[derive(Copy, Eq)]
     pub struct MoveCall {
-        /// Index into the plan's `values`.
+        /// Index into the method's `values`.
         pub move_from: i32,
-        /// Index into the plan's `values`.
+        /// Index into the method's `values`.
         pub move_to: i32,
     }
 }
@@ -367,7 +367,7 @@ table! {
     /// Jumps if a value is false.
     #[derive(Copy, Eq)]
     pub struct JumpFalseCall {
-        /// Index into the plan's `values`: a `Bool`.
+        /// Index into the method's `values`: a `Bool`.
         pub cond_value_index: i32,
         /// Index into the chain's `instructions`.
         pub destination_instruction: i32,
@@ -378,7 +378,7 @@ table! {
     /// Frees a dynamic tensor's memory.
     #[derive(Copy, Eq)]
     pub struct FreeCall {
-        /// Index into the plan's `values`: a `Tensor`.
+        /// Index into the method's `values`: a `Tensor`.
         pub value_index: i32,
     }
 }
@@ -489,7 +489,7 @@ table! {
     pub struct SubsegmentOffsets<'a> {
         /// Index into `segments`.
         pub segment_index: u32,
-        /// Bytes from the segment's start, one for each tensor; sizes are the tensors' own.
+        /// Bytes from the segment's start, one for each tensor; the sizes are those of the tensors.
         pub offsets: Option<Cow<'a, [u64]>>,
     }
 }

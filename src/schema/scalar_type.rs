@@ -3,8 +3,8 @@
 use crate::flatbuffer::macros::named;
 
 named! {
-    /// The type of a tensor's elements: PyTorch's number for it. Values without a name are kept; 8, 9 and 10
-    /// (complex) and 18 to 21 (bits) have none in the schema and occur all the same.
+    /// The type of a tensor's elements: PyTorch's number for it. Values without a name are kept: 8, 9 and 10 (complex) and 18 to 21
+    /// (bits) have no name in the schema, but do occur.
     pub struct ScalarType(i8) {
         /// `u8`
         BYTE = 0,
@@ -36,7 +36,7 @@ named! {
         QUINT4X2 = 16,
         /// Four quantized 2-bit numbers in a byte
         QUINT2X4 = 17,
-        /// 16 bits without a meaning
+        /// 16 uninterpreted bits
         BITS16 = 22,
         /// 8-bit float
         FLOAT8E5M2 = 23,
@@ -56,9 +56,9 @@ named! {
 }
 
 impl ScalarType {
-    /// The bytes that one element takes; `None` for a number that no version of ExecuTorch knows.
+    /// The size of one element, in bytes; `None` for a number that no version of ExecuTorch knows.
     ///
-    /// The packed types (`QUINT4X2`, `QUINT2X4`, bits) count as 1 byte an element, as the runtime counts them.
+    /// The packed types (`QUINT4X2`, `QUINT2X4`, bits) count as 1 byte per element, as in the runtime.
     pub fn element_size(self) -> Option<usize> {
         Some(match self.0 {
             0 | 1 | 11 | 12 | 13 | 16..=21 | 23..=26 => 1,
@@ -70,8 +70,8 @@ impl ScalarType {
         })
     }
 
-    /// Its name as Rust and PyTorch users know it: `f32`, `i64`, `bf16`, `complex64`; the schema's in small letters for one that
-    /// has no such name, and `None` for a number that has neither.
+    /// Its name as Rust and PyTorch users know it: `f32`, `i64`, `bf16`, `complex64`. Otherwise the schema's name in lower case;
+    /// `None` for a number without a name.
     pub fn short_name(self) -> Option<&'static str> {
         Some(match self {
             Self::BYTE => "u8",
