@@ -129,7 +129,7 @@ macro_rules! table_type {
                 type Fields = Fields<'a>;
             }
 
-            /// What its fields are inline.
+            /// How its fields are stored inline.
             const FORMS: &[FieldForm; <Owned as Ids>::IDS] = fixed(<Owned as Record<'static>>::FORMS);
 
             impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {

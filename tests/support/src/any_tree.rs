@@ -1,17 +1,17 @@
-//! Trees of any kind: every field of every table filled with anything, by the schema's description alone.
+//! Arbitrary trees: the fields of all tables are filled with arbitrary values, from the schema's description alone.
 
 use executorch_format::schema::any::{AnyTable, Change};
 use executorch_format::schema::description::{FieldKind, NumberKind, TableDescription};
 use executorch_format::schema::flat_tensor::{FlatTensor, Legacy, LegacySchema};
 use executorch_format::schema::{DataSegment, Program};
 
-/// Where choices come from: bytes that a fuzzer or a strategy made. When they are used up, all that follows is absent.
+/// A source of choices: bytes from a fuzzer or a proptest strategy. When they are used up, all further fields are absent.
 pub struct Choices<'b> {
     bytes: &'b [u8],
 }
 
 impl<'b> Choices<'b> {
-    /// Takes the bytes as choices.
+    /// Choices from these bytes.
     pub fn new(bytes: &'b [u8]) -> Self {
         Self { bytes }
     }
@@ -31,7 +31,7 @@ impl<'b> Choices<'b> {
         self.byte() % end
     }
 
-    /// A number: an edge as often as one from between.
+    /// A number, often one at the limits of its type.
     fn number(&mut self, kind: NumberKind) -> u64 {
         let bits = 8 * kind.size() as u32;
         let all = u64::MAX >> (64 - bits);
@@ -62,7 +62,7 @@ impl<'b> Choices<'b> {
     }
 }
 
-/// Fills a table and all that it holds.
+/// Fills a table and all tables in it.
 pub fn fill(table: &mut dyn AnyTable, choices: &mut Choices<'_>) {
     let description = table.description();
     fill_table(table, description, choices);
@@ -103,7 +103,7 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
                 }
             }
             FieldKind::Union(union) => {
-                // One more than there are: a member that is not known.
+                // One more than there are: an unknown member.
                 let tag = choices.below(union.members.len() as u8 + 2);
                 place.change(Change::Tag(tag));
                 if let (Some(member), Some(table)) = (union.member(tag), place.table_mut(0)) {
@@ -115,14 +115,14 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
     }
 }
 
-/// Any program.
+/// An arbitrary program.
 pub fn program(choices: &mut Choices<'_>) -> Program<'static> {
     let mut program = Program::default();
     fill(&mut program, choices);
     program
 }
 
-/// Any keys, under any of the three schemas.
+/// Arbitrary keys, under any of the three schemas.
 pub fn flat_tensor(choices: &mut Choices<'_>) -> FlatTensor<'static> {
     let legacy = (choices.below(3) == 0).then(Legacy::default);
     let mut flat_tensor = FlatTensor { legacy, ..FlatTensor::default() };
@@ -130,7 +130,7 @@ pub fn flat_tensor(choices: &mut Choices<'_>) -> FlatTensor<'static> {
     let FlatTensor { segments, named_data, legacy: Some(legacy), .. } = &mut flat_tensor else {
         return flat_tensor;
     };
-    // What tells the schemas apart is there.
+    // The fields that distinguish the schemas have to match.
     segments.get_or_insert_with(|| vec![DataSegment::default()]);
     legacy.schema = if named_data.is_some() { LegacySchema::V0_6 } else { LegacySchema::V0_5 };
     flat_tensor

@@ -1,4 +1,4 @@
-//! Damage, one by one: every field of a tree at every value at which readers go wrong, and every word of a file.
+//! Systematic damage: every field of a tree with every value that readers may handle wrongly, and every word of a file.
 
 use executorch_format::schema::any::{AnyField, AnyNumbers, AnyTable, Change, Value};
 use executorch_format::schema::description::{FieldKind, NumberKind};
@@ -8,14 +8,14 @@ use std::fmt;
 /// A change of one field of a tree.
 #[derive(Clone, Debug)]
 pub struct Damage {
-    /// From the root: the field, and the item of its list of tables; 0 for a table or union.
+    /// The steps from the root: a field, and an item of its list of tables (0 for a table or union).
     steps: Vec<(usize, usize)>,
     field: usize,
     change: Change<'static>,
 }
 
 impl Damage {
-    /// Every damage of a tree.
+    /// Every damage to a tree.
     pub fn all(tree: &dyn AnyTable) -> Vec<Self> {
         let mut lengths = BTreeSet::new();
         find_lengths(tree, &mut lengths);
@@ -24,7 +24,7 @@ impl Damage {
         all.found
     }
 
-    /// Changes the tree. `false`: it cannot be changed so.
+    /// Changes the tree. Returns `false` if this change is impossible.
     pub fn apply(&self, tree: &mut dyn AnyTable) -> bool {
         let mut table = tree;
         for (field, item) in &self.steps {
@@ -68,7 +68,7 @@ impl fmt::Display for Shown {
     }
 }
 
-/// The lengths of all lists: what indices are compared with.
+/// The lengths of all lists, with which readers compare indices.
 fn find_lengths(table: &dyn AnyTable, lengths: &mut BTreeSet<u64>) {
     table.for_each_field(&mut |_, value| match value {
         Value::Numbers(numbers) => {
@@ -84,10 +84,10 @@ fn find_lengths(table: &dyn AnyTable, lengths: &mut BTreeSet<u64>) {
     });
 }
 
-/// Texts that readers may stumble over: none, an empty one, a long one, one with a NUL, one that is not UTF-8.
+/// Texts that readers may handle wrongly: an empty one, a short one, a long one, one with a NUL, one that is not UTF-8.
 const TEXTS: [&[u8]; 5] = [b"", b"x", &[b'x'; 120], b"a\0b", b"\xff\xfe"];
 
-/// Numbers around which widths, signs, alignments and counts change.
+/// Numbers at the limits of widths, signs, alignments and counts.
 const NUMBERS: [u64; 22] = [
     0,
     1,
@@ -113,7 +113,7 @@ const NUMBERS: [u64; 22] = [
     u64::MAX - 1,
 ];
 
-/// The most items of a list of numbers that are changed, from its start; and the last one.
+/// How many items of a list of numbers are changed, from its start. The last item is changed too.
 const ITEMS: usize = 16;
 
 struct All {
@@ -191,7 +191,7 @@ impl All {
         }
     }
 
-    /// The other values that a number of that kind is tried at.
+    /// The values to try instead of a number of that kind.
     fn numbers(&self, kind: NumberKind, before: u64) -> BTreeSet<u64> {
         let all = u64::MAX >> (64 - 8 * kind.size());
         let lengths = self.lengths.iter().flat_map(|length| [*length, length.wrapping_sub(1)]);
@@ -200,7 +200,7 @@ impl All {
             NUMBERS.into_iter().chain(lengths).chain(beside).map(|bits| bits & all).collect();
         match kind {
             NumberKind::Bool => numbers = [0, 1].into(),
-            // Not a number, infinity, the smallest.
+            // NaN, the infinities, the smallest positive number, the zeros.
             NumberKind::F64 => numbers = [0x7ff8 << 48, 0x7ff0 << 48, 0xfff0 << 48, 1, 1 << 63, 0].into(),
             _ => {}
         }
@@ -209,10 +209,10 @@ impl All {
     }
 }
 
-/// How many damages [`word`] knows for each word.
+/// In how many ways [`word`] changes each word.
 pub const WORDS: usize = 16;
 
-/// The file with the 4-byte word at `at` changed in one of [`WORDS`] ways.
+/// The file with the 4-byte word at `at` changed in one of [`WORDS`] ways; `None` if that changes nothing.
 pub fn word(file: &[u8], at: usize, way: usize) -> Option<Vec<u8>> {
     let before = u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?);
     let size = file.len() as u32;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A `.pte` or `.ptd` file.
 pub struct Fixture {
     pub path: PathBuf,
-    /// Aligned as a file mapped into memory is.
+    /// Aligned like a memory-mapped file.
     words: Vec<u128>,
     size: usize,
 }
@@ -30,29 +30,29 @@ impl Fixture {
         self.path.extension().is_some_and(|extension| extension == "pte")
     }
 
-    /// Its place under the root, for messages.
+    /// Its path under the root, for messages.
     pub fn name(&self) -> String {
         self.path.strip_prefix(root()).unwrap().display().to_string()
     }
 
-    /// The version of ExecuTorch whose exporter wrote it; `bench` for those that are there to be measured.
+    /// The version of ExecuTorch whose exporter wrote it; `bench` for files of the benchmarks.
     pub fn version(&self) -> String {
         let folder = self.path.strip_prefix(root()).unwrap().components().next().unwrap();
         folder.as_os_str().to_string_lossy().into_owned()
     }
 
-    /// What the official Python reads in it; `None` where it fails or was not asked.
+    /// What the official Python package reads in it; `None` if that failed or was not run.
     pub fn oracle(&self) -> Option<Value> {
         let oracle = self.beside("oracle.json").map(|text| serde_json::from_str::<Value>(&text).unwrap())?;
         oracle.get("kind").is_some().then_some(oracle)
     }
 
-    /// Whether the official Python says that it is no model at all.
+    /// Whether the official Python package says that it is not a model.
     fn is_damaged(&self) -> bool {
         self.beside("oracle.json").is_some_and(|oracle| oracle.contains("ValueError: unknown identifier"))
     }
 
-    /// The text of the file beside it with `ending` after its name.
+    /// The text of the file beside it that has the same name, followed by a dot and `ending`.
     pub fn beside(&self, ending: &str) -> Option<String> {
         let path = format!("{}.{ending}", self.path.display());
         Path::new(&path).exists().then(|| std::fs::read_to_string(&path).unwrap())
@@ -67,7 +67,7 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// All of them, in order of their names, but for those that are damaged on purpose.
+/// All fixtures, in order of their names, except for those that are damaged on purpose.
 pub fn fixtures() -> Vec<Fixture> {
     let mut paths = Vec::new();
     walk(&root(), &mut paths);
@@ -88,17 +88,17 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// One file of `tests/data`, whatever the environment says.
+/// A file of `tests/data`, even if `EXECUTORCH_FIXTURES` names another folder.
 pub fn fixture(name: &str) -> Fixture {
     Fixture::read(crate::data().join(name))
 }
 
-/// In hexadecimal digits.
+/// The hash in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Runs `compare` on each fixture and reports all that fail, not just the first.
+/// Runs `compare` on each fixture and reports every failure, not just the first.
 pub fn for_each(fixtures: &[Fixture], compare: impl Fn(&Fixture) -> Result<(), String>) {
     let failed: Vec<String> = fixtures
         .iter()

@@ -1,9 +1,9 @@
-//! The tree as serde prints it beside flatc's JSON.
+//! Compares the JSON that serde prints for a tree with flatc's.
 
 use serde_json::Value;
 
-/// Adds to `differences` where `found` is not what flatc printed. Where that was an older flatc, and not `exact`, it may lack
-/// fields that came later.
+/// Adds the differences between `found` and flatc's JSON, `expected`, to `differences`. Unless `exact`, flatc may have used an older
+/// schema, which lacks fields.
 pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, differences: &mut Vec<String>) {
     let length = path.len();
     match (found, expected) {
@@ -18,7 +18,7 @@ pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, 
                 path.truncate(length);
             }
             for field in found.keys().filter(|field| exact && !expected.contains_key(*field)) {
-                differences.push(format!("  {path}.{field}: expected none"));
+                differences.push(format!("  {path}.{field}: not expected"));
             }
         }
         (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
@@ -30,7 +30,7 @@ pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, 
         }
         (Value::Number(found), Value::Number(expected)) if found.is_f64() && expected.is_f64() => {
             let (found, expected) = (found.as_f64().unwrap(), expected.as_f64().unwrap());
-            // flatc prints 12 digits behind the point, and serde_json may miss the last bit of a long number.
+            // flatc prints 12 digits after the decimal point, and serde_json may miss the last bit of a long number.
             if (found - expected).abs() > 1e-12 + expected.abs() * 1e-15 {
                 differences.push(format!("  {path}: found {found}, expected {expected}"));
             }

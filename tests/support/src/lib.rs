@@ -1,5 +1,5 @@
-//! What the tests, benchmarks and fuzz targets share: the fixtures, a visitor of everything, trees of any kind, the malformed
-//! corpus, the peer that reading is measured against, and ExecuTorch's own readers.
+//! What the tests, benchmarks and fuzz targets share: the fixtures, a visitor of whole files, arbitrary trees, the malformed
+//! corpus, the reader with which benchmarks compare, and ExecuTorch's own readers.
 
 pub mod any_tree;
 pub mod corpus;
@@ -14,12 +14,12 @@ pub mod walk;
 
 use std::path::{Path, PathBuf};
 
-/// The folder of the crate that is tested.
+/// The folder of the tested crate.
 pub fn crate_root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Its real files.
+/// The folder of its test files.
 pub fn data() -> PathBuf {
     crate_root().join("tests/data")
 }

@@ -8,18 +8,18 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// The folder of the official readers, and one to work in.
+/// The folder of the official readers, and a working folder.
 pub struct Official {
     folder: PathBuf,
-    /// Gone in the end.
+    /// Removed on drop.
     work: PathBuf,
 }
 
 impl Official {
-    /// `None`, and a word on stderr, where nobody named the folder.
+    /// `None`, with a message on stderr, if `EXECUTORCH_OFFICIAL` is not set.
     pub fn find(test: &str) -> Option<Self> {
         let Some(folder) = std::env::var_os("EXECUTORCH_OFFICIAL") else {
-            // Not `eprintln`, which the test harness keeps to itself.
+            // Not `eprintln`, which the test harness captures.
             let skipped = format!("{test}: skipped, EXECUTORCH_OFFICIAL is not set\n");
             std::io::stderr().write_all(skipped.as_bytes()).unwrap();
             return None;
@@ -33,7 +33,7 @@ impl Official {
         Some(Self { folder, work })
     }
 
-    /// Writes a file to judge, and says where.
+    /// Writes a file to judge, and returns its path.
     pub fn put(&self, name: &Path, bytes: &[u8]) -> PathBuf {
         let path = self.work.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -42,14 +42,14 @@ impl Official {
     }
 
     /// What the runtime prints about a `.pte` with the `.ptd` files given, or about a `.ptd`: it verifies the program,
-    /// loads and runs each method twice, and prints SHA-256 of all that comes out. The last line is its verdict.
+    /// loads and runs each method twice, and prints the SHA-256 of all outputs. The last line is its verdict.
     pub fn run(&self, file: &Path, data: &[PathBuf], options: &[&str]) -> String {
         let mut command = Command::new(self.folder.join("etcheck"));
         let output = command.args(options).arg(file).args(data).stderr(Stdio::null()).output().unwrap();
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The tree as flatc reads it under the official schema.
+    /// The tree as flatc reads it with the official schema.
     pub fn json(&self, file: &Path) -> Result<Value, String> {
         let schema = if is_pte(file) { "program.fbs" } else { "flat_tensor.fbs" };
         let mut flatc = Command::new(self.folder.join("flatc"));
@@ -80,7 +80,7 @@ impl Server {
         Self { child, answers }
     }
 
-    /// What the runtime prints and logs about the files: it loads them, and runs each method where asked to.
+    /// What the runtime prints and logs about the files: it loads them and, if `run`, runs each method.
     pub fn judge(&mut self, files: &[PathBuf], run: bool) -> String {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
         let option = if run { "" } else { "--no-exec\t" };
@@ -110,12 +110,12 @@ pub fn is_pte(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "pte")
 }
 
-/// Whether the runtime took and ran all of it.
+/// Whether the runtime loaded and ran everything.
 pub fn accepted(told: &str) -> bool {
     told.lines().last() == Some("result: ok")
 }
 
-/// An error if the runtime tells different things: the first lines that differ.
+/// An error with the first lines that differ, if the runtime printed something else.
 pub fn same(found: &str, expected: &str) -> Result<(), String> {
     if found == expected {
         return Ok(());
@@ -126,7 +126,7 @@ pub fn same(found: &str, expected: &str) -> Result<(), String> {
     Err(format!("  the runtime says {found:?}, expected {expected:?}"))
 }
 
-/// Judges all, on all cores, and reports all that fail.
+/// Judges all items on all cores, and reports every failure.
 pub fn for_all<T: Sync>(items: &[T], judge: impl Fn(&T) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {

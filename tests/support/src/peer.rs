@@ -1,8 +1,8 @@
-//! The peer: what flatc generates in Rust for `program.fbs` and `flat_tensor.fbs` of ExecuTorch 1.5, on the `flatbuffers`
-//! crate: for each table the same `visit_field` and `visit_union` calls in the same order, and the same accessors on
-//! `Table::get`. An enum is its base type, which is what the generated newtypes come down to.
+//! The peer with which benchmarks compare: what flatc generates in Rust for `program.fbs` and `flat_tensor.fbs` of ExecuTorch 1.5,
+//! on the `flatbuffers` crate. For each table it has the same `visit_field` and `visit_union` calls in the same order, and the
+//! same accessors on `Table::get`. An enum is its base type, like the generated newtypes once compiled.
 //!
-//! Apart from what is generated there is [`Walk`], which reaches every field through the accessors.
+//! In addition there is [`Walk`], which reads every field through the accessors.
 
 #![allow(missing_docs)]
 
@@ -31,14 +31,14 @@ pub fn verify_flat_tensor(bytes: &[u8]) -> Result<(), InvalidFlatbuffer> {
     root_as_flat_tensor(bytes).map(drop)
 }
 
-/// Those of the generated `root_as_…` functions, but for the tables: a large program has more than the million that is
-/// the default. A table takes at least 4 bytes.
+/// The options of the generated `root_as_…` functions, except for `max_tables`: a large program has more than the default of a
+/// million. A table takes at least 4 bytes.
 fn options(bytes: &[u8]) -> VerifierOptions {
     let options = VerifierOptions::default();
     VerifierOptions { max_tables: options.max_tables.max(bytes.len() / 4), ..options }
 }
 
-/// A checksum over everything that a value leads to: the sum of its numbers, of the bits of its doubles, of the lengths
+/// A checksum over everything reachable from a value: the sum of its numbers, of the bits of its doubles, of the lengths
 /// of its strings and lists, and of the tags of its unions.
 pub trait Walk {
     fn walk(&self) -> u64;
@@ -110,7 +110,7 @@ impl<'a, T: Follow<'a, Inner = T> + Walk> Walk for Vector<'a, ForwardsUOffset<T>
     }
 }
 
-/// What every table has: the struct and how it is found.
+/// What every table has: the struct and its `Follow`.
 macro_rules! record {
     ($name:ident<$a:lifetime>) => {
         #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ macro_rules! record {
     };
 }
 
-/// A table: its fields with their vtable slots, each `scalar` (0 where absent) or behind an `offset` (`None`).
+/// A table: its fields with their vtable slots, each a `scalar` (0 if absent) or an `offset` (`None` if absent).
 macro_rules! table {
     ($name:ident<$a:lifetime> { $( $slot:literal $field:ident: $kind:ident $type:ty, )* }) => {
         record!($name<$a>);
@@ -180,7 +180,7 @@ macro_rules! field {
     };
 }
 
-/// A table with a union alone: its tag in slot 4, its value in slot 6.
+/// A table with only a union: its tag in slot 4, its value in slot 6.
 macro_rules! union_table {
     ($name:ident<$a:lifetime> { $key:ident, $value:ident: $union:ident { $( $tag:literal $member:ident, )* } }) => {
         record!($name<$a>);
@@ -236,7 +236,7 @@ pub mod program {
 
     type Tables<'a, T> = Vector<'a, ForwardsUOffset<T>>;
 
-    /// The program in a FlatBuffer, without a look at it.
+    /// The program in a FlatBuffer, not verified.
     ///
     /// # Safety
     ///

@@ -1,16 +1,16 @@
-//! What is found in files, as `pte verify` finds it.
+//! The findings in files, as `pte verify` reports them.
 
 use executorch_format::validate::{Finding, Level, Severity};
 use executorch_format::{Error, Model, Ptd};
 use std::collections::BTreeSet;
 
-/// The rules that make the files bad at a level.
+/// The rules of which the files have findings of severity error at a level.
 pub fn errors(files: &[&[u8]], level: Level) -> BTreeSet<&'static str> {
     let found = findings(files, level).into_iter();
     found.filter(|finding| finding.severity == Severity::Error).map(|finding| finding.rule).collect()
 }
 
-/// The findings of a file, alone and with the `.ptd` files that come after it.
+/// The findings of a file, alone and with the `.ptd` files that follow it in the list.
 pub fn findings(files: &[&[u8]], level: Level) -> Vec<Finding> {
     let Some((file, data)) = files.split_first() else {
         return Vec::new();

@@ -1,10 +1,10 @@
-//! A visitor that touches all that a decoded file holds, and all that the crate offers on it: whatever the bytes were,
-//! none of it may panic.
+//! A visitor that reads everything in a decoded file and calls everything that the crate offers for it. None of that may panic,
+//! for any bytes.
 
 use executorch_format::schema::any::{AnyNumber, AnyTable, Value};
 use executorch_format::{DataRef, Element, Error, Ptd, Pte, TensorData, TensorView, offset_in};
 
-/// What was seen, as one number: equal trees give equal ones.
+/// A hash of everything visited: equal trees have equal hashes.
 #[derive(Default)]
 pub struct Seen(u64);
 
@@ -14,7 +14,7 @@ impl Seen {
     }
 }
 
-/// What can be visited.
+/// A type that can be visited.
 pub trait Visit {
     fn visit(&self, seen: &mut Seen);
 }
@@ -38,7 +38,7 @@ impl Visit for str {
     }
 }
 
-/// Long lists by their ends and some of what is between: the suite visits millions of them.
+/// Of long lists, only the end and a sample of the rest are visited, since the suite visits millions of them.
 impl<T: Visit> Visit for [T] {
     fn visit(&self, seen: &mut Seen) {
         seen.add(self.len() as u64);
@@ -117,7 +117,7 @@ fn visit_value(value: &Value<'_>, seen: &mut Seen) {
                 member.visit(seen);
             }
         }
-        _ => panic!("not visited"),
+        _ => panic!("a kind of value that is not visited"),
     }
 }
 
@@ -149,23 +149,23 @@ fn elements<T: Element + PartialEq>(view: &TensorView<'_>, seen: &mut Seen) {
     let slice = view.as_slice::<T>();
     if view.bytes.len() <= 64 {
         match (view.to_vec::<T>(), &slice) {
-            // Numbers that are not equal to themselves are beside the point here.
+            // Only the lengths are compared, since a NaN does not equal itself.
             (Ok(copy), Ok(slice)) => assert_eq!(copy.len(), slice.len()),
-            (Err(_), Ok(_)) => panic!("elements borrowed, yet not copied: {view:?}"),
+            (Err(_), Ok(_)) => panic!("elements can be borrowed, but not copied: {view:?}"),
             _ => {}
         }
     }
     slice.map(|slice| slice.len() as u64).visit(seen);
 }
 
-/// A tree without the bytes of its segments. Unlike `==`, a NaN is the same as itself.
+/// The hash of a tree, without the bytes of its segments. Unlike with `==`, a NaN equals itself.
 pub fn tree(tree: &dyn AnyTable) -> u64 {
     let mut seen = Seen::default();
     tree.visit(&mut seen);
     seen.0
 }
 
-/// All of a program, and what everything in it refers to. `file` is what it was decoded from.
+/// The hash of a program and of all data that it refers to. `file` is what it was decoded from.
 pub fn pte(file: &[u8], pte: &Pte<'_>) -> u64 {
     let seen = &mut Seen::default();
     (&pte.program as &dyn AnyTable).visit(seen);
@@ -216,7 +216,7 @@ fn visit_data(file: &[u8], pte: &Pte<'_>, data: &TensorData<'_>, seen: &mut Seen
     }
 }
 
-/// The bytes of a reference have its size and are in the file where `range` says.
+/// Checks that the bytes of a reference have its size and are in the file where `range` says.
 fn visit_ref(file: &[u8], pte: &Pte<'_>, data: &DataRef, seen: &mut Seen) {
     let bytes = pte.bytes(data);
     bytes.clone().map(<[u8]>::len).map(|len| len as u64).visit(seen);
@@ -229,7 +229,7 @@ fn visit_ref(file: &[u8], pte: &Pte<'_>, data: &DataRef, seen: &mut Seen) {
     }
 }
 
-/// All of a `.ptd`, and what every key refers to. `file` is what it was decoded from.
+/// The hash of a `.ptd` and of all data that its keys refer to. `file` is what it was decoded from.
 pub fn ptd(file: &[u8], ptd: &Ptd<'_>) -> u64 {
     let seen = &mut Seen::default();
     (&ptd.flat_tensor as &dyn AnyTable).visit(seen);
@@ -252,7 +252,7 @@ pub fn ptd(file: &[u8], ptd: &Ptd<'_>) -> u64 {
             assert!(index.get(key).is_some());
         }
     }
-    // `entry` walks to its place, so a few are enough.
+    // `entry` takes linear time, so a few are enough.
     for (key, at) in index.iter().take(16) {
         assert_eq!(ptd.entry(at).and_then(|entry| entry.key), Some(key));
     }

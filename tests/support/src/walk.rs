@@ -1,5 +1,5 @@
-//! The peer's walk over our tree: the same checksum. It reads the fields of the structs directly, as a user does; that it
-//! misses none the compiler checks.
+//! The peer's walk over this crate's tree, with the same checksum. It reads the fields of the structs directly, as a user does. The
+//! compiler checks that it misses none.
 
 use crate::peer::{Walk, walk_list};
 use executorch_format::Text;
@@ -104,7 +104,7 @@ structs! {
     flat_tensor::TensorLayout<'_> { scalar_type, sizes, dim_order }
 }
 
-/// Without what only the early schemas have: the peer does not know them.
+/// Fields that only the early schemas have are left out, since the peer does not know these schemas.
 impl Walk for FlatTensor<'_> {
     #[inline]
     fn walk(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! Writes the malformed files of `tests/data/malformed`: good files, each damaged in one named way.
+//! Writes the malformed files of `tests/data/malformed`: valid files, each damaged in one way.
 //!
 //! `cargo run -p executorch-format-support --bin malformed` rewrites the folder; the test `malformed` checks that nothing else is in it.
 

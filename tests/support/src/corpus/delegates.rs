@@ -10,7 +10,7 @@ fn delegate<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut BackendDelegate<'a> {
     &mut super::plan(pte).delegates.as_mut().unwrap()[0]
 }
 
-/// The payload becomes a named blob, so that something refers to it.
+/// Makes the payload a named blob, so that something still refers to it.
 fn keep_payload(pte: &mut Pte<'_>) {
     let named = NamedData { key: Some("payload".into()), segment_index: 1 };
     pte.program.named_data.as_mut().unwrap().push(named);
@@ -98,7 +98,7 @@ pub fn cases() -> Vec<Case> {
             "xnnpack-flatbuffer",
             "xnnpack-payload",
             DELEGATE_INLINE,
-            "the XNNPACK payload's FlatBuffer starts behind its end",
+            "the XNNPACK payload's FlatBuffer starts after the payload's end",
             |pte| {
                 number(pte, 10, 0x10_0000);
             },
@@ -107,7 +107,7 @@ pub fn cases() -> Vec<Case> {
             "xnnpack-constants",
             "xnnpack-payload",
             DELEGATE_INLINE,
-            "the XNNPACK payload's constants are 2^32 bytes and more",
+            "the XNNPACK payload's constants take at least 2^32 bytes",
             |pte| {
                 number(pte, 26, 1);
             },

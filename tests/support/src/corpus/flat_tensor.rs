@@ -1,4 +1,4 @@
-//! Damage to `.ptd` files, and to what a `.pte` and its `.ptd` say of each other.
+//! Damage to `.ptd` files, and contradictions between a `.pte` and its `.ptd`.
 
 use super::wire::{Step::Field, Step::Item, place, put, u32_at};
 use super::{Case, PROGRAM_OF_PAIR, TENSORS, bytes, list, pair, ptd, pte, tensor};
@@ -15,7 +15,7 @@ fn layout<'p, 'a>(ptd: &'p mut Ptd<'a>) -> &'p mut TensorLayout<'a> {
     entry(ptd).tensor_layout.as_mut().unwrap()
 }
 
-/// What the first external tensor says of itself.
+/// The extra information of the first external tensor.
 fn external<'p, 'a>(pte: &'p mut Pte<'a>) -> &'p mut ExtraTensorInfo<'a> {
     let is_external =
         |value: &KernelTypes<'_>| matches!(value, KernelTypes::Tensor(tensor) if tensor.extra_tensor_info.is_some());
@@ -29,15 +29,21 @@ pub fn cases() -> Vec<Case> {
 
 fn alone() -> Vec<Case> {
     vec![
-        bytes("ptd-header", "ptd-header", TENSORS, "the header's magic is gone, so there is none", |file| {
-            put(file, 8, &[0; 4]);
-        }),
+        bytes(
+            "ptd-header",
+            "ptd-header",
+            TENSORS,
+            "the header's magic is overwritten, so there is no header",
+            |file| {
+                put(file, 8, &[0; 4]);
+            },
+        ),
         ptd("ptd-version", "ptd-version", "the schema version is 1", |ptd| ptd.flat_tensor.version = 1),
         bytes(
             "ptd-data-size",
             "segment-data-size",
             TENSORS,
-            "the last segment ends after the data that the header announces, though inside the file",
+            "the last segment ends after the data according to the header, but inside the file",
             |file| {
                 let size = place(file, &[Field(1), Item(1), Field(1)]);
                 let offset = place(file, &[Field(1), Item(1), Field(0)]);
@@ -70,7 +76,7 @@ fn alone() -> Vec<Case> {
             (more.key, more.segment_index) = (Some("more".into()), 99);
             ptd.flat_tensor.named_data.as_mut().unwrap().push(more);
         }),
-        ptd("ptd-key-unique", "key-unique", "the first key is there twice", |ptd| {
+        ptd("ptd-key-unique", "key-unique", "the first key occurs twice", |ptd| {
             let twin = entry(ptd).clone();
             ptd.flat_tensor.named_data.as_mut().unwrap().push(twin);
         }),
@@ -78,7 +84,7 @@ fn alone() -> Vec<Case> {
         ptd("layout-size", "layout-size", "the first layout has a negative size", |ptd| {
             layout(ptd).sizes = list(&[2, -2])
         }),
-        ptd("layout-bytes", "layout-bytes", "the first layout's size in bytes wraps", |ptd| {
+        ptd("layout-bytes", "layout-bytes", "the first layout's size in bytes overflows", |ptd| {
             let layout = layout(ptd);
             layout.sizes = list(&[1 << 30, 1 << 30, 4]);
             layout.dim_order = list(&[0, 1, 2]);
@@ -86,7 +92,7 @@ fn alone() -> Vec<Case> {
         ptd(
             "layout-dim-order-length",
             "layout-dim-order-length",
-            "the first layout has two sizes and one dimension in order",
+            "the first layout has two sizes, but one dimension in its dim order",
             |ptd| {
                 layout(ptd).dim_order = list(&[0]);
             },
@@ -112,14 +118,19 @@ fn pairs() -> Vec<Case> {
         pair(
             "external-missing",
             "external-missing",
-            "the first external tensor has a name that the .ptd has not",
+            "the first external tensor has a name that is not in the .ptd",
             |pte, _| {
                 external(pte).fully_qualified_name = Some("nowhere".into());
             },
         ),
-        pair("external-layout", "external-layout", "the first tensor of the .ptd is one of integers", |_, ptd| {
-            layout(ptd).scalar_type = ScalarType::INT;
-        }),
+        pair(
+            "external-layout",
+            "external-layout",
+            "the first tensor of the .ptd has integers, not floats",
+            |_, ptd| {
+                layout(ptd).scalar_type = ScalarType::INT;
+            },
+        ),
         pair("external-opaque", "external-layout", "the first tensor of the .ptd has no layout", |_, ptd| {
             entry(ptd).tensor_layout = None;
         }),

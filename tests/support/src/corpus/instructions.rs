@@ -23,7 +23,7 @@ fn jump(cond_value_index: i32, destination_instruction: i32) -> JumpFalseCall {
     JumpFalseCall { cond_value_index, destination_instruction }
 }
 
-/// The only instruction of a program: a jump. Nothing is planned, so that nothing is to be known of when it is needed.
+/// Makes a jump the only instruction. The tensors lose their planned memory, since a jump makes their lifetimes unknown.
 fn only_jump(pte: &mut Pte<'_>, jump: JumpFalseCall) {
     instructions(pte).clear();
     for index in 0..3 {
@@ -37,7 +37,7 @@ fn only_condition(pte: &mut Pte<'_>, destination: i32) {
     only_jump(pte, jump(condition, destination));
 }
 
-/// The only operator becomes the built-in one of that name.
+/// Replaces the only operator by the built-in one of that name.
 fn built_in(pte: &mut Pte<'_>, name: &'static str, overload: &'static str) {
     let operator = &mut plan(pte).operators.as_mut().unwrap()[0];
     operator.name = Some(name.into());
@@ -72,8 +72,8 @@ fn calls() -> Vec<Case> {
                 other => panic!("{other:?}"),
             }
         }),
-        pte("operator-index", "operator-index", ADD, "the call is of operator 99", |pte| kernel(pte, 0).op_index = 99),
-        pte("operators-absent", "operator-index", ADD, "operators is absent, and one is called", |pte| {
+        pte("operator-index", "operator-index", ADD, "operator 99 is called", |pte| kernel(pte, 0).op_index = 99),
+        pte("operators-absent", "operator-index", ADD, "operators is absent, but one is called", |pte| {
             plan(pte).operators = None
         }),
         pte("operator-name-absent", "operator-name", ADD, "the operator has no name", |pte| {
@@ -82,7 +82,7 @@ fn calls() -> Vec<Case> {
         pte("operator-name-long", "operator-name", ADD, "the operator's name and overload take 100 bytes", |pte| {
             plan(pte).operators.as_mut().unwrap()[0].name = Some(format!("aten::{}", "a".repeat(90)).into());
         }),
-        pte("delegate-call-index", "delegate-call-index", DELEGATE, "the call is of delegate 99", |pte| {
+        pte("delegate-call-index", "delegate-call-index", DELEGATE, "delegate 99 is called", |pte| {
             match &mut instructions(pte)[0].instr_args {
                 InstructionArguments::DelegateCall(call) => call.delegate_index = 99,
                 other => panic!("{other:?}"),
@@ -92,7 +92,7 @@ fn calls() -> Vec<Case> {
             "CVE-2025-54950",
             "prim-arguments",
             DYNAMIC,
-            "executorch_prim::mul takes three arguments and is given two",
+            "executorch_prim::mul takes three arguments, but is given two",
             |pte| {
                 kernel(pte, 4).args = list(&[3, 15]);
             },

@@ -37,7 +37,7 @@ pub fn cases() -> Vec<Case> {
             "CVE-2025-30405",
             "planned-memory-overflow",
             ADD,
-            "the result's offset is 2^64 − 16: its end wraps to 0, and it lies before the buffer",
+            "the result's offset is 2^64 − 16: its end wraps to 0, and it is before the buffer",
             |pte| {
                 let place = place(pte, 2);
                 (place.memory_offset_low, place.memory_offset_high) = (u32::MAX - 15, u32::MAX);
@@ -48,7 +48,7 @@ pub fn cases() -> Vec<Case> {
             "planned-memory-bounds",
             "planned-memory-bounds",
             ADD,
-            "the first tensor ends 16 bytes behind the planned buffer",
+            "the first tensor ends 16 bytes after the end of the planned buffer",
             |pte| {
                 place(pte, 0).memory_offset_low = 48;
             },
@@ -60,13 +60,13 @@ pub fn cases() -> Vec<Case> {
             "planned-memory-alignment",
             "planned-memory-alignment",
             ADD,
-            "the planned buffer is larger, and the first tensor at 36",
+            "the planned buffer is larger, and the first tensor is at offset 36",
             |pte| {
                 plan(pte).non_const_buffer_sizes = super::list(&[0, 64]);
                 place(pte, 0).memory_offset_low = 36;
             },
         ),
-        pte("planned-memory-inputs", "planned-memory-overlap", ADD, "both inputs have the same place", |pte| {
+        pte("planned-memory-inputs", "planned-memory-overlap", ADD, "both inputs are at the same offset", |pte| {
             place(pte, 0).memory_offset_low = 16;
         }),
         pte(
@@ -82,7 +82,7 @@ pub fn cases() -> Vec<Case> {
             "planned-memory-inside",
             "planned-memory-overlap",
             DYNAMIC,
-            "the result of sum lies inside that of view_copy, which is an output",
+            "the result of sum is inside that of view_copy, which is an output",
             |pte| {
                 place(pte, 10).memory_offset_low = 16;
             },
@@ -91,7 +91,7 @@ pub fn cases() -> Vec<Case> {
             "planned-memory-state",
             "planned-memory-overlap",
             MUTABLE,
-            "an intermediate result has the place of a kept state",
+            "an intermediate result is at the offset of a mutable state",
             |pte| {
                 place(pte, 14).memory_offset_low = 96;
             },

@@ -1,4 +1,4 @@
-//! The corpus: what is damaged, how, and what a reader should say.
+//! The malformed corpus: what is damaged, how, and what a reader should report.
 
 mod delegates;
 mod flat_tensor;
@@ -17,21 +17,21 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// One damaged file, or a pair of which one is.
+/// A damaged file, or a pair of files of which one is damaged.
 pub struct Case {
-    /// The file's name, without its ending.
+    /// The file's name, without its extension.
     pub name: &'static str,
-    /// The rule that it breaks, and the only one but `also`.
+    /// The rule that it breaks. It breaks no other rule, except `also`.
     pub rule: &'static str,
-    /// The rule that whatever breaks the first breaks too.
+    /// A rule that is broken too, because this damage cannot break the first one alone.
     pub also: Option<&'static str>,
-    /// The good file, or the pair, in `tests/data`.
+    /// The valid file, or the pair, in `tests/data`.
     pub base: &'static [&'static str],
     /// What was done to it.
     pub what: &'static str,
-    /// The level from which on it is found: the rule's, or a stricter one.
+    /// The lowest level at which it is reported: the rule's, or a stricter one.
     pub level: Level,
-    /// The published fault or audit finding that it is like.
+    /// The published vulnerability or audit finding that it resembles.
     pub history: Option<&'static str>,
     damage: Damage,
 }
@@ -55,7 +55,7 @@ impl Case {
         Self { name, rule, also: None, base, what, level, history: None, damage }
     }
 
-    /// The runtime takes what is broken here.
+    /// Reported at the strict level only: the runtime accepts this damage.
     pub fn strict(mut self) -> Self {
         self.level = Level::Strict;
         self
@@ -71,7 +71,7 @@ impl Case {
         self
     }
 
-    /// The names of its files: the `.pte`, then the `.ptd` beside it.
+    /// The names of its files: for a pair, the `.pte`, then the `.ptd`.
     pub fn names(&self) -> Vec<String> {
         self.base.iter().map(|base| format!("{}.{}", self.name, base.rsplit('.').next().unwrap())).collect()
     }
@@ -115,7 +115,7 @@ fn read_ptd(bytes: &[u8]) -> Ptd<'_> {
     Ptd::parse(bytes).unwrap()
 }
 
-/// Where the program has grown, the segments make room.
+/// If the program has grown, the segments are moved.
 fn pte_to_vec(mut pte: Pte<'_>) -> Vec<u8> {
     for _ in 0..64 {
         if let Ok(image) = pte.image_as_is() {
@@ -171,7 +171,7 @@ fn root() -> PathBuf {
     crate::data()
 }
 
-/// Where the corpus lies.
+/// The folder of the corpus.
 pub fn folder() -> PathBuf {
     root().join("malformed")
 }
@@ -182,7 +182,7 @@ pub fn files() -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = cases.iter().flat_map(|case| case.names().into_iter().zip(case.build())).collect();
     files.push(("manifest.json".into(), manifest(&cases).into_bytes()));
     files.sort();
-    assert!(files.windows(2).all(|pair| pair[0].0 != pair[1].0), "two files of one name");
+    assert!(files.windows(2).all(|pair| pair[0].0 != pair[1].0), "two files with the same name");
     files
 }
 
@@ -205,7 +205,7 @@ fn manifest(cases: &[Case]) -> String {
     text + "]\n"
 }
 
-/// Makes the folder hold these files and its README, and nothing else.
+/// Writes these files to the folder, and removes everything else but its README.
 pub fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
     std::fs::create_dir_all(folder).unwrap();
     for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
@@ -222,7 +222,7 @@ pub fn write(folder: &Path, files: &[(String, Vec<u8>)]) {
     }
 }
 
-// What the cases are written with.
+// Helpers for the cases.
 
 const ADD: &[&str] = &["1.5.1/add/add.pte"];
 const ADD_MUL: &[&str] = &["1.5.1/add_mul/add_mul.pte"];

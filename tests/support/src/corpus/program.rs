@@ -17,7 +17,7 @@ fn segment(file: &mut [u8], index: usize, field: usize, number: u64) {
     put(file, at, &number.to_le_bytes());
 }
 
-/// One more segment of `bytes`, behind the others.
+/// Adds a segment of `bytes` after the others.
 fn add_segment(pte: &mut Pte<'_>, bytes: &'static [u8]) {
     let header = pte.header.as_mut().unwrap();
     let end = header.segment_data_size.unwrap().next_multiple_of(128);
@@ -44,21 +44,21 @@ fn root() -> Vec<Case> {
             "constants-twice",
             "constants-twice",
             ADD_MUL,
-            "constant_buffer has an entry beside the constant segment",
+            "constant_buffer has an entry in addition to the constant segment",
             |pte| {
                 pte.program.constant_buffer = Some(vec![Buffer::default()]);
             },
         ),
-        pte("constant-segment", "constant-segment", ADD_MUL, "the constant segment is number 9", |pte| {
+        pte("constant-segment", "constant-segment", ADD_MUL, "the constants are in segment 9", |pte| {
             pte.program.constant_segment.as_mut().unwrap().segment_index = 9;
-            // So that nothing is left that no one refers to.
+            // So that something still refers to segment 0.
             pte.program.mutable_data_segments = Some(vec![SubsegmentOffsets { segment_index: 0, offsets: list(&[0]) }]);
         }),
         pte(
             "named-data-without-segments",
             "named-data-segment",
             ADD,
-            "named_data is there, and segments is not",
+            "named_data is present, but segments is absent",
             |pte| {
                 pte.program.named_data = Some(vec![NamedData { key: Some("weight".into()), segment_index: 0 }]);
                 pte.program.segments = None;
@@ -77,7 +77,7 @@ fn root() -> Vec<Case> {
             "constant-alignment",
             "constant-alignment",
             ADD_MUL,
-            "the first constant starts at 8, and is half as long",
+            "the first constant starts at offset 8, and is half as long",
             |pte| {
                 pte.program.constant_segment.as_mut().unwrap().offsets = list(&[0, 8, 16]);
                 tensor(pte, 0).sizes = list(&[1, 2]);
@@ -90,7 +90,7 @@ fn root() -> Vec<Case> {
             "mutable-list-shared",
             "mutable-list-shared",
             MUTABLE,
-            "a second list of initial states for the same segment",
+            "a second list of initial states is in the same segment",
             |pte| {
                 let lists = pte.program.mutable_data_segments.as_mut().unwrap();
                 lists.push(SubsegmentOffsets { segment_index: 1, offsets: list(&[0]) });
@@ -104,15 +104,21 @@ fn segments() -> Vec<Case> {
         bytes("segment-bounds", "segment-bounds", DELEGATE, "the last segment is 2^32 bytes long", |file| {
             segment(file, 3, 1, 1 << 32);
         }),
-        bytes("segment-wraps", "segment-bounds", DELEGATE, "offset and size of the last segment wrap", |file| {
-            segment(file, 3, 1, u64::MAX - 100);
-        })
+        bytes(
+            "segment-wraps",
+            "segment-bounds",
+            DELEGATE,
+            "the sum of offset and size of the last segment overflows",
+            |file| {
+                segment(file, 3, 1, u64::MAX - 100);
+            },
+        )
         .history("audit: sums that wrap"),
         bytes(
             "segment-base",
             "segment-base",
             ADD_MUL,
-            "the header's magic is gone, so nothing says where the segments start",
+            "the header's magic is overwritten, so nothing says where the segments start",
             |file| {
                 put(file, 8, &[0; 4]);
             },
@@ -122,7 +128,7 @@ fn segments() -> Vec<Case> {
             "segment-data-size",
             "segment-data-size",
             DELEGATE,
-            "the header announces 1040 bytes of segments, and they end at 1044",
+            "the segments take 1040 bytes according to the header, but end at 1044",
             |file| {
                 put(file, 32, &1040u64.to_le_bytes());
             },
@@ -131,7 +137,7 @@ fn segments() -> Vec<Case> {
         bytes("segment-overlap", "segment-overlap", DELEGATE, "the third segment starts inside the second", |file| {
             segment(file, 2, 0, 640);
         }),
-        pte("segment-order", "segment-order", DELEGATE, "the last two segments have changed places", |pte| {
+        pte("segment-order", "segment-order", DELEGATE, "the last two segments are swapped", |pte| {
             pte.program.segments.as_mut().unwrap().swap(2, 3);
             pte.segments.swap(2, 3);
             for named in pte.program.named_data.as_mut().unwrap() {
@@ -142,12 +148,12 @@ fn segments() -> Vec<Case> {
             "segment-unreferenced",
             "segment-unreferenced",
             ADD_MUL,
-            "one more segment, that nothing refers to",
+            "one more segment, to which nothing refers",
             |pte| {
                 add_segment(pte, b"what is this for");
             },
         ),
-        bytes("trailing-bytes", "trailing-bytes", ADD_MUL, "seven bytes behind the last segment", |file| {
+        bytes("trailing-bytes", "trailing-bytes", ADD_MUL, "seven bytes after the last segment", |file| {
             file.extend(b"surplus");
         }),
     ]
@@ -155,19 +161,19 @@ fn segments() -> Vec<Case> {
 
 fn names() -> Vec<Case> {
     vec![
-        pte("method-name-unique", "method-name-unique", ADD, "the method is there twice", |pte| {
+        pte("method-name-unique", "method-name-unique", ADD, "the method occurs twice", |pte| {
             let twin = plan(pte).clone();
             pte.program.execution_plan.as_mut().unwrap().push(twin);
         }),
         pte("name-nul", "name-nul", ADD, "the method's name has a NUL inside", |pte| {
             plan(pte).name = Some("for\0ward".into());
         }),
-        pte("key-unique", "key-unique", DELEGATE, "both keys are alike", |pte| {
+        pte("key-unique", "key-unique", DELEGATE, "both keys are equal", |pte| {
             named(pte, 0, Some("weight"));
             named(pte, 1, Some("weight"));
         }),
         pte("key-empty", "key-empty", DELEGATE, "the first key is empty", |pte| named(pte, 0, Some(""))),
-        pte("key-prefix", "key-prefix", DELEGATE, "the first key is how the second one starts", |pte| {
+        pte("key-prefix", "key-prefix", DELEGATE, "the first key is a prefix of the second", |pte| {
             named(pte, 0, Some("weight"));
             named(pte, 1, Some("weight.scale"));
         }),
@@ -178,7 +184,7 @@ fn method() -> Vec<Case> {
     vec![
         pte("plan-name", "plan-name", ADD, "the method has no name", |pte| plan(pte).name = None)
             .history("audit: null plan name"),
-        pte("plan-values", "plan-field", ADD, "values is absent, and all that refers to it", |pte| {
+        pte("plan-values", "plan-field", ADD, "values and everything that refers to it are absent", |pte| {
             let plan = plan(pte);
             plan.values = None;
             (plan.inputs, plan.outputs) = (list(&[]), list(&[]));
@@ -212,10 +218,10 @@ fn method() -> Vec<Case> {
         pte("output-kind", "input-output-kind", super::STACK_TRACE, "the output is a list of integers", |pte| {
             plan(pte).outputs = list(&[6]);
         }),
-        pte("device-type", "device-type", ADD, "the planned buffer lives on a device of kind 77", |pte| {
+        pte("device-type", "device-type", ADD, "the planned buffer is on a device of kind 77", |pte| {
             plan(pte).non_const_buffer_device = Some(vec![device(1, DeviceType(77), 0)]);
         }),
-        pte("device-index", "device-index", ADD, "the planned buffer lives on CUDA device −2", |pte| {
+        pte("device-index", "device-index", ADD, "the planned buffer is on CUDA device −2", |pte| {
             plan(pte).non_const_buffer_device = Some(vec![device(1, DeviceType::CUDA, -2)]);
         }),
         pte("buffer-device-index", "buffer-device-index", ADD, "a device for planned buffer 2 of 1", |pte| {

@@ -3,7 +3,7 @@
 use super::wire::{PLAN, Step::Field, Step::Item, place, put, shared_tree, target, u16_at, u32_at, vtable};
 use super::{ADD, ADD_MUL, Case, TENSORS, bytes};
 
-/// The first value, of which `add.pte` makes a tensor.
+/// The first value of `add.pte`, which is a tensor.
 fn first_tensor(file: &[u8]) -> usize {
     let [plans, plan] = PLAN;
     let value = place(file, &[plans, plan, Field(2), Item(0), Field(1)]);
@@ -50,7 +50,7 @@ pub fn cases() -> Vec<Case> {
             "header-sum-wraps",
             "extended-header",
             ADD_MUL,
-            "segment base offset and segment data size add up to 16",
+            "the sum of segment base offset and segment data size wraps around to 16",
             |file| {
                 put(file, 24, &(u64::MAX - 15).to_le_bytes());
             },
@@ -64,7 +64,7 @@ pub fn cases() -> Vec<Case> {
             "ptd-header-flatbuffer-wraps",
             "extended-header",
             TENSORS,
-            "flatbuffer offset and size add up to less than either",
+            "the sum of flatbuffer offset and size overflows",
             |file| {
                 put(file, 24, &u64::MAX.to_le_bytes());
             },
@@ -74,7 +74,7 @@ pub fn cases() -> Vec<Case> {
             "ptd-header-segments-wrap",
             "extended-header",
             TENSORS,
-            "segment base offset and segment data size wrap",
+            "the sum of segment base offset and segment data size overflows",
             |file| {
                 put(file, 32, &(u64::MAX - 15).to_le_bytes());
             },
@@ -89,7 +89,7 @@ pub fn cases() -> Vec<Case> {
             let at = place(file, &[Field(1)]);
             put(file, at, &[0; 4]);
         }),
-        bytes("offset-outside", "offset", ADD, "the offset of the first method leads past the end", |file| {
+        bytes("offset-outside", "offset", ADD, "the offset of the first method points past the end", |file| {
             let at = place(file, &PLAN);
             put(file, at, &0x00ff_ff00u32.to_le_bytes());
         }),
@@ -110,7 +110,7 @@ pub fn cases() -> Vec<Case> {
             "vtable-large-inline-size",
             "table",
             ADD,
-            "the first tensor's sizes are outside the FlatBuffer, though inside the inline size that its vtable says",
+            "the first tensor's sizes are outside the FlatBuffer, but inside the inline size in its vtable",
             |file| {
                 let at = vtable(file, first_tensor(file));
                 put(file, at + 2, &0xfffcu16.to_le_bytes());
@@ -121,7 +121,7 @@ pub fn cases() -> Vec<Case> {
             "vtable-inline-size-past-end",
             "vtable-shared",
             ADD,
-            "none to a reader: a table near the end of the file, whose inline size leaves it",
+            "a table near the end of the file, with an inline size that extends past the end; readers ignore that size",
             |file| {
                 let container = place(file, &[Field(1), Item(0), Field(1)]);
                 file.resize(file.len().next_multiple_of(4), 0);
@@ -136,7 +136,7 @@ pub fn cases() -> Vec<Case> {
             "vtable-entry",
             "vtable-entry",
             ADD,
-            "requires_grad of the first tensor is inside the distance to its vtable",
+            "requires_grad of the first tensor overlaps the offset to its vtable",
             |file| {
                 let at = vtable(file, first_tensor(file)) + 4 + 2 * 4;
                 put(file, at, &2u16.to_le_bytes());
@@ -151,7 +151,7 @@ pub fn cases() -> Vec<Case> {
             "vector-alignment",
             "vector-alignment",
             ADD,
-            "the sizes of the planned buffers, 8 bytes each, start at a multiple of 4 bytes only",
+            "the sizes of the planned buffers, 8 bytes each, start at a multiple of 4, but not of 8",
             |file| {
                 let at = place(file, &[Field(1), Item(0), Field(8)]);
                 let list = target(file, at);
@@ -162,12 +162,12 @@ pub fn cases() -> Vec<Case> {
                 file.extend(list);
             },
         ),
-        bytes("table-unaligned-field", "table", ADD, "the first tensor's sizes are misaligned in it", |file| {
+        bytes("table-unaligned-field", "table", ADD, "the field of the first tensor's sizes is misaligned", |file| {
             let at = vtable(file, first_tensor(file)) + 4 + 2 * 2;
             let odd = u16_at(file, at) as u16 + 1;
             put(file, at, &odd.to_le_bytes());
         }),
-        bytes("vector-count", "vector", ADD, "the first tensor has 2^30 sizes, whose bytes wrap 32 bits", |file| {
+        bytes("vector-count", "vector", ADD, "the first tensor has 2^30 sizes, whose bytes overflow 32 bits", |file| {
             let at = target(file, place(file, &[Field(1), Item(0), Field(2), Item(0), Field(1), Field(2)]));
             put(file, at, &0x4000_0000u32.to_le_bytes());
         }),
@@ -180,7 +180,7 @@ pub fn cases() -> Vec<Case> {
             let end = at + 4 + u32_at(file, at);
             put(file, end, b"x");
         }),
-        bytes("union-tag", "value-kind", ADD, "the first value has content and no kind", |file| {
+        bytes("union-tag", "value-kind", ADD, "the first value has content, but no kind", |file| {
             let at = place(file, &[Field(1), Item(0), Field(2), Item(0), Field(0)]);
             put(file, at, &[0]);
         }),
@@ -192,7 +192,7 @@ pub fn cases() -> Vec<Case> {
             "budget",
             "budget",
             ADD,
-            "a program of its own, whose 256 methods are one, and their 256 values too",
+            "a program of 256 methods, all the same table, with 256 values, all the same table",
             |file| {
                 *file = shared_tree();
             },

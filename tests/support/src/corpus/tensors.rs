@@ -71,7 +71,7 @@ fn shape() -> Vec<Case> {
             "dim-order-length",
             "dim-order-length",
             ADD,
-            "the first tensor has two sizes and one dimension in order",
+            "the first tensor has two sizes, but one dimension in its dim order",
             |pte| {
                 tensor(pte, 0).dim_order = list(&[0]);
             },
@@ -83,7 +83,7 @@ fn shape() -> Vec<Case> {
         pte("dim-order-range", "dim-order", ADD, "the first tensor's dim order is 0, 200", |pte| {
             tensor(pte, 0).dim_order = list(&[0, 200]);
         }),
-        pte("tensor-device", "device-type", ADD, "the first tensor lives on a device of kind 77", |pte| {
+        pte("tensor-device", "device-type", ADD, "the first tensor is on a device of kind 77", |pte| {
             tensor(pte, 0).extra_tensor_info =
                 extra(ExtraTensorInfo { device_type: DeviceType(77), ..Default::default() });
         }),
@@ -98,12 +98,18 @@ fn data() -> Vec<Case> {
         pte("constant-bounds", "constant-bounds", ADD_MUL, "the last constant is 1024 times as large", |pte| {
             tensor(pte, 1).sizes = list(&[64, 64]);
         }),
-        pte("constant-offset-wraps", "constant-bounds", ADD_MUL, "offset and size of the last constant wrap", |pte| {
-            pte.program.constant_segment.as_mut().unwrap().offsets = list(&[0, 0, u64::MAX - 15]);
-        })
+        pte(
+            "constant-offset-wraps",
+            "constant-bounds",
+            ADD_MUL,
+            "the sum of offset and size of the last constant overflows",
+            |pte| {
+                pte.program.constant_segment.as_mut().unwrap().offsets = list(&[0, 0, u64::MAX - 15]);
+            },
+        )
         .history("audit: sums that wrap"),
         pte("constant-inline", "constant-bounds", ADD, "an inline constant of 4 bytes for a tensor of 16", |pte| {
-            // Entry 1 of constant_buffer, which the placeholder alone in constant_segment leads to.
+            // Entry 1 of constant_buffer, which is used because constant_segment has only its placeholder.
             inline_constant(pte);
         })
         .also("constant-buffer")
@@ -121,10 +127,10 @@ fn data() -> Vec<Case> {
             "mutable-state-list",
             "mutable-state-index",
             MUTABLE,
-            "the first tensor has an initial state, and there is no list of them",
+            "the first tensor has an initial state, but there is no list of them",
             |pte| {
                 pte.program.mutable_data_segments = None;
-                // What was there is now a named blob, so that something refers to it.
+                // The initial states become a named blob, so that something still refers to them.
                 let named =
                     executorch_format::schema::program::NamedData { key: Some("state".into()), segment_index: 1 };
                 pte.program.named_data = Some(vec![named]);
@@ -149,7 +155,7 @@ fn data() -> Vec<Case> {
             tensor(pte, 0).extra_tensor_info =
                 extra(ExtraTensorInfo { mutable_data_segments_idx: 7, ..Default::default() });
         }),
-        pte("external-name", "external-name", ADD, "the first tensor is external, and has no name", |pte| {
+        pte("external-name", "external-name", ADD, "the first tensor is external, but has no name", |pte| {
             tensor(pte, 0).extra_tensor_info =
                 extra(ExtraTensorInfo { location: TensorDataLocation::EXTERNAL, ..Default::default() });
         }),

@@ -1,4 +1,4 @@
-//! Places in a FlatBuffer, for damage that no tree can express.
+//! Positions in a FlatBuffer, for damage that no tree can express.
 
 /// A step from a table or list to the next.
 pub enum Step {
@@ -26,7 +26,7 @@ pub fn vtable(bytes: &[u8], table: usize) -> usize {
     (table as i64 - i64::from(u32_at(bytes, table) as u32 as i32)) as usize
 }
 
-/// Where the last step's number or offset stands. Every step but the last follows an offset.
+/// Where the last step's number or offset is. Every step but the last follows an offset.
 pub fn place(bytes: &[u8], steps: &[Step]) -> usize {
     let mut at = 0;
     for step in steps {
@@ -42,7 +42,7 @@ pub fn place(bytes: &[u8], steps: &[Step]) -> usize {
     at
 }
 
-/// Where the offset at a place leads.
+/// The position that the offset at `at` points to.
 pub fn target(bytes: &[u8], at: usize) -> usize {
     at + u32_at(bytes, at)
 }
@@ -50,7 +50,7 @@ pub fn target(bytes: &[u8], at: usize) -> usize {
 /// The first method.
 pub const PLAN: [Step; 2] = [Field(1), Item(0)];
 
-/// A program of 256 methods that are one, with 256 values that are one: 65,536 values in two kilobytes.
+/// A program of 256 methods, all the same table, with 256 values, all the same table: 65,536 values in two kilobytes.
 pub fn shared_tree() -> Vec<u8> {
     const COUNT: u32 = 256;
     let (root, plan_vtable, value_vtable) = (32, 16, 28);

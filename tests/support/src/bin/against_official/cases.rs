@@ -1,4 +1,4 @@
-//! The cases: every damage of every base, counted, and in an order in which any part of them is a sample.
+//! The cases: every damage of every base, numbered, in an order in which any part is a sample of all.
 
 use crate::random::Random;
 use executorch_format::schema::any::AnyTable;
@@ -8,7 +8,7 @@ use executorch_format_support::damage::{Damage, WORDS, word};
 use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::verdict::errors;
 
-/// A good file, and the `.ptd` files that serve it.
+/// A valid file, and the `.ptd` files that it uses.
 pub struct Base<'f> {
     pub fixture: &'f Fixture,
     pub data: Vec<&'f [u8]>,
@@ -18,7 +18,7 @@ pub struct Base<'f> {
 }
 
 impl<'f> Base<'f> {
-    /// `None` for a file that is not good at the runtime level.
+    /// `None` for a file with errors at the runtime level.
     pub fn new(fixture: &'f Fixture, data: Vec<&'f Fixture>) -> Option<Self> {
         let data: Vec<_> = data.into_iter().map(Fixture::bytes).collect();
         let files: Vec<_> = [fixture.bytes()].into_iter().chain(data.iter().copied()).collect();
@@ -37,7 +37,7 @@ impl<'f> Base<'f> {
         Some(Self { fixture, data, tree, damages, metadata: end.unwrap_or(size).min(size) })
     }
 
-    /// Damage of the tree, damage of words, and as much at random as the metadata has bytes.
+    /// Damage of the tree, damage of words, and as many random cases as the metadata has bytes.
     fn count(&self) -> usize {
         self.damages.len() + self.words() + self.metadata
     }
@@ -58,7 +58,7 @@ impl<'f> Base<'f> {
         Some(self.random(index - self.words()))
     }
 
-    /// Several bytes at once, or a part of the file missing.
+    /// Changes several bytes, or truncates the file.
     fn random(&self, index: usize) -> (String, Vec<u8>) {
         let mut random = Random::new(index as u64);
         let mut file = self.fixture.bytes().to_vec();
@@ -85,7 +85,7 @@ fn table<'t>(model: &'t Model<'_>) -> &'t dyn AnyTable {
     }
 }
 
-/// The tree with that damage as a file: as it is, and where it has grown with its segments moved.
+/// The tree with that damage as a file, with its segments moved if it has grown.
 fn damaged(tree: &Model<'_>, damage: &Damage) -> Option<Vec<u8>> {
     match tree {
         Model::Pte(pte) => {
@@ -130,7 +130,7 @@ pub struct Case<'b> {
 /// All cases of all bases.
 pub struct Cases<'b> {
     bases: &'b [Base<'b>],
-    /// The number of the first case of each base, and of all.
+    /// The number of the first case of each base, then the number of all cases.
     starts: Vec<u64>,
     step: u64,
     seed: u64,
@@ -143,7 +143,7 @@ impl<'b> Cases<'b> {
             starts.push(starts.last().unwrap() + base.count() as u64);
         }
         let total = *starts.last().unwrap();
-        // A step of about the golden ratio, which has no divisor in common with the total.
+        // A step near the golden ratio of the total, and coprime to it.
         let mut step = (total as f64 * 0.618) as u64 | 1;
         while total > 0 && common_divisor(step, total) != 1 {
             step += 2;
@@ -155,7 +155,7 @@ impl<'b> Cases<'b> {
         *self.starts.last().unwrap()
     }
 
-    /// `None` where that damage changes nothing, or cannot be written.
+    /// `None` if that damage changes nothing, or cannot be written.
     pub fn get(&self, number: u64) -> Option<Case<'b>> {
         let offset = self.seed.wrapping_mul(7_919) % self.total();
         let at = ((u128::from(number) * u128::from(self.step) + u128::from(offset)) % u128::from(self.total())) as u64;

@@ -1,8 +1,9 @@
-//! Compares verdicts with the official runtime's: small good files, damaged in every field and every word, each judged by this
-//! crate at the runtime level and by ExecuTorch's own loader.
+//! Compares this crate's verdicts with the official runtime's. Small valid files are damaged in every field and every word; each
+//! damaged file is judged by this crate at the runtime level, and by ExecuTorch's own loader.
 //!
-//! `.ci/official/compare` runs it. Fails where the runtime refuses or crashes on what this crate accepts, missing kernels and
-//! backends aside, and keeps those files. What only this crate refuses is run by the runtime, and counted by rule.
+//! `.ci/official/compare` runs it. It fails if the runtime refuses or crashes on a file that this crate accepts, unless kernels or
+//! backends are missing, and keeps such files. Files that only this crate refuses are also run by the runtime, and counted by
+//! rule.
 
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -20,9 +21,9 @@ use tally::{Judge, Tally};
 
 const USAGE: &str = "usage: against_official ETCHECK [--seconds N] [--cases N] [--seed N] [--state FILE] [--only PART] [--case N]
 
-Takes cases in an order that the seed gives, a sample of all damage at any time, until the seconds or cases are used up. With a
-state file it goes on where it stopped. PART is a part of a base's name. With --case, that case's file is written here, and nothing else
-is done; the numbers count with the same seed and part only.";
+Judges cases until the seconds or cases are used up, in an order given by the seed: any part of it is a sample of all damage.
+With a state file, it continues where it stopped. PART is a part of a base file's name. With --case, it only writes that case's
+file to the current folder; a case number is valid for one seed and part only.";
 
 struct Options {
     etcheck: PathBuf,
@@ -115,7 +116,7 @@ fn main() {
     }
 }
 
-/// The small good files, each program with the `.ptd` files beside it.
+/// The small valid files, each program with the `.ptd` files in its folder.
 fn bases<'f>(fixtures: &'f [Fixture], only: &str) -> Vec<Base<'f>> {
     const MOST: usize = 16 << 10;
     let beside = |fixture: &Fixture| -> Vec<&'f Fixture> {

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same on every run.
+//! Pseudorandom numbers, the same on every run.
 
 pub struct Random(u64);
 
@@ -15,7 +15,7 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Below `end`; 0 where that is 0.
+    /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }

@@ -1,4 +1,4 @@
-//! The verdicts of both sides, and how they are counted.
+//! The verdicts of this crate and of the runtime, and how they are counted.
 
 use crate::cases::{Base, Case};
 use executorch_format::validate::Level;
@@ -14,21 +14,21 @@ use std::sync::Mutex;
 enum Official {
     Accepts,
     Refuses(String),
-    /// A kernel or backend is missing or does not like its payload.
+    /// A kernel or backend is missing, or a backend refuses its payload.
     Aside,
 }
 
 #[derive(Default)]
 pub struct Tally {
-    /// The damage changed nothing, or cannot be written.
+    /// The damage changes nothing, or cannot be written.
     pub nothing: usize,
     accepted_by_both: usize,
     refused_by_both: usize,
     aside: usize,
     too_large: usize,
-    /// By rule: refused here alone, and of those the ones that the runtime also runs.
+    /// Refused only by this crate, by rule: how many, how many of them the runtime runs, and an example.
     refused_here_alone: BTreeMap<&'static str, (usize, usize, String)>,
-    /// By what the runtime says.
+    /// Refused only by the runtime, by its message: how many, and an example.
     refused_there_alone: BTreeMap<String, (usize, String)>,
 }
 
@@ -41,31 +41,34 @@ impl Tally {
     pub fn print(&self) {
         println!("{:7} accepted by both", self.accepted_by_both);
         println!("{:7} refused by both", self.refused_by_both);
-        println!("{:7} accepted here, and stopped there by a missing kernel or a backend", self.aside);
         println!(
-            "{:7} accepted here, and not tried there: over {} MB of planned memory",
+            "{:7} accepted here; the runtime lacks a kernel or a backend, or a backend refuses its payload",
+            self.aside
+        );
+        println!(
+            "{:7} accepted here; not tried with the runtime: over {} MB of planned memory",
             self.too_large,
             MOST_PLANNED >> 20
         );
         println!("{:7} not written, or no change", self.nothing);
         let (alone, run) =
             self.refused_here_alone.values().fold((0, 0), |sum, (count, run, _)| (sum.0 + count, sum.1 + run));
-        println!("{alone:7} refused here alone, of which {run} run there too; by rule:");
+        println!("{alone:7} refused only here, of which the runtime runs {run}; by rule:");
         for (rule, (count, run, example)) in &self.refused_here_alone {
             println!("        {count:7} {run:7} {rule}: {example}");
         }
         let alone: usize = self.refused_there_alone.values().map(|(count, _)| count).sum();
-        println!("{alone:7} refused there alone, by what the runtime says:");
+        println!("{alone:7} refused only by the runtime, by its message:");
         for (why, (count, example)) in &self.refused_there_alone {
             println!("        {count:7} {why}: {example}");
         }
     }
 }
 
-/// More planned memory than is worth allocating.
+/// The most planned memory that is allocated for a case, in bytes.
 const MOST_PLANNED: i64 = 64 << 20;
 
-/// One worker's way to ask.
+/// A worker's connection to the runtime.
 pub struct Judge<'t> {
     server: Server,
     folder: &'t Path,
@@ -77,7 +80,7 @@ impl<'t> Judge<'t> {
         Self { server: Server::start(etcheck), folder, worker }
     }
 
-    /// Whether both accept the good file.
+    /// Whether the runtime accepts the undamaged file.
     pub fn accepts(&mut self, base: &Base<'_>) -> bool {
         let paths = self.put(base.fixture, base.fixture.bytes(), &base.data);
         matches!(self.ask(&paths, false, base.fixture.bytes()), Official::Accepts)
@@ -123,7 +126,7 @@ impl<'t> Judge<'t> {
         }
     }
 
-    /// Writes a file and those that serve it.
+    /// Writes a file and the `.ptd` files that it uses.
     fn put(&self, fixture: &Fixture, file: &[u8], data: &[&[u8]]) -> Vec<PathBuf> {
         let extensions = [extension(fixture)].into_iter().chain(data.iter().map(|_| "ptd"));
         let files = [file].into_iter().chain(data.iter().copied());
@@ -137,7 +140,7 @@ impl<'t> Judge<'t> {
 
     fn ask(&mut self, paths: &[PathBuf], run: bool, file: &[u8]) -> Official {
         let text = self.server.judge(paths, run);
-        // To ask for the shape of a key that has none crashes the runtime, also in good files.
+        // Asking for the shape of a key without one crashes the runtime, even for valid files.
         let opaque = opaque_keys(file);
         let mut key = None;
         let killed = |line: &&str| {
@@ -150,7 +153,7 @@ impl<'t> Judge<'t> {
         if let Some(line) = text.lines().find(killed) {
             return Official::Refuses(line.trim().to_owned());
         }
-        // A key that a C string cuts off is not found by its start.
+        // A key with a NUL inside is not found: the runtime looks it up as a C string.
         let cut = has_cut_key(file);
         let refused = |line: &&str| {
             line.contains("error 0x")
@@ -173,7 +176,7 @@ fn extension(fixture: &Fixture) -> &'static str {
     if fixture.is_pte() { "pte" } else { "ptd" }
 }
 
-/// What the runtime says, so that one cause counts as one.
+/// The runtime's message with all numbers made equal, so that each cause has one entry.
 fn without_numbers(why: &str) -> String {
     let mut text: String = why.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
     while text.contains("00") {
@@ -182,7 +185,7 @@ fn without_numbers(why: &str) -> String {
     text
 }
 
-/// The keys of a `.ptd` that are no tensors, by index.
+/// The indices of the keys of a `.ptd` that are not tensors.
 fn opaque_keys(file: &[u8]) -> BTreeSet<usize> {
     let ptd = Ptd::parse(file);
     let entries = ptd.iter().flat_map(|ptd| ptd.entries().enumerate());
@@ -201,7 +204,7 @@ fn has_cut_key(file: &[u8]) -> bool {
     keys.iter().any(|key| key.contains(&0))
 }
 
-/// The bytes of planned memory that the largest method asks for.
+/// The planned memory of the largest method, in bytes.
 fn planned(file: &[u8]) -> i64 {
     let Ok(pte) = Pte::parse(file) else {
         return 0;
