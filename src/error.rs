@@ -141,7 +141,7 @@ impl Error {
         self.0.offset
     }
 
-    /// The path of the field, in the schema's names: empty where the fault is outside the FlatBuffer.
+    /// The path of the field, in the schema's names: empty if the fault is outside the FlatBuffer.
     pub fn path(&self) -> FieldPath {
         self.0.path.iter().rev().copied().collect()
     }

@@ -35,7 +35,7 @@ const FORMATS: &[Format] = &[
     format(4, b"VH00", "a Vulkan payload, extracted from a .pte"),
 ];
 
-/// The error for such bytes, where a file of the kind `expected` was expected.
+/// The error for such bytes. `expected` is the kind of file that was expected.
 #[cold]
 pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
     match name(bytes) {

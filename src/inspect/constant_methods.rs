@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 pub struct ConstantMethod<'t> {
     /// The method's name.
     pub name: &'t str,
-    /// A list where it returns several values.
+    /// A list if it returns several values.
     pub value: Returned<'t>,
 }
 

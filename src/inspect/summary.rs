@@ -141,7 +141,7 @@ pub struct Method<'t> {
 pub struct Value<'t> {
     /// Index into the method's values.
     pub value: i32,
-    /// The schema's name of what it is; `None` where the index is out of range or the schema is newer.
+    /// The schema's name of its kind; `None` if the index is out of range or the kind is of a newer schema.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub kind: Option<&'static str>,
     /// The shape, if it is a tensor.
@@ -158,7 +158,7 @@ pub struct ValueShape<'t> {
     pub name: Option<&'t str>,
     /// The type of the elements.
     pub scalar_type: ScalarType,
-    /// The size of each dimension: the largest one where the shape is dynamic.
+    /// The size of each dimension: an upper bound if the shape is dynamic.
     pub sizes: &'t [i32],
     /// The dimensions as they are stored, outermost first.
     pub dim_order: &'t [u8],

@@ -209,7 +209,8 @@ impl FlatTensor<'_> {
             ));
         }
         if self.segments.is_none() && self.named_data.is_none() {
-            let reason = "segments must be present in the schema of ExecuTorch 0.5, or readers take it for today's";
+            let reason =
+                "segments must be present in the schema of ExecuTorch 0.5, otherwise readers mistake it for today's";
             return Err(Error::unwritable(reason));
         }
         legacy.tensor_alignment.write(builder, row)?;

@@ -188,13 +188,13 @@ table! {
 }
 
 table! {
-    /// A tensor: its type, its shape, and where its data is (see [`crate::Pte::tensor_data`]).
+    /// A tensor: its shape, and where its data is (see [`crate::Pte::tensor_data`]).
     pub struct Tensor<'a> {
         /// The type of the elements.
         pub scalar_type: ScalarType,
         /// In elements; 0 in every valid file.
         pub storage_offset: i32,
-        /// The size of each dimension, in elements: the largest one where the shape is dynamic.
+        /// The size of each dimension, in elements: an upper bound if the shape is dynamic.
         pub sizes: Option<Cow<'a, [i32]>>,
         /// The dimensions, outermost first: a permutation of 0..rank.
         pub dim_order: Option<Cow<'a, [u8]>>,

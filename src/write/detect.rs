@@ -139,7 +139,7 @@ fn encode(flat_tensor: &FlatTensor<'_>, style: &WriteStyle, expected: u64) -> Re
 fn proven((style, exact): (WriteStyle, bool)) -> Result<WriteStyle> {
     match exact {
         true => Ok(style),
-        false => Err(Error::unwritable("no official writer's style gives this file's metadata")),
+        false => Err(Error::unwritable("no official writer's style reproduces this file's metadata")),
     }
 }
 
