@@ -48,7 +48,7 @@ impl Failure {
         Self::Bad { file: file.to_owned(), findings: vec![error.to_string()] }
     }
 
-    /// Fails if references in a file are out of range.
+    /// Fails where references of a file lead nowhere.
     pub fn unless_sound(file: &Path, faults: &[Fault]) -> Result<(), Self> {
         if faults.is_empty() {
             return Ok(());
