@@ -1,16 +1,103 @@
-//! Reads, verifies and writes ExecuTorch's model files: `.pte`, a compiled PyTorch program, and `.ptd`, named tensors and
-//! blobs.
+//! Reads, verifies, edits and writes ExecuTorch's model files: `.pte`, a compiled PyTorch program, and `.ptd`, named tensors and
+//! blobs. No C++, no Python, no code generation.
+//!
+//! A file becomes one tree of plain structs with the schema's own names ([`schema::program::Program`],
+//! [`schema::flat_tensor::FlatTensor`]), borrowed from the file's bytes. [`Pte`] and [`Ptd`] are the tree with its data;
+//! [`Model`] is either, by what the bytes say. Five things that people come for:
+//!
+//! # What is in this file?
+//!
+//! [`summary`](Model::summary) answers what `pte info` prints, [`blobs`](Model::blobs) lists everything that holds bytes and who
+//! uses it; the tree has the rest. See [`inspect`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 //! let pte = executorch_format::Pte::parse(&file)?;
 //! for method in pte.methods() {
-//!     println!("{}: {} values", method.name(), method.values().len());
+//!     println!("{}: {} instructions", method.name(), method.instructions().count());
+//!     for input in method.inputs() {
+//!         if let Some(tensor) = method.tensor(*input) {
+//!             println!("  takes {}", tensor.shape()); // f32[2, 2]
+//!         }
+//!     }
 //! }
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # Is it safe to hand to the C++ runtime?
+//!
+//! [`Pte::check`] and [`Ptd::check`] check the structure without allocating anything. [`validate`](Model::validate) applies
+//! [`validate::RULES`]: what the runtime refuses, and what it forgets to check.
+//!
+//! ```
+//! use executorch_format::{Model, validate::{Level, Severity}};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+//! let findings = Model::parse(&file)?.validate(Level::Strict);
+//! assert!(findings.iter().all(|finding| finding.severity != Severity::Error));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The weights, please
+//!
+//! [`Pte::tensor_view`] and [`Ptd::tensor_view`] give a tensor's shape and bytes, and its elements by type. Of a distant file,
+//! [`probe`] and [`ParseOptions::METADATA`] say which bytes to fetch (`examples/fetch_tensor.rs`).
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+//! let pte = executorch_format::Pte::parse(&file)?;
+//! let forward = pte.method("forward").ok_or("no method forward")?;
+//! for (value, tensor) in forward.tensors() {
+//!     if let Some(view) = pte.tensor_view(tensor)? {
+//!         println!("value {value}: {} = {:?}", view.shape, view.to_vec::<f32>()?);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Change it, and nothing else in it
+//!
+//! The fields are public. An unchanged file is written back byte for byte; a changed one in the [style](Pte::write_style) of its source.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+//! let mut pte = executorch_format::Pte::parse(&file)?;
+//! assert_eq!(pte.image()?.to_vec()?, file);
+//!
+//! if let Some(methods) = &mut pte.program.execution_plan {
+//!     methods[0].name = Some("infer".into());
+//! }
+//! pte.image()?.save(std::env::temp_dir().join("renamed.pte"))?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Make one from nothing
+//!
+//! [`DataCollector`] gathers a program's constants (`examples/build.rs` builds a whole program), [`Ptd::build`] makes a `.ptd`:
+//!
+//! ```
+//! use executorch_format::{NewEntry, Ptd, PtdOptions};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let weight = NewEntry::from_slice("linear.weight", vec![2, 2], &[1f32, 2.0, 3.0, 4.0]);
+//! let ptd = Ptd::build([weight], &PtdOptions::default())?;
+//! println!("{} bytes", ptd.image()?.size());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Names that shadow
+//!
+//! The schema has types with the names of Rust's own: `Int`, `Bool`, `String`, `Double`. Import the module and not everything in it:
+//! `use executorch_format::schema::program;` then `program::String`.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -19,5 +19,6 @@ mod rewrite;
 mod round_trip;
 mod saving;
 mod tensors;
+mod traits;
 mod validate;
 mod writing;
