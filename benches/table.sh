@@ -46,7 +46,7 @@ count() {
 
 echo "$machine $(cut -d ' ' -f 1 /proc/loadavg) after, $(rustc --version | cut -d ' ' -f 1,2), $(sed -n '/name = "flatbuffers"/{n;s/.*"\(.*\)"/flatbuffers \1/p;}' Cargo.lock)"
 echo
-echo "| what | median µs | best µs | ratio of medians | ratio of bests | million instructions | their ratio | target |"
+echo "| what | median µs | best µs | ratio of medians | ratio of bests | million instructions | ratio of instructions | target |"
 echo "|---|---:|---:|---:|---:|---:|---:|---|"
 for input in llama48_narrow llama6_external; do
   row "$input: peer verify" $input/peer_verify $input/peer_verify ""
