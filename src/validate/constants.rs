@@ -128,7 +128,7 @@ fn subsegment(
     };
     if offset.checked_add(bytes).is_none_or(|end| end > segment.size) {
         let found = format!(
-            "entry {index}: {} from offset {offset} end outside segment {}, which has {}",
+            "entry {index}: a range of {} from offset {offset} ends outside segment {}, which has {}",
             Count(bytes, "byte"),
             list.segment_index,
             Count(segment.size, "byte")

@@ -62,7 +62,7 @@ fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Rep
         };
         if offset.checked_add(size).is_none_or(|end| end > available) {
             let found = format!(
-                "{} of {what} from offset {offset} end outside the payload of {available}",
+                "{what}: a range of {} from offset {offset} ends outside the payload of {available}",
                 Count(size, "byte")
             );
             report.add_at(rule, path, at(field as u64), found);

@@ -123,7 +123,7 @@ impl<'f> Report<'f> {
     pub(super) fn finish(mut self) -> Vec<Finding> {
         for (rule, count) in self.counts.into_values() {
             if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
-                let message = format!("{more} more of this rule are not listed");
+                let message = format!("{} of this rule not listed", Count(more, "more finding"));
                 self.findings.push(Finding::new(rule, FieldPath::default(), None, message));
             }
         }

@@ -214,7 +214,7 @@ impl Segments<'_, '_> {
             match self.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
                 None => {
                     let found = format!(
-                        "{} from offset {offset} end past 2^64, expected an end inside the file",
+                        "a range of {} from offset {offset} ends past 2^64, expected an end inside the file",
                         Count(*size, "byte")
                     );
                     report.add(rule::SEGMENT_BOUNDS, &path, found);
@@ -245,7 +245,7 @@ impl Segments<'_, '_> {
             let refused = self.is_ptd && self.read(index).is_some() && ends_after(self.base.saturating_add(data_size));
             if ends_after(data_size) && report.concerns(refused) {
                 let found = format!(
-                    "{} from offset {offset} end outside the data, whose size in the header is {data_size}",
+                    "a range of {} from offset {offset} ends outside the data, whose size in the header is {data_size}",
                     Count(size, "byte")
                 );
                 report.add(rule::SEGMENT_DATA_SIZE, &root.item("segments", index), found);

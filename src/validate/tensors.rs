@@ -165,7 +165,7 @@ fn planned_memory(
     match offset.checked_add(bytes) {
         None => {
             let found = format!(
-                "{} at offset {offset} end past 2^64, expected an end inside the planned buffer",
+                "a tensor of {} at offset {offset} ends past 2^64, expected an end inside the planned buffer",
                 Count(bytes, "byte")
             );
             report.add(rule::PLANNED_MEMORY_OVERFLOW, &path.field("memory_offset_low"), found);
@@ -173,7 +173,7 @@ fn planned_memory(
         // Another rule reports a negative size.
         Some(end) if u64::try_from(*size).is_ok_and(|size| end > size) => {
             let found = format!(
-                "{} at offset {offset} end at {end}, expected at most {size}, the size of planned buffer {}",
+                "a tensor of {} at offset {offset} ends at {end}, expected at most {size}, the size of planned buffer {}",
                 Count(bytes, "byte"),
                 allocation.memory_id
             );

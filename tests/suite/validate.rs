@@ -134,7 +134,7 @@ fn many_findings_of_one_rule_are_counted() {
     let found: Vec<_> = found.iter().filter(|finding| finding.rule == "argument-index").collect();
     assert_eq!(found.len(), 101);
     assert_eq!(found[99].path, "execution_plan[0].chains[0].instructions[99].instr_args.KernelCall.args[0]");
-    assert_eq!(found[100].message, "900 more of this rule are not listed");
+    assert_eq!(found[100].message, "900 more findings of this rule not listed");
 }
 
 #[test]
