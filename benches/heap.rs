@@ -1,4 +1,4 @@
-//! Heap: what the tree takes, and that a check takes none. Prints a Markdown table.
+//! Measures the heap that the tree takes, and asserts that a check takes none. Prints a Markdown table.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -7,8 +7,9 @@ mod inputs;
 
 use counting::{Heap, heap};
 use executorch_format::Pte;
+
 fn main() {
-    println!("| heap of | allocations | bytes held | bytes at most | held per byte of program |");
+    println!("| heap of | allocations | bytes held | peak bytes | held per byte of program |");
     println!("|---|---:|---:|---:|---:|");
     for input in [inputs::llama48_narrow(), inputs::llama6_external()] {
         let program = input.metadata().len() as f64;
@@ -18,7 +19,7 @@ fn main() {
         };
         line("parse", heap(|| Pte::parse(&input.file).unwrap()));
         let check = heap(|| Pte::check(&input.file).unwrap());
-        assert_eq!(check.allocations, 0, "a check allocates nothing");
+        assert_eq!(check.allocations, 0, "a check must not allocate");
         line("check", check);
     }
 }

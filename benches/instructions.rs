@@ -1,4 +1,4 @@
-//! One call of what is measured, for callgrind to count: see `instructions.sh`. usage: instructions WHAT INPUT
+//! Runs one measured call for callgrind: see `instructions.sh`. Usage: instructions WHAT INPUT
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -11,7 +11,7 @@ use executorch_format_support::peer::{self, Walk};
 use std::{hint::black_box, process::exit};
 
 fn main() {
-    // cargo adds `--bench`.
+    // Cargo adds `--bench`.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let [what, input] = arguments.as_slice() else { return };
     let known = [
@@ -28,10 +28,10 @@ fn main() {
             measured(move || drop(black_box(pte)));
         }
         "check" => measured(|| Pte::check(black_box(&input.file)).unwrap()),
-        // In a style that is set: what was not changed is not encoded otherwise.
         "encode" => {
             let mut pte = Pte::parse(&input.file).unwrap();
-            // Set, not detected: that would leave freed memory, which is zeroed when it is used again.
+            // Without a style, an unchanged tree is not encoded. Detecting it would leave freed memory, which must be zeroed
+            // when it is used again.
             pte.style = Some(WriteStyle::PYTHON);
             black_box(measured(|| black_box(&pte).image().unwrap().size()));
         }
@@ -58,7 +58,7 @@ fn main() {
     }
 }
 
-/// What callgrind counts: this function and all that it calls.
+/// The function that callgrind counts, with everything it calls.
 #[inline(never)]
 fn measured<T>(run: impl FnOnce() -> T) -> T {
     run()

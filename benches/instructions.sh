@@ -1,12 +1,12 @@
 #!/bin/sh
-# Counts instructions with valgrind's callgrind: a measure that no other process disturbs.
+# Counts instructions with valgrind's callgrind, which other processes do not affect.
 # usage: benches/instructions.sh [INPUT]      INPUT: llama48_narrow (default), llama6_external or ptd_8MB
-# Prints one line for each: its name, the instructions of one call, and their ratio to the peer's (encode: to parse).
+# Prints a line for each operation: its name, the instructions of one call, and the ratio to the peer's (for encode: to parse).
 # CALLGRIND_OUT=DIR keeps callgrind's files, for callgrind_annotate.
 set -eu
 cd "$(dirname "$0")/.."
 input=${1:-llama48_narrow}
-# Lines, so that callgrind_annotate can name them; they change no instruction.
+# Line tables for callgrind_annotate. They do not change the instructions.
 export CARGO_PROFILE_BENCH_DEBUG=line-tables-only
 binary=$(cargo bench --no-run --bench instructions --message-format=json 2>/dev/null |
   sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)

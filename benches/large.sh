@@ -1,7 +1,7 @@
 #!/bin/sh
-# The command on a `.ptd` of 1 GiB: `pte list --hash` beside OpenSSL's SHA-256, and what `pte rewrite` asks of the system.
+# Measures the command on a `.ptd` of 1 GiB: `pte list --hash` against OpenSSL's SHA-256, and the system calls of `pte rewrite`.
 # usage: benches/large.sh [FOLDER]
-#   FOLDER   where two such files have room; /dev/shm unless given
+#   FOLDER   a folder with space for two such files (default: /dev/shm)
 # needs: cargo, awk, GNU time, openssl, strace
 set -eu
 cd "$(dirname "$0")/.."
@@ -13,7 +13,7 @@ cargo build --quiet --release --features cli --bin pte
 pte=${CARGO_TARGET_DIR:-target}/release/pte
 KEEP=$file cargo bench --quiet --bench save
 
-# Seconds and KiB of a command, one line a run.
+# Appends the seconds and KiB of a command as one line.
 measure() {
   command time -a -o "$folder/$1" -f '%e %M' sh -c "$2" >/dev/null
 }
@@ -25,14 +25,14 @@ median() { sort -g "$folder/$1" | awk '{ time[NR] = $1; if ($2 > most) most = $2
 
 # shellcheck disable=SC2046
 set -- $(median openssl) $(median pte)
-echo "| SHA-256 of 1 GiB, $(nproc) cores | median s | best s | ratio of medians | ratio of bests | memory at most, KiB |"
+echo "| SHA-256 of 1 GiB, $(nproc) cores | median s | best s | ratio of medians | ratio of bests | peak memory, KiB |"
 echo "|---|---:|---:|---:|---:|---:|"
 echo "$@" | awk '{
   printf "| openssl dgst, one core | %.2f | %.2f | 1.00 | 1.00 | %d |\n", $1, $2, $3
   printf "| pte list --hash | %.2f | %.2f | %.2f | %.2f | %d |\n", $4, $5, $4 / $1, $5 / $2, $6
 }'
 echo
-echo "System calls of \`pte rewrite\` on it, but for starting and memory (the file has $("$pte" list "$file" | grep -c named) tensors):"
+echo "System calls of \`pte rewrite\` on it, without those for startup and memory (the file has $("$pte" list "$file" | grep -c named) tensors):"
 echo
 strace -f -c -o "$folder/calls" "$pte" rewrite "$file" "$folder/copy.ptd" >/dev/null
 cmp "$file" "$folder/copy.ptd"

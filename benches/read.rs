@@ -1,4 +1,4 @@
-//! Reading, side by side with the `flatbuffers` crate: see `README.md` beside this.
+//! Compares reading with the `flatbuffers` crate: see `README.md`.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -22,7 +22,7 @@ fn programs(criterion: &mut Criterion) {
         let (file, metadata) = (input.file.as_slice(), input.metadata());
         let pte = Pte::parse(file).unwrap();
         let program = peer::root_as_program(metadata).unwrap();
-        assert_eq!(pte.program.walk(), program.walk(), "both walks reach the same");
+        assert_eq!(pte.program.walk(), program.walk(), "both walks must give the same checksum");
 
         let mut group = criterion.benchmark_group(input.name);
         group.throughput(Throughput::Bytes(metadata.len() as u64));
@@ -41,7 +41,7 @@ fn programs(criterion: &mut Criterion) {
     }
 }
 
-/// The cost per byte at any size.
+/// The time per byte for programs of different sizes.
 fn sizes(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sizes");
     group.sample_size(20);
@@ -62,7 +62,7 @@ fn sizes(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A file without its data: all of it is one hole.
+/// A sparse file: the metadata, and a hole for the data.
 struct Sparse(PathBuf);
 
 impl Sparse {
@@ -74,7 +74,7 @@ impl Sparse {
     }
 
     fn map(&self) -> Mmap {
-        // SAFETY: nobody else knows the file.
+        // SAFETY: no other process uses the file.
         unsafe { Mmap::map(&File::open(&self.0).unwrap()).unwrap() }
     }
 }
@@ -85,7 +85,7 @@ impl Drop for Sparse {
     }
 }
 
-/// One tensor out of 2,000, from opening the file on, and out of one that is open.
+/// Reads one tensor out of 2,000, with and without opening the file.
 fn look_ups(criterion: &mut Criterion) {
     const KEYS: usize = 2_000;
     let key = synthetic::key(1_234);
@@ -94,7 +94,7 @@ fn look_ups(criterion: &mut Criterion) {
         let file = Sparse::new(name, &metadata, size);
         let map = file.map();
         let (ours, theirs) = (view(&map, &key), peer_view(&map, metadata.len(), &key));
-        assert_eq!((ours.as_ptr(), ours.len()), (theirs.as_ptr(), theirs.len()), "both find the same bytes");
+        assert_eq!((ours.as_ptr(), ours.len()), (theirs.as_ptr(), theirs.len()), "both must find the same bytes");
 
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Elements(KEYS as u64));

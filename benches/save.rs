@@ -1,7 +1,7 @@
-//! A `.ptd` of 1 GiB, 300 tensors in memory, written to a file, beside the same bytes copied there. Prints a Markdown table.
+//! Compares writing a `.ptd` of 1 GiB from 300 tensors in memory with copying the same bytes. Prints a Markdown table.
 //!
-//! usage: cargo bench --bench save [-- FOLDER]; without it the file is in `/dev/shm`, or the temporary folder.
-//! KEEP=FILE makes the file there, and no more.
+//! Usage: cargo bench --bench save [-- FOLDER]. The default folder is `/dev/shm`, or the temporary folder.
+//! KEEP=FILE only writes the `.ptd` to FILE.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const TENSORS: usize = 300;
-/// Elements of 4 bytes, so that all tensors together have 1 GiB and a little.
+/// Elements of 4 bytes. All tensors together have slightly more than 1 GiB.
 const ELEMENTS: usize = (1usize << 28).div_ceil(TENSORS);
 const ROUNDS: usize = 8;
 const HEAP_TARGET: usize = 16 << 20;
@@ -42,7 +42,7 @@ fn main() {
         target
     };
     let copy_and_sync = || copy().sync_all().unwrap();
-    println!("{ROUNDS} rounds in turn, in {}", folder.display());
+    println!("{ROUNDS} alternating rounds in {}", folder.display());
 
     write();
     compare(&file, &tensors);
@@ -56,7 +56,7 @@ fn main() {
 
     println!();
     println!(
-        "| 1 GiB, {TENSORS} tensors | median ms | best ms | ratio of medians | ratio of bests | target | heap at most, KiB | target |"
+        "| 1 GiB, {TENSORS} tensors | median ms | best ms | ratio of medians | ratio of bests | target | peak heap, KiB | target |"
     );
     println!("|---|---:|---:|---:|---:|---:|---:|---:|");
     let line = |what: &str, times: &Times, of: &Times, more: &str| {
@@ -65,9 +65,9 @@ fn main() {
     };
     let targets = |heap: usize| format!("≤ 1.15 | {} | < {}", heap >> 10, HEAP_TARGET >> 10);
     line("std::io::copy of each", &copy, &copy, " | | ");
-    line("build, plan, write_to", &write, &copy, &targets(write_heap));
+    line("build, image, write_to", &write, &copy, &targets(write_heap));
     line("std::io::copy of each, sync", &copy_and_sync, &copy_and_sync, " | | ");
-    line("build, plan, save", &save, &copy_and_sync, &targets(save_heap));
+    line("build, image, save", &save, &copy_and_sync, &targets(save_heap));
     assert!(write_heap.max(save_heap) < HEAP_TARGET, "the heap grows with the data");
 }
 
@@ -80,7 +80,7 @@ fn folder() -> PathBuf {
     }
 }
 
-/// The bytes of a tensor, by xorshift64.
+/// The bytes of a tensor, from xorshift64.
 fn random(seed: u64) -> Vec<u8> {
     let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let words = (0..ELEMENTS.div_ceil(2)).flat_map(|_| {
@@ -101,7 +101,7 @@ fn build(tensors: &[Vec<u8>]) -> Ptd<'_> {
     Ptd::build(entries, &PtdOptions::default()).unwrap()
 }
 
-/// What was written holds the tensors.
+/// Checks that the file contains the tensors.
 fn compare(file: &Path, tensors: &[Vec<u8>]) {
     let bytes = fs::read(file).unwrap();
     let ptd = Ptd::parse(&bytes).unwrap();
@@ -111,8 +111,7 @@ fn compare(file: &Path, tensors: &[Vec<u8>]) {
     }
 }
 
-/// How long each takes to make the file anew, first and second in turn: A B B A A B B A, since a disk may be slow every other
-/// time, whoever writes.
+/// Measures how long `a` and `b` take to write the file, in the order A B B A A B B A: some disks are slow every other time.
 fn in_turn(file: &Path, a: impl Fn(), b: impl Fn()) -> [Times; 2] {
     let time = |make: &dyn Fn()| {
         fs::remove_file(file).unwrap();
@@ -120,7 +119,7 @@ fn in_turn(file: &Path, a: impl Fn(), b: impl Fn()) -> [Times; 2] {
         make();
         start.elapsed().as_secs_f64() * 1e3
     };
-    // Not counted.
+    // A warm-up, not counted.
     time(&a);
     let mut times = [const { Vec::new() }; 2];
     for round in 0..ROUNDS {
@@ -133,7 +132,7 @@ fn in_turn(file: &Path, a: impl Fn(), b: impl Fn()) -> [Times; 2] {
     times.map(Times::new)
 }
 
-/// In milliseconds.
+/// Times in milliseconds.
 struct Times {
     median: f64,
     best: f64,

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs all benchmarks and prints one Markdown table with ratios and targets.
+# Runs all benchmarks and prints Markdown tables with ratios and targets.
 # usage: benches/table.sh [OFFICIAL]
-#   OFFICIAL   a folder with `etcheck`, a program on ExecuTorch's own C++ runtime: adds its times
-#   QUICK=1    shorter measurements, without the sizes up to 50 MB
-# needs: cargo, awk, valgrind for the instructions (without it the column stays empty)
+#   OFFICIAL   a folder with `etcheck`, a program that uses ExecuTorch's C++ runtime: adds its times
+#   QUICK=1    shorter measurements, without the table of sizes
+# needs: cargo, awk, and valgrind for the instructions (without it their columns are empty)
 set -eu
 cd "$(dirname "$0")/.."
 official=${1:-}
@@ -39,34 +39,34 @@ row() {
   }'
 }
 
-# Instructions of one call, where they were counted.
+# The instructions of one call, if they were counted.
 count() {
   echo "$instructions" | awk -v what="$(echo "$1" | sed 's/peer_/peer\//')" '$1 == what { print $2 }'
 }
 
 echo "$machine $(cut -d ' ' -f 1 /proc/loadavg) after, $(rustc --version | cut -d ' ' -f 1,2), $(sed -n '/name = "flatbuffers"/{n;s/.*"\(.*\)"/flatbuffers \1/p;}' Cargo.lock)"
 echo
-echo "| what | median µs | best µs | ratio of medians | ratio of bests | million instructions | their ratio | target |"
+echo "| what | median µs | best µs | ratio of medians | ratio of bests | million instructions | ratio of instructions | target |"
 echo "|---|---:|---:|---:|---:|---:|---:|---|"
 for input in llama48_narrow llama6_external; do
-  row "$input: peer verifies" $input/peer_verify $input/peer_verify ""
-  row "$input: parse" $input/parse $input/peer_verify "≤ 0.33 of peer verifies, aim 0.2"
-  row "$input: check" $input/check $input/peer_verify "≤ 0.2 of peer verifies"
-  row "$input: peer walks" $input/peer_walk $input/peer_walk ""
-  row "$input: walk" $input/walk $input/peer_walk "≤ 0.3 of peer walks"
+  row "$input: peer verify" $input/peer_verify $input/peer_verify ""
+  row "$input: parse" $input/parse $input/peer_verify "≤ 0.33 of peer verify, aim 0.2"
+  row "$input: check" $input/check $input/peer_verify "≤ 0.2 of peer verify"
+  row "$input: peer walk" $input/peer_walk $input/peer_walk ""
+  row "$input: walk" $input/walk $input/peer_walk "≤ 0.3 of peer walk"
   row "$input: encode" $input/encode $input/parse "≤ 1.5 of parse"
 done
 for data in 8MB 1TiB; do
-  row "$data .ptd: peer verifies, gets" ptd_$data/peer_get ptd_$data/peer_get ""
-  row "$data .ptd: parse, get" ptd_$data/get ptd_$data/peer_get "< 1 of peer verifies, gets"
-  row "$data .ptd: peer opens, verifies, gets" ptd_$data/peer_open_and_get ptd_$data/peer_open_and_get ""
-  row "$data .ptd: open, parse, get" ptd_$data/open_and_get ptd_$data/peer_open_and_get "< 1 of peer opens, verifies, gets"
+  row "$data .ptd: peer verify and get" ptd_$data/peer_get ptd_$data/peer_get ""
+  row "$data .ptd: parse and get" ptd_$data/get ptd_$data/peer_get "< 1 of peer verify and get"
+  row "$data .ptd: peer open, verify and get" ptd_$data/peer_open_and_get ptd_$data/peer_open_and_get ""
+  row "$data .ptd: open, parse and get" ptd_$data/open_and_get ptd_$data/peer_open_and_get "< 1 of peer open, verify and get"
 done
-row "1TiB after 8MB: open, parse, get" ptd_1TiB/open_and_get ptd_8MB/open_and_get "1 of the same with 8 MB"
+row "1TiB against 8MB: open, parse and get" ptd_1TiB/open_and_get ptd_8MB/open_and_get "1 of 8MB"
 
 if [ -z "${QUICK:-}" ]; then
   echo
-  echo "| program of | bytes | parse: best ns per byte | check | peer verifies | parse: ratio | check: ratio |"
+  echo "| program of | bytes | parse: best ns per byte | check | peer verify | parse: ratio | check: ratio |"
   echo "|---|---:|---:|---:|---:|---:|---:|"
   for values in 10 100 1000 10000 100000 1000000; do
     bytes=$(sed 's/.*"Bytes":\([0-9]*\).*/\1/' "$results/sizes/parse/$values/new/benchmark.json")
@@ -96,12 +96,12 @@ if cargo build --quiet --release --features cli --bin pte 2>/dev/null; then
 fi
 
 if [ -n "$official" ]; then
-  # The whole file: what is not in the repository is zeros.
+  # The whole file, with zeros for the data that is not in the repository.
   whole=$(mktemp -d)
   cp benches/data/llama48_narrow.program "$whole/llama48_narrow.pte"
   truncate -s 2699796 "$whole/llama48_narrow.pte"
   echo
-  echo "C++ (\`etcheck --bench 1000 --mmap\`; its verifier is the difference of the two):"
+  echo "C++ (\`etcheck --bench 1000 --mmap\`; the difference of the two times is its verifier):"
   echo
   for file in "$whole/llama48_narrow.pte" benches/data/llama6_external.pte; do
     "$official/etcheck" --bench 1000 --mmap "$file" | sed 's/^/    /'

@@ -1,4 +1,4 @@
-//! Writing: the tree put into bytes again, segments borrowed. Beside it in criterion's groups stands parsing, of `read`.
+//! Encodes the tree, with borrowed segments. `read` measures parsing in the same criterion groups.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -14,9 +14,9 @@ criterion_main!(benches);
 fn programs(criterion: &mut Criterion) {
     for input in [inputs::llama48_narrow(), inputs::llama6_external()] {
         let mut pte = Pte::parse(&input.file).unwrap();
-        // Set, so that the tree is encoded though nothing in it was changed.
+        // With a style, the tree is encoded although it is unchanged.
         pte.style = Some(pte.write_style().unwrap().0);
-        assert!(pte.image().unwrap().to_vec().unwrap() == input.file, "written back byte for byte");
+        assert!(pte.image().unwrap().to_vec().unwrap() == input.file, "must be written back byte for byte");
 
         let mut group = criterion.benchmark_group(input.name);
         group.throughput(Throughput::Bytes(input.metadata().len() as u64));

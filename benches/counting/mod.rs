@@ -1,12 +1,12 @@
-//! The heap, counted: whoever takes this module gets its allocator.
+//! A counting allocator. A target that includes this module uses it as its global allocator.
 
-// Each target that takes this module uses its own part of it.
+// Each target that includes this module uses a part of it.
 #![allow(dead_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// The system's allocator, counting.
+/// The system's allocator with counters.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
@@ -14,16 +14,16 @@ static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 impl Counting {
-    fn took(size: usize) {
+    fn count(size: usize) {
         ALLOCATIONS.fetch_add(1, Relaxed);
         PEAK.fetch_max(LIVE.fetch_add(size, Relaxed) + size, Relaxed);
     }
 }
 
-// SAFETY: every call goes to the system's allocator as it came.
+// SAFETY: every call is passed unchanged to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        Self::took(layout.size());
+        Self::count(layout.size());
         unsafe { System.alloc(layout) }
     }
 
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        Self::took(size);
+        Self::count(size);
         LIVE.fetch_sub(layout.size(), Relaxed);
         unsafe { System.realloc(pointer, layout, size) }
     }
@@ -42,16 +42,16 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What making something took of the heap.
+/// The heap used to make a value.
 pub struct Heap {
     pub allocations: usize,
-    /// Bytes that what was made still holds.
+    /// Bytes that the value holds.
     pub held: usize,
-    /// Bytes at most, on the way.
+    /// The most bytes in use while it was made.
     pub peak: usize,
 }
 
-/// Makes it, counts, and drops it.
+/// Measures the heap that `make` uses. Drops the value.
 pub fn heap<T>(make: impl FnOnce() -> T) -> Heap {
     let (allocations, live) = (ALLOCATIONS.load(Relaxed), LIVE.load(Relaxed));
     PEAK.store(live, Relaxed);

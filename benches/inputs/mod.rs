@@ -1,4 +1,4 @@
-//! The files that are measured.
+//! The input files.
 
 use executorch_format::probe;
 
@@ -10,7 +10,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// The FlatBuffer alone, as the peer takes it.
+    /// The FlatBuffer alone, which is the peer's input.
     pub fn metadata(&self) -> &[u8] {
         &self.file[..self.metadata]
     }
@@ -26,7 +26,7 @@ pub fn llama6_external() -> Input {
     input("llama6_external", include_bytes!("../data/llama6_external.pte"))
 }
 
-/// A file out of its metadata, with zeros for the segments.
+/// A file with the given metadata, and zeros for the segments.
 pub fn input(name: &'static str, metadata: &[u8]) -> Input {
     let probe = probe(metadata).expect("a header");
     let size = metadata.len() as u64;

@@ -1,9 +1,9 @@
-//! One tensor out of a `.ptd` file.
+//! Reads one tensor of a `.ptd` file.
 
 use executorch_format::Ptd;
 use executorch_format_support::peer;
 
-/// The bytes of one tensor of a `.ptd` file, from nothing but the file.
+/// The bytes of a tensor, given only the file.
 pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
     let ptd = Ptd::parse(file).unwrap();
     let entry = ptd.get(key).unwrap();
@@ -11,7 +11,7 @@ pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {
     &file[range.start as usize..range.end as usize]
 }
 
-/// The same as a user of the generated code writes it, who knows where the metadata ends.
+/// The same with the generated code, given also the end of the metadata.
 pub fn peer_view<'a>(file: &'a [u8], metadata: usize, key: &str) -> &'a [u8] {
     let base = u64::from_le_bytes(file[32..40].try_into().unwrap());
     let root = peer::root_as_flat_tensor(&file[..metadata]).unwrap();

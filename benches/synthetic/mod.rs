@@ -1,6 +1,6 @@
-//! Files of any size, made with the `flatbuffers` crate.
+//! Generates files of any size with the `flatbuffers` crate.
 
-// Each target that takes this module uses its own part of it.
+// Each target that includes this module uses a part of it.
 #![allow(dead_code)]
 
 use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
@@ -8,8 +8,8 @@ use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, WIPOffset};
 type Builder = FlatBufferBuilder<'static>;
 type Table = WIPOffset<TableFinishedWIPOffset>;
 
-/// The FlatBuffer of a `.pte` with one method of so many values, in the proportions of `llama48_narrow`: of 32 values
-/// 15 tensors, 12 integers, 3 lists of integers, 2 booleans; 10 instructions of 4 arguments.
+/// The FlatBuffer of a `.pte` with one method of `values` values, in the proportions of `llama48_narrow`: 32 values are
+/// 15 tensors, 12 integers, 3 lists of integers and 2 booleans, with 10 instructions of 4 arguments.
 pub fn program(values: usize) -> Vec<u8> {
     let mut builder = Builder::with_capacity(values * 72 + 1024);
     let evalues: Vec<Table> = (0..values).map(|index| evalue(&mut builder, index)).collect();
@@ -76,14 +76,14 @@ fn tensor(builder: &mut Builder, index: usize) -> Table {
     let rank = 2 + index / 2 % 3;
     let sizes = builder.create_vector(&[1i32, 8, 64, 16][..rank]);
     let dim_order = builder.create_vector(&[0u8, 1, 2, 3][..rank]);
-    let place = table(builder, |builder| {
+    let allocation = table(builder, |builder| {
         builder.push_slot_always(4, 1u32);
         builder.push_slot(6, index as u32 * 16, 0);
     });
     table(builder, |builder| {
         builder.push_slot_always(8, sizes);
         builder.push_slot_always(10, dim_order);
-        builder.push_slot_always(16, place);
+        builder.push_slot_always(16, allocation);
         builder.push_slot_always(4, 6i8);
     })
 }
@@ -106,7 +106,7 @@ pub fn key(index: usize) -> String {
     format!("model.layers.{:03}.blocks.{:02}.weight", index / 20, index % 20)
 }
 
-/// The metadata of a `.ptd` with so many float tensors of `size` bytes each, and the size of the file.
+/// The metadata of a `.ptd` with `keys` float tensors of `size` bytes each, and the size of the file.
 pub fn tensors(keys: usize, size: u64) -> (Vec<u8>, u64) {
     const ALIGNMENT: u64 = 128;
     const HEADER: u64 = 48;

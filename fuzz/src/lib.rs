@@ -1,5 +1,5 @@
-//! What each fuzz target does with its bytes. The targets themselves are one line each, so that `cargo test` runs all
-//! of this on the seeds and on every input that once failed, with a stable compiler.
+//! The bodies of the fuzz targets. They are in a library so that `cargo test` can run them with a stable compiler on the seeds
+//! and on all inputs that once failed.
 
 mod build_tree;
 mod differential;

@@ -1,9 +1,9 @@
-//! What the first 64 bytes say, and what the metadata alone says, is what the whole file says.
+//! The first 64 bytes and the metadata alone must give the same results as the whole file.
 
-use executorch_format_support::visit::tree;
 use executorch_format::{Error, ErrorKind, FileKind, PROBE_SIZE, ParseOptions, Ptd, Pte, Segment, probe};
+use executorch_format_support::visit::tree;
 
-/// Probes, reads the metadata as `probe` cuts it, and compares with the whole file.
+/// Probes the file, reads the range of metadata that `probe` returns, and compares with the whole file.
 pub fn prefix(bytes: &[u8]) {
     let first = bytes.get(..PROBE_SIZE).unwrap_or(bytes);
     let found = probe(bytes);
@@ -33,12 +33,12 @@ pub fn prefix(bytes: &[u8]) {
     }
 }
 
-/// An empty segment may be there without any data.
+/// Whether the segments have no bytes. An empty segment may be present.
 fn without_data(segments: &[Segment<'_>]) -> bool {
     segments.iter().flat_map(Segment::parts).all(|(_, bytes)| bytes.is_empty())
 }
 
-/// A file whose data is cut off is the one that the metadata alone makes more of.
+/// Checks that both results are the same, unless the data is truncated: then only the metadata can be read.
 fn agree(part: Result<u64, Error>, whole: Result<u64, Error>, bytes: &[u8]) {
     match (part, whole) {
         (Ok(part), Ok(whole)) => assert_eq!(part, whole),

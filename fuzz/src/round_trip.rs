@@ -1,20 +1,20 @@
-//! What was decoded and can be written is decoded again as it was, and written again to the same bytes.
+//! A decoded tree that can be written is decoded again as the same tree, and then written as the same bytes.
 
-use executorch_format_support::visit::tree;
 use executorch_format::{Error, ErrorKind, Image, Ptd, Pte, WriteStyle};
+use executorch_format_support::visit::tree;
 
-/// Files that announce more than this are not put together in memory.
+/// Files larger than this are not written to memory.
 const LARGEST: u64 = 1 << 22;
 
-/// As it was read: the file itself. Decode, encode, decode: equal. Encode again: the same bytes. And a style that is found
-/// gives the metadata itself.
+/// An unchanged file must be written back byte for byte. Decoding, encoding and decoding must give the same tree, and encoding
+/// again the same bytes.
 pub fn round_trip(bytes: &[u8]) {
     if let Ok(mut pte) = Pte::parse(bytes) {
         assert_eq!(written(pte.image()).as_deref(), Some(bytes));
         let style = pte.detect_style().ok().filter(|_| bytes.len() < 4096);
         pte.style = Some(style.unwrap_or(WriteStyle::PYTHON));
         if let Some(written) = written(pte.image_as_is()) {
-            let mut again = Pte::parse(&written).expect("what we write, we read");
+            let mut again = Pte::parse(&written).expect("the written file can be read");
             assert_eq!(tree(&pte.program), tree(&again.program));
             assert_eq!(segments(&pte.segments), segments(&again.segments));
             again.style = pte.style;
@@ -26,7 +26,7 @@ pub fn round_trip(bytes: &[u8]) {
         let style = ptd.detect_style().ok();
         ptd.style = Some(style.unwrap_or(WriteStyle::FLATC));
         if let Some(written) = written(ptd.image_as_is()) {
-            let mut again = Ptd::parse(&written).expect("what we write, we read");
+            let mut again = Ptd::parse(&written).expect("the written file can be read");
             assert_eq!(ptd.flat_tensor, again.flat_tensor);
             assert_eq!(segments(&ptd.segments), segments(&again.segments));
             again.style = ptd.style;
@@ -35,23 +35,23 @@ pub fn round_trip(bytes: &[u8]) {
     }
 }
 
-/// Empty segments may come from a place that is not written again.
+/// The bytes of segments, without empty ones: their offset may not be written.
 fn segments<'s>(segments: &'s [executorch_format::Segment<'_>]) -> Vec<Vec<(u64, &'s [u8])>> {
     segments.iter().map(|segment| segment.parts().filter(|(_, bytes)| !bytes.is_empty()).collect()).collect()
 }
 
-/// The bytes, unless they cannot be written for a reason that writing knows, or are too many.
+/// The bytes of an image; `None` if the file is too large or cannot be written for an expected reason.
 pub fn written(image: Result<Image<'_>, Error>) -> Option<Vec<u8>> {
     match image {
         Ok(image) if image.size() > LARGEST => None,
         Ok(image) => {
-            let bytes = image.to_vec().expect("an image can be written");
+            let bytes = image.to_vec().expect("an image must be writable");
             assert_eq!(bytes.len() as u64, image.size());
             Some(bytes)
         }
         Err(error) => match error.kind() {
             ErrorKind::Unwritable(_) | ErrorKind::Reference(_) | ErrorKind::Absent(_) => None,
-            _ => panic!("a fault of reading while writing: {error}"),
+            _ => panic!("unexpected kind of error while writing: {error}"),
         },
     }
 }

@@ -1,5 +1,4 @@
-//! Every target on its seeds: the crate's small real files, those of `seeds/`, and those of `regressions/`, which once
-//! failed.
+//! Runs every target on its seeds: the files of `tests/data`, `seeds/`, and `regressions/` (inputs that once failed).
 
 use std::path::Path;
 
@@ -14,7 +13,7 @@ fn run(folder: &Path, target: fn(&[u8])) -> usize {
             .extension()
             .is_none_or(|extension| !["json", "txt", "md"].iter().any(|other| extension == *other))
         {
-            // Shown if it fails.
+            // Shown if the target fails.
             println!("{}", path.display());
             target(&std::fs::read(&path).unwrap());
             count += 1;

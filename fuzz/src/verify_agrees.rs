@@ -1,8 +1,8 @@
-//! The check-only run and the decoding run are one grammar: the same verdict, and the same first error.
+//! The check-only run and the decoding run must have the same result and the same first error.
 
 use executorch_format::{Limits, ParseOptions, Ptd, Pte};
 
-/// Within the default limits, and within some that such a file runs into.
+/// Checks this with the default limits and with lower ones.
 pub fn verify_agrees(bytes: &[u8]) {
     let size = bytes.len() as u32;
     let narrow = [

@@ -1,8 +1,8 @@
-//! Rules about constants and initial states: the lists of offsets, and the bytes that tensors take from there. As in the
-//! runtime's `program.cpp` (`get_constant_buffer_data`, `load_mutable_subsegment_into`).
+//! Rules about constants and initial states: the lists of offsets, and the bytes that tensors read through them. They
+//! follow the runtime's `program.cpp` (`get_constant_buffer_data`, `load_mutable_subsegment_into`).
 
 use super::program::{constant_offsets, segment_count};
-use super::report::Report;
+use super::report::{Count, Report};
 use super::rule::{self, Rule};
 use super::segments::each_overlap;
 use crate::file::pte::Pte;
@@ -11,7 +11,7 @@ use crate::path::Path;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
 use alloc::{collections::BTreeSet, format, vec, vec::Vec};
 
-/// Rules about the lists as a whole. Those about a tensor's own entry are in [`of_tensor`].
+/// Rules about a list as a whole. [`of_tensor`] has the rules about a tensor's own entry.
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     if !report.is_strict() {
         return;
@@ -33,13 +33,16 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
             overlap(list, sizes(pte, true, list.offsets().len()), &path, report);
         }
         if !segments.insert(list.segment_index) {
-            let found = format!("segment {} again, expected one list for each", list.segment_index);
+            let found = format!(
+                "segment {} has a list of initial states already, expected one list for each segment",
+                list.segment_index
+            );
             report.add(rule::MUTABLE_LIST_SHARED, &path.field("segment_index"), found);
         }
     }
 }
 
-/// Whether a tensor's constant or initial state is there, all of it.
+/// Checks that the file holds all bytes of a tensor's constant or initial state.
 pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let index = tensor.data_buffer_idx;
     match (index, tensor.allocation_info) {
@@ -52,7 +55,7 @@ pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &P
 fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let path = &path.field("data_buffer_idx");
     match &pte.program.constant_segment {
-        // The placeholder alone means that there are none here.
+        // With the placeholder alone, the segment holds no constants.
         Some(list) if constant_offsets(&pte.program).len() > 1 => {
             let rules = (rule::CONSTANT_INDEX, rule::CONSTANT_BOUNDS);
             subsegment(pte, list, index, bytes, rules, path, report);
@@ -64,37 +67,40 @@ fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut
 fn inline_constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let buffers = pte.program.constant_buffer();
     let Some(buffer) = buffers.get(index as usize) else {
-        let found = format!("constant {index}, expected less than the {} that there are", buffers.len());
+        let found = format!("constant {index} does not exist: constant_buffer has {}", Count(buffers.len(), "item"));
         return report.add(rule::CONSTANT_INDEX, path, found);
     };
     let storage = buffer.storage.as_deref();
     let size = storage.unwrap_or_default().len();
     if (size as u64) < bytes {
-        let found = format!("constant {index} has {size} bytes, expected the tensor's {bytes}");
+        let found = format!("constant {index} has {}, but the tensor needs {bytes}", Count(size, "byte"));
         report.add_at(rule::CONSTANT_BOUNDS, path, report.offset(storage), found);
     }
 }
 
-/// The runtime takes list 0, whatever the tensor says.
+/// The runtime always uses list 0 and ignores the tensor's `mutable_data_segments_idx`.
 fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let named = tensor.extra_tensor_info.as_deref().map_or(0, |extra| extra.mutable_data_segments_idx);
     let lists = pte.program.mutable_data_segments();
     if named != 0 {
         let path = path.field("extra_tensor_info");
-        let found = format!("list {named} of {}, expected 0: the runtime takes that one in any case", lists.len());
+        let found = format!("list {named} of {}, expected 0: the runtime always uses list 0", lists.len());
         report.add(rule::MUTABLE_LIST, &path.field("mutable_data_segments_idx"), found);
     }
     let path = &path.field("data_buffer_idx");
     let Some(list) = lists.first() else {
-        let found = format!("initial state {}, but mutable_data_segments is absent or empty", tensor.data_buffer_idx);
+        let found = format!(
+            "initial state {} does not exist: mutable_data_segments is absent or empty",
+            tensor.data_buffer_idx
+        );
         return report.add(rule::MUTABLE_STATE_INDEX, path, found);
     };
     let rules = (rule::MUTABLE_STATE_INDEX, rule::MUTABLE_STATE_BOUNDS);
     if list.segment_index as usize >= segment_count(&pte.program) {
         let found = format!(
-            "segment {} for initial states, expected less than the {} that there are",
+            "the initial states are in segment {}, which does not exist: the program has {}",
             list.segment_index,
-            segment_count(&pte.program)
+            Count(segment_count(&pte.program), "segment")
         );
         return report.add(rule::MUTABLE_STATE_INDEX, path, found);
     }
@@ -112,18 +118,20 @@ fn subsegment(
 ) {
     let offsets = list.offsets();
     let Some(offset) = offsets.get(index as usize) else {
-        let found = format!("entry {index}, expected less than the {} that there are", offsets.len());
+        let found = format!("entry {index} does not exist: the list has {}", Count(offsets.len(), "offset"));
         return report.add(index_rule, path, found);
     };
-    // A segment that does not exist is a finding of its own.
+    // Another rule reports a segment that does not exist.
     let segments = pte.program.segments();
     let Some(segment) = segments.get(list.segment_index as usize) else {
         return;
     };
     if offset.checked_add(bytes).is_none_or(|end| end > segment.size) {
         let found = format!(
-            "entry {index}: {bytes} bytes from {offset}, expected an end inside the {} bytes of segment {}",
-            segment.size, list.segment_index
+            "entry {index}: a range of {} from offset {offset} ends outside segment {}, which has {}",
+            Count(bytes, "byte"),
+            list.segment_index,
+            Count(segment.size, "byte")
         );
         report.add_at(bounds_rule, path, report.offset_of(offsets, index as usize), found);
     }
@@ -132,7 +140,7 @@ fn subsegment(
 fn placeholder(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     if let Some(first @ 1..) = list.offsets().first() {
         let offset = report.offset(list.offsets.as_deref());
-        let found = format!("{first}, expected 0: the entry stands for no constant");
+        let found = format!("{first}, expected 0: entry 0 means that a tensor has no data");
         report.add_at(rule::CONSTANT_PLACEHOLDER, &path.item("offsets", 0), offset, found);
     }
 }
@@ -140,7 +148,7 @@ fn placeholder(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Repor
 fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let first = pte.program.constant_buffer.as_deref().and_then(|buffers| buffers.first()?.storage.as_deref());
     if let Some(storage) = first.filter(|storage| !storage.is_empty()) {
-        let found = format!("{} bytes, expected none: the entry stands for no constant", storage.len());
+        let found = format!("{}, expected none: entry 0 means that a tensor has no data", Count(storage.len(), "byte"));
         report.add_at(
             rule::CONSTANT_PLACEHOLDER,
             &path.item("constant_buffer", 0),
@@ -150,19 +158,21 @@ fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// What the official exporter aligns to, unless told otherwise: one finding for the whole list.
+/// Compares with the official exporter's default alignment. One finding for the whole list.
 fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let alignment = u64::from(ALIGNMENT);
     let offsets = list.offsets();
-    let odd = offsets.iter().filter(|offset| **offset % alignment != 0).count();
+    let misaligned = offsets.iter().filter(|offset| **offset % alignment != 0).count();
     if let Some((index, offset)) = offsets.iter().enumerate().find(|(_, offset)| **offset % alignment != 0) {
-        let found =
-            format!("{offset}, expected a multiple of {alignment} ({odd} of {} offsets are misaligned)", offsets.len());
+        let found = format!(
+            "{offset}, expected a multiple of {alignment} ({misaligned} of {} misaligned)",
+            Count(offsets.len(), "offset")
+        );
         report.add_at(rule::CONSTANT_ALIGNMENT, &path.item("offsets", index), report.offset_of(offsets, index), found);
     }
 }
 
-/// The most bytes that a tensor takes of each entry; 0 where none does.
+/// For each entry, the size of the largest tensor that uses it; 0 if none does.
 fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
     let mut sizes = vec![0; entries];
     for (_, tensor) in pte.methods().iter().flat_map(|plan| plan.tensors()) {
@@ -174,19 +184,19 @@ fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
             *size = bytes.max(*size);
         }
     }
-    // Entry 0 stands for none.
+    // Entry 0 means that a tensor has no data.
     if let Some(first) = sizes.first_mut() {
         *first = 0;
     }
     sizes
 }
 
-/// Entries that start at one place are one constant under two numbers. Any other overlap is a fault.
+/// Two entries with the same offset are one constant with two indices. Any other overlap is reported.
 fn overlap(list: &SubsegmentOffsets<'_>, sizes: Vec<u64>, path: &Path<'_>, report: &mut Report<'_>) {
     let offsets = list.offsets();
     let ranges = offsets.iter().zip(sizes).zip(0..).map(|((offset, size), index)| (*offset, size, index));
     each_overlap(ranges, |start, index, (first, last, other)| {
-        let found = format!("{start}, expected {last} or more: entry {other} goes from {first} to there");
+        let found = format!("{start}, expected {last} or more: entry {other} has bytes {first} to {last}");
         let offset = report.offset_of(offsets, index);
         report.add_at(rule::CONSTANT_OVERLAP, &path.item("offsets", index), offset, found);
     });

@@ -1,8 +1,8 @@
-//! Rules about what a backend is given: its name, its payload, its settings. As in the runtime's `method.cpp`
+//! Rules about delegates: the backend's name, the payload, the compile specs. They follow the runtime's `method.cpp`
 //! (`BackendDelegate::Init`).
 
 use super::program::segment_count;
-use super::report::{Name, Report};
+use super::report::{Count, Name, Report};
 use super::rule;
 use crate::file::pte::Pte;
 use crate::path::Path;
@@ -32,16 +32,19 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
     match processed.location {
         DataLocation::INLINE => {
             let Some(list) = program.backend_delegate_data.as_deref() else {
-                let found = format!("inline payload {index}, but backend_delegate_data is absent");
+                let found = format!("inline payload {index} does not exist: backend_delegate_data is absent");
                 return report.add(rule::DELEGATE_INLINE_DATA, &path.field("index"), found);
             };
             match list.get(index as usize) {
                 None => {
-                    let found = format!("inline payload {index}, expected less than the {} that there are", list.len());
+                    let found = format!(
+                        "inline payload {index} does not exist: backend_delegate_data has {}",
+                        Count(list.len(), "item")
+                    );
                     report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
                 }
                 Some(data) if data.data.is_none() => {
-                    let found = format!("inline payload {index}, whose data is absent");
+                    let found = format!("the data of inline payload {index} is absent");
                     report.add(rule::DELEGATE_INLINE_DATA, &path.field("index"), found);
                 }
                 Some(_) => (),
@@ -51,10 +54,10 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
             let segments = segment_count(program);
             let empty = program.segments().get(index as usize).is_some_and(|segment| segment.size == 0);
             if index as usize >= segments {
-                let found = format!("segment {index}, expected less than the {segments} that there are");
+                let found = format!("segment {index} does not exist: the program has {}", Count(segments, "segment"));
                 report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
             } else if empty && report.has_file() && pte.segment_base_offset() == 0 {
-                let found = format!("a payload in segment {index}, but the header announces no segments");
+                let found = format!("the payload is in segment {index}, but no header says where the segments start");
                 report.add(rule::SEGMENT_BASE, &path.field("index"), found);
             }
         }
@@ -70,17 +73,17 @@ fn compile_specs(delegate: &BackendDelegate<'_>, path: &Path<'_>, report: &mut R
         if !report.is_strict() {
             return;
         }
-        let found = "absent, expected a list, which may be empty";
+        let found = "absent, expected a list (it may be empty)";
         return report.add(rule::COMPILE_SPEC, &path.field("compile_specs"), found);
     };
     for (index, spec) in specs.iter().enumerate() {
         let path = path.item("compile_specs", index);
         if spec.key.is_none() {
-            report.add(rule::COMPILE_SPEC, &path.field("key"), format_args!("absent, expected the setting's name"));
+            report.add(rule::COMPILE_SPEC, &path.field("key"), format_args!("absent, expected a string"));
         }
         if spec.value.is_none() {
             let name = Name(spec.key());
-            let found = format!("absent, expected the value of {name}, which may be empty");
+            let found = format!("absent, expected the value of {name} (it may be empty)");
             report.add(rule::COMPILE_SPEC, &path.field("value"), found);
         }
     }

@@ -1,7 +1,7 @@
-//! Rules about instructions. As in the runtime's `method.cpp` (`Method::init`, `execute_instruction`) and
+//! Rules about instructions. They follow the runtime's `method.cpp` (`Method::init`, `execute_instruction`) and
 //! `register_prim_ops.cpp`.
 
-use super::report::{Few, Name, Report};
+use super::report::{Count, Few, Name, Report};
 use super::rule::{self, Rule};
 use super::values::value;
 use crate::file::segment::marked;
@@ -30,12 +30,12 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
-/// The length that a C string has: up to the first NUL.
+/// The length as a C string: up to the first NUL.
 fn c_length(text: &Text<'_>) -> usize {
     text.as_bytes().iter().take_while(|byte| **byte != 0).count()
 }
 
-/// Which operators a kernel call names: the runtime resolves no other.
+/// Which operators a kernel call uses: the runtime resolves no others.
 fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     let calls =
         plan.chains().iter().flat_map(|chain| chain.instructions()).filter_map(|instruction| {
@@ -47,7 +47,7 @@ fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     marked(plan.operators().len(), calls)
 }
 
-/// The runtime puts name and overload together in 100 bytes with a NUL.
+/// The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.
 fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     const MOST: usize = 99;
     let Some(name) = operator.name.as_ref() else {
@@ -61,7 +61,7 @@ fn operator_name(operator: &Operator<'_>, path: &Path<'_>, report: &mut Report<'
     let length = c_length(name) + overload + usize::from(overload > 0);
     if length > MOST {
         let offset = report.offset(Some(name.as_bytes()));
-        let found = format!("{} and its overload take {length} bytes, expected at most {MOST}", Name(name));
+        let found = format!("{} and its overload need {length} bytes, expected at most {MOST}", Name(name));
         report.add_at(rule::OPERATOR_NAME, &path.field("name"), offset, found);
     }
 }
@@ -70,14 +70,14 @@ fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let instructions = chain.instructions().len();
     match chain.stacktrace.as_deref().map(<[_]>::len) {
         Some(traces) if traces != instructions => {
-            let found = format!("{traces} lists of frames, expected {instructions}, one for each instruction");
+            let found = format!("{}, expected {instructions}: one for each instruction", Count(traces, "stack trace"));
             report.add(rule::STACK_TRACE, &path.field("stacktrace"), found);
         }
         _ => (),
     }
 }
 
-/// What instructions refer to.
+/// What the instructions of a method refer to.
 struct Method<'t, 'a> {
     values: &'t [EValue<'a>],
     operators: &'t [Operator<'a>],
@@ -119,14 +119,14 @@ impl<'t, 'a> Method<'t, 'a> {
                     report.add(rule::INSTRUCTION_KIND, &path.field("instr_args"), found);
                 }
                 InstructionArguments::Unknown(Unknown { tag, .. }) => {
-                    let found = format!("an instruction of kind {tag}, expected 1 to 5");
+                    let found = format!("{tag}, expected an instruction kind from 1 to 5");
                     report.add(rule::INSTRUCTION_KIND, &path.field("instr_args_type"), found);
                 }
             }
         }
     }
 
-    /// A value that an instruction refers to.
+    /// The value that an instruction refers to; reports an index out of range.
     fn value(
         &self,
         index: i32,
@@ -137,7 +137,7 @@ impl<'t, 'a> Method<'t, 'a> {
     ) -> Option<&'t KernelTypes<'a>> {
         let found = value(self.values, index);
         if found.is_none() {
-            let found = format!("value {index}, expected 0 to {}", self.values.len().saturating_sub(1));
+            let found = format!("value {index} does not exist: the method has {}", Count(self.values.len(), "value"));
             report.add_at(rule, path, offset, found);
         }
         found
@@ -157,8 +157,8 @@ impl<'t, 'a> Method<'t, 'a> {
         self.arguments(call.args.as_deref(), path, report);
         let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
         let Some(operator) = operator else {
-            let operators = self.operators.len();
-            let found = format!("operator {}, expected less than the {operators} that there are", call.op_index);
+            let operators = Count(self.operators.len(), "operator");
+            let found = format!("operator {} does not exist: the method has {operators}", call.op_index);
             return report.add(rule::OPERATOR_INDEX, &path.field("op_index"), found);
         };
         if let (Some(name), Some(args)) = (operator.name.as_deref(), call.args.as_deref()) {
@@ -170,7 +170,7 @@ impl<'t, 'a> Method<'t, 'a> {
         }
     }
 
-    /// The built-in copy of one tensor to a place in a larger one, along its first dimension.
+    /// `et_copy_index`, which copies a tensor into a larger one, at an index of the larger one's first dimension.
     fn copy_index(&self, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
         let [to, from, index] = args else {
             return;
@@ -191,11 +191,12 @@ impl<'t, 'a> Method<'t, 'a> {
         let end = u64::try_from(at).ok().and_then(|at| at.checked_add(1)?.checked_mul(size));
         if end.is_none_or(|end| end > room) {
             let found = format!(
-                "{} {} to place {at} of {} {}: expected an end inside its {room} bytes",
+                "copies {} {} to index {at} of {} {}, past its end: it has {}",
                 from.scalar_type,
                 Few(from.sizes()),
                 to.scalar_type,
                 Few(to.sizes()),
+                Count(room, "byte"),
             );
             report.add(rule::COPY_INDEX, &path.field("args"), found);
         }
@@ -204,8 +205,8 @@ impl<'t, 'a> Method<'t, 'a> {
     fn delegate_call(&self, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         self.arguments(call.args.as_deref(), path, report);
         if usize::try_from(call.delegate_index).ok().is_none_or(|index| index >= self.delegates) {
-            let found =
-                format!("delegate {}, expected less than the {} that there are", call.delegate_index, self.delegates);
+            let delegates = Count(self.delegates, "delegate");
+            let found = format!("delegate {} does not exist: the method has {delegates}", call.delegate_index);
             report.add(rule::DELEGATE_CALL_INDEX, &path.field("delegate_index"), found);
         }
     }
@@ -216,7 +217,7 @@ impl<'t, 'a> Method<'t, 'a> {
         if let (Some(from), Some(to)) = (from, to) {
             if from.tag() != to.tag() {
                 let (from, to) = (from.name().unwrap_or("unknown"), to.name().unwrap_or("unknown"));
-                let found = format!("a value of kind {from} to one of kind {to}, expected one kind");
+                let found = format!("moves a value of kind {from} to one of kind {to}, expected the same kind");
                 report.add(rule::MOVE_KIND, path, found);
             }
         }
@@ -240,7 +241,7 @@ impl<'t, 'a> Method<'t, 'a> {
             None | Some(KernelTypes::Bool(_)) => (),
             Some(KernelTypes::Tensor(tensor)) if tensor.scalar_type == ScalarType::BOOL => (),
             Some(KernelTypes::Tensor(tensor)) => {
-                let found = format!("value {index} is a tensor of {}, expected BOOL", tensor.scalar_type);
+                let found = format!("value {index} is a tensor of {}, expected a tensor of BOOL", tensor.scalar_type);
                 report.add(rule::JUMP_CONDITION_KIND, path, found);
             }
             Some(other) => {
@@ -252,13 +253,13 @@ impl<'t, 'a> Method<'t, 'a> {
     }
 }
 
-/// A jump right behind the last instruction ends the chain.
+/// A jump to the index after the last instruction ends the chain.
 fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path: &Path<'_>, report: &mut Report<'_>) {
     let destination = call.destination_instruction;
     let path = &path.field("destination_instruction");
     match usize::try_from(destination) {
         Ok(destination) if destination == index => {
-            let found = format!("instruction {destination}, expected another than the jump itself");
+            let found = format!("instruction {destination} is the jump itself, which can loop forever");
             report.add(rule::JUMP_DESTINATION, path, found);
         }
         Ok(destination) if destination <= instructions => (),
@@ -269,7 +270,7 @@ fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path
     }
 }
 
-/// How many arguments the operators take that are built into the runtime, by their names there.
+/// The runtime's built-in operators: name, overload, number of arguments.
 const PRIMS: &[(&str, &str, usize)] = &[
     ("aten::_local_scalar_dense", "", 2),
     ("aten::sym_numel", "", 2),
@@ -294,7 +295,7 @@ const PRIMS: &[(&str, &str, usize)] = &[
 fn prim_arguments(name: &str, overload: &str, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
     let prim = PRIMS.iter().find(|(prim, of, _)| *prim == name && *of == overload);
     if let Some((_, _, expected)) = prim.filter(|(_, _, expected)| *expected != args.len()) {
-        let found = format!("{} arguments for {name}.{overload}, expected {expected}", args.len());
+        let found = format!("{} for {name}.{overload}, expected {expected}", Count(args.len(), "argument"));
         report.add_at(rule::PRIM_ARGUMENTS, &path.field("args"), report.offset(Some(args)), found);
     }
 }

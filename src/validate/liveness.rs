@@ -1,30 +1,30 @@
-//! When a method's values are needed: from their first mention to their last, over the instructions in order.
+//! When a method's values are needed: from the first instruction that uses them to the last.
 //!
-//! It never says that a value is needed where it is not, so that what follows from it is no false accusation. Where a chain
-//! jumps, what lies between two jumps is looked at by itself.
+//! Where the analysis is unsure, it assumes that a value is not needed, so that findings based on it are not false
+//! positives. In a chain with jumps, each block between two jumps is analysed separately.
 
 use super::values::value;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 
-/// A time in which a value is needed. Times count instructions over all chains, from 1; 0 is when inputs are given.
+/// A period in which a value is needed. Times count the instructions of all chains from 1; at 0 the inputs are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Life {
-    /// Index into the plan's `values`.
+    /// Index into the method's `values`.
     pub(super) value: usize,
-    /// The first instruction that mentions it.
+    /// The first instruction that uses it.
     pub(super) first: usize,
-    /// The last one.
+    /// The last instruction that uses it.
     pub(super) last: usize,
-    /// Whether the first mention overwrites its memory, whatever that held.
+    /// Whether the first use overwrites the value's memory.
     pub(super) overwrites: Overwrites,
 }
 
-/// Whether a mention overwrites a value's memory.
+/// Whether a use overwrites a value's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Overwrites {
     No,
-    /// It is a delegate's argument that nothing wrote before: an output, or a view of another value.
+    /// The value is a delegate's argument that nothing wrote before: an output, or a view of another value.
     Maybe,
     Yes,
 }
@@ -32,33 +32,33 @@ pub(super) enum Overwrites {
 /// What is known about when values are needed.
 pub(super) struct Liveness {
     pub(super) lives: Vec<Life>,
-    /// Why some lives are shorter than they may be.
+    /// Why some lives may be longer than stated; `None` if none can be.
     pub(super) unknown: Option<&'static str>,
 }
 
-/// How an instruction mentions a value.
+/// How an instruction uses a value.
 #[derive(Clone, Copy, PartialEq)]
-enum Mention {
-    /// Reads it, as far as is known.
+enum Use {
+    /// Reads it, or may read it.
     Read,
-    /// Writes it and reads nothing of it.
+    /// Overwrites it without reading it.
     Write,
-    /// A delegate's argument: writes it if it is the first that mentions it, otherwise that is not known.
+    /// A delegate's argument: a write if no earlier instruction uses the value, otherwise unknown.
     Either,
 }
 
 struct Walk<'t, 'a> {
     values: &'t [EValue<'a>],
     operators: Vec<&'t str>,
-    /// The life of each value that goes on.
+    /// The life of each value in the current block.
     open: Vec<Option<Life>>,
     seen: Vec<bool>,
     lives: Vec<Life>,
-    /// Values that stand for another one's memory since a move, in the current block.
+    /// Values that share another value's memory after a move, in the current block.
     moved: BTreeMap<usize, usize>,
-    /// The values mentioned in the current block.
+    /// The values used in the current block.
     touched: Vec<usize>,
-    /// How many list items may still be looked at: many instructions may name one long list.
+    /// How many more list items to visit: many instructions may use the same long list.
     budget: usize,
     unknown: Option<&'static str>,
 }
@@ -79,17 +79,17 @@ pub(super) fn liveness(plan: &ExecutionPlan<'_>) -> Liveness {
         unknown: None,
     };
     for input in plan.inputs() {
-        walk.mention(*input, 0, Mention::Write);
+        walk.use_value(*input, 0, Use::Write);
     }
     let mut time = 1;
     for chain in chains {
         walk.chain(chain, &mut time);
     }
     for output in plan.outputs() {
-        walk.mention(*output, time, Mention::Read);
+        walk.use_value(*output, time, Use::Read);
     }
     walk.end_block();
-    // An initial state is loaded once, and kept from run to run.
+    // An initial state is loaded once and kept between runs.
     let state = |(index, _): (usize, _)| Life { value: index, first: 0, last: time, overwrites: Overwrites::Yes };
     let kept = plan.tensors().filter(|(_, tensor)| has_state(tensor));
     walk.lives.retain(|life| !plan.tensor(life.value).is_some_and(has_state));
@@ -97,12 +97,12 @@ pub(super) fn liveness(plan: &ExecutionPlan<'_>) -> Liveness {
     Liveness { lives: walk.lives, unknown: walk.unknown }
 }
 
-/// Whether it is mutable, with an initial state.
+/// Whether a tensor is mutable and has an initial state.
 fn has_state(tensor: &Tensor<'_>) -> bool {
     tensor.data_buffer_idx > 0 && tensor.allocation_info.is_some()
 }
 
-/// How many values, list items, instructions and arguments a method has.
+/// The number of values, list items, instructions and arguments of a method.
 fn size(plan: &ExecutionPlan<'_>) -> usize {
     let items = |value: &EValue<'_>| list_items(&value.val).map_or(1, |items| items.len() + 1);
     let args =
@@ -119,8 +119,8 @@ fn list_items<'t>(value: &'t KernelTypes<'_>) -> Option<&'t [i32]> {
     }
 }
 
-/// Whether an instruction mentions a value; true where that takes long to tell.
-pub(super) fn mentions(values: &[EValue<'_>], instruction: &InstructionArguments<'_>, index: usize) -> bool {
+/// Whether an instruction uses a value. Also true if the lists are too long to search.
+pub(super) fn uses(values: &[EValue<'_>], instruction: &InstructionArguments<'_>, index: usize) -> bool {
     const MOST: usize = 32;
     let args = args(instruction);
     let is_it = |one: &i32| usize::try_from(*one) == Ok(index);
@@ -145,7 +145,7 @@ impl<'t, 'a> Walk<'t, 'a> {
         let mut starts = vec![false; instructions.len() + 1];
         for (index, instruction) in instructions.iter().enumerate() {
             if let InstructionArguments::JumpFalseCall(jump) = &instruction.instr_args {
-                self.unknown = Some("the method jumps, so only what lies between two jumps was looked at");
+                self.unknown = Some("the method jumps, so overlaps were checked only within the blocks between jumps");
                 let destination = usize::try_from(jump.destination_instruction).unwrap_or(0);
                 for start in [index + 1, destination] {
                     if let Some(start) = starts.get_mut(start) {
@@ -179,18 +179,18 @@ impl<'t, 'a> Walk<'t, 'a> {
             }
             InstructionArguments::DelegateCall(call) => {
                 for arg in call.args.as_deref().unwrap_or_default() {
-                    self.mention(*arg, time, Mention::Either);
+                    self.use_value(*arg, time, Use::Either);
                 }
             }
             InstructionArguments::MoveCall(call) => self.alias(call.move_from, call.move_to, time),
-            InstructionArguments::JumpFalseCall(call) => self.mention(call.cond_value_index, time, Mention::Read),
+            InstructionArguments::JumpFalseCall(call) => self.use_value(call.cond_value_index, time, Use::Read),
             _ => (),
         }
     }
 
-    /// From here on, to the end of the block, `to` is the memory of `from`.
+    /// From here to the end of the block, `to` has the memory of `from`.
     fn alias(&mut self, from: i32, to: i32, time: usize) {
-        self.mention(from, time, Mention::Read);
+        self.use_value(from, time, Use::Read);
         if let (Ok(from), Ok(to)) = (usize::try_from(from), usize::try_from(to)) {
             let from = self.moved.get(&from).copied().unwrap_or(from);
             if from != to && from < self.values.len() && to < self.values.len() {
@@ -199,7 +199,7 @@ impl<'t, 'a> Walk<'t, 'a> {
         }
     }
 
-    /// The exporter writes a kernel's outputs behind its inputs, and all outputs once more behind that.
+    /// The exporter writes a kernel's inputs, then its outputs, then all outputs again.
     fn kernel(&mut self, args: &[i32], time: usize) {
         let repeats = |count: &usize| {
             let (rest, last) = args.split_at(args.len() - count);
@@ -213,16 +213,16 @@ impl<'t, 'a> Walk<'t, 'a> {
             Some(count) => args.split_at(args.len() - 2 * count),
             None => args.split_at(args.len().saturating_sub(1)),
         };
-        // Inputs first: what is read and written in place is no fresh write.
+        // Inputs first: a value that is both read and written must not count as overwritten.
         for arg in inputs {
-            self.mention(*arg, time, Mention::Read);
+            self.use_value(*arg, time, Use::Read);
         }
         for arg in outputs {
-            self.mention(*arg, time, Mention::Write);
+            self.use_value(*arg, time, Use::Write);
         }
     }
 
-    /// Whether these are the same values, or lists of the same values.
+    /// Whether both are the same values or lists of the same values.
     fn same(&self, left: &[i32], right: &[i32]) -> bool {
         let list = |index: i32| value(self.values, index).and_then(list_items).filter(|items| items.len() <= 64);
         left.iter().zip(right).all(|(left, right)| {
@@ -230,27 +230,27 @@ impl<'t, 'a> Walk<'t, 'a> {
         })
     }
 
-    fn mention(&mut self, index: i32, time: usize, how: Mention) {
+    fn use_value(&mut self, index: i32, time: usize, how: Use) {
         let Some(found) = value(self.values, index) else {
             return;
         };
         let Some(items) = list_items(found) else {
-            return self.mention_one(index as usize, time, how);
+            return self.use_one(index as usize, time, how);
         };
         match self.budget.checked_sub(items.len()) {
             Some(left) => {
                 self.budget = left;
                 for item in items {
                     if value(self.values, *item).is_some_and(|item| list_items(item).is_none()) {
-                        self.mention_one(*item as usize, time, how);
+                        self.use_one(*item as usize, time, how);
                     }
                 }
             }
-            None => self.unknown = Some("its instructions name long lists many times, and not all were looked at"),
+            None => self.unknown = Some("the instructions use long lists so often that not all uses were checked"),
         }
     }
 
-    fn mention_one(&mut self, index: usize, time: usize, how: Mention) {
+    fn use_one(&mut self, index: usize, time: usize, how: Use) {
         let index = self.moved.get(&index).copied().unwrap_or(index);
         let first_ever = self.seen.get_mut(index).is_some_and(|seen| !core::mem::replace(seen, true));
         let Some(open) = self.open.get_mut(index) else {
@@ -260,9 +260,9 @@ impl<'t, 'a> Walk<'t, 'a> {
             Some(life) => life.last = time,
             None => {
                 let overwrites = match how {
-                    Mention::Write => Overwrites::Yes,
-                    Mention::Either if first_ever => Overwrites::Maybe,
-                    Mention::Either | Mention::Read => Overwrites::No,
+                    Use::Write => Overwrites::Yes,
+                    Use::Either if first_ever => Overwrites::Maybe,
+                    Use::Either | Use::Read => Overwrites::No,
                 };
                 *open = Some(Life { value: index, first: time, last: time, overwrites });
                 self.touched.push(index);

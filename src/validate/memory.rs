@@ -1,19 +1,18 @@
-//! Rules about planned memory: tensors that are needed at the same time do not overlap.
+//! Rules about planned memory: tensors that are needed at the same time must not overlap.
 //!
-//! Planners let tensors share memory on purpose: one after the other, a result in the place of its input, a view in the
-//! place of what it views. So what is a fault is one tensor's memory being overwritten while another, whose memory it
-//! is too, is still to be read.
+//! Memory planners let tensors share memory on purpose: one after the other, a result in its input's memory, a view in the
+//! memory of its base. An overlap is an error only if writing one tensor overwrites another that is still to be read.
 
-use super::liveness::{Life, Overwrites, liveness, mentions};
+use super::liveness::{Life, Overwrites, liveness, uses};
 use super::report::Report;
 use super::rule;
 use crate::path::Path;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 
-/// A tensor's memory while it is needed.
+/// The memory of a tensor while the tensor is needed.
 #[derive(Clone, Copy)]
-struct Place {
+struct Region {
     buffer: u32,
     start: u64,
     end: u64,
@@ -32,49 +31,49 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     if let Some(why) = known.unknown {
         report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{why}"));
     }
-    let place = |life: &Life| {
+    let region = |life: &Life| {
         let (buffer, start, end) = ranges.get(life.value).copied().flatten()?;
-        Some(Place { buffer, start, end, life: *life })
+        Some(Region { buffer, start, end, life: *life })
     };
-    let mut places: Vec<_> = known.lives.iter().filter_map(place).collect();
-    places.sort_unstable_by_key(|place| (place.buffer, place.life.first, place.start, place.life.value));
+    let mut regions: Vec<_> = known.lives.iter().filter_map(region).collect();
+    regions.sort_unstable_by_key(|region| (region.buffer, region.life.first, region.start, region.life.value));
     let chains = plan.chains().iter();
     let instructions = chains.flat_map(|chain| chain.instructions().iter()).map(|one| &one.instr_args);
     let method = Method { values: plan.values(), instructions: instructions.collect() };
-    for places in places.chunk_by(|left, right| left.buffer == right.buffer) {
-        buffer(&method, places, path, report);
+    for regions in regions.chunk_by(|left, right| left.buffer == right.buffer) {
+        buffer(&method, regions, path, report);
     }
 }
 
-/// What tells whether a call works in place.
+/// What is needed to find out whether a call works in place.
 struct Method<'t, 'a> {
     values: &'t [EValue<'a>],
     /// Of all chains, in order.
     instructions: Vec<&'t InstructionArguments<'a>>,
 }
 
-/// For each value, its buffer and its first byte and end there, if it is in planned memory and has bytes.
+/// For each value: its planned buffer, and its start and end there. `None` if it is not in planned memory or is empty.
 fn ranges(plan: &ExecutionPlan<'_>) -> Vec<Option<(u32, u64, u64)>> {
     let mut ranges = vec![None; plan.values().len()];
     for (index, tensor) in plan.tensors() {
         let bytes = tensor.byte_size().unwrap_or(0);
-        if let (Some(place), 1.., Some(range)) = (tensor.allocation_info, bytes, ranges.get_mut(index)) {
-            let start = place.memory_offset();
-            *range = start.checked_add(bytes).map(|end| (place.memory_id, start, end));
+        if let (Some(allocation), 1.., Some(range)) = (tensor.allocation_info, bytes, ranges.get_mut(index)) {
+            let start = allocation.memory_offset();
+            *range = start.checked_add(bytes).map(|end| (allocation.memory_id, start, end));
         }
     }
     ranges
 }
 
-/// One pass over the places of a buffer by time. Those that are needed at the moment are kept by their first byte, and
-/// do not overlap, so the neighbours of a new one tell.
-fn buffer(method: &Method<'_, '_>, places: &[Place], path: &Path<'_>, report: &mut Report<'_>) {
-    /// Of those that a new one covers, no more are looked at: there may be as many each time.
+/// One pass over the regions of a buffer, ordered by time. `active` holds the regions needed at the moment, by their start.
+/// They do not overlap, so a new region only has to be compared with its neighbours.
+fn buffer(method: &Method<'_, '_>, regions: &[Region], path: &Path<'_>, report: &mut Report<'_>) {
+    /// The most regions covered by a new one that are compared with it, so that the time stays linear.
     const MOST: usize = 64;
-    let mut active: BTreeMap<u64, Place> = BTreeMap::new();
+    let mut active: BTreeMap<u64, Region> = BTreeMap::new();
     let mut ends: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for new in places {
-        // What was last needed before now is needed no longer.
+    for new in regions {
+        // Remove regions that are not needed any more.
         while let Some(entry) = ends.first_entry().filter(|entry| *entry.key() < new.life.first) {
             for start in entry.remove() {
                 if active.get(&start).is_some_and(|old| old.life.last < new.life.first) {
@@ -86,11 +85,11 @@ fn buffer(method: &Method<'_, '_>, places: &[Place], path: &Path<'_>, report: &m
         let mut keep = true;
         let before = active.range(..new.start).next_back().filter(|(_, old)| old.end > new.start);
         for (start, old) in before.into_iter().chain(active.range(new.start..new.end)) {
-            if is_fault(method, new, old) {
-                accuse(new, old, path, report);
+            if is_overwritten(method, new, old) {
+                report_overlap(new, old, path, report);
                 keep = false;
             }
-            // One stays for both: the larger one, and of two equal ones the one that is needed longer.
+            // Keep one of the two: the larger one, or of two equal ones the one that is needed longer.
             let equal = (new.start, new.end) == (old.start, old.end);
             if !keep || covered.len() == MOST || !new.covers(old) || (equal && new.life.last < old.life.last) {
                 keep = false;
@@ -108,33 +107,33 @@ fn buffer(method: &Method<'_, '_>, places: &[Place], path: &Path<'_>, report: &m
     }
 }
 
-impl Place {
-    fn covers(&self, other: &Place) -> bool {
+impl Region {
+    fn covers(&self, other: &Region) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 }
 
-/// Whether `new`, which starts to be needed while `old` is needed, spoils it. Their memory overlaps.
-fn is_fault(method: &Method<'_, '_>, new: &Place, old: &Place) -> bool {
+/// Whether writing `new` overwrites `old`, which is still needed then. Their memory overlaps.
+fn is_overwritten(method: &Method<'_, '_>, new: &Region, old: &Region) -> bool {
     if !new.covers(old) && !old.covers(new) {
-        // No view and no work in place looks like this.
+        // Neither a view nor a call in place looks like this.
         let together = new.life.first == old.life.first && old.life.overwrites != Overwrites::No;
         return together || new.life.overwrites != Overwrites::No;
     }
-    // The call may work in place, or its result be a view.
+    // The call may work in place, or its result may be a view.
     let call = new.life.first.checked_sub(1).and_then(|time| method.instructions.get(time));
-    let one_call = call.is_some_and(|call| mentions(method.values, call, old.life.value));
+    let one_call = call.is_some_and(|call| uses(method.values, call, old.life.value));
     new.life.overwrites == Overwrites::Yes && new.life.first < old.life.last && !one_call
 }
 
-fn accuse(new: &Place, old: &Place, path: &Path<'_>, report: &mut Report<'_>) {
+fn report_overlap(new: &Region, old: &Region, path: &Path<'_>, report: &mut Report<'_>) {
     let when = match new.life.first.checked_sub(1) {
-        Some(instruction) => format!("instruction {instruction} writes here"),
-        None => "the inputs are given".into(),
+        Some(instruction) => format!("instruction {instruction} writes to them"),
+        None => "the inputs are set".into(),
     };
     let found = format!(
-        "bytes {} to {} of planned buffer {}: value {} has {} to {} there, and is still needed when {when}",
-        new.start, new.end, new.buffer, old.life.value, old.start, old.end
+        "bytes {} to {} of planned buffer {} overlap bytes {} to {} of value {}, which is still needed when {when}",
+        new.start, new.end, new.buffer, old.start, old.end, old.life.value
     );
     let path = path.item("values", new.life.value);
     let path = path.field("val.Tensor");

@@ -1,7 +1,7 @@
-//! Checks beyond structure: what the official runtime refuses, and what it forgets to check.
+//! Checks beyond structure: what the official runtime refuses, and what it should check but does not.
 //!
-//! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first fault. What is here works on the tree, and
-//! reports all that it finds. It takes time in proportion to the file's size (for planned memory and for names: `n log n`).
+//! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first error. The checks here work on the tree and
+//! report everything they find, in time linear in the file's size (`n log n` for planned memory and names).
 //!
 //! ```no_run
 //! use executorch_format::{Pte, validate::Level};
@@ -19,7 +19,7 @@
 //! A finding of the strict level prints like this:
 //!
 //! ```text
-//! error: planned-memory-overlap: execution_plan[0].values[4].val.Tensor.allocation_info: bytes 240 to 496 of planned buffer 1: …
+//! error: planned-memory-overlap: execution_plan[0].values[4].val.Tensor.allocation_info: bytes 240 to 496 of planned buffer 1 overlap …
 //! ```
 
 mod constants;
@@ -56,14 +56,14 @@ use alloc::{
 use core::fmt;
 use report::Report;
 
-/// How much is checked. Each level holds what the ones before it hold.
+/// How much is checked. Each level includes the levels before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Offsets, vtables, vectors, strings, unions and the headers: what reading a file checks anyway.
+    /// Offsets, vtables, vectors, strings, unions and headers: what parsing a file always checks.
     Structure,
-    /// What ExecuTorch 1.5 refuses when it loads the file and its methods, kernels and backends aside.
+    /// What ExecuTorch 1.5 refuses when it loads the file and its methods, apart from missing kernels and backends.
     Runtime,
-    /// What it forgets to check, each of which has crashed or misled a reader, or would.
+    /// What ExecuTorch does not check although it can crash or mislead a reader.
     #[default]
     Strict,
 }
@@ -71,9 +71,9 @@ pub enum Level {
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Worth knowing, and harmless.
+    /// Harmless, but worth knowing.
     Note,
-    /// Suspicious, or not to be told: the file can be used.
+    /// Suspicious, or not possible to check. The file can be used.
     Warning,
     /// A reader may refuse the file, misread it or crash on it.
     Error,
@@ -107,13 +107,13 @@ pub struct Finding {
     pub rule: &'static str,
     /// How bad it is.
     pub severity: Severity,
-    /// The field, in the schema's names; empty where it is a matter of the whole file.
+    /// The field, in the schema's names; empty if the finding concerns the whole file.
     pub path: FieldPath,
-    /// Where the field's bytes are, from the start of the file. Not every field has bytes of its own.
+    /// Where the field's bytes are, from the start of the file; `None` if that is unknown.
     pub offset: Option<u64>,
     /// What was found, and what was expected.
     pub message: String,
-    /// The published fault of the official runtime that it corresponds to.
+    /// The published vulnerability of the official runtime that it corresponds to.
     pub cve: Option<&'static str>,
 }
 
@@ -124,7 +124,7 @@ impl Finding {
     }
 }
 
-/// A fault of structure as a finding.
+/// An error of structure as a finding.
 impl From<&Error> for Finding {
     fn from(error: &Error) -> Self {
         Self {
@@ -153,12 +153,12 @@ impl fmt::Display for Finding {
 }
 
 impl Pte<'_> {
-    /// Everything that is wrong with the file, up to `level`.
+    /// Checks the file at `level` and returns everything that is wrong.
     ///
-    /// Where it was read from a file, findings have the offsets of what the tree borrows from it. Bytes that were not given
-    /// (see [`Source::whole`](crate::Source::whole)) are not checked.
+    /// If the tree was read from a file, findings about data that it borrows from the file have that data's offset. Bytes
+    /// that were not given (see [`Source::whole`](crate::Source::whole)) are not checked.
     ///
-    /// At most 100 findings of one rule are listed; one more counts the rest.
+    /// At most 100 findings of a rule are listed; one more finding counts the rest.
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
@@ -181,8 +181,9 @@ impl Pte<'_> {
         report.finish()
     }
 
-    /// Everything that is wrong with the file and its `.ptd` files together, and with neither alone. Paths are those of
-    /// the `.pte`. Without `.ptd` files, a warning says how many tensors are to be found in one.
+    /// Checks the file together with its `.ptd` files and returns what is wrong with the combination; what is wrong with
+    /// one file alone is not repeated. Paths are those of the `.pte`. If `data` is empty, a warning says how many
+    /// tensors need a `.ptd` file.
     pub fn validate_with(&self, data: &[Ptd<'_>], level: Level) -> Vec<Finding> {
         let mut report = Report::new(None, level);
         if level >= Level::Runtime {
@@ -193,7 +194,7 @@ impl Pte<'_> {
 }
 
 impl Ptd<'_> {
-    /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
+    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
@@ -207,7 +208,7 @@ impl Ptd<'_> {
 }
 
 impl Model<'_> {
-    /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
+    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         match self {
             Self::Pte(pte) => pte.validate(level),

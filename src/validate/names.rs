@@ -1,4 +1,4 @@
-//! Rules about names: that they are unique, and survive as C strings.
+//! Rules about names: they are unique and contain no NUL.
 
 use super::report::{Name, Report};
 use super::rule;
@@ -25,14 +25,14 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
         nul(entry.key, &root.item("named_data", index), "key", report);
     }
     if report.is_strict() {
-        // In an early file, entries of both lists have one count: the paths are those of today's schema.
+        // In a file with an early schema the entries come from two lists. The paths follow the current schema.
         let keys: Vec<_> = ptd.index().iter().collect();
         unique(&keys, report);
         prefixes(&keys, report);
     }
 }
 
-/// The names that the runtime compares or hands on as C strings.
+/// The names that the runtime compares or passes on as C strings.
 fn nul_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     for (index, named) in pte.named_data().iter().enumerate() {
@@ -77,7 +77,7 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
             continue;
         };
         if let Some(first) = seen.get(name) {
-            let found = format!("{}, expected another name than that of method {first}", Name(name));
+            let found = format!("{} is also the name of method {first}, expected a unique name", Name(name));
             let offset = report.offset(Some(name.as_bytes()));
             report.add_at(rule::METHOD_NAME_UNIQUE, &root.item("execution_plan", index).field("name"), offset, found);
         } else {
@@ -89,7 +89,7 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
 /// A key and the index of its entry.
 type Key<'t> = (&'t Text<'t>, usize);
 
-/// Neighbours in the order of keys.
+/// Neighbours in the sorted keys.
 fn pairs<'k, 't>(keys: &'k [Key<'t>]) -> impl Iterator<Item = (Key<'t>, Key<'t>)> + 'k {
     keys.iter().copied().zip(keys.iter().copied().skip(1))
 }
@@ -97,7 +97,7 @@ fn pairs<'k, 't>(keys: &'k [Key<'t>]) -> impl Iterator<Item = (Key<'t>, Key<'t>)
 fn unique(keys: &[Key<'_>], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for ((before, first), (key, index)) in pairs(keys).filter(|((before, _), (key, _))| before == key) {
-        let found = format!("{}, expected another key than that of entry {first}", Name(before));
+        let found = format!("{} is also the key of entry {first}, expected a unique key", Name(before));
         let offset = report.offset(Some(key.as_bytes()));
         report.add_at(rule::KEY_UNIQUE, &root.item("named_data", index).field("key"), offset, found);
     }
@@ -114,13 +114,16 @@ fn empty(keys: &[Key<'_>], report: &mut Report<'_>) {
     }
 }
 
-/// What a key is a prefix of follows it in the order, so its neighbour is enough.
+/// If a key is a prefix of others, one of them comes right after it in the sorted keys.
 fn prefixes(keys: &[Key<'_>], report: &mut Report<'_>) {
     let root = Path::ROOT;
     for ((before, index), (key, _)) in pairs(keys) {
         if !before.is_empty() && before != key && key.as_bytes().starts_with(before.as_bytes()) {
-            let found =
-                format!("{} starts {}: runtimes before 1.0 may take one for the other", Name(before), Name(key));
+            let found = format!(
+                "{} is the start of {}: runtimes before 1.0 may take one for the other",
+                Name(before),
+                Name(key)
+            );
             let offset = report.offset(Some(before.as_bytes()));
             report.add_at(rule::KEY_PREFIX, &root.item("named_data", index).field("key"), offset, found);
         }

@@ -1,7 +1,7 @@
-//! Rules about a `.pte` file with its `.ptd` files. As in the runtime's `method.cpp` (`parse_external_constants`),
+//! Rules about a `.pte` file with its `.ptd` files. They follow the runtime's `method.cpp` (`parse_external_constants`),
 //! `tensor_parser_exec_aten.cpp` (`validateTensorLayout`) and `merged_data_map.h`.
 
-use super::report::{Name, Report};
+use super::report::{Count, Name, Report};
 use super::rule;
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
@@ -11,7 +11,7 @@ use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use alloc::{format, vec::Vec};
 
-/// A `.ptd` file, for look-ups by key.
+/// A `.ptd` file with an index of its keys.
 struct File<'t> {
     entries: Vec<Entry<'t>>,
     index: KeyIndex<'t>,
@@ -41,7 +41,7 @@ fn externals<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> impl Iterator<Item = (usize
         .filter_map(|(index, tensor)| Some((index, tensor, c_string(tensor.fully_qualified_name()?))))
 }
 
-/// A name as the runtime sees it: up to the first NUL.
+/// A name as the runtime reads it: up to the first NUL.
 fn c_string(name: &str) -> &str {
     name.split('\0').next().unwrap_or_default()
 }
@@ -49,16 +49,17 @@ fn c_string(name: &str) -> &str {
 fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
     let count = pte.methods().iter().flat_map(externals).count();
     if count > 0 {
-        let found = format!("{count} external tensors were not looked up: no .ptd file was given");
+        let found =
+            format!("no .ptd file was given, so the data of {} was not checked", Count(count, "external tensor"));
         report.add(rule::EXTERNAL_UNCHECKED, &Path::ROOT, found);
     }
 }
 
-/// That the bytes are as many as the layout says is a rule about the `.ptd` file alone.
+/// The size of the blob is not compared: a rule about the `.ptd` file alone does that.
 fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>, report: &mut Report<'_>) {
     let Some(entry) = files.iter().find_map(|file| file.entries.get(file.index.get(name)?)) else {
         let path = path.field("extra_tensor_info");
-        let found = format!("{}, which no .ptd file has", Name(name));
+        let found = format!("{} is in none of the .ptd files", Name(name));
         return report.add(rule::EXTERNAL_MISSING, &path.field("fully_qualified_name"), found);
     };
     let Some(shape) = entry.shape else {
@@ -66,7 +67,7 @@ fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>
         return report.add(rule::EXTERNAL_LAYOUT, path, found);
     };
     if shape != tensor.shape() {
-        let found = format!("{} is {shape}, expected {}", Name(name), tensor.shape());
+        let found = format!("{} is {shape} in the .ptd file, expected {}", Name(name), tensor.shape());
         report.add(rule::EXTERNAL_LAYOUT, path, found);
     }
 }
@@ -77,18 +78,18 @@ fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_>], report: &mut Report<'_>)
     let others = files.iter().zip(1..).flat_map(|(file, number)| file.index.iter().map(move |(key, _)| (key, number)));
     let mut keys: Vec<(&Text<'_>, usize)> = named.chain(others).collect();
     keys.sort_unstable();
-    // A key twice in one file is a finding of that file.
+    // A key that occurs twice in one file is reported for that file.
     keys.dedup();
     for ((before, first), (key, second)) in keys.iter().zip(keys.iter().skip(1)) {
         if before == key {
             let name = Name(key);
             match first {
                 0 => {
-                    let found = format!("{name} is in the .pte and in .ptd file {second}");
+                    let found = format!("{name} is in both the .pte file and .ptd file {second}");
                     report.add(rule::KEY_IN_TWO_FILES, &Path::ROOT, found);
                 }
                 _ => {
-                    let found = format!("{name} is in .ptd files {first} and {second}");
+                    let found = format!("{name} is in both .ptd file {first} and .ptd file {second}");
                     report.add(rule::KEY_IN_TWO_FILES, &Path::ROOT, found);
                 }
             }

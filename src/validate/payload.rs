@@ -1,14 +1,14 @@
-//! Rules about delegates' payloads whose own headers are known. As in XNNPACK's `XNNHeader` and Vulkan's
-//! `VulkanDelegateHeader`: both start with the same fields.
+//! Rules about the headers of XNNPACK and Vulkan payloads. They follow `XNNHeader` and `VulkanDelegateHeader`, which start
+//! with the same fields.
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 4..8 | `XH00` or `VH00` |
 //! | 8..10 | u16 length of the header: at least 30 |
 //! | 10..14, 14..18 | u32 offset and u32 size of the FlatBuffer |
 //! | 18..22, 22..30 | u32 offset and u64 size of the constants |
 
-use super::report::Report;
+use super::report::{Count, Report};
 use super::rule::{self, Rule};
 use crate::file::pte::Pte;
 use crate::path::Path;
@@ -52,7 +52,8 @@ fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Rep
     let available = payload.len() as u64;
     let length = number(payload, 8, 2).unwrap_or(0);
     if length < LENGTH as u64 || payload.len() < LENGTH {
-        let found = format!("a header of {length} bytes in a payload of {available}, expected at least {LENGTH}");
+        let found =
+            format!("the header has {} in a payload of {available}, expected at least {LENGTH}", Count(length, "byte"));
         return report.add_at(rule, path, at(8), found);
     }
     for (what, field, size_field, size_width) in [("FlatBuffer", 10, 14, 4), ("constants", 18, 22, 8)] {
@@ -60,7 +61,10 @@ fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Rep
             continue;
         };
         if offset.checked_add(size).is_none_or(|end| end > available) {
-            let found = format!("its {what}: {size} bytes from {offset}, expected an end inside its {available}");
+            let found = format!(
+                "{what}: a range of {} from offset {offset} ends outside the payload of {available}",
+                Count(size, "byte")
+            );
             report.add_at(rule, path, at(field as u64), found);
         }
     }

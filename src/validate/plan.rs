@@ -1,7 +1,7 @@
-//! Rules about a method as a whole: what it must have, its inputs and outputs, its planned buffers and their devices. As in the
+//! Rules about a method as a whole: required fields, inputs and outputs, planned buffers and their devices. They follow the
 //! runtime's `program.cpp` and `method_meta.cpp`.
 
-use super::report::Report;
+use super::report::{Count, Report};
 use super::rule;
 use super::values::value;
 use crate::path::Path;
@@ -42,7 +42,7 @@ fn fields(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 fn encoded_output(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let metadata = plan.container_meta_type.as_ref();
     if metadata.is_none_or(|metadata| metadata.encoded_out_str.is_none()) {
-        let found = "absent: the runtime cannot tell how the outputs were nested";
+        let found = "absent, so the runtime does not know how the outputs are nested";
         report.add(rule::ENCODED_OUTPUT, &path.field("container_meta_type").field("encoded_out_str"), found);
     }
 }
@@ -74,18 +74,19 @@ fn inputs_outputs(
     for (index, item) in list.iter().enumerate() {
         let path = path.item(field, index);
         let Some(found) = value(values, *item) else {
-            let found = format!("value {item}, expected 0 to {}", values.len().saturating_sub(1));
+            let found = format!("value {item} does not exist: the method has {}", Count(values.len(), "value"));
             report.add_at(rule::INPUT_OUTPUT_INDEX, &path, report.offset_of(list, index), found);
             continue;
         };
         match found {
             KernelTypes::Null(_) | KernelTypes::Int(_) | KernelTypes::Double(_) | KernelTypes::Bool(_) => (),
             KernelTypes::String(_) | KernelTypes::Tensor(_) => (),
-            // A rule of its own says so.
+            // Another rule reports these.
             KernelTypes::None | KernelTypes::Unknown(_) => (),
             other => {
                 let kind = other.name().unwrap_or_default();
-                let found = format!("value {item} is of kind {kind}, expected a tensor, a number, a string or none");
+                let found =
+                    format!("value {item} is of kind {kind}, expected Tensor, Int, Double, Bool, String or Null");
                 report.add_at(rule::INPUT_OUTPUT_KIND, &path, report.offset_of(list, index), found);
             }
         }
@@ -94,12 +95,12 @@ fn inputs_outputs(
 
 fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let sizes = plan.non_const_buffer_sizes();
-    // Buffer 0 is reserved, and the runtime passes over it.
+    // Buffer 0 is reserved, and the runtime skips it.
     let negative = |(index, size): &(usize, &i64)| **size < 0 && report.concerns(*index > 0);
     let negative: Vec<_> = sizes.iter().enumerate().filter(negative).collect();
     for (index, size) in negative {
         let offset = report.offset_of(sizes, index);
-        let found = format!("{size} bytes, expected 0 or more");
+        let found = format!("{size}, expected a size of 0 or more bytes");
         report.add_at(rule::PLANNED_BUFFER_SIZE, &path.item("non_const_buffer_sizes", index), offset, found);
     }
 }
@@ -107,7 +108,7 @@ fn planned_buffer_sizes(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut 
 fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let sizes = plan.non_const_buffer_sizes();
     if let Some(size @ 1..) = sizes.first() {
-        let found = format!("{size} bytes, expected 0: the entry is reserved");
+        let found = format!("{size}, expected 0: planned buffer 0 is reserved");
         report.add_at(
             rule::PLANNED_BUFFER_ZERO,
             &path.item("non_const_buffer_sizes", 0),
@@ -124,24 +125,25 @@ fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report
         let path = path.item("non_const_buffer_device", index);
         let buffer = device.buffer_idx;
         if usize::try_from(buffer).ok().is_none_or(|buffer| buffer >= buffers) {
-            let found = format!("planned buffer {buffer}, expected less than the {buffers} that there are");
+            let found =
+                format!("planned buffer {buffer} does not exist: the method has {}", Count(buffers, "planned buffer"));
             report.add(rule::BUFFER_DEVICE_INDEX, &path.field("buffer_idx"), found);
         } else if !seen.insert(buffer) {
-            let found = format!("planned buffer {buffer} again, expected one device for each");
+            let found = format!("planned buffer {buffer} has a device already, expected one device for each");
             report.add(rule::BUFFER_DEVICE_UNIQUE, &path.field("buffer_idx"), found);
         }
         self::device(device.device_type, device.device_index, &path, report);
     }
 }
 
-/// Where a tensor or a planned buffer lives.
+/// Checks the device of a tensor or a planned buffer.
 pub(super) fn device(kind: DeviceType, index: i8, path: &Path<'_>, report: &mut Report<'_>) {
     if kind.name().is_none() {
         let found = format!("{}, expected 0 (CPU) or 1 (CUDA)", kind.0);
         report.add(rule::DEVICE_TYPE, &path.field("device_type"), found);
     }
     if index < -1 {
-        let found = format!("{index}, expected a device's number, or −1 for the current one");
+        let found = format!("{index}, expected a device index, or −1 for the current device");
         report.add(rule::DEVICE_INDEX, &path.field("device_index"), found);
     }
 }

@@ -1,6 +1,7 @@
-//! Rules about the root: its lists, and what they refer to. As in the runtime's `program.cpp` and `pte_data_map.cpp`.
+//! Rules about the root table: its lists, and what they refer to. They follow the runtime's `program.cpp` and
+//! `pte_data_map.cpp`.
 
-use super::report::{Name, Report};
+use super::report::{Count, Name, Report};
 use super::rule::{self, Rule};
 use crate::file::pte::Pte;
 use crate::path::Path;
@@ -8,7 +9,8 @@ use crate::schema::Program;
 use crate::schema::any::{self, Value};
 use alloc::format;
 
-/// The runtime asks FlatBuffers' verifier for no other limit than its own. That of 64 levels is out of this schema's reach.
+/// The default limit of FlatBuffers' verifier, which the runtime uses. The verifier's other limit, a depth of 64, cannot be
+/// reached in this schema.
 const MOST_TABLES: usize = 1_000_000;
 
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
@@ -30,10 +32,10 @@ pub(super) fn segment_count(program: &Program<'_>) -> usize {
     program.segments().len()
 }
 
-/// The schema version of either kind of file.
+/// Checks the schema version of either kind of file.
 pub(super) fn version(version: u32, rule: &'static Rule, report: &mut Report<'_>) {
     if version != 0 {
-        let found = format!("{version}, expected 0: the runtime refuses any other");
+        let found = format!("{version}, expected 0: the runtime refuses other versions");
         report.add(rule, &Path::ROOT.field("version"), found);
     }
 }
@@ -57,7 +59,7 @@ fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// How many tables the program is made of.
+/// The number of tables in the program.
 fn tables(program: &Program<'_>) -> usize {
     let mut tables = 1;
     any::visit(program, &Path::ROOT, &mut |_, value| match value {
@@ -69,21 +71,22 @@ fn tables(program: &Program<'_>) -> usize {
     tables
 }
 
-/// The released runtime is built without the way that files took before ExecuTorch 0.4
-/// (`ET_ENABLE_DEPRECATED_CONSTANT_BUFFER=0`), and takes a program without constant offsets for one of those.
+/// The released runtime is built without support for constants as they were before ExecuTorch 0.4
+/// (`ET_ENABLE_DEPRECATED_CONSTANT_BUFFER=0`), and assumes that a program without constant offsets has such constants.
 fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
     let path = Path::ROOT;
     let buffers = program.constant_buffer().len();
     match constant_offsets(program).len() {
         0 => {
             let found = format!(
-                "no offsets, expected at least a placeholder: the constants lie in constant_buffer ({buffers} entries), as before ExecuTorch 0.4"
+                "no offsets, expected at least entry 0: the constants are in constant_buffer ({}), as before ExecuTorch 0.4",
+                Count(buffers, "item")
             );
             report.add(rule::CONSTANT_BUFFER, &path.field("constant_segment").field("offsets"), found);
         }
-        // The runtime takes it for a program without constants.
+        // The runtime assumes that such a program has no constants.
         1 if buffers > 1 && report.is_strict() => {
-            let found = format!("{buffers} entries, expected none beside a constant segment");
+            let found = format!("{}, expected none in a program with a constant segment", Count(buffers, "item"));
             report.add(rule::CONSTANT_BUFFER, &path.field("constant_buffer"), found);
         }
         _ => (),
@@ -94,7 +97,8 @@ fn constants_twice(program: &Program<'_>, report: &mut Report<'_>) {
     let (buffers, offsets) = (program.constant_buffer().len(), constant_offsets(program).len());
     if offsets > 1 && buffers > 0 {
         let path = Path::ROOT;
-        let found = format!("{buffers} entries, expected none: constant_segment has {offsets}");
+        let found =
+            format!("{}, expected none: constant_segment has {}", Count(buffers, "item"), Count(offsets, "offset"));
         report.add(rule::CONSTANTS_TWICE, &path.field("constant_buffer"), found);
     }
 }
@@ -105,7 +109,8 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
     };
     if constant_offsets(program).len() > 1 && constants.segment_index as usize >= segments {
         let path = Path::ROOT;
-        let found = format!("segment {}, expected less than the {segments} that there are", constants.segment_index);
+        let segments = Count(segments, "segment");
+        let found = format!("segment {} does not exist: the program has {segments}", constants.segment_index);
         report.add(rule::CONSTANT_SEGMENT, &path.field("constant_segment").field("segment_index"), found);
     }
 }
@@ -113,7 +118,7 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
 fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     if program.named_data.is_some() && program.segments.is_none() {
-        let found = "absent, expected a list: named_data refers to it";
+        let found = "absent, expected a list, because named_data refers to it";
         return report.add(rule::NAMED_DATA_SEGMENT, &root.field("segments"), found);
     }
     let segments = segment_count(program);
@@ -123,7 +128,7 @@ fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// One entry of `named_data`, of either kind of file.
+/// Checks one entry of `named_data`, in either kind of file.
 pub(super) fn named_data_entry(
     key: Option<&str>,
     segment: u32,
@@ -137,7 +142,7 @@ pub(super) fn named_data_entry(
     if segment as usize >= segments {
         let offset = report.offset(key.map(str::as_bytes));
         let name = Name(key.unwrap_or_default());
-        let found = format!("segment {segment} for {name}, expected less than the {segments} that there are");
+        let found = format!("segment {segment} of {name} does not exist: the file has {}", Count(segments, "segment"));
         report.add_at(rule::NAMED_DATA_SEGMENT, &path.field("segment_index"), offset, found);
     }
 }

@@ -1,7 +1,7 @@
-//! Rules about a `.ptd` file. As in the runtime's `flat_tensor_data_map.cpp`.
+//! Rules about a `.ptd` file. They follow the runtime's `flat_tensor_data_map.cpp`.
 
 use super::program::{named_data_entry, version};
-use super::report::{Few, Report};
+use super::report::{Count, Few, Report};
 use super::rule;
 use super::tensors::is_permutation;
 use crate::file::ptd::Ptd;
@@ -23,12 +23,12 @@ pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
 
 fn header(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     if ptd.header.is_none() && report.has_file() {
-        let found = "no header, expected FH01 at byte 8: the runtime reads no .ptd without one";
+        let found = "no extended header, expected FH01 at byte 8: the runtime refuses a .ptd file without it";
         report.add_at(rule::PTD_HEADER, &Path::ROOT, Some(8), found);
     }
 }
 
-/// Whether it is an early file, in which the other rules mean nothing.
+/// Whether the file has an early schema, to which the other rules do not apply.
 fn schema(ptd: &Ptd<'_>, report: &mut Report<'_>) -> bool {
     let Some(legacy) = &ptd.flat_tensor.legacy else {
         return false;
@@ -37,8 +37,9 @@ fn schema(ptd: &Ptd<'_>, report: &mut Report<'_>) -> bool {
         LegacySchema::V0_5 => "0.5",
         LegacySchema::V0_6 => "0.6",
     };
-    let found =
-        format!("the schema of ExecuTorch {version}, expected that of 0.7 and later: the runtime finds no data");
+    let found = format!(
+        "the schema of ExecuTorch {version}, expected the one since 0.7: the runtime finds no data in this one"
+    );
     report.add(rule::PTD_SCHEMA, &Path::ROOT, found);
     true
 }
@@ -84,15 +85,15 @@ fn layout_dim_order(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Rep
     };
     let offset = report.offset(Some(order));
     let rank = sizes.len();
-    // The runtime looks at as many dimensions as there are sizes, whether they are there or not.
+    // The runtime reads one dimension for each size, even past the end of the dim order.
     if order.len() != rank && report.concerns(order.len() < rank) {
-        let found = format!("{} dimensions, expected {rank}, as many as sizes", order.len());
+        let found = format!("{}, expected {rank}: one for each size", Count(order.len(), "dimension"));
         report.add_at(rule::LAYOUT_DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
     } else if let Some(at) = order.iter().take(rank).position(|dim| usize::from(*dim) >= rank) {
         let found = format!("{}, expected dimensions below {rank}", Few(order));
         report.add_at(rule::LAYOUT_DIM_ORDER_RANGE, &path.item("dim_order", at), report.offset_of(order, at), found);
     } else if !is_permutation(order) {
-        let found = format!("{}, expected a permutation of the {rank} dimensions", Few(order));
+        let found = format!("{}, expected a permutation of {}", Few(order), Count(rank, "dimension"));
         report.add_at(rule::LAYOUT_DIM_ORDER, &path.field("dim_order"), offset, found);
     }
 }
@@ -104,7 +105,7 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
     let offset = report.offset(Some(sizes));
     match (layout.shape().count_bytes(), segment) {
         (Ok(bytes), Some(segment)) if bytes != segment.size => {
-            let found = format!("{} takes {bytes} bytes, expected the {} of the blob", layout.shape(), segment.size);
+            let found = format!("{} needs {}, but the blob has {}", layout.shape(), Count(bytes, "byte"), segment.size);
             report.add_at(rule::LAYOUT_BLOB_SIZE, &path.field("sizes"), offset, found);
         }
         (Ok(_), _) => (),
@@ -113,7 +114,8 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
             report.add_at(rule::LAYOUT_SIZE, &path.item("sizes", at), report.offset_of(sizes, at), found);
         }
         (Err(Uncountable::Elements | Uncountable::Bytes), _) => {
-            let found = format!("{} of {}, expected a size in bytes that 64 bits hold", Few(sizes), layout.scalar_type);
+            let found =
+                format!("{} of {}, expected a size in bytes that fits in 64 bits", Few(sizes), layout.scalar_type);
             report.add_at(rule::LAYOUT_BYTES, &path.field("sizes"), offset, found);
         }
         (Err(Uncountable::Type), _) => {

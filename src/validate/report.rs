@@ -1,15 +1,15 @@
-//! Findings on their way: where in the tree a rule is looking, and what it found.
+//! Collects findings, and formats values from the file for their messages.
 
 use super::{Finding, Level, Rule};
 use crate::path::{FieldPath, Path};
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 use core::fmt;
 
-/// The most findings of one rule that are listed. What follows is counted in one last finding, so that a hostile file cannot
-/// make a report many times its own size.
+/// The most findings of one rule that are listed. One last finding counts the rest, so that the report on a hostile file is
+/// not many times larger than the file.
 pub(super) const MOST_OF_ONE_RULE: usize = 100;
 
-/// A name from the file in a message: quoted, and cut off where it is long.
+/// A name from the file in a message: quoted, and truncated if it is long.
 pub(super) struct Name<'t>(pub(super) &'t str);
 
 impl fmt::Display for Name<'_> {
@@ -22,7 +22,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A list from the file in a message, cut off where it is long.
+/// A list from the file in a message, truncated if it is long.
 pub(super) struct Few<'t, T>(pub(super) &'t [T]);
 
 impl<T: fmt::Display> fmt::Display for Few<'_, T> {
@@ -37,7 +37,17 @@ impl<T: fmt::Display> fmt::Display for Few<'_, T> {
     }
 }
 
-/// What was found so far.
+/// A quantity in a message: `1 byte`, `2 bytes`.
+pub(super) struct Count<N>(pub(super) N, pub(super) &'static str);
+
+impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Count<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(number, unit) = self;
+        write!(f, "{number} {unit}{}", if *number == N::from(1) { "" } else { "s" })
+    }
+}
+
+/// The findings so far.
 pub(super) struct Report<'f> {
     file: Option<&'f [u8]>,
     level: Level,
@@ -50,7 +60,7 @@ impl<'f> Report<'f> {
         Self { file, level, findings: Vec::new(), counts: BTreeMap::new() }
     }
 
-    /// Whether the tree was read from a file, and not made by hand.
+    /// Whether the tree was read from a file.
     pub(super) fn has_file(&self) -> bool {
         self.file.is_some()
     }
@@ -68,17 +78,17 @@ impl<'f> Report<'f> {
         self.level >= Level::Strict
     }
 
-    /// Whether what the runtime looks at only in those circumstances is to be reported: at the strict level it always is.
+    /// Whether to report something that the runtime refuses only if `runtime` is true: the strict level always does.
     pub(super) fn concerns(&self, runtime: bool) -> bool {
         runtime || self.is_strict()
     }
 
-    /// Where a list or string of the tree starts in the file, if it is borrowed from it.
+    /// Where a list or string of the tree starts in the file, if the tree borrows it from there.
     pub(super) fn offset<T: bytemuck::NoUninit>(&self, part: Option<&[T]>) -> Option<u64> {
         crate::offset_in(self.file?, bytemuck::cast_slice(part?))
     }
 
-    /// Where item `index` of a list of the tree is.
+    /// Where item `index` of a list of the tree is in the file.
     pub(super) fn offset_of<T: bytemuck::NoUninit>(&self, list: &[T], index: usize) -> Option<u64> {
         self.offset(list.get(index..)).filter(|_| index < list.len())
     }
@@ -104,7 +114,7 @@ impl<'f> Report<'f> {
             return;
         }
         let message = match rule.cve {
-            Some(cve) => format!("{message} ({}: ExecuTorch refuses it since {})", cve.id, cve.refused_since),
+            Some(cve) => format!("{message} ({}: ExecuTorch refuses this since {})", cve.id, cve.refused_since),
             None => message.to_string(),
         };
         self.findings.push(Finding::new(rule, path.to_field_path(), offset, message));
@@ -113,7 +123,7 @@ impl<'f> Report<'f> {
     pub(super) fn finish(mut self) -> Vec<Finding> {
         for (rule, count) in self.counts.into_values() {
             if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
-                let message = format!("{more} more of this rule, not listed");
+                let message = format!("{} of this rule not listed", Count(more, "more finding"));
                 self.findings.push(Finding::new(rule, FieldPath::default(), None, message));
             }
         }

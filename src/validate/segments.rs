@@ -1,6 +1,6 @@
-//! Rules about the data segments of either kind of file: that they are there, and lie beside each other.
+//! Rules about the segments of either kind of file: they are inside the file, in order, and do not overlap.
 
-use super::report::Report;
+use super::report::{Count, Report};
 use super::rule;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
@@ -13,17 +13,17 @@ use crate::path::Path;
 use crate::schema::DataSegment;
 use alloc::{format, vec, vec::Vec};
 
-/// The segments of a file, and what its header says of them.
+/// The segments of a file, and what its header says about them.
 struct Segments<'t, 'a> {
     table: &'t [DataSegment],
     bytes: &'t [Segment<'a>],
     whole: bool,
-    /// Whether it is a `.ptd`: that its header must be there is a rule of its own.
+    /// Whether the file is a `.ptd`: another rule reports that its header is absent.
     is_ptd: bool,
     base: u64,
-    /// What the header announces. `None`: nothing.
+    /// The data size in the header; `None` if the header does not say.
     data_size: Option<u64>,
-    /// How the runtime reads each; `None` where it does not look at it.
+    /// How the runtime reads each segment; `None` if it does not.
     read: Vec<Option<Read>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
         whole: pte.source.as_ref().is_none_or(is_whole),
         is_ptd: false,
         base: pte.segment_base_offset(),
-        // Old headers are too short to say, and some that are not say 0.
+        // Headers up to ExecuTorch 0.7 do not have this field, and some later ones say 0.
         data_size: pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0),
         read: read_of_pte(pte),
     };
@@ -76,14 +76,14 @@ fn is_whole(source: &Source<'_>) -> bool {
 /// How ExecuTorch 1.5 reads a segment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Read {
-    /// How many bytes, from its start on.
+    /// How many bytes it reads, from the start of the segment.
     size: u64,
-    /// Whether it refuses to where the header announces no segments. Constants it takes from the start of the file then.
+    /// Whether it refuses to read if no header says where the segments start. It reads constants anyway, with a base of 0.
     needs_base: bool,
 }
 
-/// How much of each segment ExecuTorch 1.5 reads: all of the constants', payloads' and named data's, and of initial states
-/// those that tensors have.
+/// How much of each segment ExecuTorch 1.5 reads: segments of constants, payloads and named data as a whole, and of initial
+/// states only those that a tensor uses.
 fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     let segments = pte.program.segments();
     let mut read = vec![None; segments.len()];
@@ -112,7 +112,7 @@ fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     read
 }
 
-/// Those of its keys.
+/// ExecuTorch 1.5 reads the segments that a key refers to.
 fn read_of_ptd(ptd: &Ptd<'_>) -> Vec<Option<Read>> {
     let segments = ptd.flat_tensor.segments();
     let named = marked(segments.len(), ptd.entries().map(|entry| entry.segment_index));
@@ -123,29 +123,30 @@ fn read_of_ptd(ptd: &Ptd<'_>) -> Vec<Option<Read>> {
         .collect()
 }
 
-/// Official readers take both. A writer would put one over the other.
+/// Official readers accept such a file, but a writer would overwrite part of the metadata.
 fn in_metadata(source: Option<&Source<'_>>, base: u64, report: &mut Report<'_>) {
     let Some(source) = source.filter(|source| base > 0 && base < source.metadata_size as u64) else {
         return;
     };
     let found = format!(
-        "the segments start at byte {base}, expected {} or more: the metadata ends there",
+        "the segments start at byte {base}, expected {} or more, where the metadata ends",
         source.metadata_size
     );
     report.add_at(rule::SEGMENTS_IN_METADATA, &Path::ROOT, Some(HEAD_SIZE as u64), found);
 }
 
-/// Official readers look at the fields that they know, and not at the rest of the header. `room` bytes are between the
-/// FlatBuffer's first 8 and the rest.
+/// Official readers read the fields that they know and ignore the rest of the header. `room` is the number of bytes between
+/// the FlatBuffer's first 8 bytes and its rest.
 fn header_length(length: u32, room: u64, report: &mut Report<'_>) {
     if u64::from(length) > room {
-        let found = format!("the header's length is {length}, expected at most the {room} bytes that there are for it");
+        let found =
+            format!("the length of the header is {length}, expected at most {room}: the metadata leaves no more room");
         report.add_at(rule::HEADER_LENGTH, &Path::ROOT, Some(HEAD_SIZE as u64 + 4), found);
     }
 }
 
-/// Calls `found` for each range that starts inside another one and not where that one starts: its start, its index, and the other's
-/// start, end and index. Ranges are given by start, size and index; empty ones lie in none.
+/// Calls `found` for each range that starts inside another one, unless both start together: with its start, its index, and
+/// the other's start, end and index. Ranges are given as start, size and index. Empty ranges are ignored.
 pub(super) fn each_overlap(
     ranges: impl Iterator<Item = (u64, u64, usize)>,
     mut found: impl FnMut(u64, usize, (u64, u64, usize)),
@@ -175,7 +176,7 @@ impl Segments<'_, '_> {
         self.trailing_bytes(report);
     }
 
-    /// Whether a segment leaves the file, as far as that is known.
+    /// Whether a segment is known to end outside the file.
     fn leaves_file(&self, index: usize) -> bool {
         self.whole && self.base > 0 && matches!(self.bytes.get(index), Some(Segment::Absent))
     }
@@ -184,8 +185,8 @@ impl Segments<'_, '_> {
         self.read.get(index).copied().flatten()
     }
 
-    /// Files without segment data have no header, and still list an empty segment. That of a payload is a rule
-    /// of `delegates` too.
+    /// Files without segment data have no header but may list an empty segment. `delegates` reports an empty segment of a
+    /// payload.
     fn base(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
         if self.base > 0 || self.is_ptd || !report.has_file() {
@@ -195,7 +196,8 @@ impl Segments<'_, '_> {
             if !report.concerns(self.read(index).is_some_and(|read| read.needs_base)) {
                 continue;
             }
-            let found = format!("{} bytes, but no header says where the segments start", segment.size);
+            let found =
+                format!("the segment has {}, but no header says where the segments start", Count(segment.size, "byte"));
             report.add(rule::SEGMENT_BASE, &root.item("segments", index), found);
         }
     }
@@ -211,14 +213,18 @@ impl Segments<'_, '_> {
             }
             match self.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
                 None => {
-                    let found = format!("{size} bytes from {offset}: the end wraps, expected one inside the file");
+                    let found = format!(
+                        "a range of {} from offset {offset} ends past 2^64, expected an end inside the file",
+                        Count(*size, "byte")
+                    );
                     report.add(rule::SEGMENT_BOUNDS, &path, found);
                 }
                 Some((start, end)) => {
                     let length = report.file_size();
                     let missing = end.saturating_sub(length);
                     let found = format!(
-                        "{size} bytes from byte {start} of the file to {end}, expected an end inside it: {missing} bytes are missing"
+                        "bytes {start} to {end} of the file, but the file is {} too short",
+                        Count(missing, "byte")
                     );
                     report.add_at(rule::SEGMENT_BOUNDS, &path, Some(start).filter(|start| *start <= length), found);
                 }
@@ -226,8 +232,8 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// The runtime looks at the segments of a `.ptd` file's keys, and takes an offset for one from the start of the file
-    /// there: it refuses only what ends after base and size together.
+    /// The runtime checks the segments that the keys of a `.ptd` file refer to, but compares the offset, which counts from the
+    /// base, with base plus data size.
     fn data_size(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
         let Some(data_size) = self.data_size else {
@@ -239,7 +245,8 @@ impl Segments<'_, '_> {
             let refused = self.is_ptd && self.read(index).is_some() && ends_after(self.base.saturating_add(data_size));
             if ends_after(data_size) && report.concerns(refused) {
                 let found = format!(
-                    "{size} bytes from {offset}, expected an end inside the {data_size} that the header announces"
+                    "a range of {} from offset {offset} ends outside the data, whose size in the header is {data_size}",
+                    Count(size, "byte")
                 );
                 report.add(rule::SEGMENT_DATA_SIZE, &root.item("segments", index), found);
             }
@@ -251,24 +258,24 @@ impl Segments<'_, '_> {
         let pairs = self.table.iter().zip(self.table.iter().skip(1)).enumerate();
         for (index, (before, segment)) in pairs.filter(|(_, (before, segment))| before.offset > segment.offset) {
             let found =
-                format!("{}, expected {} or more, where the one before it starts", segment.offset, before.offset);
+                format!("{}, expected {} or more, where the previous segment starts", segment.offset, before.offset);
             report.add(rule::SEGMENT_ORDER, &root.item("segments", index + 1).field("offset"), found);
         }
     }
 
-    /// Two may start at one place: equal blobs, or an empty one.
+    /// Two segments may start together: equal blobs, or an empty one.
     fn overlap(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
         let ranges = self.table.iter().zip(0..).map(|(segment, index)| (segment.offset, segment.size, index));
         each_overlap(ranges, |start, index, (first, last, other)| {
             let found =
-                format!("starts at {start}, expected {last} or more: segment {other} goes from {first} to there");
+                format!("starts at {start}, expected {last} or more: segment {other} has bytes {first} to {last}");
             report.add(rule::SEGMENT_OVERLAP, &root.item("segments", index), found);
         });
     }
 
     fn trailing_bytes(&self, report: &mut Report<'_>) {
-        // Without a header, the FlatBuffer goes on to the end of the file.
+        // Without a header, the FlatBuffer extends to the end of the file.
         if self.base == 0 || !report.has_file() || !self.whole {
             return;
         }
@@ -276,7 +283,7 @@ impl Segments<'_, '_> {
         let last = self.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
         let end = self.base.saturating_add(self.data_size.unwrap_or(last).max(last));
         if end < size {
-            let found = format!("{} bytes after the last segment, expected none", size - end);
+            let found = format!("{} after the last segment, expected none", Count(size - end, "byte"));
             report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);
         }
     }
@@ -285,7 +292,7 @@ impl Segments<'_, '_> {
         let root = Path::ROOT;
         for (index, (segment, referenced)) in self.table.iter().zip(referenced).enumerate() {
             if !referenced && segment.size > 0 {
-                let found = format!("{} bytes that nothing refers to", segment.size);
+                let found = format!("nothing refers to the segment, which has {}", Count(segment.size, "byte"));
                 report.add(rule::SEGMENT_UNREFERENCED, &root.item("segments", index), found);
             }
         }

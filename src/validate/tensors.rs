@@ -1,9 +1,9 @@
-//! Rules about a tensor's shape and type, and where its bytes are. As in the runtime's `program_validation.cpp`,
+//! Rules about a tensor's shape, and where its bytes are. They follow the runtime's `program_validation.cpp`,
 //! `tensor_parser_portable.cpp` and `tensor_parser_exec_aten.cpp`.
 
 use super::constants;
 use super::plan::device;
-use super::report::{Few, Report};
+use super::report::{Count, Few, Report};
 use super::rule;
 use crate::file::pte::Pte;
 use crate::file::style::ALIGNMENT;
@@ -14,7 +14,7 @@ use crate::schema::program::{
 use crate::tensor::Uncountable;
 use alloc::format;
 
-/// The runtime keeps sizes in arrays of this many (`kTensorDimensionLimit`).
+/// The length of the runtime's arrays of sizes (`kTensorDimensionLimit`).
 const MOST_DIMENSIONS: usize = 16;
 
 pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -64,15 +64,15 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     };
     let offset = report.offset(Some(order));
     if sizes.len() != order.len() {
-        let found = format!("{} dimensions, expected {}, as many as sizes", order.len(), sizes.len());
+        let found = format!("{}, expected {}: one for each size", Count(order.len(), "dimension"), sizes.len());
         report.add_at(rule::DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
     } else if sizes.len() <= MOST_DIMENSIONS && !is_permutation(order) {
-        let found = format!("{}, expected a permutation of the {} dimensions", Few(order), order.len());
+        let found = format!("{}, expected a permutation of {}", Few(order), Count(order.len(), "dimension"));
         report.add_at(rule::DIM_ORDER, &path.field("dim_order"), offset, found);
     }
 }
 
-/// Whether each of 0 to the length occurs once.
+/// Whether each number below the length occurs exactly once.
 pub(super) fn is_permutation(order: &[u8]) -> bool {
     let mut seen = [false; 256];
     let fresh = |dim: &u8| match seen.get_mut(usize::from(*dim)) {
@@ -102,7 +102,7 @@ fn storage_offset(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>)
 fn dynamism(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let dynamism = tensor.shape_dynamism;
     if dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
-        let found = "DYNAMIC_UNBOUND, expected a shape with bounds";
+        let found = "DYNAMIC_UNBOUND, expected a shape with upper bounds";
         report.add(rule::TENSOR_UNBOUNDED, &path.field("shape_dynamism"), found);
     } else if dynamism.name().is_none() {
         let found = format!("{}, expected 0 to 2", dynamism.0);
@@ -132,11 +132,11 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
             report.add_at(rule::TENSOR_SIZE, &path.item("sizes", index), report.offset_of(sizes, index), found);
         }
         Err(Uncountable::Elements) => {
-            let found = format!("{}, expected a product that 63 bits hold", Few(sizes));
+            let found = format!("{}, expected a number of elements that fits in 63 bits", Few(sizes));
             report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), offset, found);
         }
         Err(Uncountable::Bytes) => {
-            let found = format!("{}, expected a size in bytes that 64 bits hold", tensor.shape());
+            let found = format!("{}, expected a size in bytes that fits in 64 bits", tensor.shape());
             report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
         }
         Err(Uncountable::Type) => (),
@@ -155,19 +155,26 @@ fn planned_memory(
     let size = usize::try_from(allocation.memory_id).ok().filter(|id| *id > 0).and_then(|id| sizes.get(id));
     let Some(size) = size else {
         let (id, last) = (allocation.memory_id, sizes.len().saturating_sub(1));
-        let found = format!("planned buffer {id}, expected one of the {last} from 1 on");
+        let found = match last {
+            0 => format!("planned buffer {id} does not exist: the method has none"),
+            _ => format!("planned buffer {id}, expected 1 to {last}"),
+        };
         return report.add(rule::PLANNED_MEMORY_INDEX, &path.field("memory_id"), found);
     };
     let offset = allocation.memory_offset();
     match offset.checked_add(bytes) {
         None => {
-            let found = format!("{bytes} bytes at {offset} end past 2^64, expected an end inside the planned buffer");
+            let found = format!(
+                "a tensor of {} at offset {offset} ends past 2^64, expected an end inside the planned buffer",
+                Count(bytes, "byte")
+            );
             report.add(rule::PLANNED_MEMORY_OVERFLOW, &path.field("memory_offset_low"), found);
         }
-        // A negative size is a finding of its own.
+        // Another rule reports a negative size.
         Some(end) if u64::try_from(*size).is_ok_and(|size| end > size) => {
             let found = format!(
-                "{bytes} bytes at {offset} end at {end}, expected at most {size}, the size of planned buffer {}",
+                "a tensor of {} at offset {offset} ends at {end}, expected at most {size}, the size of planned buffer {}",
+                Count(bytes, "byte"),
                 allocation.memory_id
             );
             report.add(rule::PLANNED_MEMORY_BOUNDS, &path.field("memory_offset_low"), found);

@@ -1,6 +1,6 @@
-//! Rules about a method's values, tensors apart. As in the runtime's `program_validation.cpp` and `method.cpp`.
+//! Rules about a method's values, except tensors. They follow the runtime's `program_validation.cpp` and `method.cpp`.
 
-use super::report::Report;
+use super::report::{Count, Report};
 use super::rule;
 use crate::path::Path;
 use crate::schema::Unknown;
@@ -16,16 +16,16 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
                 report.add(rule::VALUE_KIND, &path.field("val"), format_args!("absent, expected a value"));
             }
             KernelTypes::Unknown(Unknown { tag: 0, .. }) => {
-                let found = "0 (NONE) beside a value, expected its kind";
+                let found = "0 (NONE), expected the kind of the value that is present";
                 report.add(rule::VALUE_KIND, &path.field("val_type"), found);
             }
-            // The runtime looks into no value of kind Null.
+            // The runtime does not read the content of a value of kind Null.
             KernelTypes::Unknown(Unknown { tag: tag @ ..=11, .. }) if report.concerns(*tag > 1) => {
                 let found = format!("absent, expected the content of a value of kind {tag}");
                 report.add(rule::VALUE_KIND, &path.field("val"), found);
             }
             KernelTypes::Unknown(Unknown { tag: tag @ 12.., .. }) => {
-                let found = format!("a value of kind {tag}, expected 1 to 11");
+                let found = format!("{tag}, expected a value kind from 1 to 11");
                 report.add(rule::VALUE_KIND, &path.field("val_type"), found);
             }
             KernelTypes::String(text) => {
@@ -53,7 +53,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
-/// The value with that index, as the file writes indices.
+/// The value with that index, which the file stores as a signed number.
 pub(super) fn value<'t, 'a>(values: &'t [EValue<'a>], index: impl TryInto<usize>) -> Option<&'t KernelTypes<'a>> {
     index.try_into().ok().and_then(|index| values.get(index)).map(|value| &value.val)
 }
@@ -68,7 +68,7 @@ fn int_list(values: &[EValue<'_>], items: &[i64], path: &Path<'_>, report: &mut 
     for (at, item) in items.iter().enumerate() {
         match value(values, *item) {
             None => {
-                let found = format!("value {item}, expected 0 to {}", values.len() - 1);
+                let found = format!("value {item} does not exist: the method has {}", Count(values.len(), "value"));
                 report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
             }
             Some(KernelTypes::Int(_)) => (),
@@ -81,7 +81,7 @@ fn int_list(values: &[EValue<'_>], items: &[i64], path: &Path<'_>, report: &mut 
     }
 }
 
-/// The runtime makes values in order, and a list copies its tensors when it is made.
+/// The runtime creates values in order, and a list copies its tensors when it is created.
 fn tensor_list(
     values: &[EValue<'_>],
     list: usize,
@@ -94,7 +94,7 @@ fn tensor_list(
         match value(values, *item) {
             None if optional && *item == -1 => (),
             None => {
-                let found = format!("value {item}, expected 0 to {}", values.len() - 1);
+                let found = format!("value {item} does not exist: the method has {}", Count(values.len(), "value"));
                 report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
             }
             Some(KernelTypes::Null(_)) if optional => order(list, items, at, path, report),
@@ -110,9 +110,8 @@ fn tensor_list(
 
 fn order(list: usize, items: &[i32], at: usize, path: &Path<'_>, report: &mut Report<'_>) {
     if let Some(item) = items.get(at).filter(|item| usize::try_from(**item).is_ok_and(|item| item > list)) {
-        let found = format!(
-            "value {item}, expected one before the list, which is value {list}: the runtime makes them in order"
-        );
+        let found =
+            format!("value {item} comes after the list, which is value {list}: the runtime creates values in order");
         report.add_at(rule::LIST_ITEM_ORDER, &path.item("items", at), report.offset_of(items, at), found);
     }
 }

@@ -1,7 +1,7 @@
-//! Rules about the FlatBuffer's bytes, which a decoded tree no longer shows: what official readers take and no good file has,
-//! and how its writer shared vtables.
+//! Rules about the FlatBuffer's bytes that the decoded tree does not show: what official readers accept although no valid file
+//! has it, and how the writer shared vtables.
 
-use super::report::{Name, Report};
+use super::report::{Count, Name, Report};
 use super::rule;
 use crate::file::source::Source;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
@@ -40,7 +40,7 @@ pub(super) fn check(
     }
 }
 
-/// Official C++ does not look at the bytes of a string; Python's and Rust's readers refuse what is not UTF-8.
+/// ExecuTorch's C++ does not check the bytes of a string. Readers in Python and Rust refuse strings that are not UTF-8.
 fn text(tree: &dyn AnyTable, report: &mut Report<'_>) {
     any::visit(tree, &Path::ROOT, &mut |path, value| match value {
         Value::Text(text) if !text.is_utf8() => {
@@ -55,18 +55,18 @@ fn vtable(part: &Part<'_>, table: &TablePart<'_>, report: &mut Report<'_>) {
     let offset = Some(table.vtable.into());
     match table.inline_size {
         None => {
-            let found = format!("a vtable of {} bytes, expected at least 4", table.vtable_size);
+            let found = format!("the vtable has {}, expected at least 4", Count(table.vtable_size, "byte"));
             report.add_at(rule::VTABLE_SIZE, part.path, offset, found);
         }
         Some(size @ ..4) => {
-            let found = format!("an inline size of {size} in its vtable, expected at least 4");
+            let found = format!("the inline size in the vtable is {size}, expected at least 4");
             report.add_at(rule::VTABLE_SIZE, part.path, offset, found);
         }
         Some(_) => (),
     }
     if let Some(id) = table.slots.iter().position(|slot| (1..4).contains(slot)) {
         let slot = table.slots.get(id).copied().unwrap_or_default();
-        let found = format!("field {id} is {slot} bytes from its table's start, expected at least 4");
+        let found = format!("field {id} is at offset {slot} in its table, expected at least 4");
         report.add_at(rule::VTABLE_ENTRY, part.path, offset, found);
     }
 }
@@ -105,16 +105,16 @@ fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
     }
 }
 
-/// How tables of different size share vtables: see `VtableSharing::ByEntries`.
+/// Finds vtables shared by tables of different sizes: see `VtableSharing::ByEntries`.
 #[derive(Default)]
 struct Sharing {
-    /// Vtables that are used by a table of another size than they say, each with the first such size and what it says.
+    /// Vtables used by a table of another size than theirs: for each, the first such size and the vtable's own.
     shared: BTreeMap<u32, (u32, u16)>,
 }
 
 impl Sharing {
     fn add(&mut self, part: &Part<'_>, table: &TablePart<'_>, metadata: &[u8]) {
-        // An inline size below 4 is a finding of its own.
+        // Another rule reports an inline size below 4.
         let Some(inline_size @ 4..) = table.inline_size else {
             return;
         };
@@ -128,8 +128,9 @@ impl Sharing {
     fn report(&self, report: &mut Report<'_>) {
         if let Some((vtable, (size, said))) = self.shared.first_key_value() {
             let found = format!(
-                "the vtable says {said} bytes, and a table of {size} uses it ({} such in the file): Python's flatbuffers up to 25.9 shares vtables so, and official readers take it",
-                self.shared.len()
+                "the vtable says {}, but a table of {size} uses it ({} like this in the file): Python's flatbuffers up to 25.9 shares vtables this way, and official readers accept it",
+                Count(*said, "byte"),
+                Count(self.shared.len(), "vtable")
             );
             report.add_at(rule::VTABLE_SHARED, &Path::ROOT, Some((*vtable).into()), found);
         }

@@ -1,7 +1,7 @@
-//! Files made from nothing: flatc reads their tree, and the runtime computes what they mean.
+//! New files, not based on an existing one: flatc must read their tree, and the runtime must run them.
 
-use crate::laid_out_anew::{layouts, our_tree};
-use crate::programs::{self, Made};
+use crate::programs::{self, NewProgram};
+use crate::relayout::{layouts, our_tree};
 use executorch_format::{Image, Ptd};
 use executorch_format_support::fixtures::sha256;
 use executorch_format_support::flatc_json::compare;
@@ -10,48 +10,44 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn official_readers_take_programs_made_from_nothing() {
+fn official_readers_accept_new_programs() {
     let Some(official) = Official::find("from-nothing") else {
         return;
     };
-    let made: Vec<(usize, Made)> = layouts()
+    let programs: Vec<(usize, NewProgram)> = layouts()
         .iter()
         .enumerate()
         .flat_map(|(index, (program, data))| {
-            programs::all(program, data).unwrap().into_iter().map(move |made| (index, made))
+            programs::all(program, data).unwrap().into_iter().map(move |program| (index, program))
         })
         .collect();
-    for_all(&made, |(index, made)| {
-        judge(&official, *index, made).map_err(|found| format!("{} in layout {index}:\n{found}", made.name))
+    for_all(&programs, |(index, program)| {
+        check(&official, *index, program).map_err(|found| format!("{} in layout {index}:\n{found}", program.name))
     });
-    println!(
-        "{} programs made from nothing, in {} layouts, with a .ptd where they need one",
-        made.len(),
-        layouts().len()
-    );
+    println!("{} new programs in {} layouts, with a .ptd where they need one", programs.len(), layouts().len());
 }
 
-fn judge(official: &Official, layout: usize, made: &Made) -> Result<(), String> {
+fn check(official: &Official, layout: usize, new: &NewProgram) -> Result<(), String> {
     let put = |ending: &str, image: executorch_format::Result<Image<'_>>| {
         let bytes = image.and_then(|image| image.to_vec()).map_err(|error| error.to_string())?;
-        Ok::<_, String>(official.put(&PathBuf::from(layout.to_string()).join(made.name).with_extension(ending), &bytes))
+        Ok::<_, String>(official.put(&PathBuf::from(layout.to_string()).join(new.name).with_extension(ending), &bytes))
     };
-    let program = put("pte", made.program.image())?;
+    let program = put("pte", new.program.image())?;
     let mut data = Vec::new();
-    if let Some(ptd) = &made.data {
+    if let Some(ptd) = &new.data {
         let path = put("ptd", ptd.image())?;
         expect(&official.run(&path, &[], &[]), &keys(ptd))?;
         same_tree(official, &path, &serde_json::to_value(&ptd.flat_tensor).unwrap())?;
         data.push(path);
     }
-    // Both ways to load a file: read, and mapped.
+    // The runtime's two ways to load a file.
     for options in [&[][..], &["--mmap"]] {
-        expect(&official.run(&program, &data, options), &made.expected)?;
+        expect(&official.run(&program, &data, options), &new.expected)?;
     }
-    same_tree(official, &program, &serde_json::to_value(&made.program.program).unwrap())
+    same_tree(official, &program, &serde_json::to_value(&new.program.program).unwrap())
 }
 
-/// What the runtime should say about a `.ptd`.
+/// What the runtime should print about a `.ptd`.
 fn keys(ptd: &Ptd<'_>) -> Vec<String> {
     let key = |(index, entry): (usize, executorch_format::Entry<'_>)| {
         let bytes = ptd.entry_bytes(&entry).unwrap();
@@ -61,17 +57,17 @@ fn keys(ptd: &Ptd<'_>) -> Vec<String> {
     ptd.entries().enumerate().flat_map(key).collect()
 }
 
-fn expect(told: &str, expected: &[String]) -> Result<(), String> {
-    let mut lines = told.lines();
+fn expect(printed: &str, expected: &[String]) -> Result<(), String> {
+    let mut lines = printed.lines();
     for expected in expected {
         if !lines.any(|line| line.contains(expected.as_str())) {
-            return Err(format!("  the runtime does not say {expected:?} where it should:\n{told}"));
+            return Err(format!("  the runtime does not print {expected:?} where expected:\n{printed}"));
         }
     }
-    if accepted(told) { Ok(()) } else { Err(format!("  the runtime says:\n{told}")) }
+    if accepted(printed) { Ok(()) } else { Err(format!("  the runtime prints:\n{printed}")) }
 }
 
-/// flatc and this crate read in the file what was written.
+/// Checks that flatc and this crate read the tree that was written.
 fn same_tree(official: &Official, path: &Path, written: &Value) -> Result<(), String> {
     let mut differences = Vec::new();
     compare(&mut "flatc".to_owned(), written, &official.json(path)?, true, &mut differences);

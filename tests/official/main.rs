@@ -1,10 +1,10 @@
-//! What ExecuTorch's own readers say to what this crate writes.
+//! Reads files written by this crate with ExecuTorch's own readers.
 //!
-//! They are asked where the environment variable `EXECUTORCH_OFFICIAL` names the folder that `.ci/official/get.sh` put them
-//! into. Without it these tests say on stderr that they are skipped.
+//! The environment variable `EXECUTORCH_OFFICIAL` names the folder in which `.ci/official/get.sh` installed the readers.
+//! Without it these tests are skipped, with a line on stderr.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod from_nothing;
-mod laid_out_anew;
 mod programs;
+mod relayout;

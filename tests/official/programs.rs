@@ -1,4 +1,4 @@
-//! Programs and data made from nothing, and what the runtime should say about them.
+//! New programs and data, and what the runtime should print about them.
 
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
@@ -8,13 +8,13 @@ use executorch_format::schema::program::{
 use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Result};
 use executorch_format_support::fixtures::sha256;
 
-/// A program that was made.
-pub struct Made {
+/// A new program.
+pub struct NewProgram {
     pub name: &'static str,
     pub program: Pte<'static>,
-    /// A `.ptd` to go with it.
+    /// The `.ptd` file that it needs.
     pub data: Option<Ptd<'static>>,
-    /// What the runtime should say, in this order, with other lines between.
+    /// Lines that the runtime should print, in this order, possibly with other lines between them.
     pub expected: Vec<String>,
 }
 
@@ -22,8 +22,8 @@ pub fn floats(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// All of them, laid out in one way.
-pub fn all(program: &PteOptions, data: &PtdOptions) -> Result<Vec<Made>> {
+/// All of them in one layout.
+pub fn all(program: &PteOptions, data: &PtdOptions) -> Result<Vec<NewProgram>> {
     Ok(vec![
         constants(program)?,
         methods(program)?,
@@ -58,11 +58,11 @@ fn output(values: &[f32]) -> String {
 }
 
 /// `x * w + b`, with the same bytes as a third constant of another type.
-fn constants(options: &PteOptions) -> Result<Made> {
+fn constants(options: &PteOptions) -> Result<NewProgram> {
     let (w, b) = ([2f32, -3.5, 0.0, 1e10], [0.5f32, 1.0, f32::INFINITY, -1.0]);
     let mut data = DataCollector::new();
     let [w_index, b_index, same_index] = [w, b, w].map(|values| data.constant(floats(&values)));
-    assert_eq!((w_index, b_index, same_index), (1, 2, 1), "equal bytes are one constant");
+    assert_eq!((w_index, b_index, same_index), (1, 2, 1), "equal bytes share one constant");
     let values: Vec<EValue<'static>> = vec![
         float4().with_planned(1, 0).into(),
         float4().with_data(w_index).into(),
@@ -78,7 +78,7 @@ fn constants(options: &PteOptions) -> Result<Made> {
         .with_outputs(vec![5, 6]);
     let sum: Vec<f32> = w.iter().zip(b).map(|(w, b)| w + b).collect();
     let same = format!("out 1: Tensor Int sizes=[2,2] dim_order=[0,1] nbytes=16 sha256={}", sha256(&floats(&w)));
-    Ok(Made {
+    Ok(NewProgram {
         name: "constants",
         program: data.finish(program(vec![forward]), options)?,
         data: None,
@@ -87,7 +87,7 @@ fn constants(options: &PteOptions) -> Result<Made> {
 }
 
 /// Two methods that share a constant, and methods that return a value of each kind.
-fn methods(options: &PteOptions) -> Result<Made> {
+fn methods(options: &PteOptions) -> Result<NewProgram> {
     let w = [1f32, 2.0, 3.0, 4.0];
     let mut data = DataCollector::new();
     let index = data.constant(floats(&w));
@@ -127,7 +127,7 @@ fn methods(options: &PteOptions) -> Result<Made> {
         "out 0: String \"日本語 \\\"quoted\\\"\"",
         &output(&w),
     ];
-    Ok(Made {
+    Ok(NewProgram {
         name: "methods",
         program: data.finish(program(methods), options)?,
         data: None,
@@ -135,10 +135,10 @@ fn methods(options: &PteOptions) -> Result<Made> {
     })
 }
 
-/// A sum that grows with each run, from a state that the file gives.
-fn mutable_state(options: &PteOptions) -> Result<Made> {
+/// A sum that grows with each run, starting from an initial state in the file.
+fn mutable_state(options: &PteOptions) -> Result<NewProgram> {
     let mut data = DataCollector::new();
-    // Not used by any tensor: the state's place is not the first.
+    // Not used by any tensor, so that the state that is used is not the first one.
     data.mutable(vec![7; 3]);
     let state = data.mutable(floats(&[10.0, 20.0, 30.0, 40.0]));
     let values: Vec<EValue<'static>> =
@@ -148,15 +148,20 @@ fn mutable_state(options: &PteOptions) -> Result<Made> {
         ExecutionPlan::new("forward", values, vec![add()], calls, 32).with_inputs(vec![0]).with_outputs(vec![1]);
     let expected =
         vec![output(&[11.0, 21.0, 31.0, 41.0]), "execute again: ok".into(), output(&[12.0, 22.0, 32.0, 42.0])];
-    Ok(Made { name: "mutable_state", program: data.finish(program(vec![forward]), options)?, data: None, expected })
+    Ok(NewProgram {
+        name: "mutable_state",
+        program: data.finish(program(vec![forward]), options)?,
+        data: None,
+        expected,
+    })
 }
 
-/// Three calls of the backend that tells what it is handed: two payloads are equal, one is empty.
-fn delegates(options: &PteOptions) -> Result<Made> {
+/// Three calls of `etcheck`'s test backend, which prints its payload: two payloads are equal, one is empty.
+fn delegates(options: &PteOptions) -> Result<NewProgram> {
     let payload: Vec<u8> = (0..1000u32).map(|index| (index * 7) as u8).collect();
     let mut data = DataCollector::new();
     let processed = [payload.clone(), Vec::new(), payload.clone()].map(|bytes| data.delegate(bytes));
-    assert_eq!(processed[0], processed[2], "equal payloads are one");
+    assert_eq!(processed[0], processed[2], "equal payloads are shared");
     let specs = || {
         let spec =
             |key: &'static str, value: &'static [u8]| CompileSpec { key: Some(key.into()), value: Some(value.into()) };
@@ -183,11 +188,11 @@ fn delegates(options: &PteOptions) -> Result<Made> {
     let each = |bytes: &[u8]| [init(bytes), spec.clone(), "compile spec \"empty\" size=0".into(), named.clone()];
     let mut expected = [each(&payload), each(&[]), each(&payload)].concat();
     expected.push(output(&[0.0; 4]));
-    Ok(Made { name: "delegates", program: data.finish(program(vec![forward]), options)?, data: None, expected })
+    Ok(NewProgram { name: "delegates", program: data.finish(program(vec![forward]), options)?, data: None, expected })
 }
 
-/// Blobs with names, some with equal bytes, at alignments of all kinds, and a method without any tensor.
-fn named_data(options: &PteOptions) -> Result<Made> {
+/// Named blobs, some with equal bytes, with various alignments, and a method without tensors.
+fn named_data(options: &PteOptions) -> Result<NewProgram> {
     let blobs: [(&'static str, Vec<u8>, u32); 6] = [
         ("first", vec![1; 100], 3),
         ("空", b"unicode".to_vec(), 16),
@@ -204,11 +209,11 @@ fn named_data(options: &PteOptions) -> Result<Made> {
     }
     let forward = ExecutionPlan::new("forward", vec![EValue::null()], Vec::new(), Vec::new(), 0).with_outputs(vec![0]);
     expected.push("out 0: None".into());
-    Ok(Made { name: "named_data", program: data.finish(program(vec![forward]), options)?, data: None, expected })
+    Ok(NewProgram { name: "named_data", program: data.finish(program(vec![forward]), options)?, data: None, expected })
 }
 
-/// `x + w`, with `w` in a `.ptd` that has other keys too, one with the same bytes.
-fn external_constants(options: &PteOptions, data_options: &PtdOptions) -> Result<Made> {
+/// `x + w`, with `w` in a `.ptd` that also has other keys, one of them with the same bytes.
+fn external_constants(options: &PteOptions, data_options: &PtdOptions) -> Result<NewProgram> {
     let w = [0.25f32, -1.0, 3.0, 1e-20];
     let values: Vec<EValue<'static>> = vec![
         float4().with_planned(1, 0).into(),
@@ -227,7 +232,7 @@ fn external_constants(options: &PteOptions, data_options: &PtdOptions) -> Result
         NewEntry::tensor("nothing", ScalarType::DOUBLE, vec![3, 0], vec![]),
     ];
     let sum: Vec<f32> = w.iter().map(|w| w + 1.0).collect();
-    Ok(Made {
+    Ok(NewProgram {
         name: "external_constants",
         program: DataCollector::new().finish(program(vec![forward]), options)?,
         data: Some(Ptd::build(entries, data_options)?),
@@ -235,8 +240,8 @@ fn external_constants(options: &PteOptions, data_options: &PtdOptions) -> Result
     })
 }
 
-/// One call with a value of every kind, to the kernel that tells what it is given.
-fn every_value(options: &PteOptions) -> Result<Made> {
+/// One call of `etcheck`'s test kernel, which prints its arguments, with a value of every kind.
+fn every_value(options: &PteOptions) -> Result<NewProgram> {
     let mut data = DataCollector::new();
     let constant = data.constant(floats(&[9.0, 8.0, 7.0, 6.0]));
     let optional = KernelTypes::OptionalTensorList(OptionalTensorList { items: Some(vec![-1, 0, -1, 1].into()) });
@@ -280,5 +285,5 @@ fn every_value(options: &PteOptions) -> Result<Made> {
         "arg 12: ListOptionalTensor [none,tensor,none,tensor]".to_owned(),
         output(&[1.0; 4]),
     ];
-    Ok(Made { name: "every_value", program: data.finish(program(vec![forward]), options)?, data: None, expected })
+    Ok(NewProgram { name: "every_value", program: data.finish(program(vec![forward]), options)?, data: None, expected })
 }

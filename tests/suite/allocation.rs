@@ -1,15 +1,15 @@
-//! What reading may cost: memory in proportion to the program's size, nothing at all for the check-only run, and work
-//! within the limits, whatever the file says. Allocations are counted for each thread by itself.
+//! The cost of reading any file: memory proportional to the program's size, no allocation in the check-only run, and work
+//! within the limits. Allocations are counted per thread.
 
 use crate::damage::{each, files, stride};
 use allocation_counter::measure;
 use executorch_format::{Error, ErrorKind, Limits, ParseOptions, Ptd, Pte, probe};
 use executorch_format_support::fixtures::Fixture;
 
-/// Bytes allocated for each byte that the default limits allow to be covered, at the most.
+/// The most bytes that may be allocated for each byte that the default limits allow to be covered.
 ///
-/// A method takes up to 264 bytes of memory and 16 in an honest file; what a list reserves beyond what it then
-/// reads is a method for each 8 bytes of the file that are left.
+/// A method takes up to 264 bytes of memory, and at least 16 in a valid file. A list reserves at most one method for each 8
+/// bytes of the file that are left.
 const MULTIPLE: u64 = 48;
 
 /// The bytes that the default limits allow to be covered.
@@ -17,17 +17,17 @@ fn most(size: u64) -> u64 {
     2 * size + (1 << 16)
 }
 
-/// In good files: the worst of those in `tests/data` takes 1.75 bytes for each of its own on a 64-bit machine.
+/// The same for valid files, per byte of the file. The worst file in `tests/data` takes 1.75 bytes on a 64-bit machine.
 const GOOD_MULTIPLE: u64 = 3;
 
-/// An error with its text and its path.
+/// The most bytes for an error with its text and path.
 const ERROR: u64 = 1024;
 
 fn check(file: &Fixture, bytes: &[u8]) -> Result<(), Error> {
     if file.is_pte() { Pte::check(bytes) } else { Ptd::check(bytes) }
 }
 
-/// The bytes that decoding allocates, all in all, and whether it succeeds.
+/// The total bytes that decoding allocates, and whether it succeeds.
 fn allocated(file: &Fixture, bytes: &[u8]) -> (u64, bool) {
     let mut ok = false;
     let info = measure(|| {
@@ -42,7 +42,7 @@ fn program_size(bytes: &[u8]) -> u64 {
 }
 
 #[test]
-fn checking_a_good_file_allocates_nothing() {
+fn checking_a_valid_file_allocates_nothing() {
     each(&files(), |file| {
         let info = measure(|| check(file, file.bytes()).unwrap());
         assert_eq!((info.count_total, info.bytes_total), (0, 0));
@@ -50,7 +50,7 @@ fn checking_a_good_file_allocates_nothing() {
 }
 
 #[test]
-fn decoding_a_good_file_allocates_a_multiple_of_its_program() {
+fn decoding_a_valid_file_allocates_a_multiple_of_its_program() {
     each(&files(), |file| {
         let (bytes, ok) = allocated(file, file.bytes());
         assert!(ok);
@@ -61,7 +61,7 @@ fn decoding_a_good_file_allocates_a_multiple_of_its_program() {
 }
 
 #[test]
-fn damage_makes_decoding_allocate_no_more() {
+fn decoding_a_damaged_file_does_not_allocate_more() {
     let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= 2500).collect();
     each(&small, |file| {
         let mut worst = 0.0f64;
@@ -88,8 +88,8 @@ fn damage_makes_decoding_allocate_no_more() {
     });
 }
 
-/// A program with so many methods, chains in each, lists of frames in each of those, and frames in each list, where all
-/// in one list are one table: `n`⁴ frames in about 16 × `n` bytes.
+/// A program with the given numbers of methods, chains in each method, lists of frames in each chain, and frames in each list.
+/// All items of a list are the same table, so `n`⁴ frames take about 16 × `n` bytes.
 fn exponential(counts: [u32; 4]) -> Vec<u8> {
     let mut bytes = b"\0\0\0\0ET12".to_vec();
     // Program.execution_plan, ExecutionPlan.chains, Chain.stacktrace, FrameList.items.
@@ -104,7 +104,7 @@ fn exponential(counts: [u32; 4]) -> Vec<u8> {
         let vector = bytes.len();
         bytes.resize(vector + 4 * n as usize, 0);
     }
-    // Frame, empty.
+    // An empty Frame.
     let vtable = bytes.len();
     bytes.extend([4u16, 4].into_iter().flat_map(u16::to_le_bytes));
     link(&mut bytes, vtable);
@@ -116,14 +116,14 @@ fn padded(mut bytes: Vec<u8>, times: usize) -> Vec<u8> {
     bytes
 }
 
-/// Puts a table's offset to its vtable here, and makes all offsets to it that are still 0 lead here: the root's or
-/// those of the vector before the vtable.
+/// Starts a table with its offset to `vtable`, and makes the offsets that are still 0 point to it: the root offset, or those
+/// in the vector before the vtable.
 fn link(bytes: &mut Vec<u8>, vtable: usize) {
     let table = bytes.len();
-    let mut place = if vtable == 8 { 0 } else { vtable - 4 };
-    while bytes[place..place + 4] == [0; 4] {
-        bytes[place..place + 4].copy_from_slice(&((table - place) as u32).to_le_bytes());
-        place = place.saturating_sub(4);
+    let mut at = if vtable == 8 { 0 } else { vtable - 4 };
+    while bytes[at..at + 4] == [0; 4] {
+        bytes[at..at + 4].copy_from_slice(&((table - at) as u32).to_le_bytes());
+        at = at.saturating_sub(4);
     }
     bytes.extend(((table - vtable) as u32).to_le_bytes());
 }
@@ -137,7 +137,7 @@ fn refused_for(bytes: &[u8], limits: &Limits) -> Option<(&'static str, u64)> {
     }
 }
 
-/// The tables visited before anything but their number stops it: the smallest limit that is not the reason.
+/// The number of tables visited: the smallest limit on tables that is not the reason for refusal.
 fn visited_tables(bytes: &[u8]) -> u32 {
     let stops = |tables| {
         let limits = Limits { tables: Some(tables), bytes: None };
@@ -152,14 +152,14 @@ fn visited_tables(bytes: &[u8]) -> u32 {
 }
 
 #[test]
-fn an_exponential_tree_is_refused_in_time_linear_in_its_size() {
+fn an_exponential_tree_is_refused_in_linear_time() {
     for (n, padding) in [8, 64, 512, 4096].into_iter().flat_map(|n| [0, 1, 4, 12].map(|padding| (n, padding))) {
         for counts in [[n; 4], [n, 2, 2, 2], [2, n, 2, 2], [2, 2, n, 2], [2, 2, 2, n], [1, 1, 2, n], [8, 8, 8, n]] {
-            // Bytes that follow, which the budget counts, let it come further.
+            // Padding increases the budget.
             let bytes = padded(exponential(counts), padding);
             let size = bytes.len() as u64;
             let Some((what, limit)) = refused_for(&bytes, &Limits::default()) else {
-                // It holds little more than a file of this size can.
+                // The tree is hardly larger than one without sharing could be.
                 assert!(n < 64 || counts != [n; 4]);
                 continue;
             };
@@ -174,9 +174,9 @@ fn an_exponential_tree_is_refused_in_time_linear_in_its_size() {
     }
 }
 
-/// Counted by hand: what a table, vector or string covers is counted as often as it is visited.
+/// Counted by hand: a table, vector or string counts each time it is visited.
 #[test]
-fn limits_hold_at_the_limit_and_not_one_past_it() {
+fn a_file_at_the_limit_is_accepted_and_one_past_it_is_refused() {
     let bytes = exponential([2; 4]);
     let tables = 1 + 2 + 4 + 8 + 16;
     let vectors = 1 + 2 + 4 + 8;
@@ -190,9 +190,9 @@ fn limits_hold_at_the_limit_and_not_one_past_it() {
     assert_eq!(refused_for(&bytes, &limits(tables, 0)), Some((what, 0)));
 }
 
-/// No official writer shares anything but vtables, so the default limits leave room in every good file.
+/// Official writers share only vtables, so every valid file is well within the default limits.
 #[test]
-fn good_files_stay_within_the_default_limits_and_reach_them_exactly() {
+fn valid_files_are_within_the_default_limits_and_reach_exact_limits() {
     each(&files(), |file| {
         if !file.is_pte() {
             return;

@@ -1,4 +1,4 @@
-//! The command `pte`, run as a user runs it.
+//! Runs the command `pte`.
 
 use crate::dump;
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, list, sha256};
@@ -24,12 +24,12 @@ fn json_of(arguments: &[&str], fixture: &Fixture) -> Result<Value, String> {
     serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
 }
 
-/// A file that the test made. Removed at its end.
-pub struct Made(pub PathBuf);
+/// A temporary file of a test, removed at the end.
+pub struct TempFile(pub PathBuf);
 
-impl Made {
+impl TempFile {
     pub fn new(name: &str, bytes: &[u8]) -> Self {
-        // Tests run side by side, and some take the same name.
+        // Tests run in parallel, and some use the same name.
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(format!("executorch-format-{process}-{count}-{name}"));
@@ -38,7 +38,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
@@ -54,16 +54,16 @@ fn dump_prints_what_flatc_prints() {
 }
 
 #[test]
-fn dump_keeps_the_order_of_the_fields() {
+fn dump_keeps_the_order_of_fields() {
     let output = run(&["dump"], &fixture("1.5.1/add/add.pte").path);
     let text = String::from_utf8(output.stdout).unwrap();
-    let places = ["\"version\"", "\"execution_plan\"", "\"name\"", "\"values\"", "\"inputs\"", "\"segments\""]
+    let positions = ["\"version\"", "\"execution_plan\"", "\"name\"", "\"values\"", "\"inputs\"", "\"segments\""]
         .map(|field| text.find(field).unwrap());
-    assert!(places.is_sorted(), "{places:?}");
+    assert!(positions.is_sorted(), "{positions:?}");
 }
 
 #[test]
-fn list_finds_every_blob_that_the_official_reader_finds() {
+fn list_finds_the_same_blobs_as_the_official_reader() {
     let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| fixture.oracle().is_some()).collect();
     for_each(&fixtures, |fixture| {
         let oracle = fixture.oracle().unwrap();
@@ -71,7 +71,7 @@ fn list_finds_every_blob_that_the_official_reader_finds() {
         equal("file size", listing["file_size"].as_u64(), Some(fixture.bytes().len() as u64))?;
         let mut expected = expected_blobs(&oracle);
         for blob in list(&listing, "blobs") {
-            let found = essence(blob);
+            let found = common_fields(blob);
             match expected.iter().position(|expected| *expected == found) {
                 Some(at) => expected.remove(at),
                 None => return Err(format!("  not expected: {found}")),
@@ -81,8 +81,8 @@ fn list_finds_every_blob_that_the_official_reader_finds() {
     });
 }
 
-/// The part of a blob that the official reader knows too.
-fn essence(blob: &Value) -> Value {
+/// The fields of a blob that the official reader also reports.
+fn common_fields(blob: &Value) -> Value {
     let kept = ["method", "value", "key", "id", "location", "data_buffer_idx", "sizes", "dim_order"];
     let kept = kept.into_iter().chain(["segment_index", "offset", "size", "sha256", "kind"]);
     kept.filter_map(|field| Some((field.to_owned(), blob.get(field)?.clone())))
@@ -90,10 +90,10 @@ fn essence(blob: &Value) -> Value {
         .into()
 }
 
-/// What `list` should print, from an oracle.
+/// The blobs that `list` should print, from an oracle file.
 fn expected_blobs(oracle: &Value) -> Vec<Value> {
     let with = |blob: &Value, kind: &str, more: Value| {
-        let mut blob = essence(blob);
+        let mut blob = common_fields(blob);
         blob["kind"] = kind.into();
         let more = more.as_object().unwrap().clone().into_iter();
         more.filter(|(_, value)| !value.is_null()).for_each(|(field, value)| blob[&field] = value);
@@ -129,7 +129,7 @@ fn expected_blobs(oracle: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn list_names_scalar_types_as_the_schema_does() {
+fn list_uses_the_schemas_names_of_scalar_types() {
     let listing = json_of(&["list", "--json"], &fixture("1.5.1/const_dtypes/const_dtypes.pte")).unwrap();
     let constants: Vec<_> = list(&listing, "blobs").iter().filter(|blob| blob["kind"] == "constant").collect();
     assert_eq!(constants.len(), 10);
@@ -141,11 +141,11 @@ fn list_names_scalar_types_as_the_schema_does() {
 }
 
 #[test]
-fn list_as_a_table_has_a_line_for_each_blob() {
+fn the_table_of_list_has_one_line_per_blob() {
     let output = run(&["list", "--hash"], &fixture("1.5.1/add_mul/add_mul.pte").path);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success());
-    // The head, one segment, two constants, the sum.
+    // The header, one segment, two constants, the total.
     assert_eq!(text.lines().count(), 5, "{text}");
     let oracle = fixture("1.5.1/add_mul/add_mul.pte").oracle().unwrap();
     let hash = oracle["segments"][0]["sha256"].as_str().unwrap();
@@ -154,7 +154,7 @@ fn list_as_a_table_has_a_line_for_each_blob() {
 }
 
 #[test]
-fn info_tells_what_a_program_does() {
+fn info_summarizes_a_program() {
     let info = json_of(&["info", "--json"], &fixture("1.5.1/multi_method/multi_method.pte")).unwrap();
     assert_eq!(info["kind"], "pte");
     assert_eq!(info["identifier"], "ET12");
@@ -179,8 +179,8 @@ fn info_tells_what_a_program_does() {
 }
 
 #[test]
-fn info_finds_all_that_a_good_file_refers_to() {
-    // Alone in having no header, and so no data.
+fn info_succeeds_on_valid_files() {
+    // The only file without a header, and so without data.
     let fixtures: Vec<_> =
         fixtures().into_iter().filter(|fixture| !fixture.name().ends_with("flatc_only.ptd")).collect();
     for_each(&fixtures, |fixture| {
@@ -194,12 +194,12 @@ fn info_finds_all_that_a_good_file_refers_to() {
         }
         equal("output", run(&["info"], &fixture.path).status.success(), true)
     });
-    let told = run(&["list"], &fixture("0.5.0/handmade/flatc_only.ptd").path);
-    assert_eq!((told.status.code(), told.stdout.len()), (Some(1), 0));
+    let output = run(&["list"], &fixture("0.5.0/handmade/flatc_only.ptd").path);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
 }
 
 #[test]
-fn info_reads_well() {
+fn info_prints_readable_text() {
     let text = |name: &str| {
         let output = run(&["info"], &fixture(name).path);
         assert!(output.status.success());
@@ -223,39 +223,39 @@ fn info_reads_well() {
 }
 
 #[test]
-fn info_goes_on_after_a_bad_file_and_fails_at_the_end() {
+fn info_continues_after_an_invalid_file_and_fails_at_the_end() {
     let good = fixture("1.5.1/add/add.pte");
-    let bad = Made::new("bad.pte", &good.bytes()[..100]);
+    let bad = TempFile::new("bad.pte", &good.bytes()[..100]);
     let output = pte().args(["info", "--json"]).arg(&bad.0).arg(&good.path).arg(&good.path).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 2);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.starts_with("error: ") && told.contains("bad.pte"), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.starts_with("error: ") && stderr.contains("bad.pte"), "{stderr}");
 }
 
 #[test]
-fn a_bad_file_is_told_with_its_field_and_offset_and_nothing_is_printed() {
+fn an_invalid_file_is_reported_with_field_and_offset_and_nothing_is_printed() {
     let good = fixture("1.5.1/add_mul/add_mul.pte");
     let mut bytes = good.bytes().to_vec();
-    // The root offset leads behind the end.
+    // The root offset points past the end.
     bytes[..4].copy_from_slice(&0x7fff_0000u32.to_le_bytes());
-    let bad = Made::new("root.pte", &bytes);
+    let bad = TempFile::new("root.pte", &bytes);
     for subcommand in ["info", "dump", "list"] {
         let output = run(&[subcommand], &bad.0);
         assert_eq!(output.status.code(), Some(1), "{subcommand}");
         assert!(output.stdout.is_empty(), "{subcommand}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains("root.pte") && told.contains("(byte "), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("root.pte") && stderr.contains("(byte "), "{stderr}");
     }
-    let cut = Made::new("cut.pte", &good.bytes()[..good.bytes().len() - 1]);
-    let told = String::from_utf8(run(&["list"], &cut.0).stderr).unwrap();
-    assert!(told.contains("1 are missing") && told.contains("the segment data"), "{told}");
-    let empty = Made::new("empty.pte", b"");
+    let cut = TempFile::new("cut.pte", &good.bytes()[..good.bytes().len() - 1]);
+    let stderr = String::from_utf8(run(&["list"], &cut.0).stderr).unwrap();
+    assert!(stderr.contains("missing") && stderr.contains("the segment data"), "{stderr}");
+    let empty = TempFile::new("empty.pte", b"");
     assert_eq!(run(&["dump"], &empty.0).status.code(), Some(1));
 }
 
 #[test]
-fn list_names_the_blob_whose_reference_leads_nowhere() {
+fn list_names_the_blob_whose_reference_is_out_of_range() {
     let good = fixture("1.5.1/add_mul/add_mul.pte");
     let pte = executorch_format::Pte::parse(good.bytes()).unwrap();
     let offsets = pte.program.constant_segment.as_ref().unwrap().offsets.as_deref().unwrap();
@@ -263,21 +263,21 @@ fn list_names_the_blob_whose_reference_leads_nowhere() {
     let mut bytes = good.bytes().to_vec();
     // The offset of constant 2, inside the constant segment.
     bytes[at + 16..at + 24].copy_from_slice(&1_000_000u64.to_le_bytes());
-    let bad = Made::new("dangling.pte", &bytes);
+    let bad = TempFile::new("dangling.pte", &bytes);
     let output = run(&["list", "--hash"], &bad.0);
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stdout.is_empty());
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(told.contains("execution_plan[0].values[") && told.contains("1000000"), "{told}");
-    // What can be told is told.
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.contains("execution_plan[0].values[") && stderr.contains("1000000"), "{stderr}");
+    // `info` still prints the rest.
     let output = run(&["info"], &bad.0);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stdout).unwrap().contains("method forward"));
 }
 
 #[test]
-fn wrong_usage_and_unreadable_files_have_a_code_of_their_own() {
+fn wrong_usage_and_unreadable_files_exit_with_code_2() {
     assert_eq!(pte().output().unwrap().status.code(), Some(2));
     assert_eq!(pte().args(["info"]).output().unwrap().status.code(), Some(2));
     assert_eq!(pte().args(["list", "--no-such-option", "x"]).output().unwrap().status.code(), Some(2));
@@ -290,15 +290,15 @@ fn wrong_usage_and_unreadable_files_have_a_code_of_their_own() {
 
 #[cfg(unix)]
 #[test]
-fn a_closed_pipe_is_no_fault() {
-    // More than a pipe holds, so that the command is still writing when the reader leaves.
+fn a_closed_pipe_is_not_an_error() {
+    // The output is larger than a pipe's buffer, so the command is still writing when the pipe is closed.
     let file = fixture("bench/llama6_external.pte").path;
     for arguments in [&["dump"][..], &["list"], &["list", "--json"], &["info"]] {
         let mut child = pte().args(arguments).arg(&file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(child.stdout.take());
-        let mut told = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-        assert_eq!((child.wait().unwrap().code(), told.as_str()), (Some(0), ""), "{arguments:?}");
+        let mut stderr = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        assert_eq!((child.wait().unwrap().code(), stderr.as_str()), (Some(0), ""), "{arguments:?}");
     }
 }
 
@@ -315,7 +315,7 @@ fn hashes_are_those_of_the_bytes_in_the_file() {
 }
 
 #[test]
-fn verify_says_what_is_wrong_in_lines_grouped_by_file() {
+fn verify_prints_findings_grouped_by_file() {
     let (good, bad) = (fixture("1.5.1/add/add.pte").path, fixture("malformed/CVE-2025-54951.pte").path);
     let output = pte().arg("verify").args([&good, &bad]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -329,7 +329,7 @@ fn verify_says_what_is_wrong_in_lines_grouped_by_file() {
 }
 
 #[test]
-fn verify_speaks_json() {
+fn verify_prints_json() {
     let bad = fixture("malformed/CVE-2025-54951.pte").path;
     let output = run(&["verify", "--json", "--level", "runtime"], &bad);
     assert_eq!(output.status.code(), Some(1));
@@ -347,7 +347,7 @@ fn verify_speaks_json() {
 }
 
 #[test]
-fn verify_takes_levels_and_data_and_tells_them_in_its_exit_code() {
+fn the_exit_code_of_verify_depends_on_the_level_and_the_data() {
     let code = |arguments: &[&str], name: &str| run(arguments, &fixture(name).path).status.code();
     assert_eq!(code(&["verify", "--level", "structure"], "malformed/CVE-2025-54951.pte"), Some(0));
     assert_eq!(code(&["verify", "--level", "runtime"], "malformed/jump-itself.pte"), Some(0));

@@ -1,28 +1,28 @@
-//! Files cut off and files with wrong bytes: one clear error or a tree that can be walked, never a panic, and the
-//! check-only run says what the decoding run says.
+//! Truncated files and files with wrong bytes: the result is an error or a tree that can be walked, never a panic, and the
+//! check-only run agrees with the decoding run.
 
 use executorch_format::{Error, ErrorKind, ParseOptions, Ptd, Pte, Segment, probe};
 use executorch_format_support::fixtures::{Fixture, fixtures};
 use executorch_format_support::visit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The largest file of which every byte is changed, and of which every length is tried.
+/// The largest file for which every byte is changed and every length is tried.
 const SMALL: usize = 2500;
 
-/// Every byte is changed and every length is tried, or one in so many as the environment variable `SUITE_STRIDE` says,
-/// for machines on which all would take too long.
+/// Tests try one in this many bytes and lengths: by default all, or as the environment variable `SUITE_STRIDE` says, for slow
+/// machines.
 pub fn stride() -> usize {
     std::env::var("SUITE_STRIDE").map_or(1, |stride| stride.parse().unwrap())
 }
 
-/// The good files of `tests/data`.
+/// The valid files of `tests/data`.
 pub fn files() -> Vec<Fixture> {
     let mut files = fixtures();
     files.retain(|file| !file.name().starts_with("malformed"));
     files
 }
 
-/// Each file once, on all cores. Prints the file's name if it panics.
+/// Runs `test` on each file, on all cores. Prints the name of a file that panics.
 pub fn each(files: &[Fixture], test: impl Fn(&Fixture) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -48,7 +48,7 @@ impl Drop for OnPanic<'_> {
     }
 }
 
-/// Decodes, checks, and visits what decodes: a number that stands for all of it.
+/// Decodes and checks the file, and visits the tree. Returns a hash of the tree.
 fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
     let (checked, read) = match pte {
         true => (Pte::check(bytes), Pte::parse(bytes).map(|file| visit::pte(bytes, &file))),
@@ -63,24 +63,24 @@ fn read(pte: bool, bytes: &[u8]) -> Result<u64, Error> {
 }
 
 #[test]
-fn good_files_are_read_whole() {
+fn valid_files_can_be_read_completely() {
     each(&files(), |file| {
         read(file.is_pte(), file.bytes()).unwrap();
-        // The other kind of file is foreign.
+        // The parser of the other kind of file refuses it.
         let error = read(!file.is_pte(), file.bytes()).unwrap_err();
         assert!(matches!(error.kind(), ErrorKind::Foreign { .. }), "{error}");
     });
 }
 
-/// A file without a header may end in padding that nothing refers to; of any other, each part is missed.
+/// A file without a header may end in padding, which may be missing. In any other file every part is needed.
 #[test]
-fn files_cut_at_every_length_are_refused_or_the_same() {
+fn files_truncated_at_any_length_are_refused_or_read_the_same() {
     each(&files(), |file| {
         let whole = read(file.is_pte(), file.bytes()).unwrap();
         let probe = probe(file.bytes()).unwrap();
         let (size, data) = (file.bytes().len() as u64, probe.data(0));
         let metadata_end = probe.metadata(size).end as usize;
-        // An old header does not say where the data ends: then it is where the file does, which was said to have no bytes.
+        // An old header does not say where the data ends. `probe.data(0)` then ends at 0.
         let data_end = data.as_ref().map(|data| data.end).filter(|end| *end > 0);
         let stride = stride() * if file.bytes().len() <= SMALL { 1 } else { 1 + file.bytes().len() / 800 };
         let lengths =
@@ -105,7 +105,7 @@ fn files_cut_at_every_length_are_refused_or_the_same() {
     });
 }
 
-/// The metadata alone decodes to the same tree, however much of the data follows it.
+/// The metadata alone decodes to the same tree, with or without part of the data.
 fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
     if probe(file.bytes()).unwrap().header.is_none() {
         return;
@@ -127,12 +127,12 @@ fn metadata_is_enough(file: &Fixture, cut: &[u8], metadata_end: usize) {
 }
 
 #[test]
-fn sixty_four_bytes_tell_where_metadata_and_data_are() {
+fn the_first_64_bytes_say_where_metadata_and_data_are() {
     each(&files(), |file| {
         let whole = probe(file.bytes()).unwrap();
         assert_eq!(probe(&file.bytes()[..64.min(file.bytes().len())]).unwrap(), whole);
         assert!(whole.metadata(file.bytes().len() as u64).end <= file.bytes().len() as u64);
-        // The 12 bytes that tell whether there is a header; with fewer, no FlatBuffer could follow.
+        // 12 bytes show whether there is a header. No FlatBuffer is shorter.
         for len in 12..64.min(file.bytes().len()) {
             match probe(&file.bytes()[..len]) {
                 Ok(early) => assert_eq!(early, whole, "{len}"),
@@ -142,7 +142,7 @@ fn sixty_four_bytes_tell_where_metadata_and_data_are() {
     });
 }
 
-/// Bits alone, the ends of the ranges of signed and unsigned numbers, and all of a byte's bits at once.
+/// Values to replace a byte with: small values, extremes of signed and unsigned numbers, single flipped bits, all bits flipped.
 fn damaged(byte: u8) -> impl Iterator<Item = u8> {
     let values = [0, 1, 4, 0x7f, 0x80, 0xff, !byte, byte ^ 1, byte ^ 0x10, byte.wrapping_add(4), byte.wrapping_sub(4)];
     (0..values.len())
@@ -151,7 +151,7 @@ fn damaged(byte: u8) -> impl Iterator<Item = u8> {
 }
 
 #[test]
-fn small_files_with_any_byte_changed_are_refused_or_can_be_walked() {
+fn small_files_with_a_changed_byte_are_refused_or_can_be_walked() {
     let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
     assert!(small.len() >= 5, "only {} small files", small.len());
     let (refused, accepted) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -173,9 +173,9 @@ fn small_files_with_any_byte_changed_are_refused_or_can_be_walked() {
     assert!(refused > accepted / 10 && accepted > refused / 10);
 }
 
-/// Every aligned u32, as most offsets and counts are, set to what makes sums wrap.
+/// Every aligned u32, as most offsets and counts are, set to values that make sums overflow.
 #[test]
-fn small_files_with_any_word_changed_are_refused_or_can_be_walked() {
+fn small_files_with_a_changed_word_are_refused_or_can_be_walked() {
     let small: Vec<_> = files().into_iter().filter(|file| file.bytes().len() <= SMALL).collect();
     each(&small, |file| {
         let metadata_end = probe(file.bytes()).unwrap().metadata(file.bytes().len() as u64).end as usize;
@@ -191,9 +191,9 @@ fn small_files_with_any_word_changed_are_refused_or_can_be_walked() {
     });
 }
 
-/// Each number of the extended header at the ends of its range, where sums wrap.
+/// Each number of the extended header set to extreme values, which make sums overflow.
 #[test]
-fn headers_with_any_number_at_its_limits_are_refused_or_can_be_walked() {
+fn headers_with_extreme_numbers_are_refused_or_can_be_walked() {
     each(&files(), |file| {
         for at in [12, 16, 24, 32, 40] {
             for value in [0u64, 1, 8, 1 << 31, u64::from(u32::MAX), 1 << 63, u64::MAX - 8, u64::MAX - 7, u64::MAX] {

@@ -1,4 +1,4 @@
-//! Where the bytes of everything are, against what the official Python found.
+//! Compares the position of every blob with what the official Python reader found.
 
 use executorch_format::schema::program::{DataLocation, ExecutionPlan, Tensor};
 use executorch_format::{DataRef, Ptd, Pte, TensorData, offset_in};
@@ -13,7 +13,7 @@ fn known(is_pte: bool) -> Vec<Fixture> {
 }
 
 #[test]
-fn every_blob_of_a_program_is_where_the_official_reader_finds_it() {
+fn blobs_of_a_program_are_where_the_official_reader_finds_them() {
     for_each(&known(true), |fixture| {
         let oracle = fixture.oracle().unwrap();
         let pte = Pte::parse(fixture.bytes()).map_err(|error| error.to_string())?;
@@ -97,7 +97,7 @@ fn every_blob_of_a_program_is_where_the_official_reader_finds_it() {
 }
 
 #[test]
-fn every_key_of_a_ptd_is_where_the_official_reader_finds_it() {
+fn keys_of_a_ptd_are_where_the_official_reader_finds_them() {
     for_each(&known(false), |fixture| {
         let oracle = fixture.oracle().unwrap();
         let ptd = Ptd::parse(fixture.bytes()).map_err(|error| error.to_string())?;
@@ -113,8 +113,8 @@ fn every_key_of_a_ptd_is_where_the_official_reader_finds_it() {
         for (at, (entry, expected)) in entries.iter().zip(list(&oracle, "named_data")).enumerate() {
             let key = entry.key.unwrap();
             equal("key", Some(key.as_str()), expected["key"].as_str())?;
-            equal("look-up", index.get(key), Some(at))?;
-            equal("look-up by a look at each", ptd.get(key), Some(*entry))?;
+            equal("look-up by index", index.get(key), Some(at))?;
+            equal("look-up by linear search", ptd.get(key), Some(*entry))?;
             let bytes = ptd.entry_bytes(entry).map_err(|error| error.to_string())?;
             same_blob(
                 fixture,
@@ -124,7 +124,7 @@ fn every_key_of_a_ptd_is_where_the_official_reader_finds_it() {
                 expected,
             )?;
             let expected = &expected["tensor_layout"];
-            equal("layout", entry.shape.is_some(), !expected.is_null())?;
+            equal("shape", entry.shape.is_some(), !expected.is_null())?;
             if let (Some(shape), Some(view)) = (entry.shape, ptd.tensor_view(entry).map_err(|error| error.to_string())?)
             {
                 equal("view", (view.bytes, view.shape), (bytes, shape))?;
@@ -171,6 +171,6 @@ fn same_tensor(what: &str, tensor: &Tensor<'_>, expected: &Value) -> Result<(), 
     equal(what, u64::from(tensor.data_buffer_idx), number(expected, "data_buffer_idx")?)?;
     equal(what, tensor.byte_size().ok(), expected["nbytes"].as_u64())?;
     let planned =
-        tensor.allocation_info.map(|place| json!({"memory_id": place.memory_id, "offset": place.memory_offset()}));
+        tensor.allocation_info.map(|info| json!({"memory_id": info.memory_id, "offset": info.memory_offset()}));
     equal(what, json!(planned), expected["planned"].clone())
 }

@@ -1,4 +1,4 @@
-//! The tree as JSON against what flatc prints for the same file.
+//! Compares the tree as JSON with what flatc prints for the same file.
 
 use executorch_format::schema::program::{DoubleList, EValue, Int, KernelTypes, Tensor, TensorShapeDynamism};
 use executorch_format::schema::{DataSegment, ScalarType, Unknown, UnknownValue};
@@ -8,7 +8,7 @@ use executorch_format_support::flatc_json::{compare, quoted};
 use serde_json::{Value, json};
 
 #[test]
-fn the_tree_is_what_flatc_prints() {
+fn the_tree_as_json_matches_flatc() {
     let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| fixture.beside("json").is_some()).collect();
     assert!(!fixtures.is_empty());
     for_each(&fixtures, |fixture| {
@@ -28,8 +28,8 @@ fn dump(fixture: &Fixture) -> Result<Value, String> {
     }
 }
 
-/// Where `found` is not what flatc printed. flatc of the same version printed it, so an older one did not know the
-/// fields that came later; `data_buffer_idx` was `constant_buffer_idx` in 0.2.
+/// The differences between `found` and what flatc printed. flatc is that of the file's version, so an older one does not know
+/// later fields, and `data_buffer_idx` was `constant_buffer_idx` in 0.2.
 pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
     let expected = quoted(&fixture.beside("json").unwrap());
     let expected = serde_json::from_str(&expected).unwrap();
@@ -39,7 +39,7 @@ pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_difference_is_found() {
+fn differences_are_found() {
     let compared = |found: &str, expected: &str, exact| {
         let [found, expected] = [found, expected].map(|text| serde_json::from_str(text).unwrap());
         let mut differences = Vec::new();
@@ -57,7 +57,7 @@ fn a_difference_is_found() {
 }
 
 #[test]
-fn what_the_schema_has_no_name_for_comes_out_as_a_number() {
+fn values_unknown_to_the_schema_are_serialized_as_numbers() {
     let tensor = Tensor {
         scalar_type: ScalarType(77),
         shape_dynamism: TensorShapeDynamism(-3),
@@ -80,7 +80,7 @@ fn what_the_schema_has_no_name_for_comes_out_as_a_number() {
 }
 
 #[test]
-fn no_number_loses_anything() {
+fn numbers_keep_their_exact_values() {
     let segment = DataSegment { offset: u64::MAX, size: u64::MAX - 1 };
     let text = serde_json::to_string(&segment).unwrap();
     assert_eq!(text, r#"{"offset":18446744073709551615,"size":18446744073709551614}"#);

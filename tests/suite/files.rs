@@ -1,4 +1,4 @@
-//! Files as a whole: what they are, parts of them, copies of them.
+//! Whole files: their kind, parts of them, owned copies.
 
 use executorch_format::schema::any::AnyTable;
 use executorch_format::{Error, ErrorKind, FileKind, Header, PROBE_SIZE, ParseOptions, Ptd, Pte, probe};
@@ -9,13 +9,13 @@ fn text(error: Error) -> String {
     error.to_string()
 }
 
-/// An error if the two trees differ. A NaN is the same as itself.
+/// An error if the two trees differ. NaN equals NaN.
 fn same(what: &str, found: &dyn AnyTable, expected: &dyn AnyTable) -> Result<(), String> {
     if tree(found) == tree(expected) { Ok(()) } else { Err(format!("  {what}: differs")) }
 }
 
 #[test]
-fn every_fixture_is_decoded_and_passes_the_check_that_builds_nothing() {
+fn every_fixture_passes_decoding_and_the_check_only_run() {
     for_each(&fixtures(), |fixture| {
         let newer = if fixture.is_pte() {
             Pte::check(fixture.bytes()).map_err(text)?;
@@ -29,7 +29,7 @@ fn every_fixture_is_decoded_and_passes_the_check_that_builds_nothing() {
 }
 
 #[test]
-fn tests_data_holds_every_version_and_an_answer_for_each_file() {
+fn tests_data_has_every_version_and_reference_output_for_each_file() {
     if std::env::var_os("EXECUTORCH_FIXTURES").is_some() {
         return;
     }
@@ -45,7 +45,7 @@ fn tests_data_holds_every_version_and_an_answer_for_each_file() {
 }
 
 #[test]
-fn headers_are_what_the_official_reader_reads() {
+fn headers_match_the_official_reader() {
     for_each(&fixtures(), |fixture| {
         let Some(oracle) = fixture.oracle() else { return Ok(()) };
         let probe = probe(fixture.bytes()).map_err(text)?;
@@ -75,7 +75,7 @@ fn headers_are_what_the_official_reader_reads() {
 }
 
 #[test]
-fn the_first_bytes_tell_which_bytes_hold_the_metadata() {
+fn the_first_bytes_say_where_the_metadata_is() {
     for_each(&fixtures(), |fixture| {
         let bytes = fixture.bytes();
         let found = probe(&bytes[..bytes.len().min(PROBE_SIZE)]).map_err(text)?;
@@ -97,7 +97,7 @@ fn the_first_bytes_tell_which_bytes_hold_the_metadata() {
     });
 }
 
-/// No segment that holds bytes may be there.
+/// Checks that every segment that is not empty is absent.
 fn absent(
     segments: &[executorch_format::schema::DataSegment],
     find: impl Fn(u32) -> Result<usize, Error>,
@@ -110,10 +110,10 @@ fn absent(
 }
 
 #[test]
-fn the_tree_is_the_same_wherever_the_file_lies_in_memory() {
+fn the_tree_is_the_same_at_any_address_in_memory() {
     for_each(&fixtures(), |fixture| {
         let bytes = fixture.bytes();
-        // One byte behind an aligned place: nothing wider than a byte can be borrowed.
+        // One byte after an aligned address: nothing wider than a byte can be borrowed.
         let mut words = vec![0u128; bytes.len() / 16 + 2];
         let shifted: &mut [u8] = bytemuck::cast_slice_mut(&mut words);
         shifted[1..=bytes.len()].copy_from_slice(bytes);
@@ -122,18 +122,18 @@ fn the_tree_is_the_same_wherever_the_file_lies_in_memory() {
             let (aligned, shifted) = (Pte::parse(bytes).map_err(text)?, Pte::parse(shifted).map_err(text)?);
             same("tree", &shifted.program, &aligned.program)?;
             equal("segments", shifted.segments == aligned.segments, true)?;
-            same("tree of its own", &shifted.into_owned().program, &aligned.program)
+            same("owned tree", &shifted.into_owned().program, &aligned.program)
         } else {
             let (aligned, shifted) = (Ptd::parse(bytes).map_err(text)?, Ptd::parse(shifted).map_err(text)?);
             same("tree", &shifted.flat_tensor, &aligned.flat_tensor)?;
             equal("segments", shifted.segments == aligned.segments, true)?;
-            same("tree of its own", &shifted.into_owned().flat_tensor, &aligned.flat_tensor)
+            same("owned tree", &shifted.into_owned().flat_tensor, &aligned.flat_tensor)
         }
     });
 }
 
 #[test]
-fn a_tree_of_its_own_outlives_its_bytes() {
+fn an_owned_tree_outlives_its_bytes() {
     let owned = |fixture: Fixture| Pte::parse(fixture.bytes()).unwrap().into_owned();
     let pte: Pte<'static> = owned(fixture("1.5.1/multi_method/multi_method.pte"));
     let again = fixture("1.5.1/multi_method/multi_method.pte");
@@ -141,7 +141,7 @@ fn a_tree_of_its_own_outlives_its_bytes() {
 }
 
 #[test]
-fn neighbouring_formats_are_named() {
+fn errors_name_related_formats() {
     let foreign = |bytes: &[u8]| match probe(bytes).unwrap_err().kind() {
         ErrorKind::Foreign { found, .. } => found.to_string(),
         other => panic!("{other}"),
@@ -152,7 +152,7 @@ fn neighbouring_formats_are_named() {
 }
 
 #[test]
-fn the_other_kind_of_file_is_named() {
+fn errors_name_the_other_kind_of_file() {
     let (pte, ptd) = (fixture("1.5.1/add/add.pte"), fixture("1.5.1/ptd_names/ptd_names.ptd"));
     let kind = |error: Error| error.kind().clone();
     let expected = |expected, found: &'static str| ErrorKind::Foreign { expected, found: found.into() };

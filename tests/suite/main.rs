@@ -1,7 +1,7 @@
-//! What the crate promises, on files that ExecuTorch wrote.
+//! Tests the crate's public interface, mostly on files that ExecuTorch wrote.
 //!
-//! The files are those of `tests/data`, or of the folder that the environment variable `EXECUTORCH_FIXTURES` names: it
-//! has the same layout, and holds whatever its owner put there.
+//! The files are in `tests/data`, or in the folder that the environment variable `EXECUTORCH_FIXTURES` names, which has the
+//! same structure.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The malformed files of `tests/data/malformed`, which the program `malformed` of `tests/support` makes: each gives exactly its rule.
+//! Checks that each file of `tests/data/malformed`, made by the program `malformed` of `tests/support`, breaks exactly its rule.
 
 use executorch_format::validate::{Finding, Level, RULES};
 use executorch_format_support::corpus;
@@ -10,7 +10,7 @@ fn findings(files: &[Vec<u8>], level: Level) -> Vec<Finding> {
     verdict::findings(&files, level)
 }
 
-/// The files of a case. `BLESS=1` writes them all before the first is read.
+/// The files of a case. `BLESS=1` first writes the files of all cases.
 fn read(case: &corpus::Case) -> Vec<Vec<u8>> {
     bless();
     case.names().iter().map(|name| std::fs::read(corpus::folder().join(name)).expect(name)).collect()
@@ -26,15 +26,16 @@ fn bless() {
 }
 
 #[test]
-fn the_corpus_is_what_its_program_makes() {
+fn the_corpus_matches_its_program() {
     let (folder, files) = (corpus::folder(), corpus::files());
     bless();
     for (name, bytes) in &files {
-        let there = std::fs::read(folder.join(name)).unwrap_or_default();
-        assert!(there == *bytes, "{name} is not what `cargo run -p executorch-format-support --bin malformed` makes");
+        let found = std::fs::read(folder.join(name)).unwrap_or_default();
+        let program = "cargo run -p executorch-format-support --bin malformed";
+        assert!(found == *bytes, "{name} differs from the output of `{program}`");
     }
-    let there = std::fs::read_dir(&folder).unwrap().count();
-    assert_eq!(there, files.len() + 1, "files in the corpus, its README included");
+    let found = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(found, files.len() + 1, "the number of files in the corpus, including its README");
 }
 
 #[test]
@@ -47,7 +48,7 @@ fn each_malformed_file_breaks_its_rule_and_no_other() {
         if rules != [Some(case.rule), case.also].into_iter().flatten().collect() {
             wrong += &format!("{}: expected {}, found {found:#?}\n", case.name, case.rule);
         }
-        // Each is found from its own level on.
+        // Its own level and the levels above find it.
         for level in [Level::Structure, Level::Runtime] {
             let found = findings(&files, level);
             if found.is_empty() == (case.level <= level) {
@@ -61,13 +62,13 @@ fn each_malformed_file_breaks_its_rule_and_no_other() {
 #[test]
 fn every_rule_has_a_malformed_file() {
     let cases = corpus::cases();
-    // More than a million tables take more than 8 MB: see `validate`.
+    // Such a file has more than a million tables, over 8 MB. The module `validate` tests it.
     let without = RULES.iter().filter(|rule| cases.iter().all(|case| case.rule != rule.name)).map(|rule| rule.name);
     assert_eq!(without.collect::<Vec<_>>(), ["table-limit"]);
 }
 
 #[test]
-fn every_cve_has_a_file_of_its_name() {
+fn every_cve_has_a_file_with_its_name() {
     let names: BTreeSet<_> = corpus::cases().iter().map(|case| case.name).collect();
     for cve in RULES.iter().filter_map(|rule| rule.cve).flat_map(|cve| cve.id.split(", ")) {
         assert!(names.contains(cve), "{cve}");

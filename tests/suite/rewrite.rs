@@ -1,6 +1,6 @@
-//! `pte rewrite`, run as a user runs it.
+//! Runs `pte rewrite`.
 
-use crate::cli::{Made, pte};
+use crate::cli::{TempFile, pte};
 use executorch_format::schema::program::DataLocation;
 use executorch_format::{FieldOrder, Ptd, Pte, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
@@ -12,34 +12,34 @@ fn rewrite(input: &Path, output: &Path, options: &[&str]) -> Output {
 }
 
 fn rewritten(input: &Fixture, options: &[&str]) -> Vec<u8> {
-    let made = Made::new(&format!("rewritten-{}", options.join("")), b"");
+    let made = TempFile::new(&format!("rewritten-{}", options.join("")), b"");
     let output = rewrite(&input.path, &made.0, options);
     assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
     std::fs::read(&made.0).unwrap()
 }
 
 fn refused(input: &Path, options: &[&str]) -> (Option<i32>, String) {
-    let made = Made::new("refused", b"as it was");
+    let made = TempFile::new("refused", b"unchanged");
     let output = rewrite(input, &made.0, options);
     assert!(output.stdout.is_empty());
-    assert_eq!(std::fs::read(&made.0).unwrap(), b"as it was", "{options:?}");
+    assert_eq!(std::fs::read(&made.0).unwrap(), b"unchanged", "{options:?}");
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
 #[test]
 fn without_options_the_file_is_the_same() {
     for_each(&fixtures(), |fixture| {
-        let made = Made::new("same", b"");
+        let made = TempFile::new("same", b"");
         let output = rewrite(&fixture.path, &made.0, &[]);
         equal("stderr", String::from_utf8_lossy(&output.stderr).as_ref(), "")?;
         equal("same", std::fs::read(&made.0).unwrap() == fixture.bytes(), true)?;
-        let told = format!("{}: {} bytes\n", made.0.display(), fixture.bytes().len());
-        equal("stdout", String::from_utf8_lossy(&output.stdout).as_ref(), told.as_str())
+        let expected = format!("{}: {} bytes\n", made.0.display(), fixture.bytes().len());
+        equal("stdout", String::from_utf8_lossy(&output.stdout).as_ref(), expected.as_str())
     });
 }
 
 #[test]
-fn a_program_is_laid_out_as_the_options_say() {
+fn the_options_set_the_layout_of_a_program() {
     let input = fixture("1.5.1/blob_segments/blob_segments.pte");
     let options = ["--segment-alignment=4096", "--delegate-alignment=512", "--header-length=24", "--order=by-size"];
     let file = rewritten(&input, &options);
@@ -83,7 +83,7 @@ fn a_file_keeps_its_style_when_its_layout_is_recomputed() {
 }
 
 #[test]
-fn named_data_is_laid_out_as_the_options_say() {
+fn the_options_set_the_layout_of_a_ptd() {
     let input = fixture("1.5.1/ptd_dtypes/ptd_dtypes.ptd");
     let file = rewritten(&input, &["--segment-alignment=1024", "--order=by-id"]);
     let (before, after) = (Ptd::parse(input.bytes()).unwrap(), Ptd::parse(&file).unwrap());
@@ -96,7 +96,7 @@ fn named_data_is_laid_out_as_the_options_say() {
 }
 
 #[test]
-fn what_the_exporter_of_today_wrote_stays_the_same_when_it_is_laid_out_anew() {
+fn a_file_of_the_current_exporter_is_the_same_after_a_relayout() {
     for name in ["linear_xnnpack/linear_xnnpack.pte", "named_data/named_data.pte", "ptd_shared/ptd_shared.ptd"] {
         let input = fixture(&format!("1.5.1/{name}"));
         assert!(rewritten(&input, &["--relayout"]) == input.bytes(), "{name}");
@@ -106,7 +106,7 @@ fn what_the_exporter_of_today_wrote_stays_the_same_when_it_is_laid_out_anew() {
 #[test]
 fn a_file_may_replace_itself() {
     let input = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
-    let made = Made::new("itself.pte", input.bytes());
+    let made = TempFile::new("itself.pte", input.bytes());
     assert!(rewrite(&made.0, &made.0, &["--segment-alignment=4096"]).status.success());
     let file = std::fs::read(&made.0).unwrap();
     assert!(file.len() > input.bytes().len() && Pte::parse(&file).is_ok());
@@ -115,24 +115,24 @@ fn a_file_may_replace_itself() {
 }
 
 #[test]
-fn a_file_that_no_official_writer_wrote_is_written_as_it_was() {
+fn a_file_that_no_official_writer_wrote_is_written_unchanged() {
     let input = fixture("1.5.1/align_segment_4096/align_segment_4096.pte");
     let base = Pte::parse(input.bytes()).unwrap().segment_base_offset() as usize;
     let mut bytes = input.bytes().to_vec();
-    // In the padding between program and segments, and after the last segment.
+    // Bytes in the padding between program and segments, and after the last segment.
     bytes[base - 1] = 1;
     bytes.extend_from_slice(b"trailing");
-    let odd = Made::new("odd.pte", &bytes);
-    let same = Made::new("same.pte", b"");
-    assert!(rewrite(&odd.0, &same.0, &[]).status.success());
+    let unusual = TempFile::new("unusual.pte", &bytes);
+    let same = TempFile::new("same.pte", b"");
+    assert!(rewrite(&unusual.0, &same.0, &[]).status.success());
     assert!(std::fs::read(&same.0).unwrap() == bytes);
-    let clean = Made::new("clean.pte", b"");
-    assert!(rewrite(&odd.0, &clean.0, &["--relayout", "--segment-alignment=4096"]).status.success());
+    let clean = TempFile::new("clean.pte", b"");
+    assert!(rewrite(&unusual.0, &clean.0, &["--relayout", "--segment-alignment=4096"]).status.success());
     assert!(std::fs::read(&clean.0).unwrap() == input.bytes());
 }
 
 #[test]
-fn wrong_options_leave_the_output_as_it_was() {
+fn wrong_options_leave_the_output_unchanged() {
     let program = fixture("1.5.1/add_mul/add_mul.pte").path;
     for option in ["--segment-alignment=3", "--segment-alignment=0", "--constant-alignment=-1", "--header-length=25"] {
         assert_eq!(refused(&program, &[option]).0, Some(2), "{option}");
@@ -141,18 +141,18 @@ fn wrong_options_leave_the_output_as_it_was() {
     assert_eq!(refused(&program, &["--order=by-name"]).0, Some(2));
     let data = fixture("1.5.1/ptd_dtypes/ptd_dtypes.ptd").path;
     for option in ["--constant-alignment=16", "--delegate-alignment=16", "--delegate=inline", "--header-length=32"] {
-        let (code, told) = refused(&data, &[option]);
+        let (code, stderr) = refused(&data, &[option]);
         assert_eq!(code, Some(2), "{option}");
-        assert!(told.contains(option.split('=').next().unwrap()) && told.contains(".ptd"), "{told}");
+        assert!(stderr.contains(option.split('=').next().unwrap()) && stderr.contains(".ptd"), "{stderr}");
     }
     assert_eq!(refused(Path::new("no such file.pte"), &[]).0, Some(2));
 }
 
 #[test]
-fn an_output_that_cannot_be_written_is_told_with_its_name() {
+fn an_output_that_cannot_be_written_is_reported_with_its_name() {
     let program = fixture("1.5.1/add_mul/add_mul.pte").path;
     let output = rewrite(&program, Path::new("no such folder/out.pte"), &[]);
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("out.pte") && told.contains("cannot be written"), "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(stderr.contains("out.pte") && stderr.contains("cannot be written"), "{stderr}");
 }

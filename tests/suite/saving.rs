@@ -1,4 +1,4 @@
-//! Writing to a path: whole or not at all.
+//! Saving to a path: the whole file is written, or nothing.
 
 use executorch_format::{NewEntry, Ptd, PtdOptions, Pte};
 use executorch_format_support::fixtures::fixture;
@@ -6,10 +6,10 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// A folder of its own, gone in the end.
-struct Folder(PathBuf);
+/// A temporary folder, removed at the end.
+struct TempFolder(PathBuf);
 
-impl Folder {
+impl TempFolder {
     fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("executorch-format-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
@@ -26,13 +26,13 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
-/// A writer that fails after so many bytes.
+/// A writer that fails after this many bytes.
 struct Failing(usize);
 
 impl Write for Failing {
@@ -84,7 +84,7 @@ fn progress_ends_with_the_whole_file() {
 
 #[test]
 fn a_file_is_replaced_and_keeps_its_permissions() {
-    let folder = Folder::new("replace");
+    let folder = TempFolder::new("replace");
     let path = folder.0.join("model.pte");
     std::fs::write(&path, "old").unwrap();
     #[cfg(unix)]
@@ -106,8 +106,8 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_stays_a_link() {
-    let folder = Folder::new("link");
+fn a_symbolic_link_stays_a_link() {
+    let folder = TempFolder::new("link");
     let (path, link) = (folder.0.join("model.pte"), folder.0.join("link.pte"));
     std::fs::write(&path, "old").unwrap();
     std::os::unix::fs::symlink("model.pte", &link).unwrap();
@@ -118,10 +118,10 @@ fn a_link_stays_a_link() {
     assert!(std::fs::read(&path).unwrap() == file.bytes());
 }
 
-/// `/dev/full` takes nothing; a folder that cannot be renamed over stands for any failure at the end.
+/// `/dev/full` accepts no bytes. A folder that cannot be replaced by a file makes the last step fail.
 #[cfg(target_os = "linux")]
 #[test]
-fn where_saving_fails_the_old_file_is_as_it_was_and_nothing_is_left() {
+fn when_saving_fails_the_old_file_is_unchanged_and_no_other_file_is_left() {
     let file = fixture("1.5.1/add/add.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let image = pte.image().unwrap();
@@ -129,14 +129,14 @@ fn where_saving_fails_the_old_file_is_as_it_was_and_nothing_is_left() {
     assert!(full.as_ref().is_err_and(|error| error.to_string().contains("/dev/full")), "{full:?}");
     assert_eq!(kind(full), io::ErrorKind::StorageFull);
 
-    let folder = Folder::new("fail");
+    let folder = TempFolder::new("fail");
     let path = folder.0.join("model.pte");
     std::fs::write(&path, "old").unwrap();
     let stop = |_, _| panic!("a progress report that panics");
     let saved = std::panic::catch_unwind(|| image.save_with(&path, stop));
     assert!(saved.is_err());
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
-    assert_eq!(folder.files(), ["model.pte"], "nothing is left beside it");
+    assert_eq!(folder.files(), ["model.pte"], "no other file is left");
 
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir_all(path.join("inside")).unwrap();
@@ -146,16 +146,16 @@ fn where_saving_fails_the_old_file_is_as_it_was_and_nothing_is_left() {
     assert_eq!(folder.files(), ["model.pte"]);
 }
 
-/// A limit on the size of files stands for a full disk: a write fails when some bytes are out.
+/// A limit on the size of files simulates a full disk: a write fails after some bytes.
 #[cfg(all(feature = "cli", target_os = "linux"))]
 #[test]
-fn a_disk_that_fills_up_leaves_the_old_file() {
-    let folder = Folder::new("full");
+fn a_full_disk_leaves_the_old_file_unchanged() {
+    let folder = TempFolder::new("full");
     let (large, path) = (folder.0.join("large.ptd"), folder.0.join("model.ptd"));
     let ptd = Ptd::build([NewEntry::blob("blob", vec![7; 1 << 20])], &PtdOptions::default()).unwrap();
     ptd.image().unwrap().save(&large).unwrap();
     std::fs::write(&path, "old").unwrap();
-    // Blocks of 512 bytes; without the signal the write itself fails.
+    // 600 blocks of 512 bytes. With the signal ignored, the write itself fails.
     let script = "trap '' XFSZ; ulimit -f 600; exec \"$0\" rewrite \"$1\" \"$2\"";
     let done = std::process::Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_pte")])
@@ -164,5 +164,5 @@ fn a_disk_that_fills_up_leaves_the_old_file() {
         .unwrap();
     assert_eq!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
-    assert_eq!(folder.files(), ["large.ptd", "model.ptd"], "nothing is left beside it");
+    assert_eq!(folder.files(), ["large.ptd", "model.ptd"], "no other file is left");
 }

@@ -1,10 +1,10 @@
-//! The elements of tensors as Rust's numbers.
+//! Reads the elements of tensors as Rust numbers.
 
 use executorch_format::schema::ScalarType;
 use executorch_format::{Element, ErrorKind, Ptd, Pte, TensorShape, TensorView};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
-/// The views of a program's constants whose elements are `T`, each both ways.
+/// The constants of a program with elements `T`, read both as a slice and as a copy.
 fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec<T>> {
     let views = pte.methods().iter().flat_map(|plan| plan.tensors());
     let views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
@@ -13,7 +13,7 @@ fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec
         .map(|view| {
             let copy = view.to_vec::<T>().unwrap();
             assert_eq!(copy.len(), view.elements());
-            // The elements are little-endian: another machine cannot borrow those of more than a byte.
+            // The elements are little-endian: a big-endian machine cannot borrow elements of more than a byte.
             match cfg!(target_endian = "little") || size_of::<T>() == 1 {
                 true => assert_eq!(view.as_slice::<T>().unwrap(), copy),
                 false => assert!(matches!(view.as_slice::<T>().unwrap_err().kind(), ErrorKind::Tensor(_))),
@@ -24,7 +24,7 @@ fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec
 }
 
 #[test]
-fn constants_of_every_type_are_the_numbers_that_were_exported() {
+fn constants_of_every_type_have_the_exported_values() {
     let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     assert_eq!(constants::<f32>(&pte), [[1.0, -2.5, 3.25]]);
@@ -39,7 +39,7 @@ fn constants_of_every_type_are_the_numbers_that_were_exported() {
 
 #[cfg(feature = "half")]
 #[test]
-fn constants_of_half_precision_are_the_numbers_that_were_exported() {
+fn half_precision_constants_have_the_exported_values() {
     use half::{bf16, f16};
 
     let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
@@ -61,7 +61,7 @@ fn the_strides_of_channels_last_follow_the_dim_order() {
 }
 
 #[test]
-fn a_view_that_does_not_fit_says_why() {
+fn a_view_that_cannot_be_read_says_why() {
     let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &[1], dim_order: &[0] };
     let view = TensorView { shape, bytes: &[0; 4] };
     let kind = |error: executorch_format::Error| error.kind().clone();
@@ -82,7 +82,7 @@ fn a_view_that_does_not_fit_says_why() {
 }
 
 #[test]
-fn a_key_index_finds_each_key_of_a_program_and_no_other() {
+fn a_key_index_finds_the_keys_of_a_program_and_no_others() {
     let file = fixture("1.5.1/named_data/named_data.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let index = pte.named_data_index();
@@ -99,7 +99,7 @@ fn a_key_index_finds_each_key_of_a_program_and_no_other() {
 }
 
 #[test]
-fn the_tensors_of_the_first_two_schemas_lie_inside_their_segment() {
+fn tensors_of_the_early_schemas_have_an_offset_in_their_segment() {
     let file = fixture("0.6.0/add_mul_external/_default_external_constant.ptd");
     let ptd = Ptd::parse(file.bytes()).unwrap();
     let values = |key: &str| {
@@ -112,7 +112,7 @@ fn the_tensors_of_the_first_two_schemas_lie_inside_their_segment() {
 }
 
 #[test]
-fn every_tensor_of_a_ptd_fills_its_layout() {
+fn every_tensor_of_a_ptd_has_a_view_and_strides() {
     let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| !fixture.is_pte()).collect();
     for_each(&fixtures, |fixture| {
         let ptd = Ptd::parse(fixture.bytes()).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! The standard traits that a user may count on.
+//! The standard traits that the public types implement.
 
 use executorch_format::inspect::{Blob, BlobKind, Summary};
 use executorch_format::schema::ScalarType;
@@ -18,7 +18,7 @@ macro_rules! each {
 }
 
 #[test]
-fn every_public_type_can_be_shared_between_threads_and_debugged() {
+fn public_types_are_send_sync_and_debug() {
     fn check<T: Send + Sync + Debug>() {}
     each!(check: Pte, Ptd, Model, Image, Source, Entry, TensorData, TensorShape, TensorView, Text, DataRef, KeyIndex);
     each!(check: Error, ErrorKind, FieldPath, Step, FileKind, Header, Probe, Limits, ParseOptions, PteOptions, PtdOptions);
@@ -27,7 +27,7 @@ fn every_public_type_can_be_shared_between_threads_and_debugged() {
 }
 
 #[test]
-fn what_is_used_as_a_key_is_ordered_and_hashed_and_what_is_printed_has_a_form() {
+fn keys_are_ord_and_hash_and_printed_types_are_display() {
     fn key<T: Ord + Hash>() {}
     each!(key: DataRef, FileKind, Level, Severity, ScalarType, BlobKind);
     fn printed<T: Display>() {}

@@ -1,4 +1,4 @@
-//! The rules on good files, and what no file of the corpus can show.
+//! The rules on valid files, and cases that no file of the malformed corpus covers.
 
 use executorch_format::Pte;
 use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
@@ -6,21 +6,21 @@ use executorch_format::validate::{Finding, Level, Severity};
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
 use executorch_format_support::verdict;
 
-/// All findings of a fixture, with the `.ptd` files beside it: those that bear its name where it shares its folder.
+/// All findings of a fixture with its `.ptd` files: those in its folder, or in a shared folder those with its name.
 fn findings(fixture: &Fixture, all: &[Fixture]) -> Vec<Finding> {
     let folder = || all.iter().filter(|other| other.path.parent() == fixture.path.parent());
     let shared = folder().filter(|other| other.is_pte()).count() > 4;
-    let serves = |other: &&Fixture| {
+    let belongs = |other: &&Fixture| {
         let named = other.path.file_stem() == fixture.path.file_stem();
         fixture.is_pte() && !other.is_pte() && (named || !shared)
     };
-    let files: Vec<&[u8]> = folder().filter(serves).map(Fixture::bytes).collect();
+    let files: Vec<&[u8]> = folder().filter(belongs).map(Fixture::bytes).collect();
     verdict::findings(&[&[fixture.bytes()], files.as_slice()].concat(), Level::Strict)
 }
 
-/// The errors in official files, each of which ExecuTorch 1.5 refuses or cannot use: what rule says so.
+/// The rules that official files break. ExecuTorch 1.5 refuses these files or cannot use them.
 fn expected_errors(fixture: &Fixture) -> &'static [&'static str] {
-    // The constants are inside the FlatBuffer, or would be if there were any; as in all but two of 0.2.1.
+    // The constants are inside the FlatBuffer, or there are none and no constant segment either.
     if fixture.beside("run.txt").is_some_and(|verdict| verdict.contains("relies on the constant_buffer path")) {
         return &["constant-buffer"];
     }
@@ -28,16 +28,16 @@ fn expected_errors(fixture: &Fixture) -> &'static [&'static str] {
         ("0.2.1", name) if !name.contains("add_mul/") && !name.contains("mutable/") => &["constant-buffer"],
         // "Fully dynamic tensor shapes not yet supported".
         (_, name) if name.contains("dynamic_unbound_free") => &["tensor-unbounded"],
-        // "Failed to parse FlatTensor header"; and the schema would not be known.
+        // "Failed to parse FlatTensor header". It also has an early schema.
         (_, name) if name.ends_with("flatc_only.ptd") => &["ptd-header", "ptd-schema"],
-        // "Segment index 10241 is out of bounds": another schema is read as today's.
+        // "Segment index 10241 is out of bounds": the runtime reads an early schema as the current one.
         ("0.6.0", name) if name.ends_with(".ptd") || name.contains("add_mul_external") => &["ptd-schema"],
         _ => &[],
     }
 }
 
 #[test]
-fn official_files_have_no_error_that_the_runtime_has_not() {
+fn official_files_have_only_errors_that_the_runtime_has_too() {
     let all = fixtures();
     for fixture in &all {
         let mut errors: Vec<_> =
@@ -48,9 +48,8 @@ fn official_files_have_no_error_that_the_runtime_has_not() {
     }
 }
 
-/// Warnings in official files are true, and few.
 #[test]
-fn official_files_have_few_warnings() {
+fn official_files_have_only_expected_warnings() {
     let all = fixtures();
     for fixture in &all {
         let name = fixture.name();
@@ -71,9 +70,8 @@ fn official_files_have_few_warnings() {
     }
 }
 
-/// Every file whose fields go past what their vtables say has the note, and no other has.
 #[test]
-fn files_of_an_old_flatbuffers_have_a_note_about_shared_vtables() {
+fn only_files_of_an_old_flatbuffers_have_a_note_about_shared_vtables() {
     let all = fixtures();
     for fixture in all.iter().filter(|fixture| fixture.is_pte() && fixture.version().starts_with("1.5.1")) {
         let found = findings(fixture, &all);
@@ -83,21 +81,21 @@ fn files_of_an_old_flatbuffers_have_a_note_about_shared_vtables() {
     }
 }
 
-/// What the runtime says is beside some of the fixtures.
+/// Some fixtures have a `run.txt` with the runtime's output.
 #[test]
-fn what_the_runtime_refuses_to_load_has_an_error() {
+fn files_that_the_runtime_refuses_to_load_have_an_error() {
     let all = fixtures();
     for fixture in &all {
         let Some(verdict) = fixture.beside("run.txt") else {
             continue;
         };
-        // That a backend, a kernel or a `.ptd` was not there is no fault of the file.
+        // A missing backend, kernel or `.ptd` is not an error in the file.
         let missing = ["is not registered", "Error::OperatorMissing", "external_data_map is null"];
         if missing.iter().any(|what| verdict.contains(what)) {
             continue;
         }
         let refused = ["program load: error", "ptd load: error", "  load_method: error", "  meta: error"];
-        // Without its .ptd file, which for this one is of an unreadable schema, or was not given.
+        // The .ptd file of this one was not given or has a schema that the runtime cannot read.
         let without_data = fixture.name().ends_with("add_mul_external.pte");
         if refused.iter().any(|line| verdict.contains(line)) && !without_data {
             let errors = findings(fixture, &all).iter().filter(|finding| finding.severity == Severity::Error).count();
@@ -120,8 +118,8 @@ fn instructions(count: usize, args: &'static [i32]) -> ExecutionPlan<'static> {
 }
 
 #[test]
-fn the_runtimes_table_limit_is_met_at_a_million_and_one() {
-    // Root, method and chain are three tables, each instruction two.
+fn a_program_with_a_million_and_one_tables_breaks_the_table_limit() {
+    // The root, the method and the chain are one table each, each instruction is two.
     for (count, rest, expected) in [(499_998, 1, 0), (499_998, 2, 1)] {
         let mut plan = instructions(count, &[]);
         plan.operators = Some(vec![Default::default(); rest]);
@@ -136,11 +134,11 @@ fn many_findings_of_one_rule_are_counted() {
     let found: Vec<_> = found.iter().filter(|finding| finding.rule == "argument-index").collect();
     assert_eq!(found.len(), 101);
     assert_eq!(found[99].path, "execution_plan[0].chains[0].instructions[99].instr_args.KernelCall.args[0]");
-    assert_eq!(found[100].message, "900 more of this rule, not listed");
+    assert_eq!(found[100].message, "900 more findings of this rule not listed");
 }
 
 #[test]
-fn findings_have_the_offset_of_what_the_tree_borrows() {
+fn findings_about_borrowed_data_have_its_offset() {
     let fixture = fixture("1.5.1/add/add.pte");
     let bytes = fixture.bytes();
     let mut pte = Pte::parse(bytes).unwrap();
@@ -148,25 +146,24 @@ fn findings_have_the_offset_of_what_the_tree_borrows() {
     let found = pte.validate(Level::Runtime);
     let input = found.iter().find(|finding| finding.rule == "input-output-index").unwrap();
     assert_eq!(input.path, "execution_plan[0].inputs[1]");
-    // Numbers are borrowed where they lie as the machine has them; a copy has no offset in the file.
+    // A big-endian machine copies numbers, and a copy has no offset in the file.
     assert_eq!(input.offset.is_some(), cfg!(target_endian = "little"));
     if let Some(offset) = input.offset {
         assert_eq!(bytes[offset as usize..][..4], 1i32.to_le_bytes());
     }
 }
 
-/// A method in which every value is planned and a list of all of them is named by every instruction: what would take a
-/// time that grows with its square is not done.
+/// Every value is in planned memory, and every instruction uses a list of all values.
 #[test]
-fn a_list_that_every_instruction_names_costs_no_square() {
+fn a_list_used_by_every_instruction_does_not_take_quadratic_time() {
     use executorch_format::schema::program::{AllocationDetails, EValue, KernelTypes, Tensor, TensorList};
     const COUNT: i32 = 50_000;
-    let place = AllocationDetails { memory_id: 1, ..Default::default() };
+    let allocation = AllocationDetails { memory_id: 1, ..Default::default() };
     let tensor = Tensor {
         scalar_type: executorch_format::schema::ScalarType::BYTE,
         sizes: Some((&[4][..]).into()),
         dim_order: Some((&[0][..]).into()),
-        allocation_info: Some(place),
+        allocation_info: Some(allocation),
         ..Default::default()
     };
     let mut values = vec![EValue { val: KernelTypes::Tensor(tensor) }; COUNT as usize];
@@ -174,14 +171,14 @@ fn a_list_that_every_instruction_names_costs_no_square() {
     let mut plan = instructions(COUNT as usize, &[COUNT]);
     plan.values = Some(values);
     plan.non_const_buffer_sizes = Some((&[0, 4][..]).into());
-    // 2.5 billion looks would take far longer than any test here.
+    // Quadratic time would be 2.5 billion steps, far longer than any other test.
     let found = one_method(plan).validate(Level::Strict);
     assert!(found.iter().any(|finding| finding.rule == "planned-memory-unknown"), "{found:#?}");
 }
 
-/// Every byte of some small files, changed: what still can be read can be checked, and the levels hold each other.
+/// Changes every byte of some small files. Each level must include the findings of the levels before it.
 #[test]
-fn a_changed_byte_gives_findings_and_never_a_panic() {
+fn validating_files_with_a_changed_byte_never_panics() {
     let names = [
         "1.5.1/cond/cond.pte",
         "1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte",

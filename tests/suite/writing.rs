@@ -1,4 +1,4 @@
-//! Official files are written back byte for byte, and laid out anew as the official writers lay them out.
+//! Official files are written back byte for byte, and their recomputed layout is that of the official writers.
 
 use executorch_format::schema::program::{DataLocation, ExecutionPlan, Program, Tensor};
 use executorch_format::schema::{DataSegment, ScalarType};
@@ -7,7 +7,7 @@ use executorch_format::{
 };
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 
-/// The file as this crate encodes it, in the style that it finds.
+/// The file as this crate encodes it in the detected style.
 fn encoded(fixture: &Fixture) -> executorch_format::Result<Vec<u8>> {
     if fixture.is_pte() {
         let mut pte = Pte::parse(fixture.bytes())?;
@@ -21,26 +21,26 @@ fn encoded(fixture: &Fixture) -> executorch_format::Result<Vec<u8>> {
 }
 
 #[test]
-fn every_official_file_is_encoded_byte_for_byte() {
+fn official_files_are_encoded_byte_for_byte() {
     for_each(&fixtures(), |fixture| {
         let written = encoded(fixture).map_err(|error| error.to_string())?;
-        if written == fixture.bytes() { Ok(()) } else { Err("  other bytes".to_owned()) }
+        if written == fixture.bytes() { Ok(()) } else { Err("  the bytes differ".to_owned()) }
     });
 }
 
 #[test]
-fn every_file_is_written_back_as_it_was() {
+fn files_are_written_back_unchanged() {
     for_each(&fixtures(), |fixture| {
         let written = match Model::parse(fixture.bytes()).map_err(|error| error.to_string())? {
             Model::Pte(pte) => pte.image().and_then(|image| image.to_vec()),
             Model::Ptd(ptd) => ptd.image().and_then(|image| image.to_vec()),
-            _ => return Err("  another kind of file".to_owned()),
+            _ => return Err("  not a .pte or .ptd file".to_owned()),
         };
-        if written.as_deref() == Ok(fixture.bytes()) { Ok(()) } else { Err("  other bytes".to_owned()) }
+        if written.as_deref() == Ok(fixture.bytes()) { Ok(()) } else { Err("  the bytes differ".to_owned()) }
     });
 }
 
-/// What the exporter was told when it wrote the file, where that was not the default.
+/// The options with which the exporter wrote the file.
 fn options(fixture: &Fixture) -> Option<(PteOptions, PtdOptions)> {
     let name = fixture.path.file_stem().unwrap().to_str().unwrap();
     let mut pte = PteOptions::default();
@@ -55,13 +55,13 @@ fn options(fixture: &Fixture) -> Option<(PteOptions, PtdOptions)> {
         "align_const_4096" => pte.constant_alignment = Some(4096),
         "align_delegate_64" => pte.delegate_alignment = 64,
         "align_delegate_1024" => pte.delegate_alignment = 1024,
-        // The exporter aligns the segments of a .ptd to 1 here, and the blobs each to its own.
+        // Here the exporter aligns the segments of a .ptd to 1, and each blob to its own alignment.
         "ptd_align_1" => ptd.segment_alignment = 1,
         "ptd_align_16" | "ptd_many" => ptd.segment_alignment = 16,
         "ptd_align_4096" => ptd.segment_alignment = 4096,
         "ptd_blobs_4" => ptd.segment_alignment = 4,
         "ptd_blobs_8" => ptd.segment_alignment = 8,
-        // C++ save_ptd pads to the alignment of its tensors, which is none of these options.
+        // C++ save_ptd pads to its tensor alignment, for which there is no option.
         _ if name.starts_with("save_ptd") => return None,
         _ => {}
     }
@@ -69,22 +69,23 @@ fn options(fixture: &Fixture) -> Option<(PteOptions, PtdOptions)> {
 }
 
 #[test]
-fn files_of_today_laid_out_anew_with_their_own_options_are_the_same() {
-    let today: Vec<Fixture> = fixtures().into_iter().filter(|fixture| fixture.version().starts_with("1.5.1")).collect();
-    for_each(&today, |fixture| {
+fn current_files_are_the_same_after_a_relayout_with_their_options() {
+    let current: Vec<Fixture> =
+        fixtures().into_iter().filter(|fixture| fixture.version().starts_with("1.5.1")).collect();
+    for_each(&current, |fixture| {
         let Some((pte_options, ptd_options)) = options(fixture) else { return Ok(()) };
-        let anew = if fixture.is_pte() {
+        let written = if fixture.is_pte() {
             Pte::parse(fixture.bytes()).unwrap().lay_out(&pte_options).unwrap().image().unwrap().to_vec().unwrap()
         } else {
             Ptd::parse(fixture.bytes()).unwrap().lay_out(&ptd_options).unwrap().image().unwrap().to_vec().unwrap()
         };
-        equal("size", anew.len(), fixture.bytes().len())?;
-        if anew == fixture.bytes() { Ok(()) } else { Err("  other bytes".to_owned()) }
+        equal("size", written.len(), fixture.bytes().len())?;
+        if written == fixture.bytes() { Ok(()) } else { Err("  the bytes differ".to_owned()) }
     });
 }
 
-/// The bytes of everything that the program refers to, in its order.
-fn everything(pte: &Pte<'_>) -> Vec<Vec<u8>> {
+/// The bytes of all blobs that the program refers to, in its order.
+fn all_blobs(pte: &Pte<'_>) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for method in pte.methods() {
         for (_, tensor) in method.tensors() {
@@ -103,23 +104,23 @@ fn everything(pte: &Pte<'_>) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_program_laid_out_anew_refers_to_the_same_bytes() {
+fn a_program_refers_to_the_same_bytes_after_a_relayout() {
     let programs: Vec<Fixture> = fixtures().into_iter().filter(Fixture::is_pte).collect();
     let both = [Some(DataLocation::INLINE), Some(DataLocation::SEGMENT), None];
     for_each(&programs, |fixture| {
         let pte = Pte::parse(fixture.bytes()).unwrap();
         let Ok(()) = pte.image().map(drop) else { return Ok(()) };
-        let Ok(before) = std::panic::catch_unwind(|| everything(&pte)) else { return Ok(()) };
+        let Ok(before) = std::panic::catch_unwind(|| all_blobs(&pte)) else { return Ok(()) };
         for delegates in both {
             for (constant_alignment, segment_alignment) in [(None, 1), (Some(64), 4096), (Some(16), 128)] {
                 let options = PteOptions { constant_alignment, segment_alignment, delegates, ..PteOptions::default() };
                 let file = pte.clone().lay_out(&options).and_then(|pte| pte.image()?.to_vec());
                 let file = file.map_err(|error| format!("  {options:?}: {error}"))?;
-                let anew = Pte::parse(&file).map_err(|error| format!("  {options:?}: {error}"))?;
-                equal("bytes", everything(&anew) == before, true)
+                let after = Pte::parse(&file).map_err(|error| format!("  {options:?}: {error}"))?;
+                equal("bytes", all_blobs(&after) == before, true)
                     .map_err(|found| format!("{found} with {options:?}"))?;
-                for (index, segment) in anew.program.segments.iter().flatten().enumerate() {
-                    let start = anew.segment_base_offset() + segment.offset;
+                for (index, segment) in after.program.segments.iter().flatten().enumerate() {
+                    let start = after.segment_base_offset() + segment.offset;
                     equal("misaligned by", start % u64::from(segment_alignment), 0)
                         .map_err(|found| format!("{found}: segment {index} with {options:?}"))?;
                 }
@@ -130,7 +131,7 @@ fn a_program_laid_out_anew_refers_to_the_same_bytes() {
 }
 
 #[test]
-fn a_file_of_wide_segments_is_made_compact_again() {
+fn a_smaller_segment_alignment_makes_a_file_smaller() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let wide = PteOptions { segment_alignment: 4096, ..PteOptions::default() };
@@ -140,12 +141,12 @@ fn a_file_of_wide_segments_is_made_compact_again() {
     assert_eq!(compact.header.unwrap().segment_base_offset % 128, 0);
     assert!(compact.image().unwrap().size() < 4096, "{} bytes", compact.image().unwrap().size());
     let wide = pte.lay_out(&wide).unwrap();
-    // The first delegate's payload; named blobs stay where they may have asked to be.
+    // The segment of the first payload. Segments of named blobs keep their alignment.
     assert_eq!(wide.lay_out(&PteOptions::default()).unwrap().program.segments.unwrap()[1].offset, 0);
 }
 
 #[test]
-fn delegate_payloads_move_in_and_out_again() {
+fn delegate_payloads_move_into_the_flatbuffer_and_back() {
     let file = fixture("1.5.1/blob_segments/blob_segments.pte");
     let inline = PteOptions { delegates: Some(DataLocation::INLINE), ..PteOptions::default() };
     let segments = PteOptions { delegates: Some(DataLocation::SEGMENT), ..PteOptions::default() };
@@ -154,7 +155,7 @@ fn delegate_payloads_move_in_and_out_again() {
     let back = pte.lay_out(&segments).unwrap();
     let before = Pte::parse(file.bytes()).unwrap();
     assert_eq!(back.program.segments, before.program.segments);
-    assert_eq!(everything(&back), everything(&before));
+    assert_eq!(all_blobs(&back), all_blobs(&before));
 }
 
 fn float4<'a>() -> Tensor<'a> {
@@ -162,12 +163,12 @@ fn float4<'a>() -> Tensor<'a> {
 }
 
 #[test]
-fn collected_data_is_shared_and_found_again() {
+fn collected_data_is_deduplicated_and_read_back() {
     let mut data = DataCollector::new();
     let (ones, twos) = ([1u8; 16], [2u8; 16]);
     let first = data.constant(&ones[..]);
     let second = data.constant(&twos[..]);
-    assert_eq!(data.constant(ones.to_vec()), first, "equal bytes are one constant");
+    assert_eq!(data.constant(ones.to_vec()), first, "equal bytes share one constant");
     let state = data.mutable(&ones[..]);
     data.named("a", &twos[..], 12).unwrap();
     data.named("b", twos.to_vec(), 16).unwrap();
@@ -189,28 +190,28 @@ fn collected_data_is_shared_and_found_again() {
     assert_eq!(read.named_data_bytes("b").unwrap(), twos);
     assert!(read.named_data_bytes("empty").unwrap().is_empty());
     let segments: Vec<u32> = read.named_data().iter().map(|named| named.segment_index).collect();
-    assert_eq!(segments, [2, 2, 3], "equal bytes share a segment, behind constants and initial states");
+    assert_eq!(segments, [2, 2, 3], "equal bytes share a segment, after the constants and initial states");
     let DataSegment { offset, .. } = read.program.segments.as_ref().unwrap()[2];
     assert_eq!(offset, 384, "aligned to the least common multiple of 128, 12 and 16");
 }
 
 #[test]
-fn blobs_that_differ_in_one_byte_alone_are_not_shared() {
+fn blobs_that_differ_in_one_byte_are_not_shared() {
     const SIZE: usize = 5000;
     let mut data = DataCollector::new();
     let differing = |at: usize| (0..SIZE).map(|index| u8::from(index == at)).collect::<Vec<u8>>();
-    let places: Vec<usize> = (0..SIZE).step_by(37).chain([SIZE - 1]).collect();
-    let indices: Vec<u32> = places.iter().map(|at| data.constant(differing(*at))).collect();
-    let expected: Vec<u32> = (1..=places.len() as u32).collect();
+    let positions: Vec<usize> = (0..SIZE).step_by(37).chain([SIZE - 1]).collect();
+    let indices: Vec<u32> = positions.iter().map(|at| data.constant(differing(*at))).collect();
+    let expected: Vec<u32> = (1..=positions.len() as u32).collect();
     assert_eq!(indices, expected);
-    assert_eq!(data.constant(differing(places[70])), indices[70]);
-    // Shorter than what is sampled.
+    assert_eq!(data.constant(differing(positions[70])), indices[70]);
+    // Shorter than the sample that is hashed.
     assert_ne!(data.constant(vec![1]), data.constant(vec![2]));
     assert_ne!(data.constant(vec![]), data.constant(vec![0]));
 }
 
 #[test]
-fn a_ptd_from_nothing_is_what_the_exporter_writes() {
+fn a_new_ptd_is_the_same_as_the_exporters() {
     // The fixture's keys, in its order.
     for name in ["1.5.1/ptd_shared/ptd_shared.ptd", "1.5.1/ptd_names/ptd_names.ptd", "1.5.1/ptd_dtypes/ptd_dtypes.ptd"]
     {
@@ -229,7 +230,7 @@ fn a_ptd_from_nothing_is_what_the_exporter_writes() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_with_a_reason() {
+fn invalid_trees_are_refused_with_a_reason() {
     let refused = |error: executorch_format::Error, words: &str| {
         assert!(matches!(error.kind(), ErrorKind::Unwritable(_) | ErrorKind::Reference(_)), "{error}");
         assert!(error.to_string().contains(words), "{error}");
@@ -238,22 +239,22 @@ fn what_cannot_be_written_is_refused_with_a_reason() {
     let options = PtdOptions::default();
     refused(Ptd::build([entry("a"), entry("a")], &options).unwrap_err(), "\"a\" occurs twice");
     refused(Ptd::build([entry("a").with_alignment(0)], &options).unwrap_err(), "alignment of 0");
-    let odd = PtdOptions { segment_alignment: 48, ..options };
-    refused(Ptd::build([entry("a")], &odd).unwrap_err(), "segment_alignment is 48, expected a power of two");
+    let invalid = PtdOptions { segment_alignment: 48, ..options };
+    refused(Ptd::build([entry("a")], &invalid).unwrap_err(), "segment_alignment is 48, expected a power of two");
 
     let mut data = DataCollector::new();
     data.named("a", &b"1"[..], 1).unwrap();
     data.named("a", &b"2"[..], 1).unwrap();
     refused(data.finish(Program::default(), &PteOptions::default()).unwrap_err(), "\"a\" occurs twice");
-    let odd = PteOptions { constant_alignment: Some(3), ..PteOptions::default() };
-    refused(DataCollector::new().finish(Program::default(), &odd).unwrap_err(), "constant_alignment is 3");
+    let invalid = PteOptions { constant_alignment: Some(3), ..PteOptions::default() };
+    refused(DataCollector::new().finish(Program::default(), &invalid).unwrap_err(), "constant_alignment is 3");
 
     let file = fixture("1.5.1/named_data/named_data.pte");
     let mut pte = Pte::parse(file.bytes()).unwrap();
     pte.program.named_data.as_mut().unwrap()[1].segment_index = 99;
     let error = pte.image().err().unwrap();
     assert_eq!(error.path(), "named_data[1]");
-    refused(error, "segment 99, but there are");
+    refused(error, "segment 99");
 
     let mut pte = Pte::parse(file.bytes()).unwrap();
     pte.source.as_mut().unwrap().newer_tables = 1;
@@ -273,7 +274,7 @@ fn what_cannot_be_written_is_refused_with_a_reason() {
 }
 
 #[test]
-fn segments_that_were_not_given_are_not_written() {
+fn writing_fails_if_segments_were_not_given() {
     let file = fixture("1.5.1/linear/linear.pte");
     let pte = Pte::parse_with(file.bytes(), &executorch_format::ParseOptions::METADATA).unwrap();
     assert_eq!(pte.image().err().unwrap().kind(), &ErrorKind::Absent(0));
@@ -297,7 +298,7 @@ fn segments_that_share_bytes_are_written_once() {
 }
 
 #[test]
-fn a_segment_of_parts_is_read_part_by_part() {
+fn reads_of_a_segment_must_be_inside_one_part() {
     let segment = Segment::Parts(vec![(0, b"first".as_slice().into()), (16, b"second".as_slice().into())]);
     assert_eq!(segment.get(16, 6).unwrap(), b"second");
     assert_eq!(segment.get(1, 3).unwrap(), b"irs");
@@ -305,9 +306,9 @@ fn a_segment_of_parts_is_read_part_by_part() {
     assert_eq!(DataRef::Segment { index: 0, offset: 16, size: 6 }.size(), 6);
 }
 
-/// C++ `save_ptd` pads its FlatBuffer, and a file may end there.
+/// C++ `save_ptd` pads its FlatBuffer, and a file may end with that padding.
 #[test]
-fn zeros_that_belong_to_the_metadata_are_written() {
+fn padding_after_the_flatbuffer_is_written() {
     let file = fixture("1.5.1/ptd_empty/ptd_empty.ptd");
     let mut ptd = Ptd::parse(file.bytes()).unwrap();
     let header = ptd.header.as_mut().unwrap();

@@ -1,4 +1,4 @@
-//! What ends the command early, how it is told, and the exit code.
+//! Failures that end the command, their messages and exit codes.
 
 use executorch_format::inspect::Fault;
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ const UNWRITABLE: u8 = 2;
 /// Why the command did not do what it was asked to.
 #[derive(Debug)]
 pub enum Failure {
-    /// A file is not what it should be.
+    /// A file is invalid.
     Bad {
         /// The file.
         file: PathBuf,
@@ -56,7 +56,7 @@ impl Failure {
         Err(Self::Bad { file: file.to_owned(), findings: faults.iter().map(Fault::to_string).collect() })
     }
 
-    /// The exit code that stands for it.
+    /// The exit code for it.
     pub fn code(&self) -> u8 {
         match self {
             Self::Bad { .. } => BAD,

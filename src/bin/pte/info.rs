@@ -1,4 +1,4 @@
-//! `pte info`: what a person wants to know about a file first.
+//! `pte info`: a summary of a file.
 
 mod print;
 
@@ -9,28 +9,28 @@ use executorch_format::inspect::Summary;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What is in each file, in short: methods, shapes, operators, delegates, memory, weights, metadata
+/// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
 #[derive(clap::Args)]
 pub struct Arguments {
     /// .pte and .ptd files
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Print JSON: one object for each file, on a line of its own
+    /// Print JSON: one object per file, each on one line
     #[arg(long)]
     json: bool,
 }
 
-/// The facts about a file.
+/// The summary of a file.
 #[derive(Serialize)]
 struct Info<'t> {
     file: String,
-    /// Bytes.
+    /// In bytes.
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
 }
 
-/// Tells about each file, the good ones also where others are bad.
+/// Prints a summary of each file. Goes on after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut code = 0;
     for (at, file) in arguments.files.iter().enumerate() {
@@ -46,7 +46,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// Tells about one file. What it refers to and does not hold comes after the facts, as a failure.
+/// Prints the summary of a file, then fails if references in it are out of range.
 fn show(file: &Path, as_json: bool, apart: bool) -> Result<(), Failure> {
     let input = Input::open(file)?;
     let model = input.parse()?;

@@ -1,4 +1,4 @@
-//! JSON on stdout, streamed: a table's fields each on a line of their own, lists of numbers side by side.
+//! JSON on stdout, streamed: one line for each field of a table, one line for a list of numbers.
 
 use crate::failure::Failure;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub fn print_line(value: &impl Serialize) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Indents maps and leaves lists in line.
+/// Indents maps and keeps lists on one line.
 #[derive(Default)]
 struct Indented {
     depth: usize,
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn maps_are_indented_and_lists_stay_in_line() {
+    fn maps_are_indented_and_lists_stay_on_one_line() {
         let text = r#"{"a":[1,2],"b":{},"c":[{"d":null},{"e":[]}]}"#;
         let value: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let mut out = Vec::new();

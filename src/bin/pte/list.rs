@@ -1,4 +1,4 @@
-//! `pte list`: every blob in a file, and where it is.
+//! `pte list`: every blob in a file, and its offset and size.
 
 mod hash;
 mod print;
@@ -10,7 +10,7 @@ use executorch_format::inspect::{Blob, BlobKind, BlobUser};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Every blob: segments, constants, initial states, delegate payloads, named data, with offset and size
+/// List every blob with offset and size: segments, constants, initial states, delegate payloads, named data
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A .pte or .ptd file
@@ -26,21 +26,21 @@ pub struct Arguments {
 /// Every blob of a file.
 #[derive(Serialize)]
 struct Listing<'t> {
-    /// Bytes.
+    /// In bytes.
     file_size: u64,
     blobs: Vec<Row<'t>>,
 }
 
-/// A blob, as one of its users sees it.
+/// A blob and one of its users.
 #[derive(Serialize)]
 struct Row<'t> {
     kind: BlobKind,
     #[serde(flatten)]
     user: BlobUser<'t>,
-    /// Bytes from the start of the file; `None` where the file does not hold them.
+    /// In bytes from the start of the file; `None` if the blob is not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
-    /// Bytes.
+    /// In bytes.
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,

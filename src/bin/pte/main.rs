@@ -1,4 +1,4 @@
-//! `pte`: shows what is in ExecuTorch's model files, and writes them anew.
+//! `pte`: inspects, verifies and rewrites ExecuTorch model files.
 
 #![deny(unsafe_code)]
 
@@ -17,10 +17,12 @@ use clap::{Parser, Subcommand};
 use failure::Failure;
 use std::process::ExitCode;
 
-/// Shows what is in ExecuTorch's model files, and writes them anew: .pte (programs) and .ptd (named tensors and blobs)
+/// Inspects, verifies and rewrites ExecuTorch model files: .pte (programs) and .ptd (named tensors and blobs)
 #[derive(Parser)]
 #[command(name = "pte", version, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 fine, 1 a file is bad, 2 wrong usage or a file cannot be read or written.")]
+#[command(
+    after_help = "Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, or a file cannot be read or written."
+)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

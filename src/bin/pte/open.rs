@@ -1,4 +1,4 @@
-//! A file's bytes, mapped into memory, and the tree in them.
+//! Opens files: their bytes, mapped into memory, and the tree parsed from them.
 
 use crate::failure::Failure;
 use executorch_format::Model;
@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 
-/// A file, or what stands for one.
+/// A file, or bytes in memory.
 pub trait ReadSeek: Read + Seek {}
 
 impl<T: Read + Seek> ReadSeek for T {}
 
-/// A file that was opened.
+/// An open file.
 pub struct Input {
     path: PathBuf,
     bytes: Bytes,
@@ -20,7 +20,7 @@ pub struct Input {
 
 enum Bytes {
     Mapped(Mmap),
-    /// What cannot be mapped: an empty file, a pipe.
+    /// An empty file or a pipe, which cannot be mapped.
     Read(Vec<u8>),
 }
 
@@ -31,7 +31,7 @@ impl Input {
         Ok(Self { path: path.to_owned(), bytes })
     }
 
-    /// Where it was found.
+    /// The path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -44,7 +44,7 @@ impl Input {
         }
     }
 
-    /// The whole file again, to be read piece by piece: what is read this way does not stay in memory.
+    /// A reader over the whole file. What is read through it does not stay in memory, unlike mapped pages.
     pub fn reader(&self) -> io::Result<Box<dyn ReadSeek + '_>> {
         Ok(match &self.bytes {
             Bytes::Mapped(_) => Box::new(File::open(&self.path)?),
@@ -52,7 +52,7 @@ impl Input {
         })
     }
 
-    /// The tree in it.
+    /// Parses the file.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
         Model::parse(self.bytes()).map_err(|error| Failure::bad(&self.path, &error))
     }
@@ -71,7 +71,7 @@ fn open(path: &Path) -> io::Result<Bytes> {
 
 #[allow(unsafe_code)]
 fn map(file: &File) -> io::Result<Mmap> {
-    // SAFETY: the map is only read. That no other process changes or cuts the file meanwhile cannot be had from the
-    // system; who does that to a model while it is being read gets what they would get from the official runtime.
+    // SAFETY: the map is only read. The system cannot prevent another process from changing or truncating the file
+    // at the same time; the official runtime, which also maps its files, has the same limitation.
     unsafe { Mmap::map(file) }
 }

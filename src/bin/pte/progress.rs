@@ -1,18 +1,18 @@
-//! A bar on the terminal for what takes long.
+//! A progress bar on the terminal for long operations.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// How long the user waits without a sign.
+/// How long an operation runs before the bar is shown.
 pub const QUIET: Duration = Duration::from_millis(700);
 
-/// A bar over so many bytes, which is not shown yet.
+/// A bar for `total` bytes, which is not shown yet.
 pub fn hidden(total: u64) -> ProgressBar {
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::hidden())
 }
 
-/// Shows it, on a terminal only. `what` is being done.
+/// Shows the bar, only if stderr is a terminal. `what` names the operation.
 pub fn show(bar: &ProgressBar, what: &str) {
     if !io::stderr().is_terminal() {
         return;

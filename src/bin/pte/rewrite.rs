@@ -1,4 +1,4 @@
-//! `pte rewrite`: a file written again, as it was or laid out anew.
+//! `pte rewrite`: writes a file again, unchanged or with a recomputed layout.
 
 use crate::failure::Failure;
 use crate::open::Input;
@@ -10,42 +10,43 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Write a file again: byte for byte, or laid out anew where any option says how
+/// Write a file again: unchanged, or with a recomputed layout if any option is given
 ///
-/// What no option names is as ExecuTorch's exporter has it today; tables and fields stay in the order that they have.
+/// A new layout is the one that ExecuTorch's current exporter would write, except for what the options change. Tables and
+/// fields keep their order.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// A .pte or .ptd file
     input: PathBuf,
-    /// Where to write it: may be the same file
+    /// The file to write; may be the same file
     output: PathBuf,
     #[command(flatten)]
     options: Options,
 }
 
 #[derive(clap::Args)]
-#[command(next_help_heading = "Laying out anew")]
+#[command(next_help_heading = "Layout options")]
 struct Options {
-    /// Lay the file out anew, with nothing else to say
+    /// Recompute the layout, even without another option
     #[arg(long)]
     relayout: bool,
-    /// Start segments at multiples of so many bytes, a power of two [exporter: 128]; what a segment's old place was a
-    /// multiple of, up to 4096, its new one is too
+    /// Align segments to this many bytes, a power of two [default: 128]; a segment also keeps the alignment of its old
+    /// offset, up to 4096
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     segment_alignment: Option<u32>,
-    /// Start constants at multiples of so many bytes in their segment [else: left where they are] (.pte)
+    /// Align constants within their segment to this many bytes [default: keep their offsets] (.pte)
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     constant_alignment: Option<u32>,
-    /// Start delegate payloads at multiples of so many bytes [exporter: 16] (.pte)
+    /// Align delegate payloads to this many bytes [default: 16] (.pte)
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     delegate_alignment: Option<u32>,
-    /// Put delegate payloads there [else: left where they are] (.pte)
+    /// Where to put delegate payloads [default: where they are] (.pte)
     #[arg(long, value_name = "WHERE")]
     delegate: Option<Delegate>,
-    /// Put tables and fields down in that order
+    /// Write tables and fields in this order [default: keep their order]
     #[arg(long)]
     order: Option<Order>,
-    /// Bytes of the extended header: 24 up to ExecuTorch 0.7, 32 since [exporter: 32] (.pte)
+    /// Length of the extended header in bytes: 24 up to ExecuTorch 0.7, 32 since 1.0 [default: 32] (.pte)
     #[arg(long, value_name = "BYTES", value_parser = header_length)]
     header_length: Option<u32>,
 }
@@ -54,7 +55,7 @@ struct Options {
 enum Delegate {
     /// Inside the FlatBuffer
     Inline,
-    /// In segments of their own
+    /// In separate segments
     Segment,
 }
 
@@ -67,7 +68,7 @@ enum Order {
 }
 
 fn alignment(text: &str) -> Result<u32, String> {
-    // Whatever is written has to be found again by a 32-bit machine.
+    // A 32-bit machine must be able to read the file.
     const MOST: u32 = 1 << 30;
     let fits = |alignment: &u32| alignment.is_power_of_two() && *alignment <= MOST;
     text.parse().ok().filter(fits).ok_or_else(|| format!("expected a power of two up to {MOST}"))
@@ -77,7 +78,7 @@ fn header_length(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|length| [24, 32].contains(length)).ok_or_else(|| "expected 24 or 32".to_owned())
 }
 
-/// Writes a file again.
+/// Writes the file again.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.input)?;
     let bad = |error: Error| Failure::bad(input.path(), &error);
@@ -91,7 +92,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let ptd = flat_tensor(ptd, &input, options)?;
             save(&ptd.image().map_err(bad)?, &arguments.output)
         }
-        _ => Err(Failure::Usage(format!("{}: a kind of file that is not written", input.path().display()))),
+        _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", input.path().display()))),
     }
 }
 
@@ -114,7 +115,10 @@ fn program<'a>(pte: Pte<'a>, input: &Input, options: &Options) -> Result<Pte<'a>
 
 fn flat_tensor<'a>(ptd: Ptd<'a>, input: &Input, options: &Options) -> Result<Ptd<'a>, Failure> {
     if let Some(option) = options.for_programs() {
-        return Err(Failure::Usage(format!("{}: {option} is for .pte files, this is a .ptd", input.path().display())));
+        return Err(Failure::Usage(format!(
+            "{}: {option} is for .pte files, but this is a .ptd file",
+            input.path().display()
+        )));
     }
     if !options.any() {
         return Ok(ptd);
@@ -132,7 +136,7 @@ impl Options {
         self.relayout || self.segment_alignment.is_some() || self.order.is_some() || self.for_programs().is_some()
     }
 
-    /// An option that was given and means nothing for a `.ptd`.
+    /// An option that was given and does not apply to a `.ptd`.
     fn for_programs(&self) -> Option<&'static str> {
         let given = [
             (self.constant_alignment.is_some(), "--constant-alignment"),

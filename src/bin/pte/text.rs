@@ -1,4 +1,4 @@
-//! Sizes, types and names in a form that a person reads.
+//! Formats sizes, counts and names for people.
 
 use std::fmt::Write;
 
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_change_their_unit_where_the_number_would_grow_a_fourth_digit() {
+    fn sizes_use_the_largest_unit_that_keeps_the_number_below_1024() {
         assert_eq!(size(0), "0 B");
         assert_eq!(size(1023), "1023 B");
         assert_eq!(size(1024), "1.0 KiB");

@@ -1,4 +1,4 @@
-//! `pte verify`: checks files, and says what is wrong with them and where.
+//! `pte verify`: checks files and reports what is wrong and where.
 
 use crate::failure::Failure;
 use crate::json;
@@ -10,19 +10,19 @@ use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Check files: their structure, what the official runtime refuses, and what it forgets to check
+/// Check files: their structure, what the official runtime refuses, and what it should check but does not
 #[derive(clap::Args)]
 #[command(
-    after_help = "Exit codes: 0 no errors (warnings apart), 1 an error was found, 2 wrong usage or a file cannot be read."
+    after_help = "Exit codes: 0 no errors (there may be warnings), 1 an error was found, 2 wrong usage, or a file cannot be read."
 )]
 pub struct Arguments {
     /// .pte and .ptd files
     #[arg(required_unless_present = "rules")]
     files: Vec<PathBuf>,
-    /// A .ptd file that the .pte files take external data from; it is checked too
+    /// A .ptd file with external data of the .pte files; it is checked too
     #[arg(long, value_name = "X.ptd")]
     data: Vec<PathBuf>,
-    /// How much to check; each level holds those before it
+    /// How much to check; each level includes the levels before it
     #[arg(long, value_enum, default_value_t = Level::Strict)]
     level: Level,
     /// Print JSON
@@ -35,11 +35,11 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Level {
-    /// Offsets, vtables, vectors, strings, unions and the headers
+    /// Offsets, vtables, vectors, strings, unions and headers
     Structure,
     /// What ExecuTorch 1.5 refuses when it loads the file and its methods
     Runtime,
-    /// What it forgets to check
+    /// What ExecuTorch should check but does not
     Strict,
 }
 
@@ -53,12 +53,12 @@ impl From<Level> for validate::Level {
     }
 }
 
-/// What was found in a file, as JSON has it.
+/// The findings of a file, as JSON.
 #[derive(Serialize)]
 struct Verdict {
     file: String,
     level: String,
-    /// Whether nothing is an error.
+    /// Whether there are no errors.
     ok: bool,
     findings: Vec<FindingEntry>,
 }
@@ -80,11 +80,11 @@ struct RuleEntry {
     severity: String,
     protects_from: &'static str,
     cve: Option<&'static str>,
-    /// The first release of ExecuTorch that refuses it.
+    /// The first release of ExecuTorch that refuses such a file.
     refused_since: Option<&'static str>,
 }
 
-/// Checks files and reports each as soon as it is done.
+/// Checks files. Reports each as soon as it is checked.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         return rules(arguments.json);
@@ -119,7 +119,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The findings of a file, alone and with the `.ptd` files beside it.
+/// The findings of a file, alone and together with the `.ptd` files.
 fn verify(input: &Input, ptds: &[Ptd<'_>], level: validate::Level) -> Vec<Finding> {
     match Model::parse(input.bytes()) {
         Ok(Model::Pte(pte)) => {
@@ -132,7 +132,7 @@ fn verify(input: &Input, ptds: &[Ptd<'_>], level: validate::Level) -> Vec<Findin
     }
 }
 
-/// The findings of a `.ptd` file that others take data from, and the file unless it is broken.
+/// The findings of a `.ptd` file with external data, and the file if it can be parsed.
 fn verify_data(input: &Input, level: validate::Level) -> (Vec<Finding>, Option<Ptd<'_>>) {
     match Ptd::parse(input.bytes()) {
         Ok(ptd) => (ptd.validate(level), Some(ptd)),
@@ -181,7 +181,7 @@ impl Output {
         Ok(self.out.flush()?)
     }
 
-    /// Ends the report and says how many errors there were.
+    /// Ends the report and returns the number of errors.
     fn end(mut self) -> Result<usize, Failure> {
         if self.json {
             self.out.write_all(b"\n]}\n")?;

@@ -1,4 +1,4 @@
-//! The facts as text.
+//! The summary as text.
 
 use super::Info;
 use crate::failure::Failure;
@@ -11,15 +11,15 @@ use executorch_format::inspect::{
 use executorch_format::schema::program::DeviceType;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-/// So many keys and operators are shown; JSON has all.
+/// The most keys and operators that are shown. JSON has all.
 const MOST: usize = 20;
 
-/// The characters of a name that are shown.
+/// The most characters of a name that are shown.
 const NAME: usize = 80;
 
 type Out = BufWriter<StdoutLock<'static>>;
 
-/// Prints the facts, with an empty line before them if they stand `apart`.
+/// Prints the summary, after an empty line if `apart`.
 pub(super) fn text(info: &Info<'_>, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     if apart {
@@ -64,7 +64,7 @@ fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {
     row(out, "segments", &format!("{}, {}", segments.count, text::size(segments.bytes)))
 }
 
-/// How many blobs there are, how many bytes, and who uses them where that is not one each.
+/// Prints the number of blobs, their size, and the number of their users.
 fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> io::Result<()> {
     if count.count == 0 {
         return Ok(());

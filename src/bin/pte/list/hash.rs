@@ -14,55 +14,55 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
-/// Each worker holds so many bytes at a time: mapped memory would stay with the process until the end.
+/// How many bytes each worker reads at a time. Mapped memory would stay resident until the process ends.
 const CHUNK: usize = 1 << 20;
 
-/// Where bytes start in the file, and how many.
-type Place = (u64, u64);
+/// The start of a blob in the file, and its size.
+type Range = (u64, u64);
 
-/// Fills in the hash of every blob whose bytes the file holds. Bytes that several blobs share are read once.
+/// Adds the hash of every blob that is in the file. Bytes shared by several blobs are read once.
 pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
-    let places: HashSet<Place> = blobs.iter().filter_map(place).collect();
-    let mut places: Vec<Place> = places.into_iter().collect();
-    // The largest first, so that no core is left alone with it at the end.
-    places.sort_by_key(|(start, size)| (std::cmp::Reverse(*size), *start));
-    let hashes = hash_all(&places, || input.reader())
+    let ranges: HashSet<Range> = blobs.iter().filter_map(range).collect();
+    let mut ranges: Vec<Range> = ranges.into_iter().collect();
+    // The largest first, so that all cores finish at about the same time.
+    ranges.sort_by_key(|(start, size)| (std::cmp::Reverse(*size), *start));
+    let hashes = hash_all(&ranges, || input.reader())
         .map_err(|error| Failure::Unreadable { file: input.path().to_owned(), error })?;
     for blob in blobs {
-        blob.sha256 = place(blob).and_then(|place| hashes.get(&place).cloned());
+        blob.sha256 = range(blob).and_then(|range| hashes.get(&range).cloned());
     }
     Ok(())
 }
 
-fn place(blob: &Row<'_>) -> Option<Place> {
-    // An empty blob may have no place.
+fn range(blob: &Row<'_>) -> Option<Range> {
+    // An empty blob may have no offset.
     (blob.kind != BlobKind::External).then_some((blob.offset.unwrap_or(0), blob.size))
 }
 
-/// The hash of the bytes at each place. Every worker has a reader of its own.
+/// The hash of each range. Every worker has its own reader.
 fn hash_all<'i>(
-    places: &[Place],
+    ranges: &[Range],
     reader: impl Fn() -> io::Result<Box<dyn ReadSeek + 'i>> + Sync,
-) -> io::Result<HashMap<Place, String>> {
-    let total = places.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
+) -> io::Result<HashMap<Range, String>> {
+    let total = ranges.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
     let bar = progress::hidden(total);
-    // Small files are done before a second thread has started.
+    // A small file is hashed before a second thread has started.
     let useful = usize::try_from(total / CHUNK as u64).unwrap_or(usize::MAX).saturating_add(1);
-    let workers = thread::available_parallelism().map_or(1, usize::from).min(places.len()).min(useful);
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(ranges.len()).min(useful);
     let next = AtomicUsize::new(0);
-    let work = || -> io::Result<Vec<(Place, String)>> {
+    let work = || -> io::Result<Vec<(Range, String)>> {
         let mut reader = reader()?;
         let mut buffer = vec![0; CHUNK.min(usize::try_from(total).unwrap_or(CHUNK))];
         let mut done = Vec::new();
-        while let Some(place) = places.get(next.fetch_add(1, Ordering::Relaxed)) {
-            done.push((*place, hash(reader.as_mut(), *place, &mut buffer, &bar)?));
+        while let Some(range) = ranges.get(next.fetch_add(1, Ordering::Relaxed)) {
+            done.push((*range, hash(reader.as_mut(), *range, &mut buffer, &bar)?));
         }
         Ok(done)
     };
     let hashes = thread::scope(|scope| {
         let (end, ended) = channel::<()>();
         let start = |_| {
-            // Dropped when the worker ends: the channel closes with the last one.
+            // Dropped when the worker ends, so the channel closes with the last worker.
             let (end, work) = (end.clone(), &work);
             scope.spawn(move || {
                 let _end = end;
@@ -84,7 +84,7 @@ fn hash_all<'i>(
     hashes
 }
 
-fn hash(reader: &mut dyn ReadSeek, (start, size): Place, buffer: &mut [u8], bar: &ProgressBar) -> io::Result<String> {
+fn hash(reader: &mut dyn ReadSeek, (start, size): Range, buffer: &mut [u8], bar: &ProgressBar) -> io::Result<String> {
     let mut hasher = Sha256::new();
     reader.seek(SeekFrom::Start(start))?;
     let mut left = size;
@@ -104,12 +104,12 @@ mod tests {
     use super::*;
     use std::io::Cursor;
 
-    fn hashes(file: &[u8], places: &[Place]) -> io::Result<HashMap<Place, String>> {
-        hash_all(places, || Ok(Box::new(Cursor::new(file))))
+    fn hashes(file: &[u8], ranges: &[Range]) -> io::Result<HashMap<Range, String>> {
+        hash_all(ranges, || Ok(Box::new(Cursor::new(file))))
     }
 
     #[test]
-    fn each_place_gets_the_hash_of_its_own_bytes_on_one_core_or_many() {
+    fn each_range_gets_its_own_hash_on_one_core_or_many() {
         let mut file = vec![7u8; 3 * CHUNK + 5];
         file.extend_from_slice(b"abc");
         let (whole, end) = ((0, file.len() as u64), (3 * CHUNK as u64 + 5, 3));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_shrank_meanwhile_is_an_error() {
+    fn a_file_that_shrank_after_opening_is_an_error() {
         assert!(hashes(b"abc", &[(1, 3)]).is_err());
     }
 }

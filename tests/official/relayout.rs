@@ -1,4 +1,4 @@
-//! Every fixture, laid out anew in many ways: flatc reads the same tree, and the runtime says the same.
+//! Every fixture with its layout recomputed in several ways: flatc must read the same tree, and the runtime print the same.
 
 use executorch_format::schema::program::DataLocation;
 use executorch_format::{Ptd, PtdOptions, Pte, PteOptions, WriteStyle};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Ways to lay a file out, which together have every value of every option.
+/// Options for layouts, which together contain every value of every option.
 pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
     use DataLocation as At;
     const PYTHON: WriteStyle = WriteStyle::PYTHON;
@@ -25,7 +25,7 @@ pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
             style: Some(style),
             header_length,
         };
-        // One style is of `.ptd` files alone.
+        // This style is for `.ptd` files only.
         let data_style = if delegates.is_none() { WriteStyle::SAVE_PTD } else { style };
         (program, PtdOptions { segment_alignment, style: Some(data_style) })
     };
@@ -41,15 +41,15 @@ pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
     ]
 }
 
-/// What the runtime of 1.5.1 refuses, though it is well-formed.
+/// Valid files that the runtime of 1.5.1 refuses.
 const REFUSED: &[&str] = &[
-    // Made for a device that is not there.
+    // They need a device that the test machine does not have.
     "device_cuda_0.pte",
     "device_cuda_1.pte",
-    // Shapes that nothing bounds.
+    // They have shapes without upper bounds.
     "dynamic_nonzero.pte",
     "dynamic_unbound_free.pte",
-    // Weights in a `.ptd` that is not there, or that it misreads.
+    // Their weights are in a `.ptd` that is not there, or that the runtime misreads.
     "0.5.0/add_mul_external/add_mul_external.pte",
     "0.6.0/add_mul_external/add_mul_external.pte",
     "bench/llama6_external.pte",
@@ -60,14 +60,14 @@ fn refused(fixture: &Fixture) -> bool {
     REFUSED.iter().any(|refused| name.ends_with(refused)) || (fixture.is_pte() && constants_inside(fixture))
 }
 
-/// Whether constants are inside the FlatBuffer or, where there are none, would be: without at least a placeholder in
-/// `constant_segment` the runtime refuses a file.
+/// Whether `constant_segment` is absent or has no offsets, not even that of entry 0. The runtime refuses such a file, because it
+/// assumes that constants are inside the FlatBuffer.
 fn constants_inside(fixture: &Fixture) -> bool {
     let program = Pte::parse(fixture.bytes()).unwrap().program;
     program.constant_segment.is_none_or(|list| list.offsets.unwrap_or_default().is_empty())
 }
 
-/// Whether it is a `.ptd` with a schema that the readers of 1.5.1 take for today's: what they find in it is chance.
+/// Whether it is a `.ptd` with an early schema, which the readers of 1.5.1 read as the current one.
 fn misread(fixture: &Fixture) -> bool {
     !fixture.is_pte() && Ptd::parse(fixture.bytes()).unwrap().flat_tensor.legacy.is_some()
 }
@@ -87,74 +87,74 @@ fn add(count: &AtomicUsize, more: usize) {
 }
 
 #[test]
-fn official_readers_find_the_same_in_every_file_laid_out_anew() {
-    let Some(official) = Official::find("laid-out-anew") else {
+fn official_readers_find_the_same_after_a_relayout() {
+    let Some(official) = Official::find("relayout") else {
         return;
     };
     let (misread, fixtures): (Vec<_>, Vec<_>) = fixtures().into_iter().partition(misread);
-    // A program and its data lie in one folder.
+    // A program and its data are in one folder.
     let mut folders = BTreeMap::<PathBuf, Vec<Fixture>>::new();
     for fixture in fixtures {
         folders.entry(fixture.path.parent().unwrap().to_owned()).or_default().push(fixture);
     }
     let folders: Vec<Vec<Fixture>> = folders.into_values().collect();
     let counts = Counts::default();
-    for_all(&folders, |folder| judge(&official, folder, &counts));
+    for_all(&folders, |folder| check(&official, folder, &counts));
 
     let Counts { files, written, accepted, refused, hashes, read_by_flatc } = counts;
     let (files, written) = (files.into_inner(), written.into_inner());
     let (accepted, refused) = (accepted.into_inner(), refused.into_inner());
-    println!("{files} files, each laid out anew in {} ways: {written} files", layouts().len());
-    println!("the runtime takes {accepted} of them, with {hashes:?} SHA-256 equal to the originals'");
-    println!("the runtime refuses {refused}, as it does the originals");
-    println!("flatc reads in {read_by_flatc:?} of them the tree that this crate reads, and the original's");
-    println!("not judged: {} .ptd files of ExecuTorch 0.5 and 0.6, which the readers of 1.5.1 misread", misread.len());
+    println!("{files} files, each in {} layouts: {written} files", layouts().len());
+    println!("the runtime accepts {accepted} of them, with {hashes:?} SHA-256 equal to the originals'");
+    println!("the runtime refuses {refused}, like their originals");
+    println!("flatc reads from {read_by_flatc:?} of them the same tree as this crate, and as from the original");
+    println!("not checked: {} .ptd files of ExecuTorch 0.5 and 0.6, which the readers of 1.5.1 misread", misread.len());
     assert_eq!(written, files * layouts().len());
     assert_eq!(accepted + refused, written);
 }
 
-fn judge(official: &Official, folder: &[Fixture], counts: &Counts) -> Result<(), String> {
+fn check(official: &Official, folder: &[Fixture], counts: &Counts) -> Result<(), String> {
     let originals = put(official, "original", folder, |fixture| Ok(fixture.bytes().to_vec()))?;
     let mut expected = Vec::new();
     for (fixture, path) in folder.iter().zip(&originals) {
-        let told = official.run(path, &data_of(path, &originals), &[]);
-        if accepted(&told) == refused(fixture) {
+        let printed = official.run(path, &data_of(path, &originals), &[]);
+        if accepted(&printed) == refused(fixture) {
             return Err(format!(
-                "{}: the runtime says about the original: {}",
+                "{}: the runtime prints about the original: {}",
                 fixture.name(),
-                told.replace('\n', "; ")
+                printed.replace('\n', "; ")
             ));
         }
-        expected.push((told, official.json(path)?));
+        expected.push((printed, official.json(path)?));
     }
     add(&counts.files, folder.len());
     for (index, layout) in layouts().iter().enumerate() {
-        let paths = put(official, &index.to_string(), folder, |fixture| lay_out(fixture, layout))?;
-        for (path, (told, tree)) in paths.iter().zip(&expected) {
-            judge_one(official, path, &paths, (told, tree), counts)
-                .map_err(|found| format!("{} laid out as {layout:?}:\n{found}", path.display()))?;
+        let paths = put(official, &index.to_string(), folder, |fixture| relayout(fixture, layout))?;
+        for (path, (printed, tree)) in paths.iter().zip(&expected) {
+            check_one(official, path, &paths, (printed, tree), counts)
+                .map_err(|found| format!("{} with {layout:?}:\n{found}", path.display()))?;
         }
         add(&counts.written, paths.len());
     }
     Ok(())
 }
 
-fn judge_one(
+fn check_one(
     official: &Official,
     path: &Path,
     all: &[PathBuf],
     (expected, expected_tree): (&str, &Value),
     counts: &Counts,
 ) -> Result<(), String> {
-    let told = official.run(path, &data_of(path, all), &[]);
-    same(&told, expected)?;
-    add(if accepted(&told) { &counts.accepted } else { &counts.refused }, 1);
-    add(&counts.hashes, told.matches("sha256=").count());
+    let printed = official.run(path, &data_of(path, all), &[]);
+    same(&printed, expected)?;
+    add(if accepted(&printed) { &counts.accepted } else { &counts.refused }, 1);
+    add(&counts.hashes, printed.matches("sha256=").count());
     let tree = official.json(path)?;
     let mut differences = Vec::new();
     compare(&mut "ours".to_owned(), &our_tree(path), &tree, true, &mut differences);
-    let placeless = |tree: &Value| placeless(tree.clone());
-    compare(&mut "original".to_owned(), &placeless(&tree), &placeless(expected_tree), true, &mut differences);
+    let comparable = |tree: &Value| without_positions(tree.clone());
+    compare(&mut "original".to_owned(), &comparable(&tree), &comparable(expected_tree), true, &mut differences);
     add(&counts.read_by_flatc, 1);
     if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
 }
@@ -172,12 +172,12 @@ fn put(
     folder.iter().map(put).collect()
 }
 
-/// The `.ptd` files that a program gets.
+/// The `.ptd` files to load with a program.
 fn data_of(path: &Path, folder: &[PathBuf]) -> Vec<PathBuf> {
     folder.iter().filter(|other| is_pte(path) && !is_pte(other)).cloned().collect()
 }
 
-fn lay_out(fixture: &Fixture, (program, data): &(PteOptions, PtdOptions)) -> executorch_format::Result<Vec<u8>> {
+fn relayout(fixture: &Fixture, (program, data): &(PteOptions, PtdOptions)) -> executorch_format::Result<Vec<u8>> {
     if fixture.is_pte() {
         Pte::parse(fixture.bytes())?.lay_out(program)?.image()?.to_vec()
     } else {
@@ -195,8 +195,8 @@ pub fn our_tree(path: &Path) -> Value {
     }
 }
 
-/// A tree without what laying out anew changes: where segments lie and which there are, and where in them things lie.
-fn placeless(mut tree: Value) -> Value {
+/// A tree without what a relayout changes: the segments, and the positions of blobs in them.
+fn without_positions(mut tree: Value) -> Value {
     fn each(list: &mut Value, change: impl Fn(&mut Value)) {
         list.as_array_mut().into_iter().flatten().for_each(change);
     }
@@ -217,7 +217,7 @@ fn placeless(mut tree: Value) -> Value {
     }
     for list in ["mutable_data_segments", "named_data"] {
         if let Some(list) = tree.get_mut(list) {
-            each(list, |place| remove(place, "segment_index"));
+            each(list, |entry| remove(entry, "segment_index"));
         }
     }
     each(&mut tree["execution_plan"], |plan| each(&mut plan["delegates"], |delegate| remove(delegate, "processed")));
