@@ -2,9 +2,10 @@
 //! follow the runtime's `program.cpp` (`get_constant_buffer_data`, `load_mutable_subsegment_into`).
 
 use super::program::{constant_offsets, segment_count};
-use super::report::{Count, Report};
+use super::report::Report;
 use super::rule::{self, Rule};
 use super::segments::each_overlap;
+use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::file::style::ALIGNMENT;
 use crate::path::Path;
@@ -67,13 +68,13 @@ fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut
 fn inline_constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let buffers = pte.program.constant_buffer();
     let Some(buffer) = buffers.get(index as usize) else {
-        let found = format!("constant {index} does not exist: constant_buffer has {}", Count(buffers.len(), "item"));
+        let found = format!("constant {index} does not exist: constant_buffer has {}", counted(buffers.len(), "item"));
         return report.add(rule::CONSTANT_INDEX, path, found);
     };
     let storage = buffer.storage.as_deref();
     let size = storage.unwrap_or_default().len();
     if (size as u64) < bytes {
-        let found = format!("constant {index} has {}, but the tensor needs {bytes}", Count(size, "byte"));
+        let found = format!("constant {index} has {}, but the tensor needs {bytes}", counted(size, "byte"));
         report.add_at(rule::CONSTANT_BOUNDS, path, report.offset(storage), found);
     }
 }
@@ -100,7 +101,7 @@ fn mutable(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, repo
         let found = format!(
             "the initial states are in segment {}, which does not exist: the program has {}",
             list.segment_index,
-            Count(segment_count(&pte.program), "segment")
+            counted(segment_count(&pte.program), "segment")
         );
         return report.add(rule::MUTABLE_STATE_INDEX, path, found);
     }
@@ -118,7 +119,7 @@ fn subsegment(
 ) {
     let offsets = list.offsets();
     let Some(offset) = offsets.get(index as usize) else {
-        let found = format!("entry {index} does not exist: the list has {}", Count(offsets.len(), "offset"));
+        let found = format!("entry {index} does not exist: the list has {}", counted(offsets.len(), "offset"));
         return report.add(index_rule, path, found);
     };
     // Another rule reports a segment that does not exist.
@@ -129,9 +130,9 @@ fn subsegment(
     if offset.checked_add(bytes).is_none_or(|end| end > segment.size) {
         let found = format!(
             "entry {index}: a range of {} from offset {offset} ends outside segment {}, which has {}",
-            Count(bytes, "byte"),
+            counted(bytes, "byte"),
             list.segment_index,
-            Count(segment.size, "byte")
+            counted(segment.size, "byte")
         );
         report.add_at(bounds_rule, path, report.offset_of(offsets, index as usize), found);
     }
@@ -148,7 +149,8 @@ fn placeholder(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Repor
 fn inline_placeholder(pte: &Pte<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let first = pte.program.constant_buffer.as_deref().and_then(|buffers| buffers.first()?.storage.as_deref());
     if let Some(storage) = first.filter(|storage| !storage.is_empty()) {
-        let found = format!("{}, expected none: entry 0 means that a tensor has no data", Count(storage.len(), "byte"));
+        let found =
+            format!("{}, expected none: entry 0 means that a tensor has no data", counted(storage.len(), "byte"));
         report.add_at(
             rule::CONSTANT_PLACEHOLDER,
             &path.item("constant_buffer", 0),
@@ -166,7 +168,7 @@ fn alignment(list: &SubsegmentOffsets<'_>, path: &Path<'_>, report: &mut Report<
     if let Some((index, offset)) = offsets.iter().enumerate().find(|(_, offset)| **offset % alignment != 0) {
         let found = format!(
             "{offset}, expected a multiple of {alignment} ({misaligned} of {} misaligned)",
-            Count(offsets.len(), "offset")
+            counted(offsets.len(), "offset")
         );
         report.add_at(rule::CONSTANT_ALIGNMENT, &path.item("offsets", index), report.offset_of(offsets, index), found);
     }

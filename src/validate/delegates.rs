@@ -2,8 +2,9 @@
 //! (`BackendDelegate::Init`).
 
 use super::program::segment_count;
-use super::report::{Count, Name, Report};
+use super::report::{Name, Report};
 use super::rule;
+use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::program::{BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan};
@@ -39,7 +40,7 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
                 None => {
                     let found = format!(
                         "inline payload {index} does not exist: backend_delegate_data has {}",
-                        Count(list.len(), "item")
+                        counted(list.len(), "item")
                     );
                     report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
                 }
@@ -54,7 +55,7 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
             let segments = segment_count(program);
             let empty = program.segments().get(index as usize).is_some_and(|segment| segment.size == 0);
             if index as usize >= segments {
-                let found = format!("segment {index} does not exist: the program has {}", Count(segments, "segment"));
+                let found = format!("segment {index} does not exist: the program has {}", counted(segments, "segment"));
                 report.add(rule::DELEGATE_INDEX, &path.field("index"), found);
             } else if empty && report.has_file() && pte.segment_base_offset() == 0 {
                 let found = format!("the payload is in segment {index}, but no header says where the segments start");

@@ -1,9 +1,10 @@
 //! Rules about instructions. They follow the runtime's `method.cpp` (`Method::init`, `execute_instruction`) and
 //! `register_prim_ops.cpp`.
 
-use super::report::{Count, Few, Name, Report};
+use super::report::{Few, Name, Report};
 use super::rule::{self, Rule};
 use super::values::value;
+use crate::error::counted;
 use crate::file::segment::marked;
 use crate::flatbuffer::text::Text;
 use crate::path::Path;
@@ -70,7 +71,8 @@ fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let instructions = chain.instructions().len();
     match chain.stacktrace.as_deref().map(<[_]>::len) {
         Some(traces) if traces != instructions => {
-            let found = format!("{}, expected {instructions}: one for each instruction", Count(traces, "stack trace"));
+            let found =
+                format!("{}, expected {instructions}: one for each instruction", counted(traces, "stack trace"));
             report.add(rule::STACK_TRACE, &path.field("stacktrace"), found);
         }
         _ => (),
@@ -137,7 +139,7 @@ impl<'t, 'a> Method<'t, 'a> {
     ) -> Option<&'t KernelTypes<'a>> {
         let found = value(self.values, index);
         if found.is_none() {
-            let found = format!("value {index} does not exist: the method has {}", Count(self.values.len(), "value"));
+            let found = format!("value {index} does not exist: the method has {}", counted(self.values.len(), "value"));
             report.add_at(rule, path, offset, found);
         }
         found
@@ -157,7 +159,7 @@ impl<'t, 'a> Method<'t, 'a> {
         self.arguments(call.args.as_deref(), path, report);
         let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
         let Some(operator) = operator else {
-            let operators = Count(self.operators.len(), "operator");
+            let operators = counted(self.operators.len(), "operator");
             let found = format!("operator {} does not exist: the method has {operators}", call.op_index);
             return report.add(rule::OPERATOR_INDEX, &path.field("op_index"), found);
         };
@@ -196,7 +198,7 @@ impl<'t, 'a> Method<'t, 'a> {
                 Few(from.sizes()),
                 to.scalar_type,
                 Few(to.sizes()),
-                Count(room, "byte"),
+                counted(room, "byte"),
             );
             report.add(rule::COPY_INDEX, &path.field("args"), found);
         }
@@ -205,7 +207,7 @@ impl<'t, 'a> Method<'t, 'a> {
     fn delegate_call(&self, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         self.arguments(call.args.as_deref(), path, report);
         if usize::try_from(call.delegate_index).ok().is_none_or(|index| index >= self.delegates) {
-            let delegates = Count(self.delegates, "delegate");
+            let delegates = counted(self.delegates, "delegate");
             let found = format!("delegate {} does not exist: the method has {delegates}", call.delegate_index);
             report.add(rule::DELEGATE_CALL_INDEX, &path.field("delegate_index"), found);
         }
@@ -295,7 +297,7 @@ const PRIMS: &[(&str, &str, usize)] = &[
 fn prim_arguments(name: &str, overload: &str, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
     let prim = PRIMS.iter().find(|(prim, of, _)| *prim == name && *of == overload);
     if let Some((_, _, expected)) = prim.filter(|(_, _, expected)| *expected != args.len()) {
-        let found = format!("{} for {name}.{overload}, expected {expected}", Count(args.len(), "argument"));
+        let found = format!("{} for {name}.{overload}, expected {expected}", counted(args.len(), "argument"));
         report.add_at(rule::PRIM_ARGUMENTS, &path.field("args"), report.offset(Some(args)), found);
     }
 }

@@ -1,8 +1,9 @@
 //! Rules about a `.pte` file with its `.ptd` files. They follow the runtime's `method.cpp` (`parse_external_constants`),
 //! `tensor_parser_exec_aten.cpp` (`validateTensorLayout`) and `merged_data_map.h`.
 
-use super::report::{Count, Name, Report};
+use super::report::{Name, Report};
 use super::rule;
+use crate::error::counted;
 use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
@@ -50,7 +51,7 @@ fn unchecked(pte: &Pte<'_>, report: &mut Report<'_>) {
     let count = pte.methods().iter().flat_map(externals).count();
     if count > 0 {
         let found =
-            format!("no .ptd file was given, so the data of {} was not checked", Count(count, "external tensor"));
+            format!("no .ptd file was given, so the data of {} was not checked", counted(count, "external tensor"));
         report.add(rule::EXTERNAL_UNCHECKED, &Path::ROOT, found);
     }
 }

@@ -8,8 +8,9 @@
 //! | 10..14, 14..18 | u32 offset and u32 size of the FlatBuffer |
 //! | 18..22, 22..30 | u32 offset and u64 size of the constants |
 
-use super::report::{Count, Report};
+use super::report::Report;
 use super::rule::{self, Rule};
+use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::Path;
 use alloc::{collections::BTreeSet, format};
@@ -52,8 +53,10 @@ fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Rep
     let available = payload.len() as u64;
     let length = number(payload, 8, 2).unwrap_or(0);
     if length < LENGTH as u64 || payload.len() < LENGTH {
-        let found =
-            format!("the header has {} in a payload of {available}, expected at least {LENGTH}", Count(length, "byte"));
+        let found = format!(
+            "the header has {} in a payload of {available}, expected at least {LENGTH}",
+            counted(length, "byte")
+        );
         return report.add_at(rule, path, at(8), found);
     }
     for (what, field, size_field, size_width) in [("FlatBuffer", 10, 14, 4), ("constants", 18, 22, 8)] {
@@ -63,7 +66,7 @@ fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Rep
         if offset.checked_add(size).is_none_or(|end| end > available) {
             let found = format!(
                 "{what}: a range of {} from offset {offset} ends outside the payload of {available}",
-                Count(size, "byte")
+                counted(size, "byte")
             );
             report.add_at(rule, path, at(field as u64), found);
         }

@@ -1,9 +1,10 @@
 //! Rules about a method as a whole: required fields, inputs and outputs, planned buffers and their devices. They follow the
 //! runtime's `program.cpp` and `method_meta.cpp`.
 
-use super::report::{Count, Report};
+use super::report::Report;
 use super::rule;
 use super::values::value;
+use crate::error::counted;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
 use alloc::{collections::BTreeSet, format, vec::Vec};
@@ -74,7 +75,7 @@ fn inputs_outputs(
     for (index, item) in list.iter().enumerate() {
         let path = path.item(field, index);
         let Some(found) = value(values, *item) else {
-            let found = format!("value {item} does not exist: the method has {}", Count(values.len(), "value"));
+            let found = format!("value {item} does not exist: the method has {}", counted(values.len(), "value"));
             report.add_at(rule::INPUT_OUTPUT_INDEX, &path, report.offset_of(list, index), found);
             continue;
         };
@@ -125,8 +126,10 @@ fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report
         let path = path.item("non_const_buffer_device", index);
         let buffer = device.buffer_idx;
         if usize::try_from(buffer).ok().is_none_or(|buffer| buffer >= buffers) {
-            let found =
-                format!("planned buffer {buffer} does not exist: the method has {}", Count(buffers, "planned buffer"));
+            let found = format!(
+                "planned buffer {buffer} does not exist: the method has {}",
+                counted(buffers, "planned buffer")
+            );
             report.add(rule::BUFFER_DEVICE_INDEX, &path.field("buffer_idx"), found);
         } else if !seen.insert(buffer) {
             let found = format!("planned buffer {buffer} has a device already, expected one device for each");

@@ -1,8 +1,9 @@
 //! Rules about the root table: its lists, and what they refer to. They follow the runtime's `program.cpp` and
 //! `pte_data_map.cpp`.
 
-use super::report::{Count, Name, Report};
+use super::report::{Name, Report};
 use super::rule::{self, Rule};
+use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::Program;
@@ -80,13 +81,13 @@ fn constant_buffer(program: &Program<'_>, report: &mut Report<'_>) {
         0 => {
             let found = format!(
                 "no offsets, expected at least entry 0: the constants are in constant_buffer ({}), as before ExecuTorch 0.4",
-                Count(buffers, "item")
+                counted(buffers, "item")
             );
             report.add(rule::CONSTANT_BUFFER, &path.field("constant_segment").field("offsets"), found);
         }
         // The runtime assumes that such a program has no constants.
         1 if buffers > 1 && report.is_strict() => {
-            let found = format!("{}, expected none in a program with a constant segment", Count(buffers, "item"));
+            let found = format!("{}, expected none in a program with a constant segment", counted(buffers, "item"));
             report.add(rule::CONSTANT_BUFFER, &path.field("constant_buffer"), found);
         }
         _ => (),
@@ -98,7 +99,7 @@ fn constants_twice(program: &Program<'_>, report: &mut Report<'_>) {
     if offsets > 1 && buffers > 0 {
         let path = Path::ROOT;
         let found =
-            format!("{}, expected none: constant_segment has {}", Count(buffers, "item"), Count(offsets, "offset"));
+            format!("{}, expected none: constant_segment has {}", counted(buffers, "item"), counted(offsets, "offset"));
         report.add(rule::CONSTANTS_TWICE, &path.field("constant_buffer"), found);
     }
 }
@@ -109,7 +110,7 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
     };
     if constant_offsets(program).len() > 1 && constants.segment_index as usize >= segments {
         let path = Path::ROOT;
-        let segments = Count(segments, "segment");
+        let segments = counted(segments, "segment");
         let found = format!("segment {} does not exist: the program has {segments}", constants.segment_index);
         report.add(rule::CONSTANT_SEGMENT, &path.field("constant_segment").field("segment_index"), found);
     }
@@ -142,7 +143,8 @@ pub(super) fn named_data_entry(
     if segment as usize >= segments {
         let offset = report.offset(key.map(str::as_bytes));
         let name = Name(key.unwrap_or_default());
-        let found = format!("segment {segment} of {name} does not exist: the file has {}", Count(segments, "segment"));
+        let found =
+            format!("segment {segment} of {name} does not exist: the file has {}", counted(segments, "segment"));
         report.add_at(rule::NAMED_DATA_SEGMENT, &path.field("segment_index"), offset, found);
     }
 }

@@ -1,9 +1,10 @@
 //! Rules about a `.ptd` file. They follow the runtime's `flat_tensor_data_map.cpp`.
 
 use super::program::{named_data_entry, version};
-use super::report::{Count, Few, Report};
+use super::report::{Few, Report};
 use super::rule;
 use super::tensors::is_permutation;
+use crate::error::counted;
 use crate::file::ptd::Ptd;
 use crate::path::Path;
 use crate::schema::DataSegment;
@@ -87,13 +88,13 @@ fn layout_dim_order(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Rep
     let rank = sizes.len();
     // The runtime reads one dimension for each size, even past the end of the dim order.
     if order.len() != rank && report.concerns(order.len() < rank) {
-        let found = format!("{}, expected {rank}: one for each size", Count(order.len(), "dimension"));
+        let found = format!("{}, expected {rank}: one for each size", counted(order.len(), "dimension"));
         report.add_at(rule::LAYOUT_DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
     } else if let Some(at) = order.iter().take(rank).position(|dim| usize::from(*dim) >= rank) {
         let found = format!("{}, expected dimensions below {rank}", Few(order));
         report.add_at(rule::LAYOUT_DIM_ORDER_RANGE, &path.item("dim_order", at), report.offset_of(order, at), found);
     } else if !is_permutation(order) {
-        let found = format!("{}, expected a permutation of {}", Few(order), Count(rank, "dimension"));
+        let found = format!("{}, expected a permutation of {}", Few(order), counted(rank, "dimension"));
         report.add_at(rule::LAYOUT_DIM_ORDER, &path.field("dim_order"), offset, found);
     }
 }
@@ -105,7 +106,8 @@ fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: 
     let offset = report.offset(Some(sizes));
     match (layout.shape().count_bytes(), segment) {
         (Ok(bytes), Some(segment)) if bytes != segment.size => {
-            let found = format!("{} needs {}, but the blob has {}", layout.shape(), Count(bytes, "byte"), segment.size);
+            let found =
+                format!("{} needs {}, but the blob has {}", layout.shape(), counted(bytes, "byte"), segment.size);
             report.add_at(rule::LAYOUT_BLOB_SIZE, &path.field("sizes"), offset, found);
         }
         (Ok(_), _) => (),

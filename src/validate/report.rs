@@ -1,6 +1,7 @@
 //! Collects findings, and formats values from the file for their messages.
 
 use super::{Finding, Level, Rule};
+use crate::error::counted;
 use crate::path::{FieldPath, Path};
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 use core::fmt;
@@ -34,16 +35,6 @@ impl<T: fmt::Display> fmt::Display for Few<'_, T> {
             write!(f, "{comma}{item}")?;
         }
         f.write_str(if self.0.len() > MOST { ", …]" } else { "]" })
-    }
-}
-
-/// A quantity in a message: `1 byte`, `2 bytes`.
-pub(super) struct Count<N>(pub(super) N, pub(super) &'static str);
-
-impl<N: fmt::Display + PartialEq + From<u8>> fmt::Display for Count<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self(number, unit) = self;
-        write!(f, "{number} {unit}{}", if *number == N::from(1) { "" } else { "s" })
     }
 }
 
@@ -123,7 +114,7 @@ impl<'f> Report<'f> {
     pub(super) fn finish(mut self) -> Vec<Finding> {
         for (rule, count) in self.counts.into_values() {
             if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
-                let message = format!("{} of this rule not listed", Count(more, "more finding"));
+                let message = format!("{} of this rule not listed", counted(more, "more finding"));
                 self.findings.push(Finding::new(rule, FieldPath::default(), None, message));
             }
         }

@@ -1,7 +1,8 @@
 //! Rules about the segments of either kind of file: they are inside the file, in order, and do not overlap.
 
-use super::report::{Count, Report};
+use super::report::Report;
 use super::rule;
+use crate::error::counted;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
@@ -196,8 +197,10 @@ impl Segments<'_, '_> {
             if !report.concerns(self.read(index).is_some_and(|read| read.needs_base)) {
                 continue;
             }
-            let found =
-                format!("the segment has {}, but no header says where the segments start", Count(segment.size, "byte"));
+            let found = format!(
+                "the segment has {}, but no header says where the segments start",
+                counted(segment.size, "byte")
+            );
             report.add(rule::SEGMENT_BASE, &root.item("segments", index), found);
         }
     }
@@ -215,7 +218,7 @@ impl Segments<'_, '_> {
                 None => {
                     let found = format!(
                         "a range of {} from offset {offset} ends past 2^64, expected an end inside the file",
-                        Count(*size, "byte")
+                        counted(*size, "byte")
                     );
                     report.add(rule::SEGMENT_BOUNDS, &path, found);
                 }
@@ -224,7 +227,7 @@ impl Segments<'_, '_> {
                     let missing = end.saturating_sub(length);
                     let found = format!(
                         "bytes {start} to {end} of the file, but the file is {} too short",
-                        Count(missing, "byte")
+                        counted(missing, "byte")
                     );
                     report.add_at(rule::SEGMENT_BOUNDS, &path, Some(start).filter(|start| *start <= length), found);
                 }
@@ -246,7 +249,7 @@ impl Segments<'_, '_> {
             if ends_after(data_size) && report.concerns(refused) {
                 let found = format!(
                     "a range of {} from offset {offset} ends outside the data, whose size in the header is {data_size}",
-                    Count(size, "byte")
+                    counted(size, "byte")
                 );
                 report.add(rule::SEGMENT_DATA_SIZE, &root.item("segments", index), found);
             }
@@ -283,7 +286,7 @@ impl Segments<'_, '_> {
         let last = self.table.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or(0);
         let end = self.base.saturating_add(self.data_size.unwrap_or(last).max(last));
         if end < size {
-            let found = format!("{} after the last segment, expected none", Count(size - end, "byte"));
+            let found = format!("{} after the last segment, expected none", counted(size - end, "byte"));
             report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);
         }
     }
@@ -292,7 +295,7 @@ impl Segments<'_, '_> {
         let root = Path::ROOT;
         for (index, (segment, referenced)) in self.table.iter().zip(referenced).enumerate() {
             if !referenced && segment.size > 0 {
-                let found = format!("nothing refers to the segment, which has {}", Count(segment.size, "byte"));
+                let found = format!("nothing refers to the segment, which has {}", counted(segment.size, "byte"));
                 report.add(rule::SEGMENT_UNREFERENCED, &root.item("segments", index), found);
             }
         }

@@ -3,8 +3,9 @@
 
 use super::constants;
 use super::plan::device;
-use super::report::{Count, Few, Report};
+use super::report::{Few, Report};
 use super::rule;
+use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::file::style::ALIGNMENT;
 use crate::path::Path;
@@ -64,10 +65,10 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     };
     let offset = report.offset(Some(order));
     if sizes.len() != order.len() {
-        let found = format!("{}, expected {}: one for each size", Count(order.len(), "dimension"), sizes.len());
+        let found = format!("{}, expected {}: one for each size", counted(order.len(), "dimension"), sizes.len());
         report.add_at(rule::DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
     } else if sizes.len() <= MOST_DIMENSIONS && !is_permutation(order) {
-        let found = format!("{}, expected a permutation of {}", Few(order), Count(order.len(), "dimension"));
+        let found = format!("{}, expected a permutation of {}", Few(order), counted(order.len(), "dimension"));
         report.add_at(rule::DIM_ORDER, &path.field("dim_order"), offset, found);
     }
 }
@@ -166,7 +167,7 @@ fn planned_memory(
         None => {
             let found = format!(
                 "a tensor of {} at offset {offset} ends past 2^64, expected an end inside the planned buffer",
-                Count(bytes, "byte")
+                counted(bytes, "byte")
             );
             report.add(rule::PLANNED_MEMORY_OVERFLOW, &path.field("memory_offset_low"), found);
         }
@@ -174,7 +175,7 @@ fn planned_memory(
         Some(end) if u64::try_from(*size).is_ok_and(|size| end > size) => {
             let found = format!(
                 "a tensor of {} at offset {offset} ends at {end}, expected at most {size}, the size of planned buffer {}",
-                Count(bytes, "byte"),
+                counted(bytes, "byte"),
                 allocation.memory_id
             );
             report.add(rule::PLANNED_MEMORY_BOUNDS, &path.field("memory_offset_low"), found);

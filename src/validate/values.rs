@@ -1,7 +1,8 @@
 //! Rules about a method's values, except tensors. They follow the runtime's `program_validation.cpp` and `method.cpp`.
 
-use super::report::{Count, Report};
+use super::report::Report;
 use super::rule;
+use crate::error::counted;
 use crate::path::Path;
 use crate::schema::Unknown;
 use crate::schema::program::{EValue, ExecutionPlan, KernelTypes};
@@ -68,7 +69,7 @@ fn int_list(values: &[EValue<'_>], items: &[i64], path: &Path<'_>, report: &mut 
     for (at, item) in items.iter().enumerate() {
         match value(values, *item) {
             None => {
-                let found = format!("value {item} does not exist: the method has {}", Count(values.len(), "value"));
+                let found = format!("value {item} does not exist: the method has {}", counted(values.len(), "value"));
                 report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
             }
             Some(KernelTypes::Int(_)) => (),
@@ -94,7 +95,7 @@ fn tensor_list(
         match value(values, *item) {
             None if optional && *item == -1 => (),
             None => {
-                let found = format!("value {item} does not exist: the method has {}", Count(values.len(), "value"));
+                let found = format!("value {item} does not exist: the method has {}", counted(values.len(), "value"));
                 report.add_at(rule::LIST_ITEM_INDEX, &path.item("items", at), report.offset_of(items, at), found);
             }
             Some(KernelTypes::Null(_)) if optional => order(list, items, at, path, report),

@@ -1,8 +1,9 @@
 //! Rules about the FlatBuffer's bytes that the decoded tree does not show: what official readers accept although no valid file
 //! has it, and how the writer shared vtables.
 
-use super::report::{Count, Name, Report};
+use super::report::{Name, Report};
 use super::rule;
+use crate::error::counted;
 use crate::file::source::Source;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::read::Limits;
@@ -55,7 +56,7 @@ fn vtable(part: &Part<'_>, table: &TablePart<'_>, report: &mut Report<'_>) {
     let offset = Some(table.vtable.into());
     match table.inline_size {
         None => {
-            let found = format!("the vtable has {}, expected at least 4", Count(table.vtable_size, "byte"));
+            let found = format!("the vtable has {}, expected at least 4", counted(table.vtable_size, "byte"));
             report.add_at(rule::VTABLE_SIZE, part.path, offset, found);
         }
         Some(size @ ..4) => {
@@ -129,8 +130,8 @@ impl Sharing {
         if let Some((vtable, (size, said))) = self.shared.first_key_value() {
             let found = format!(
                 "the vtable says {}, but a table of {size} uses it ({} like this in the file): Python's flatbuffers up to 25.9 shares vtables this way, and official readers accept it",
-                Count(*said, "byte"),
-                Count(self.shared.len(), "vtable")
+                counted(*said, "byte"),
+                counted(self.shared.len(), "vtable")
             );
             report.add_at(rule::VTABLE_SHARED, &Path::ROOT, Some((*vtable).into()), found);
         }
