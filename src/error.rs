@@ -35,7 +35,7 @@ pub enum ErrorKind {
         found: Cow<'static, str>,
     },
     /// The file is shorter than its header says.
-    #[error("truncated: {what} should end at byte {end}, but there are only {}: {} are missing", counted(*available, "byte"), end.saturating_sub(*available))]
+    #[error("truncated: {what} should end at byte {end}, but the input has only {} ({} missing)", counted(*available, "byte"), counted(end.saturating_sub(*available), "byte"))]
     Truncated {
         /// What is cut off.
         what: &'static str,
@@ -237,11 +237,6 @@ impl core::error::Error for Error {}
 pub(crate) fn counted<N: fmt::Display + Copy + TryInto<u64>>(number: N, noun: &str) -> String {
     let plural = if number.try_into().is_ok_and(|number| number == 1) { "" } else { "s" };
     format!("{number} {noun}{plural}")
-}
-
-/// How many there are: `there is 1 segment`, `there are 2 segments`.
-pub(crate) fn there_are(number: usize, noun: &str) -> String {
-    format!("there {} {}", if number == 1 { "is" } else { "are" }, counted(number, noun))
 }
 
 #[cfg(feature = "std")]

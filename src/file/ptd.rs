@@ -6,7 +6,7 @@ use super::options::ParseOptions;
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
-use crate::error::{Error, Result, counted, there_are};
+use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read;
 use crate::flatbuffer::text::Text;
 use crate::path::{FieldPath, Step};
@@ -196,7 +196,8 @@ impl<'a> Ptd<'a> {
         let index = entry.segment_index;
         let table = self.flat_tensor.segments();
         let Some(segment) = table.get(index as usize) else {
-            return Err(Error::reference(format!("segment {index}, but {}", there_are(table.len(), "segment"))));
+            let found = counted(table.len(), "segment");
+            return Err(Error::reference(format!("segment {index} does not exist: the file has {found}")));
         };
         let size = match &entry.shape {
             Some(shape) if self.flat_tensor.legacy.is_some() => shape.byte_size()?,
@@ -252,8 +253,8 @@ impl<'a> Ptd<'a> {
         let bytes = self.entry_bytes(entry)?;
         let size = shape.byte_size()?;
         if bytes.len() as u64 != size {
-            let (size, found) = (counted(size, "byte"), there_are(bytes.len(), "byte"));
-            return Err(Error::tensor(format!("{shape} takes {size}, but {found}")));
+            let (size, found) = (counted(size, "byte"), counted(bytes.len(), "byte"));
+            return Err(Error::tensor(format!("{shape} takes {size}, but the data has {found}")));
         }
         Ok(Some(TensorView { shape, bytes }))
     }

@@ -6,7 +6,7 @@ use super::options::ParseOptions;
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
-use crate::error::{Error, Result, counted, there_are};
+use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read::{self, TableParser};
 use crate::schema::program::{
     AllocationDetails, BackendDelegate, DataLocation, EValue, ExecutionPlan, KernelCall, KernelTypes, NamedData,
@@ -185,7 +185,10 @@ impl<'a> Pte<'a> {
         let bytes = usize::try_from(size).ok().and_then(|size| storage.get(..size));
         bytes.ok_or_else(|| {
             let size = counted(size, "byte");
-            Error::reference(format!("{size} of inline data, but {}", there_are(storage.len(), "byte")))
+            Error::reference(format!(
+                "the inline data has {}, expected at least {size}",
+                counted(storage.len(), "byte")
+            ))
         })
     }
 
@@ -233,7 +236,10 @@ impl<'a> Pte<'a> {
         let buffers = self.program.constant_buffer();
         match buffers.get(index as usize) {
             Some(_) => Ok(DataRef::ConstantBuffer { index, size }),
-            None => Err(Error::reference(format!("constant {index}, but {}", there_are(buffers.len(), "constant")))),
+            None => {
+                let found = counted(buffers.len(), "item");
+                Err(Error::reference(format!("constant {index} does not exist: constant_buffer has {found}")))
+            }
         }
     }
 
@@ -242,8 +248,8 @@ impl<'a> Pte<'a> {
         match usize::try_from(list).ok().and_then(|list| lists.get(list)) {
             Some(offsets) => subsegment(offsets, index, size),
             None => {
-                let found = there_are(lists.len(), "mutable data segment");
-                Err(Error::reference(format!("mutable data segment {list}, but {found}")))
+                let found = counted(lists.len(), "item");
+                Err(Error::reference(format!("item {list} of mutable_data_segments does not exist: it has {found}")))
             }
         }
     }
@@ -271,8 +277,8 @@ impl<'a> Pte<'a> {
             DataLocation::INLINE => {
                 let list = self.program.backend_delegate_data();
                 let data = list.get(index as usize).ok_or_else(|| {
-                    let found = there_are(list.len(), "inline delegate payload");
-                    Error::reference(format!("inline delegate payload {index}, but {found}"))
+                    let found = counted(list.len(), "item");
+                    Error::reference(format!("item {index} of backend_delegate_data does not exist: it has {found}"))
                 })?;
                 Ok(DataRef::DelegateData { index, size: data.data().len() as u64 })
             }
@@ -285,7 +291,10 @@ impl<'a> Pte<'a> {
         let segments = self.program.segments();
         match segments.get(index as usize) {
             Some(segment) => Ok(DataRef::Segment { index, offset: 0, size: segment.size }),
-            None => Err(Error::reference(format!("segment {index}, but {}", there_are(segments.len(), "segment")))),
+            None => {
+                let found = counted(segments.len(), "segment");
+                Err(Error::reference(format!("segment {index} does not exist: the file has {found}")))
+            }
         }
     }
 
@@ -370,8 +379,8 @@ fn subsegment(list: &SubsegmentOffsets<'_>, index: u32, size: u64) -> Result<Dat
     match offsets.get(index as usize) {
         Some(offset) => Ok(DataRef::Segment { index: list.segment_index, offset: *offset, size }),
         None => {
-            let (segment, found) = (list.segment_index, there_are(offsets.len(), "offset"));
-            Err(Error::reference(format!("entry {index} of the offsets in segment {segment}, but {found}")))
+            let (segment, found) = (list.segment_index, counted(offsets.len(), "offset"));
+            Err(Error::reference(format!("offset {index} in segment {segment} does not exist: the list has {found}")))
         }
     }
 }

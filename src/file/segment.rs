@@ -1,6 +1,6 @@
 //! The segments after the metadata, and references into them.
 
-use crate::error::{Error, ErrorKind, Result, counted, there_are};
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::ops::Range;
@@ -209,7 +209,7 @@ impl<'t, 'a> Segments<'t, 'a> {
                 format!("segment {index} (offset {}, {size}) is not inside the file", entry.offset)
             }
             (Some(segment), Some(entry)) => return Ok((segment, entry)),
-            _ => format!("segment {index}, but {}", there_are(self.table.len(), "segment")),
+            _ => format!("segment {index} does not exist: the file has {}", counted(self.table.len(), "segment")),
         };
         Err(Error::reference(found))
     }
