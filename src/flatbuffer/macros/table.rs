@@ -193,7 +193,7 @@ macro_rules! table_type {
 
                 #[allow(unused_variables)]
                 fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
-                    let fields: [&mut dyn AnyField; _] = [$( &mut self.$field ),*];
+                    let fields: [&mut dyn AnyField; <[&str]>::len(&[$( stringify!($field) ),*])] = [$( &mut self.$field ),*];
                     fields.into_iter().nth(index)
                 }
             }
