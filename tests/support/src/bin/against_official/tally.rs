@@ -25,6 +25,8 @@ pub struct Tally {
     accepted_by_both: usize,
     refused_by_both: usize,
     aside: usize,
+    /// Programs with a payload for XNNPACK, which this crate does not verify yet, that end the runtime's process.
+    ended_by_payload: usize,
     too_large: usize,
     /// Refused only by this crate, by rule: how many, how many of them the runtime runs, and an example.
     refused_here_alone: BTreeMap<&'static str, (usize, usize, String)>,
@@ -44,6 +46,10 @@ impl Tally {
         println!(
             "{:7} accepted here; the runtime lacks a kernel or a backend, or a backend refuses its payload",
             self.aside
+        );
+        println!(
+            "{:7} accepted here; the runtime dies, in a program with a payload for XNNPACK: those are not verified yet",
+            self.ended_by_payload
         );
         println!(
             "{:7} accepted here; not tried with the runtime: over {} MB of planned memory",
@@ -105,6 +111,9 @@ impl<'t> Judge<'t> {
         match (ours.iter().next(), theirs) {
             (None, Official::Accepts) => tally.accepted_by_both += 1,
             (None, Official::Aside) => tally.aside += 1,
+            (None, Official::Refuses(why)) if why.contains("KILLED") && has_xnnpack(&case.file) => {
+                tally.ended_by_payload += 1;
+            }
             (None, Official::Refuses(why)) => {
                 let (count, example) = tally.refused_there_alone.entry(without_numbers(&why)).or_default();
                 *count += 1;
@@ -170,6 +179,11 @@ impl<'t> Judge<'t> {
         let why = text.lines().find(|line| line.starts_with("E ")).unwrap_or_default();
         Official::Refuses(format!("{}: {why}", line.trim()))
     }
+}
+
+fn has_xnnpack(file: &[u8]) -> bool {
+    let Ok(pte) = Pte::parse(file) else { return false };
+    pte.methods().iter().flat_map(|method| method.delegates()).any(|delegate| delegate.id() == "XnnpackBackend")
 }
 
 fn extension(fixture: &Fixture) -> &'static str {
