@@ -35,7 +35,7 @@ pub enum ErrorKind {
         found: Cow<'static, str>,
     },
     /// The file is shorter than its header says.
-    #[error("truncated: {what} should end at byte {end}, but the input has only {} ({} missing)", counted(*available, "byte"), counted(end.saturating_sub(*available), "byte"))]
+    #[error("truncated: {}", self.detail())]
     Truncated {
         /// What is cut off.
         what: &'static str,
@@ -93,6 +93,15 @@ pub enum ErrorKind {
         /// The names of the type's values.
         expected: String,
     },
+    /// A file of another format is damaged.
+    #[cfg(feature = "convert")]
+    #[error("bad {format}: {fault}")]
+    Other {
+        /// The format, such as `safetensors`.
+        format: &'static str,
+        /// What is wrong.
+        fault: Cow<'static, str>,
+    },
     /// The operating system failed to read or write.
     #[cfg(feature = "std")]
     #[error("{}{message}", file.as_ref().map(|file| format!("{}: ", file.display())).unwrap_or_default())]
@@ -124,8 +133,32 @@ impl ErrorKind {
             Self::Tensor(_) => "tensor",
             Self::Unwritable(_) => "unwritable",
             Self::Word { .. } => "word",
+            #[cfg(feature = "convert")]
+            Self::Other { .. } => "other-format",
             #[cfg(feature = "std")]
             Self::Io { .. } => "io",
+        }
+    }
+}
+
+impl ErrorKind {
+    /// The fault without its kind, for where that is named already.
+    pub(crate) fn detail(&self) -> String {
+        match self {
+            Self::Truncated { what, end, available } => {
+                let (bytes, missing) = (counted(*available, "byte"), counted(end.saturating_sub(*available), "byte"));
+                format!("{what} should end at byte {end}, but the input has only {bytes} ({missing} missing)")
+            }
+            Self::Header(found)
+            | Self::Offset(found)
+            | Self::Vtable(found)
+            | Self::Table(found)
+            | Self::Vector(found)
+            | Self::Text(found)
+            | Self::Reference(found)
+            | Self::Tensor(found)
+            | Self::Unwritable(found) => found.clone().into_owned(),
+            other => format!("{other}"),
         }
     }
 }
@@ -171,6 +204,13 @@ impl Error {
         Self::new(ErrorKind::Tensor(found.into()))
     }
 
+    /// A fault in a file of another format, at a byte of it.
+    #[cfg(feature = "convert")]
+    #[cold]
+    pub(crate) fn other(format: &'static str, offset: usize, fault: impl Into<Cow<'static, str>>) -> Self {
+        Self::at(offset, ErrorKind::Other { format, fault: fault.into() })
+    }
+
     #[cold]
     pub(crate) fn word(kind: &'static str, found: &str, expected: impl Iterator<Item = &'static str>) -> Self {
         let expected: Vec<_> = expected.collect();
@@ -192,7 +232,6 @@ impl Error {
     /// Converts the error of a file that is embedded at byte `start` of an outer file: its offset then counts from the start of the
     /// outer file. `in_field` and `in_item` add its path in the outer file's tree.
     #[cold]
-    #[allow(dead_code, reason = "no file inside a file is read yet")]
     pub(crate) fn inside(mut self, start: u64) -> Self {
         self.0.offset = self.0.offset.map(|offset| offset.saturating_add(start));
         self

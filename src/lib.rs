@@ -107,17 +107,26 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+#[cfg(feature = "convert")]
+pub mod convert;
+pub mod delegate;
+pub mod edit;
 mod error;
 mod file;
 mod flatbuffer;
 pub mod inspect;
+mod names;
 mod path;
 pub mod schema;
 mod tensor;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod validate;
 mod write;
 
 pub use error::{Error, ErrorKind, Result};
+pub use file::bpte::Bpte;
+pub use file::etdp::Etdp;
 pub use file::header::{FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};
 pub use file::key_index::KeyIndex;
 pub use file::model::Model;
@@ -131,13 +140,14 @@ pub use file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
+pub use names::{Escaped, is_deceptive};
 pub use path::{FieldPath, Path, Step};
 pub use tensor::{Element, TensorShape, TensorView};
 pub use write::collect::{DataCollector, NewEntry};
 pub use write::image::Image;
 pub use write::relayout::{PtdOptions, PteOptions};
 #[cfg(feature = "std")]
-pub use write::save::Progress;
+pub use write::save::{Prepared, Progress};
 
 /// The README's example, as a test.
 #[cfg(doctest)]

@@ -105,6 +105,16 @@ impl<'p> Path<'p> {
         self.parent.is_none()
     }
 
+    /// Which item of a list of the root's it is in, if it is in one of that list.
+    pub(crate) fn item_of_root(&self, list: &str) -> Option<usize> {
+        let (mut field, mut item) = (None, None);
+        for path in core::iter::successors(Some(self), |path| path.parent).filter(|path| !path.is_root()) {
+            item = path.index.or(field.and_then(|field: &Path<'_>| field.index));
+            field = Some(path);
+        }
+        field.filter(|field| field.names == list).and(item)
+    }
+
     /// A copy that owns its steps.
     pub fn to_field_path(&self) -> FieldPath {
         let mut steps: Vec<Step> = Vec::new();

@@ -196,6 +196,18 @@ elements! {
 }
 
 impl<'t> TensorView<'t> {
+    /// The bytes as a tensor of that shape.
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the shape takes more bytes or fewer.
+    pub fn new(shape: TensorShape<'t>, bytes: &'t [u8]) -> Result<Self> {
+        let size = shape.byte_size()?;
+        if bytes.len() as u64 != size {
+            let (size, found) = (counted(size, "byte"), counted(bytes.len(), "byte"));
+            return Err(Error::tensor(format!("{shape} takes {size}, but the data has {found}")));
+        }
+        Ok(Self { shape, bytes })
+    }
+
     /// The elements as a slice, without copying.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the scalar type does not match `T`, if the bytes are misaligned
@@ -231,6 +243,51 @@ impl<'t> TensorView<'t> {
             })
         };
         self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
+    }
+
+    /// A copy of the bytes with the elements in another dim order.
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if either dim order is not a permutation of the dimensions, or the
+    /// bytes do not have the size that the shape takes.
+    pub fn in_dim_order(&self, dim_order: &[u8]) -> Result<Vec<u8>> {
+        let (strides, size) = (self.shape.strides()?, self.shape.byte_size()?);
+        TensorShape { dim_order, ..self.shape }.strides()?;
+        if self.bytes.len() as u64 != size {
+            let (shape, found) = (&self.shape, counted(self.bytes.len(), "byte"));
+            return Err(Error::tensor(format!("{shape} takes {}, but has {found}", counted(size, "byte"))));
+        }
+        if size == 0 {
+            return Ok(Vec::new());
+        }
+        let element = self.shape.scalar_type.element_size().unwrap_or(1);
+        // For each dimension, outermost first: its size, and the distance between neighbours in bytes.
+        let place = |dim: &u8| {
+            let size = self.shape.sizes.get(usize::from(*dim)).map_or(0, |size| *size as usize);
+            (size, strides.get(usize::from(*dim)).map_or(0, |stride| *stride as usize * element))
+        };
+        let mut dims: Vec<(usize, usize)> = dim_order.iter().map(place).collect();
+        // What is together in both orders is copied together.
+        let mut run = element;
+        while let Some((size, _)) = dims.last().filter(|(size, distance)| *distance == run || *size == 1) {
+            run *= size;
+            dims.pop();
+        }
+        let mut counters = vec![0usize; dims.len()];
+        let (mut bytes, mut at) = (Vec::with_capacity(self.bytes.len()), 0usize);
+        while bytes.len() < self.bytes.len() {
+            let part = self.bytes.get(at..).and_then(|rest| rest.get(..run));
+            bytes.extend_from_slice(part.ok_or_else(|| Error::tensor("an element is outside its tensor"))?);
+            for (counter, (size, distance)) in counters.iter_mut().zip(&dims).rev() {
+                *counter += 1;
+                at += distance;
+                if *counter < *size {
+                    break;
+                }
+                at -= distance * *counter;
+                *counter = 0;
+            }
+        }
+        Ok(bytes)
     }
 
     fn expect_type<T: Element>(&self) -> Result<()> {

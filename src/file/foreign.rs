@@ -27,8 +27,6 @@ const FORMATS: &[Format] = &[
     format(0, b"\x1f\x8b\x08", "a file compressed with gzip: decompress it first"),
     format(4, b"TFL3", "a TensorFlow Lite model (.tflite)"),
     format(4, b"NPTG", "a program of ExecuTorch's native backend (program.ptg of a .ptn package)"),
-    format(4, b"BP08", "a bundled program (.bpte): a .pte with test inputs around it"),
-    format(8, b"ED00", "an ETDump (.etdp), a profile of a run"),
     format(4, b"XH00", "an XNNPACK payload, extracted from a .pte"),
     format(4, b"XN01", "the FlatBuffer of an XNNPACK payload, extracted from a .pte"),
     format(4, b"XN00", "the FlatBuffer of an early XNNPACK payload, extracted from a .pte"),
@@ -67,6 +65,7 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     Some(match identifier {
         [b'E', b'T', ..] => version(&identifier, "ET12"),
         [b'F', b'T', ..] => version(&identifier, "FT01"),
+        [b'B', b'P', ..] => version(&identifier, "BP08"),
         _ if is_onnx(bytes) => "probably an ONNX model: export the original model with ExecuTorch".into(),
         _ if matches!(bytes, [0x80, 2..=5, ..]) => "a Python pickle, such as an old PyTorch checkpoint".into(),
         _ => format!("unknown identifier '{}'", identifier.escape_ascii()).into(),
@@ -122,6 +121,7 @@ mod tests {
         check(b"\x14\0\0\0NPTG\0\0\0\0", "native backend");
         check(b"\x20\0\0\0ET13\0\0\0\0", "version ET13 of the format, expected ET12");
         check(b"\x20\0\0\0FT02\0\0\0\0", "version FT02 of the format, expected FT01");
+        check(b"\x2c\0\0\0BP06\0\0\0\0", "version BP06 of the format, expected BP08");
         check(b"\xca\xfe\xba\xbe\x02\x01\x01\0\0\0\0\0", "unknown identifier");
         assert_eq!(name(b"abc"), None);
     }

@@ -26,6 +26,10 @@ pub enum FileKind {
     Pte,
     /// Named tensors and blobs.
     Ptd,
+    /// A bundled program: a `.pte` with test cases.
+    Bpte,
+    /// An ETDump: a profile of runs.
+    Etdp,
 }
 
 impl FileKind {
@@ -34,6 +38,8 @@ impl FileKind {
         match self {
             Self::Pte => "ET12",
             Self::Ptd => "FT01",
+            Self::Bpte => "BP08",
+            Self::Etdp => "ED00",
         }
     }
 
@@ -42,6 +48,18 @@ impl FileKind {
         match self {
             Self::Pte => ".pte",
             Self::Ptd => ".ptd",
+            Self::Bpte => ".bpte",
+            Self::Etdp => ".etdp",
+        }
+    }
+
+    /// What it is, where something else was asked for.
+    fn as_found(self) -> &'static str {
+        match self {
+            Self::Pte => "a .pte file",
+            Self::Ptd => "a .ptd file",
+            Self::Bpte => "a bundled program (.bpte): a .pte with test inputs around it",
+            Self::Etdp => "an ETDump (.etdp), a profile of a run",
         }
     }
 }
@@ -56,6 +74,10 @@ impl core::fmt::Display for FileKind {
 pub(crate) const PTE_IDENTIFIER: &[u8; 4] = b"ET12";
 /// The identifier of named tensors.
 pub(crate) const PTD_IDENTIFIER: &[u8; 4] = b"FT01";
+/// The identifier of a bundled program.
+pub(crate) const BPTE_IDENTIFIER: &[u8; 4] = b"BP08";
+/// The identifier of an ETDump, which comes after a size prefix: at byte 8.
+const ETDP_IDENTIFIER: &[u8; 4] = b"ED00";
 const PTE_MAGIC: &[u8; 4] = b"eh00";
 const PTD_MAGIC: &[u8; 4] = b"FH01";
 
@@ -104,6 +126,7 @@ impl PtdHeader {
 
 /// The header of either kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[non_exhaustive]
 pub enum Header {
     /// Of a `.pte`.
@@ -114,6 +137,7 @@ pub enum Header {
 
 /// What a file is and where its parts are, according to its first bytes: see [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Probe {
     /// The kind of file.
@@ -182,18 +206,22 @@ pub fn probe(first_bytes: &[u8]) -> Result<Probe> {
 
 /// [`probe`], for one kind of file.
 pub(crate) fn probe_as(bytes: &[u8], expected: Option<FileKind>) -> Result<Probe> {
-    let name = expected.map_or(".pte or .ptd", FileKind::extension);
+    let name = expected.map_or(".pte, .ptd, .bpte or .etdp", FileKind::extension);
     let Some(identifier) = chunk::<4>(bytes, 4) else {
         return Err(foreign::error(bytes, name));
     };
     let probe = match &identifier {
         PTE_IDENTIFIER => probe_pte(bytes, identifier)?,
         PTD_IDENTIFIER => probe_ptd(bytes, identifier)?,
+        BPTE_IDENTIFIER => Probe { kind: FileKind::Bpte, identifier, header: None },
+        _ if chunk(bytes, 8) == Some(*ETDP_IDENTIFIER) => {
+            Probe { kind: FileKind::Etdp, identifier: *ETDP_IDENTIFIER, header: None }
+        }
         _ => return Err(foreign::error(bytes, name)),
     };
     match expected {
         Some(kind) if kind != probe.kind => {
-            let found = format!("a {} file", probe.kind).into();
+            let found = probe.kind.as_found().into();
             Err(Error::at(4, ErrorKind::Foreign { expected: name, found }))
         }
         _ => Ok(probe),
@@ -264,7 +292,7 @@ fn number(bytes: &[u8], at: usize) -> Result<u64> {
     chunk(bytes, at).map(u64::from_le_bytes).map_or_else(|| short(bytes, at + 8), Ok)
 }
 
-pub(super) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+pub(crate) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..)?.first_chunk().copied()
 }
 

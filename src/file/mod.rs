@@ -1,12 +1,16 @@
 //! Files: headers, segments, and where their data is.
 //!
-//! [`header`] identifies a file by its first bytes. [`pte`] and [`ptd`] are the two kinds, [`model`] is either. [`segment`] and
-//! [`references`] find data and what refers to it. [`style`] and [`source`] hold what a tree does not say about its file.
+//! [`header`] identifies a file by its first bytes. [`pte`], [`ptd`], [`bpte`] and [`etdp`] are the kinds, [`model`] is any of
+//! them. [`segment`] and [`references`] find data and what refers to it, [`named_blobs`] finds blobs by key. [`style`] and
+//! [`source`] hold what a tree does not say about its file.
 
+pub(crate) mod bpte;
+pub(crate) mod etdp;
 pub(crate) mod foreign;
 pub(crate) mod header;
 pub(crate) mod key_index;
 pub(crate) mod model;
+pub(crate) mod named_blobs;
 pub(crate) mod options;
 pub(crate) mod ptd;
 pub(crate) mod pte;
@@ -14,3 +18,4 @@ pub(crate) mod references;
 pub(crate) mod segment;
 pub(crate) mod source;
 pub(crate) mod style;
+mod trailing;

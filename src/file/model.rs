@@ -1,12 +1,15 @@
-//! A file of either kind.
+//! A file of any kind.
 
+use super::bpte::Bpte;
+use super::etdp::Etdp;
 use super::header::{FileKind, probe};
 use super::options::ParseOptions;
 use super::ptd::Ptd;
 use super::pte::Pte;
+use super::source::Source;
 use crate::error::Result;
 
-/// A file of either kind, recognized by its bytes.
+/// A file of any kind, recognized by its bytes.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -29,6 +32,10 @@ pub enum Model<'a> {
     Pte(Pte<'a>),
     /// Named tensors and blobs.
     Ptd(Ptd<'a>),
+    /// A program with test cases.
+    Bpte(Bpte<'a>),
+    /// A profile of runs.
+    Etdp(Etdp<'a>),
 }
 
 impl<'a> Model<'a> {
@@ -44,6 +51,8 @@ impl<'a> Model<'a> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::parse_with(bytes, options).map(Self::Pte),
             FileKind::Ptd => Ptd::parse_with(bytes, options).map(Self::Ptd),
+            FileKind::Bpte => Bpte::parse_with(bytes, options).map(Self::Bpte),
+            FileKind::Etdp => Etdp::parse_with(bytes, options).map(Self::Etdp),
         }
     }
 
@@ -52,6 +61,8 @@ impl<'a> Model<'a> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::check(bytes),
             FileKind::Ptd => Ptd::check(bytes),
+            FileKind::Bpte => Bpte::check(bytes),
+            FileKind::Etdp => Etdp::check(bytes),
         }
     }
 
@@ -60,6 +71,18 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(_) => FileKind::Pte,
             Self::Ptd(_) => FileKind::Ptd,
+            Self::Bpte(_) => FileKind::Bpte,
+            Self::Etdp(_) => FileKind::Etdp,
+        }
+    }
+
+    /// What it was read from. `None`: made by hand.
+    pub fn source(&self) -> Option<&Source<'a>> {
+        match self {
+            Self::Pte(pte) => pte.source.as_ref(),
+            Self::Ptd(ptd) => ptd.source.as_ref(),
+            Self::Bpte(bpte) => bpte.source.as_ref(),
+            Self::Etdp(etdp) => etdp.source.as_ref(),
         }
     }
 
@@ -68,6 +91,8 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(pte) => Model::Pte(pte.into_owned()),
             Self::Ptd(ptd) => Model::Ptd(ptd.into_owned()),
+            Self::Bpte(bpte) => Model::Bpte(bpte.into_owned()),
+            Self::Etdp(etdp) => Model::Etdp(etdp.into_owned()),
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::flatbuffer::read::Limits;
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ParseOptions {
     /// Limits on the work that the file may cause.
     pub limits: Limits,

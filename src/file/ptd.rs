@@ -250,12 +250,6 @@ impl<'a> Ptd<'a> {
         let Some(shape) = entry.shape else {
             return Ok(None);
         };
-        let bytes = self.entry_bytes(entry)?;
-        let size = shape.byte_size()?;
-        if bytes.len() as u64 != size {
-            let (size, found) = (counted(size, "byte"), counted(bytes.len(), "byte"));
-            return Err(Error::tensor(format!("{shape} takes {size}, but the data has {found}")));
-        }
-        Ok(Some(TensorView { shape, bytes }))
+        TensorView::new(shape, self.entry_bytes(entry)?).map(Some)
     }
 }

@@ -364,6 +364,17 @@ impl<'a> ExecutionPlan<'a> {
     }
 }
 
+impl KernelTypes<'_> {
+    /// The items of a list of tensors, with or without missing ones: indices into the method's values.
+    pub fn tensors(&self) -> Option<&[i32]> {
+        match self {
+            Self::TensorList(list) => list.items.as_deref(),
+            Self::OptionalTensorList(list) => list.items.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 impl Operator<'_> {
     /// Name and overload, as PyTorch writes them: `aten::add.out`; the name alone if the overload is empty.
     pub fn full_name(&self) -> alloc::string::String {

@@ -6,8 +6,9 @@ use crate::error::Result;
 use crate::path::{FieldPath, Step};
 use crate::schema::Program;
 use crate::schema::program::{
-    BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan, NamedData, Tensor,
+    BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan, KernelTypes, NamedData, Tensor,
 };
+use alloc::{vec, vec::Vec};
 
 /// What refers to data in a program's file, or in a `.ptd` file.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,14 +94,22 @@ impl<'a> Pte<'a> {
         delegates.filter_map(|delegate| delegate.processed)
     }
 
-    /// For each segment, whether anything refers to it.
-    pub(crate) fn referenced_segments(&self) -> alloc::vec::Vec<bool> {
+    /// How often each segment is referred to, in the order of the list of segments.
+    pub(crate) fn segment_users(&self) -> Vec<u32> {
         let program = &self.program;
+        // A list without even a placeholder, as of ExecuTorch 0.2, is in no segment.
         let lists = program.constant_segment.iter().chain(program.mutable_data_segments());
+        let lists = lists.filter(|list| !list.offsets().is_empty());
         let named = self.named_data().iter().map(|named| named.segment_index);
         let payloads = self.payloads().filter(|payload| payload.location == DataLocation::SEGMENT);
         let indices = lists.map(|list| list.segment_index).chain(named).chain(payloads.map(|payload| payload.index));
-        super::segment::marked(program.segments().len(), indices)
+        let mut users = vec![0; program.segments().len()];
+        for index in indices {
+            if let Some(count) = users.get_mut(index as usize) {
+                *count += 1;
+            }
+        }
+        users
     }
 
     /// Checks that the indices of segments and payloads are in range and the keys of named data are unique.
@@ -136,7 +145,49 @@ pub(crate) fn payloads_mut<'t>(
     delegates.filter_map(|delegate| delegate.processed.as_mut())
 }
 
-/// Replaces every index of a segment by its new value. The counterpart of [`Pte::referenced_segments`].
+/// A list of where tensors' data starts. The runtime takes initial states from list 0 only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum DataList {
+    /// Constants: in `constant_segment` or, in early files, `constant_buffer`.
+    Constants,
+    /// Initial states: in `mutable_data_segments[0]`.
+    States,
+}
+
+impl DataList {
+    /// The list that a tensor's `data_buffer_idx` is an index of, if it is one; see [`Pte::tensor_data`].
+    pub(crate) fn of(tensor: &Tensor<'_>) -> Option<Self> {
+        let list = tensor.extra_tensor_info.as_deref().map_or(0, |extra| extra.mutable_data_segments_idx);
+        match tensor.allocation_info {
+            _ if tensor.is_external() || tensor.data_buffer_idx == 0 => None,
+            None => Some(Self::Constants),
+            Some(_) => (list == 0).then_some(Self::States),
+        }
+    }
+}
+
+/// Every tensor of every method.
+pub(crate) fn tensors_mut<'t, 'a>(program: &'t mut Program<'a>) -> impl Iterator<Item = &'t mut Tensor<'a>> {
+    let plans = program.execution_plan.iter_mut().flatten();
+    plans.flat_map(|plan| plan.values.iter_mut().flatten()).filter_map(|value| match &mut value.val {
+        KernelTypes::Tensor(tensor) => Some(tensor),
+        _ => None,
+    })
+}
+
+/// The tensor that is that value of that method.
+pub(crate) fn tensor_mut<'t, 'a>(
+    program: &'t mut Program<'a>,
+    method: usize,
+    value: usize,
+) -> Option<&'t mut Tensor<'a>> {
+    match &mut program.execution_plan.as_mut()?.get_mut(method)?.values.as_mut()?.get_mut(value)?.val {
+        KernelTypes::Tensor(tensor) => Some(tensor),
+        _ => None,
+    }
+}
+
+/// Replaces every index of a segment by its new value. The counterpart of [`Pte::segment_users`].
 pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u32) -> u32) {
     let lists = program.constant_segment.iter_mut().chain(program.mutable_data_segments.iter_mut().flatten());
     lists.for_each(|list| list.segment_index = new_index(list.segment_index));

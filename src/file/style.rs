@@ -10,6 +10,7 @@ use alloc::format;
 /// A tree that was read is written in its file's own style, see [`Pte::image`](crate::Pte::image). The default is that of
 /// today's Python exporter of ExecuTorch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct WriteStyle {
     /// The order in which the fields of a table are written.

@@ -5,7 +5,7 @@ use super::any::{AnyField, AnyNumber, AnyNumbers, AnyTable, AnyTables, Change, V
 use super::description::{FieldKind, NumberKind};
 use super::form::FieldForm;
 use super::number::Number;
-use super::read::{Boxed, List, Numbers, Optional, Record, Scalar, Table, TableParser, TextParser};
+use super::read::{Boxed, List, Numbers, Optional, PresentScalar, Record, Scalar, Table, TableParser, TextParser};
 use super::text::Text;
 use super::write::{Builder, Encode, Row};
 use crate::error::{Error, Result};
@@ -60,7 +60,6 @@ impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
 }
 
 /// A number whose default in the schema is not 0: `= -1` in `table!`.
-#[allow(dead_code, reason = "no schema of this crate needs it yet, but the wire must express it")]
 pub(crate) struct DefaultOf<const DEFAULT: i64>;
 
 impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DEFAULT> {
@@ -79,8 +78,26 @@ impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DE
     }
 }
 
+/// A number that is written wherever the tree has one, its default too: for a deprecated field, which no file should have.
+pub(crate) struct Present;
+
+impl<'a, T: Number + Field<'a>> Wire<'a, Option<T>> for Present {
+    const KIND: FieldKind = T::KIND;
+    const FORMS: &'static [FieldForm] = T::FORMS;
+    type Parser = PresentScalar<T>;
+
+    fn absent() -> Option<T> {
+        None
+    }
+
+    #[inline(always)]
+    fn write<const N: usize>(field: &Option<T>, _: &mut Builder, row: &mut Row<N>) -> Result<()> {
+        row.optional_number(*field);
+        Ok(())
+    }
+}
+
 /// A vector of bytes with the schema's `force_align`, in bytes.
-#[allow(dead_code, reason = "no schema of this crate needs it yet, but the wire must express it")]
 pub(crate) struct ForceAlign<const ALIGNMENT: usize>;
 
 impl<'a, const ALIGNMENT: usize> Wire<'a, Option<Cow<'a, [u8]>>> for ForceAlign<ALIGNMENT> {
@@ -220,6 +237,27 @@ macro_rules! scalar {
                     Change::Bits(bits) => *self = Number::from_bits(bits),
                     _ => return false,
                 }
+                true
+            }
+
+            fn table_mut(&mut self, _: usize) -> Option<&mut dyn $crate::flatbuffer::any::AnyTable> {
+                None
+            }
+        }
+
+        impl $crate::flatbuffer::any::AnyField for Option<$type> {
+            fn value(&self) -> $crate::flatbuffer::any::Value<'_> {
+                self.as_ref().map_or($crate::flatbuffer::any::Value::Absent, $crate::flatbuffer::any::AnyField::value)
+            }
+
+            fn change(&mut self, change: $crate::flatbuffer::any::Change<'_>) -> bool {
+                use $crate::flatbuffer::{any::Change, number::Number};
+                *self = match change {
+                    Change::Remove => None,
+                    Change::Insert => Some(self.unwrap_or_default()),
+                    Change::Bits(bits) => Some(Number::from_bits(bits)),
+                    _ => return false,
+                };
                 true
             }
 
@@ -456,7 +494,9 @@ impl Same for Text<'_> {
 
 impl<T: Kind> Same for Cow<'_, [T]> {
     fn same(&self, other: &Self) -> bool {
-        bytemuck::cast_slice::<T, u8>(self) == bytemuck::cast_slice::<T, u8>(other)
+        // The program in a bundle is as large as its file: bytes that were not changed are not compared.
+        core::ptr::eq::<[T]>(&**self, &**other)
+            || bytemuck::cast_slice::<T, u8>(self) == bytemuck::cast_slice::<T, u8>(other)
     }
 }
 

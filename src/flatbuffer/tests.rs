@@ -4,12 +4,14 @@
 
 use super::field::{AlignmentClass, ForceAlign, InBox};
 use super::macros::{named, table, union};
-use super::read::{self, Limits, TableParser};
+use super::read::{self, Code, Limits, TableParser};
 use super::text::Text;
 use super::write::{Builder, Encode, Style};
 use crate::error::Result;
 use crate::schema::any::{AnyTable, Value};
 use alloc::{borrow::Cow, boxed::Box, string::ToString, vec, vec::Vec};
+
+const CODE: Code = Code::OneFunction;
 
 named! {
     /// A 16-bit enumeration.

@@ -52,9 +52,20 @@ pub(crate) struct TablePart<'p> {
 
 /// Calls `found` for every part, a table before what it points to.
 pub(crate) fn walk(bytes: &[u8], root: &'static TableDescription, limits: &Limits, found: &mut dyn FnMut(&Part<'_>)) {
+    walk_at(0, bytes, root, limits, found);
+}
+
+/// The same for a FlatBuffer that starts at byte `position`, as for [`decode_at`](super::read::decode_at).
+pub(crate) fn walk_at(
+    position: u32,
+    bytes: &[u8],
+    root: &'static TableDescription,
+    limits: &Limits,
+    found: &mut dyn FnMut(&Part<'_>),
+) {
     if let Ok(buffer) = Buffer::new(bytes, limits) {
-        let start = Place { buffer: &buffer, position: 0 };
-        let root_table = start.follow(start.u32(0).unwrap_or_default());
+        let start = Place { buffer: &buffer, position };
+        let root_table = start.follow(start.u32(position).unwrap_or_default());
         // An error here is a limit, or a fault that reading reports.
         let _ = root_table.and_then(|place| table(place, root, &Path::ROOT, found));
     }

@@ -10,11 +10,14 @@ use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::{Field, IntoOwned, Same};
 use crate::flatbuffer::form::{FieldForm, fixed};
 use crate::flatbuffer::macros::table;
+use crate::flatbuffer::read::Code;
 use crate::flatbuffer::read::{Place, Record, TableParser, UnknownTable};
 use crate::flatbuffer::text::Text;
 use crate::flatbuffer::write::{Builder, Encode, Position, Row};
 use alloc::{borrow::Cow, vec::Vec};
 use nom::{Mode, OutputMode, PResult, Parser};
+
+const CODE: Code = Code::OneFunction;
 
 /// The root: blobs with keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -23,17 +23,26 @@
 //! ```
 
 mod build;
+pub mod bundled;
+pub mod etdump;
 pub mod flat_tensor;
 pub mod program;
 mod scalar_type;
+pub mod vulkan;
+pub mod xnnpack;
 
 pub use crate::flatbuffer::unknown::{Unknown, UnknownValue};
 pub use crate::flatbuffer::{any, description};
+pub use bundled::BundledProgram;
+pub use etdump::ETDump;
 pub use flat_tensor::FlatTensor;
 pub use program::Program;
 pub use scalar_type::ScalarType;
 
 use crate::flatbuffer::macros::table;
+use crate::flatbuffer::read::Code;
+
+const CODE: Code = Code::OneFunction;
 
 table! {
     /// One data segment: where it is, relative to the segment base offset. Both schemas have this table.

@@ -70,6 +70,23 @@ impl ScalarType {
         })
     }
 
+    /// The type as which numpy holds such elements: the same, or an integer of as many bytes where numpy has nothing like it, such as
+    /// `uint16` for bfloat16. `None` for a number that no version of ExecuTorch knows.
+    pub fn numpy_type(self) -> Option<Self> {
+        Some(match self {
+            Self::BOOL | Self::HALF | Self::FLOAT | Self::DOUBLE | Self(9) | Self(10) => self,
+            Self::CHAR | Self::SHORT | Self::INT | Self::LONG => self,
+            Self::QINT8 => Self::CHAR,
+            Self::QINT32 => Self::INT,
+            _ => match self.element_size()? {
+                1 => Self::BYTE,
+                2 => Self::UINT16,
+                4 => Self::UINT32,
+                _ => Self::UINT64,
+            },
+        })
+    }
+
     /// Its name as Rust and PyTorch users know it: `f32`, `i64`, `bf16`, `complex64`. Otherwise the schema's name in lower case;
     /// `None` for a number without a name.
     pub fn short_name(self) -> Option<&'static str> {
@@ -107,5 +124,10 @@ impl ScalarType {
             Self(21) => "bits8",
             _ => return None,
         })
+    }
+
+    /// The type with that [short name](Self::short_name).
+    pub fn from_short_name(name: &str) -> Option<Self> {
+        (i8::MIN..=i8::MAX).map(Self).find(|scalar_type| scalar_type.short_name() == Some(name))
     }
 }

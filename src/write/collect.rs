@@ -1,5 +1,6 @@
 //! Building new files: collects the data of a program, or the keys of a `.ptd`.
 
+use super::entries::pack;
 use super::relayout::{PtdOptions, PteOptions, least_common_multiple};
 use crate::error::{Error, Result, counted};
 use crate::file::ptd::Ptd;
@@ -112,13 +113,13 @@ impl<'a> DataCollector<'a> {
         let delegate_alignment = alignment(options.delegate_alignment, "delegate_alignment")? as u64;
         let mut data = Segments::default();
 
-        let (offsets, segment) = pack(self.constants.blobs, constant_alignment)?;
+        let (offsets, segment) = pack_all(self.constants.blobs, constant_alignment)?;
         let segment_index = data.push(segment, constant_alignment);
         program.constant_segment = Some(SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) });
         program.constant_buffer.get_or_insert_default().clear();
         program.mutable_data_segments = None;
         if !self.mutable.blobs.is_empty() {
-            let (offsets, segment) = pack(self.mutable.blobs, 1)?;
+            let (offsets, segment) = pack_all(self.mutable.blobs, 1)?;
             let segment_index = data.push(segment, 1);
             program.mutable_data_segments =
                 Some(vec![SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) }]);
@@ -176,19 +177,9 @@ impl<'a> Segments<'a> {
 }
 
 /// Puts blobs into a segment, in order. Returns their offsets, which a placeholder precedes, and the segment.
-fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
-    let (mut offsets, mut parts, mut end) = (vec![0], Vec::new(), 0u64);
-    for bytes in blobs {
-        let start = end.checked_next_multiple_of(alignment);
-        let next = start.and_then(|start| start.checked_add(bytes.len() as u64));
-        let (Some(start), Some(next)) = (start, next) else {
-            return Err(Error::unwritable("a segment takes more than 2^64 bytes"));
-        };
-        offsets.push(start);
-        parts.push((start, bytes));
-        end = next;
-    }
-    Ok((offsets, Segment::Parts(parts)))
+pub(super) fn pack_all(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
+    let (starts, segment) = pack(blobs, alignment)?;
+    Ok((core::iter::once(0).chain(starts).collect(), segment))
 }
 
 /// Raises the alignment of blob `index` to a multiple of `alignment`.

@@ -17,7 +17,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 /// Reading the source again needs no limits: it was within the limits when it was first read.
-const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
+pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
 
 impl<'a> Pte<'a> {
     /// The source's metadata, if header and program still equal it.
@@ -136,7 +136,7 @@ fn encode(flat_tensor: &FlatTensor<'_>, style: &WriteStyle, expected: u64) -> Re
     }
 }
 
-fn proven((style, exact): (WriteStyle, bool)) -> Result<WriteStyle> {
+pub(super) fn proven((style, exact): (WriteStyle, bool)) -> Result<WriteStyle> {
     match exact {
         true => Ok(style),
         false => Err(Error::unwritable("no official writer's style reproduces this file's metadata")),
@@ -144,7 +144,7 @@ fn proven((style, exact): (WriteStyle, bool)) -> Result<WriteStyle> {
 }
 
 /// Whether the metadata ends with this FlatBuffer. Zeros may follow it; the root offset and the header before it are ignored.
-fn ends_with(metadata: &[u8], body: &Finished) -> bool {
+pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     let end = metadata.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let starts = metadata.len().checked_sub(body.size()).into_iter();
     // C++ `save_ptd` pads its FlatBuffer: its start follows from the root offset.
@@ -164,7 +164,7 @@ fn ends_with(metadata: &[u8], body: &Finished) -> bool {
 }
 
 /// The style as far as it is visible in a FlatBuffer: the order of the root's fields, and how vtables are shared.
-fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
+pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
     let mut extents = BTreeMap::<u32, u32>::new();
@@ -198,7 +198,7 @@ fn sharings(shown: &WriteStyle) -> [VtableSharing; 2] {
     }
 }
 
-fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
+pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
     let [one, other] = sharings(shown);
     let align_empty = shown.align_empty;
     [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]

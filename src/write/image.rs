@@ -1,5 +1,7 @@
 //! The layout of a file to be written: where every byte comes from, and the file's size.
 
+use crate::delegate::Xnnpack;
+use crate::delegate::xnnpack::Written;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
 use crate::file::ptd::Ptd;
@@ -20,7 +22,7 @@ pub struct Image<'t> {
     /// The bytes between and after blobs, at the same offsets as in the file. Past its end, they are zeros.
     background: &'t [u8],
     /// Blobs in order, without overlap, each at its offset from the start of the file.
-    blobs: Vec<(u64, &'t [u8])>,
+    blobs: Blobs<'t>,
     size: u64,
 }
 
@@ -30,6 +32,8 @@ enum Metadata<'t> {
     Source(&'t [u8]),
     /// The first 8 bytes with the header and its padding, and the rest.
     Encoded(Vec<u8>, Finished),
+    /// That of a payload, or of a file of another format.
+    Payload(Vec<u8>),
 }
 
 impl Metadata<'_> {
@@ -37,6 +41,7 @@ impl Metadata<'_> {
         match self {
             Self::Source(bytes) => bytes.len() as u64,
             Self::Encoded(head, body) => (head.len() + body.size()) as u64,
+            Self::Payload(bytes) => bytes.len() as u64,
         }
     }
 }
@@ -68,14 +73,35 @@ impl<'t> Image<'t> {
         matches!(self.metadata, Metadata::Source(_))
     }
 
-    /// What is written, in order.
-    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+    /// These very bytes.
+    pub(super) fn unchanged(bytes: &'t [u8]) -> Self {
+        Self { metadata: Metadata::Source(bytes), background: &[], blobs: Vec::new(), size: bytes.len() as u64 }
+    }
+
+    /// A FlatBuffer and what comes before it.
+    pub(super) fn of_flatbuffer(head: Vec<u8>, body: Finished) -> Self {
+        let metadata = Metadata::Encoded(head, body);
+        Self { size: metadata.size(), metadata, background: &[], blobs: Vec::new() }
+    }
+
+    /// The metadata as it will be written.
+    pub(crate) fn metadata_bytes(&self) -> Vec<u8> {
+        self.metadata_parts().flatten().copied().collect()
+    }
+
+    fn metadata_parts(&self) -> impl Iterator<Item = &[u8]> {
         let (head, body, source) = match &self.metadata {
             Metadata::Source(bytes) => (&[][..], None, Some(*bytes)),
             Metadata::Encoded(head, body) => (head.as_slice(), Some(body), None),
+            Metadata::Payload(bytes) => (bytes.as_slice(), None, None),
         };
         let body = body.into_iter().flat_map(Finished::parts);
-        let metadata = [head].into_iter().chain(body).chain(source).map(Piece::Bytes);
+        [head].into_iter().chain(body).chain(source)
+    }
+
+    /// What is written, in order.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+        let metadata = self.metadata_parts().map(Piece::Bytes);
         let mut end = self.metadata_size();
         let blobs = self.blobs.iter().copied().chain([(self.size, &[][..])]).flat_map(move |(offset, bytes)| {
             let [same, zeros] = self.between(end, offset);
@@ -108,6 +134,55 @@ impl<'t> Image<'t> {
             }
         }
         Ok(file)
+    }
+}
+
+#[cfg(feature = "convert")]
+impl<'t> Image<'t> {
+    /// A file of another format: a header, and data in pieces that follow each other without a gap.
+    pub(crate) fn of_pieces(header: Vec<u8>, data: impl Iterator<Item = &'t [u8]>) -> Self {
+        let mut size = header.len() as u64;
+        let place = |bytes: &'t [u8]| {
+            let offset = size;
+            size += bytes.len() as u64;
+            (offset, bytes)
+        };
+        let blobs = data.map(place).collect();
+        Self { metadata: Metadata::Payload(header), background: &[], blobs, size }
+    }
+}
+
+/// A file of any format: its bytes.
+///
+/// ```
+/// # fn main() -> executorch_format::Result<()> {
+/// let page = executorch_format::Image::from(b"<!doctype html>".to_vec());
+/// assert_eq!(page.to_vec()?, b"<!doctype html>");
+/// # Ok(())
+/// # }
+/// ```
+impl From<Vec<u8>> for Image<'_> {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { size: bytes.len() as u64, metadata: Metadata::Payload(bytes), background: &[], blobs: Vec::new() }
+    }
+}
+
+impl Xnnpack<'_> {
+    /// The payload as a file of its own, see [`to_segment`](Self::to_segment).
+    ///
+    /// Fails as that does.
+    pub fn image(&self) -> Result<Image<'_>> {
+        let (metadata, constants) = match self.written()? {
+            Written::Unchanged(bytes) => (Metadata::Source(bytes), &[][..]),
+            Written::Encoded(first, constants) => (Metadata::Payload(first), constants),
+        };
+        let start = metadata.size();
+        Ok(Image {
+            metadata,
+            background: &[],
+            blobs: [(start, constants)].into(),
+            size: start + constants.len() as u64,
+        })
     }
 }
 
@@ -183,9 +258,9 @@ impl<'a> Pte<'a> {
     fn image_of<'t>(&'t self, metadata: Metadata<'t>) -> Result<Image<'t>> {
         let (base, table) = (self.segment_base_offset(), self.program.segments());
         let background = background(&metadata, self.source.as_ref());
-        let blobs = blobs(base, table, &self.segments, self.header.is_some(), background)?;
+        let (blobs, end) = blobs(base, table, &self.segments, self.header.is_some(), background)?;
         let data_size = self.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0);
-        finish(metadata, background, blobs, 0, base, data_size)
+        finish(metadata, background, blobs, 0, base, end, data_size)
     }
 }
 
@@ -248,13 +323,13 @@ impl<'a> Ptd<'a> {
     fn image_of<'t>(&'t self, metadata: Metadata<'t>, metadata_end: u64) -> Result<Image<'t>> {
         let (base, table) = (self.segment_base_offset(), self.flat_tensor.segments());
         let background = background(&metadata, self.source.as_ref());
-        let blobs = blobs(base, table, &self.segments, self.header.is_some(), background)?;
+        let (blobs, end) = blobs(base, table, &self.segments, self.header.is_some(), background)?;
         let data_size = self.header.map(|header| header.segment_data_size);
-        finish(metadata, background, blobs, metadata_end, base, data_size)
+        finish(metadata, background, blobs, metadata_end, base, end, data_size)
     }
 }
 
-fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
+pub(super) fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
     match source.map_or(0, |source| source.newer_tables) {
         0 => Ok(()),
         tables => {
@@ -274,8 +349,12 @@ fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'
     }
 }
 
+/// Bytes at their offsets in the file.
+type Blobs<'t> = Vec<(u64, &'t [u8])>;
+
 /// Each segment's parts at their offsets in the file, in order and without overlap: bytes that segments share are written once.
-/// Parts that the background contains are left out.
+/// Parts that the background contains are left out. Also returns where the last segment with bytes ends: its last part may be an
+/// empty constant behind padding.
 ///
 /// Without a `header`, segments have no bytes, even if the table says so.
 fn blobs<'t>(
@@ -284,7 +363,7 @@ fn blobs<'t>(
     segments: &'t [Segment<'_>],
     header: bool,
     background: &[u8],
-) -> Result<Vec<(u64, &'t [u8])>> {
+) -> Result<(Blobs<'t>, u64)> {
     if table.len() != segments.len() {
         let (listed, given) = (counted(table.len(), "segment"), segments.len());
         let reason =
@@ -294,6 +373,7 @@ fn blobs<'t>(
     let source = segment::cut(background, base, table);
     let mut source = source.iter().chain(core::iter::repeat(&Segment::Absent));
     let mut blobs = Vec::new();
+    let mut data_end = 0;
     for (index, (entry, segment)) in table.iter().zip(segments).enumerate() {
         let as_it_was = source.next().is_some_and(|source| source.is_the_same(segment)) && !background.is_empty();
         match segment {
@@ -319,6 +399,10 @@ fn blobs<'t>(
             }
             blobs.push((start + offset, bytes));
         }
+        // An empty segment takes no space.
+        if entry.size > 0 && !as_it_was {
+            data_end = data_end.max(start + segment.len());
+        }
     }
     if !blobs.is_sorted_by_key(|(offset, _)| *offset) {
         blobs.sort_by_key(|(offset, _)| *offset);
@@ -329,12 +413,12 @@ fn blobs<'t>(
         there.is_some_and(|there| core::ptr::eq(there, *bytes))
     };
     blobs.retain(|blob| !is_there(blob));
-    Ok(blobs)
+    Ok((blobs, data_end))
 }
 
-fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
+fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
     let end = |(offset, bytes): &(u64, &[u8])| offset + bytes.len() as u64;
-    let mut apart: Vec<(u64, &[u8])> = Vec::with_capacity(blobs.len());
+    let mut apart: Blobs<'_> = Vec::with_capacity(blobs.len());
     for (offset, bytes) in blobs {
         let (mut offset, mut rest) = (offset, bytes);
         let shared = apart.partition_point(|piece| end(piece) <= offset);
@@ -352,7 +436,6 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
             }
             (offset, rest) = (offset + len as u64, after);
         }
-        // An empty segment takes no space.
         if !rest.is_empty() {
             apart.push((offset, rest));
         }
@@ -364,13 +447,13 @@ fn without_overlap(blobs: Vec<(u64, &[u8])>) -> Result<Vec<(u64, &[u8])>> {
 fn finish<'t>(
     metadata: Metadata<'t>,
     background: &'t [u8],
-    blobs: Vec<(u64, &'t [u8])>,
+    blobs: Blobs<'t>,
     metadata_end: u64,
     base: u64,
+    data_end: u64,
     data_size: Option<u64>,
 ) -> Result<Image<'t>> {
     let metadata_end = metadata_end.max(metadata.size());
-    let blobs_end = blobs.last().map_or(0, |(offset, bytes)| offset + bytes.len() as u64);
     // Segments that the source has inside its metadata stay there.
     let inside = base > 0 && base < metadata_end && background.is_empty();
     if inside || blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) {
@@ -379,15 +462,14 @@ fn finish<'t>(
         );
         return Err(Error::unwritable(reason));
     }
-    let announced = data_size.and_then(|size| base.checked_add(size)).unwrap_or(blobs_end.max(base));
-    if announced < blobs_end {
-        let reason = format!(
-            "the data ends at byte {announced} according to the header, but a segment ends at byte {blobs_end}"
-        );
+    let announced = data_size.and_then(|size| base.checked_add(size)).unwrap_or(data_end.max(base));
+    if announced < data_end {
+        let reason =
+            format!("the data ends at byte {announced} according to the header, but a segment ends at byte {data_end}");
         return Err(Error::unwritable(reason));
     }
     let has_data = background.len() as u64 > metadata.size();
-    let size = if has_data { (background.len() as u64).max(blobs_end) } else { announced.max(metadata_end) };
+    let size = if has_data { (background.len() as u64).max(data_end) } else { announced.max(metadata_end) };
     Ok(Image { metadata, background, blobs, size })
 }
 

@@ -1,24 +1,29 @@
 //! Recomputes a file's layout: where each segment starts, and what it contains.
 
-use crate::error::{Error, Result, counted};
+use super::collect::pack_all;
+use crate::error::{Error, Result};
 use crate::file::header::{PtdHeader, PteHeader};
 use crate::file::ptd::Ptd;
-use crate::file::pte::{Pte, TensorData};
-use crate::file::references::{payloads_mut, renumber_segments};
+use crate::file::pte::Pte;
+use crate::file::references::{DataList, payloads_mut, renumber_segments};
 use crate::file::segment::{self, Segment};
 use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle, alignment};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
-use crate::schema::program::{BackendDelegateInlineData, DataLocation};
+use crate::schema::program::{BackendDelegateInlineData, DataLocation, SubsegmentOffsets};
 use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
 
 /// The layout of a `.pte`. The default is that of today's ExecuTorch exporter, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PteOptions {
     /// The alignment of segments, in bytes, a power of two.
     pub segment_alignment: u32,
     /// The alignment of constants in their segment, in bytes, a power of two. `None`: they are not moved.
     pub constant_alignment: Option<u32>,
+    /// Where constants go. `None`: they are not moved. [`DataLocation::SEGMENT`]: constants inside the FlatBuffer, which
+    /// runtimes since 1.3 refuse, move into a constant segment. Their indices do not change.
+    pub constants: Option<DataLocation>,
     /// The alignment of delegate payloads, in the FlatBuffer or as segments, in bytes, a power of two.
     pub delegate_alignment: u32,
     /// Where delegate payloads are stored. `None`: they are not moved. Empty ones are never moved out of the FlatBuffer.
@@ -29,11 +34,54 @@ pub struct PteOptions {
     pub header_length: u32,
 }
 
+impl PteOptions {
+    /// How a file is laid out, as far as it shows: its style, the length of its header, and what its segments and payloads start
+    /// at multiples of, up to 4096. Constants stay as they are.
+    ///
+    /// Fails where the style of its source is not known.
+    pub fn of(pte: &Pte<'_>) -> Result<Self> {
+        let default = Self::default();
+        let style = pte.write_style()?.0;
+        let segments = pte.program.segments();
+        let filled = segments.iter().filter(|segment| segment.size > 0).map(|segment| segment.offset);
+        let in_segments = pte.payloads().filter(|payload| payload.location == DataLocation::SEGMENT);
+        let payloads = in_segments.filter_map(|payload| Some(segments.get(payload.index as usize)?.offset));
+        let inline_constants = pte.program.constant_buffer().len() > 1;
+        Ok(Self {
+            segment_alignment: common_alignment(filled.chain([pte.segment_base_offset()]), default.segment_alignment),
+            constant_alignment: inline_constants.then_some(style.constant_alignment),
+            delegate_alignment: common_alignment(payloads, style.delegate_alignment),
+            style: Some(style),
+            header_length: pte.header.map_or(default.header_length, |header| header.length),
+            ..default
+        })
+    }
+}
+
+/// What each segment starts at a multiple of, as far as its offset says so: for the first, as far as all offsets do.
+pub(crate) fn kept_alignments(table: &[DataSegment]) -> Vec<u64> {
+    let common = common_alignment(table.iter().map(|segment| segment.offset), SEGMENT_ALIGNMENT);
+    let kept = |segment: &DataSegment| match segment.offset {
+        0 => common.into(),
+        offset => kept_alignment(offset),
+    };
+    table.iter().map(kept).collect()
+}
+
+/// The largest power of two, up to 4096, that divides all offsets; `usual` where all are 0.
+pub(crate) fn common_alignment(offsets: impl Iterator<Item = u64>, usual: u32) -> u32 {
+    match offsets.fold(0, greatest_common_divisor) {
+        0 => usual,
+        common => 1 << common.trailing_zeros().min(12),
+    }
+}
+
 impl Default for PteOptions {
     fn default() -> Self {
         Self {
             segment_alignment: SEGMENT_ALIGNMENT,
             constant_alignment: None,
+            constants: None,
             delegate_alignment: ALIGNMENT,
             delegates: None,
             style: None,
@@ -44,11 +92,23 @@ impl Default for PteOptions {
 
 /// The layout of a `.ptd`. The default is that of today's Python writer of ExecuTorch, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PtdOptions {
     /// The alignment of segments, in bytes, a power of two.
     pub segment_alignment: u32,
     /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Ptd::write_style`].
     pub style: Option<WriteStyle>,
+}
+
+impl PtdOptions {
+    /// How a file is laid out, as far as it shows, as for [`PteOptions::of`].
+    ///
+    /// Fails where the style of its source is not known.
+    pub fn of(ptd: &Ptd<'_>) -> Result<Self> {
+        let segments = ptd.flat_tensor.segments().iter().filter(|segment| segment.size > 0);
+        let offsets = segments.map(|segment| segment.offset).chain([ptd.segment_base_offset()]);
+        Ok(Self { segment_alignment: common_alignment(offsets, SEGMENT_ALIGNMENT), style: Some(ptd.write_style()?.0) })
+    }
 }
 
 impl Default for PtdOptions {
@@ -62,6 +122,18 @@ pub(crate) struct Placed {
     pub(crate) table: Vec<DataSegment>,
     /// The size of all, with the padding between them, in bytes.
     pub(crate) size: u64,
+}
+
+impl Placed {
+    /// Moves empty segments after the last byte of data to its end. A short header does not say where the data ends, so the file
+    /// ends with the last byte, and readers refuse a segment that starts after that.
+    fn end_with_data(&mut self) {
+        let filled = self.table.iter().filter(|segment| segment.size > 0);
+        self.size = filled.map(|segment| segment.offset + segment.size).max().unwrap_or(0);
+        for segment in self.table.iter_mut().filter(|segment| segment.size == 0) {
+            segment.offset = segment.offset.min(self.size);
+        }
+    }
 }
 
 /// Gives segments their offsets, in order. Each is given by its alignment and size. Alignments are relative to the start of the
@@ -112,6 +184,11 @@ impl<'a> Pte<'a> {
         self.check_references()?;
         alignment(options.delegate_alignment, "delegate_alignment")?;
         let mut alignments = self.segment_alignments(options);
+        match options.constants {
+            Some(DataLocation::SEGMENT) => self.constants_to_segment(&mut alignments, options)?,
+            Some(other) => return Err(Error::unwritable(format!("constants at location {}, expected 1", other.0))),
+            None => {}
+        }
         if let Some(constant_alignment) = options.constant_alignment {
             self.pack_constants(alignment(constant_alignment, "constant_alignment")? as u64)?;
         }
@@ -133,7 +210,7 @@ impl<'a> Pte<'a> {
     fn segment_alignments(&self, options: &PteOptions) -> Vec<u64> {
         let program = &self.program;
         let segments = program.segments();
-        let mut alignments: Vec<u64> = segments.iter().map(|segment| kept_alignment(segment.offset)).collect();
+        let mut alignments: Vec<u64> = kept_alignments(segments);
         // Constants, initial states and delegate payloads need at most the alignment that the options give.
         let named = self.named_segments();
         let mut at_most = |index: u32, alignment: u32| {
@@ -169,7 +246,10 @@ impl<'a> Pte<'a> {
         let aligned = table.iter().zip(alignments).map(|(segment, own)| {
             least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
         });
-        let placed = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        let mut placed = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        if options.header_length < PteHeader::LONG {
+            placed.end_with_data();
+        }
         *table = placed.table;
         if placed.size == 0 {
             return Ok(self);
@@ -186,72 +266,36 @@ impl<'a> Pte<'a> {
         Ok(self)
     }
 
-    /// Aligns each constant in the constant segment; constants at equal offsets stay shared.
-    fn pack_constants(&mut self, alignment: u64) -> Result<()> {
-        let sizes = self.constant_sizes()?;
-        let Some(list) = self.program.constant_segment.as_mut() else {
+    /// Moves constants from the FlatBuffer into a constant segment, which becomes the first segment.
+    fn constants_to_segment(&mut self, alignments: &mut Vec<u64>, options: &PteOptions) -> Result<()> {
+        if self.program.constant_segment.as_ref().is_some_and(|list| !list.offsets().is_empty()) {
             return Ok(());
-        };
-        let index = list.segment_index as usize;
-        let (Some(offsets), Some(segment), Some(entry)) = (
-            list.offsets.as_mut(),
-            self.segments.get_mut(index),
-            self.program.segments.as_mut().and_then(|segments| segments.get_mut(index)),
-        ) else {
-            return Ok(());
-        };
-        // The size of the constant at each offset: that of the largest tensor there.
-        let mut constants = BTreeMap::<u64, u64>::new();
-        for (index, offset) in offsets.iter().enumerate().skip(1) {
-            let size = constants.entry(*offset).or_default();
-            *size = (*size).max(sizes.get(&(index as u32)).copied().unwrap_or_default());
         }
-        let starts: Vec<u64> = constants.keys().copied().collect();
-        let ends = starts.iter().skip(1).copied().chain([entry.size]);
-        for ((index, (offset, size)), end) in constants.iter_mut().enumerate().zip(ends) {
-            let room = end.checked_sub(*offset).filter(|room| room >= size);
-            let Some(room) = room else {
-                return Err(Error::unwritable(format!(
-                    "constant {index} of {} at offset {offset} extends past offset {end}, where the next one or the end of the segment is",
-                    counted(*size, "byte")
-                )));
-            };
-            let after = segment.get(*offset + *size, room - *size).unwrap_or_default();
-            // A constant that no tensor uses, or bytes after it that are not padding.
-            if *size == 0 || after.iter().any(|byte| *byte != 0) {
-                *size = room;
-            }
+        let constant_alignment = options.constant_alignment.unwrap_or(ALIGNMENT);
+        let aligned = alignment(constant_alignment, "constant_alignment")? as u64;
+        let mut buffers =
+            self.program.constant_buffer.take().unwrap_or_default().into_iter().map(|buffer| buffer.storage);
+        if buffers.next().flatten().is_some_and(|placeholder| !placeholder.is_empty()) {
+            return Err(Error::unwritable("constant_buffer[0], the placeholder, contains bytes"));
         }
-        let (mut parts, mut end, mut moved) = (Vec::new(), 0u64, BTreeMap::new());
-        for (offset, size) in constants {
-            let start = end.checked_next_multiple_of(alignment).unwrap_or(end);
-            let bytes = segment
-                .take(offset, size)
-                .ok_or_else(|| Error::unwritable(format!("the constant at offset {offset} is outside its segment")))?;
-            moved.insert(offset, start);
-            if size > 0 {
-                parts.push((start, bytes));
-                end = start.saturating_add(size);
-            }
-        }
-        for offset in offsets.to_mut().iter_mut().skip(1) {
-            *offset = moved.get(offset).copied().unwrap_or_default();
-        }
-        entry.size = end;
-        *segment = Segment::Parts(parts);
+        let (offsets, segment) = pack_all(buffers.map(Option::unwrap_or_default).collect(), aligned)?;
+        let added = self.push_segment(segment);
+        alignments.push(aligned);
+        let order: Vec<usize> = core::iter::once(added as usize).chain(0..added as usize).collect();
+        self.reorder_segments(&order, alignments);
+        self.program.constant_buffer = Some(Vec::new());
+        self.program.constant_segment = Some(SubsegmentOffsets { segment_index: 0, offsets: Some(offsets.into()) });
         Ok(())
     }
 
-    /// The size of each constant in the constant segment, by its index: that of its largest tensor.
-    fn constant_sizes(&self) -> Result<BTreeMap<u32, u64>> {
-        let mut sizes = BTreeMap::new();
-        for (_, tensor) in self.methods().iter().flat_map(|method| method.tensors()) {
-            if let TensorData::Constant(crate::DataRef::Segment { size, .. }) = self.tensor_data(tensor)? {
-                let most = sizes.entry(tensor.data_buffer_idx).or_default();
-                *most = size.max(*most);
+    /// Aligns each constant in the constant segment; constants at equal offsets stay shared.
+    fn pack_constants(&mut self, alignment: u64) -> Result<()> {
+        match &self.program.constant_segment {
+            Some(list) if list.offsets().len() > 1 => {
+                self.put_entries(DataList::Constants, self.entries(DataList::Constants)?, alignment)
             }
+            _ => Ok(()),
         }
-        Ok(sizes)
     }
 
     /// Moves delegate payloads from segments into the FlatBuffer, and removes the segments that nothing else refers to.
@@ -280,8 +324,8 @@ impl<'a> Pte<'a> {
             (payload.location, payload.index) = (DataLocation::INLINE, place);
         }
         self.program.backend_delegate_data = Some(inline);
-        let used = self.referenced_segments();
-        let kept = |index: &usize| used.get(*index) == Some(&true) || !moved.contains_key(&(*index as u32));
+        let users = self.segment_users();
+        let kept = |index: &usize| users.get(*index) != Some(&0) || !moved.contains_key(&(*index as u32));
         let kept: Vec<usize> = (0..self.segments.len()).filter(kept).collect();
         self.reorder_segments(&kept, alignments);
         Ok(())
@@ -303,12 +347,8 @@ impl<'a> Pte<'a> {
             });
             (payload.location, payload.index) = (DataLocation::SEGMENT, place);
         }
-        let kept: Vec<u32> = (0..inline.len() as u32).filter(|index| !moved.contains_key(index)).collect();
-        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::INLINE) {
-            payload.index = kept.binary_search(&payload.index).unwrap_or_default() as u32;
-        }
-        let stays = |(index, data): (usize, _)| (!moved.contains_key(&(index as u32))).then_some(data);
-        self.program.backend_delegate_data = Some(inline.into_iter().enumerate().filter_map(stays).collect());
+        self.program.backend_delegate_data = Some(inline);
+        self.remove_inline_payloads(|index| moved.contains_key(&index));
 
         let named = self.named_segments();
         for data in added {
@@ -322,13 +362,60 @@ impl<'a> Pte<'a> {
         Ok(())
     }
 
+    /// Removes delegate payloads from the FlatBuffer, and renumbers every reference to those that stay.
+    pub(crate) fn remove_inline_payloads(&mut self, gone: impl Fn(u32) -> bool) {
+        let inline = self.program.backend_delegate_data.get_or_insert_default();
+        let kept: Vec<u32> = (0..inline.len() as u32).filter(|index| !gone(*index)).collect();
+        let mut index = 0;
+        inline.retain(|_| {
+            index += 1;
+            !gone(index - 1)
+        });
+        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::INLINE) {
+            payload.index = kept.binary_search(&payload.index).unwrap_or_default() as u32;
+        }
+    }
+
+    /// Removes segments, and renumbers every reference to those that stay.
+    pub(crate) fn remove_segments(&mut self, gone: impl Fn(usize) -> bool) {
+        let kept: Vec<usize> = (0..self.segments.len()).filter(|index| !gone(*index)).collect();
+        self.reorder_segments(&kept, &mut Vec::new());
+    }
+
+    /// Removes named data with these indices, in ascending order, and segments that then nothing refers to any more.
+    pub(crate) fn remove_named_data(&mut self, gone: &[usize]) {
+        let before = self.segment_users();
+        let mut index = 0;
+        self.program.named_data.get_or_insert_default().retain(|_| {
+            index += 1;
+            gone.binary_search(&(index - 1)).is_err()
+        });
+        self.program.named_data = self.program.named_data.take().filter(|named| !named.is_empty());
+        self.remove_unused_segments(&before);
+    }
+
+    /// Removes segments that were referred to `before` and are no more.
+    pub(crate) fn remove_unused_segments(&mut self, before: &[u32]) {
+        let after = self.segment_users();
+        let unused = |index: usize| after.get(index) == Some(&0) && before.get(index).is_some_and(|users| *users > 0);
+        if (0..after.len()).any(unused) {
+            self.remove_segments(unused);
+        }
+    }
+
+    /// What a segment is to start at a multiple of when the file is laid out: until then, its offset says so.
+    pub(crate) fn set_segment_alignment(&mut self, index: u32, alignment: u64) {
+        let table = self.program.segments.iter_mut().flatten();
+        table.skip(index as usize).take(1).for_each(|segment| segment.offset = alignment);
+    }
+
     /// For each segment, whether named data refers to it.
     fn named_segments(&self) -> Vec<bool> {
         segment::marked(self.segments.len(), self.named_data().iter().map(|named| named.segment_index))
     }
 
     /// Reorders the segments as `order`, a list of their old indices, says, and updates every reference to them.
-    fn reorder_segments(&mut self, order: &[usize], alignments: &mut Vec<u64>) {
+    pub(crate) fn reorder_segments(&mut self, order: &[usize], alignments: &mut Vec<u64>) {
         let mut new_index = vec![0u32; self.segments.len()];
         for (new, old) in order.iter().enumerate() {
             if let Some(place) = new_index.get_mut(*old) {
@@ -347,17 +434,25 @@ impl<'a> Pte<'a> {
 
 impl<'a> Segment<'a> {
     /// `size` bytes from `offset`, borrowed from the input if the segment is.
-    fn take(&self, offset: u64, size: u64) -> Option<Cow<'a, [u8]>> {
-        match self {
-            Self::Whole(Cow::Borrowed(bytes)) => {
-                bytes.get(usize::try_from(offset).ok()?..)?.get(..usize::try_from(size).ok()?).map(Cow::Borrowed)
+    pub(crate) fn take(&self, offset: u64, size: u64) -> Option<Cow<'a, [u8]>> {
+        let (start, part) = match self {
+            Self::Absent => return None,
+            Self::Whole(bytes) => (0, bytes),
+            Self::Parts(parts) => {
+                let at = parts.partition_point(|(start, _)| *start <= offset).checked_sub(1)?;
+                parts.get(at).map(|(start, bytes)| (*start, bytes))?
             }
-            _ => self.get(offset, size).map(|bytes| Cow::Owned(bytes.to_vec())),
+        };
+        let from = usize::try_from(offset.checked_sub(start)?).ok()?;
+        let range = from..from.checked_add(usize::try_from(size).ok()?)?;
+        match part {
+            Cow::Borrowed(bytes) => bytes.get(range).map(Cow::Borrowed),
+            Cow::Owned(bytes) => bytes.get(range).map(|bytes| Cow::Owned(bytes.to_vec())),
         }
     }
 
     /// All its bytes in one piece.
-    fn contiguous(&self) -> Option<Cow<'a, [u8]>> {
+    pub(crate) fn contiguous(&self) -> Option<Cow<'a, [u8]>> {
         match self {
             Self::Absent => None,
             Self::Whole(bytes) => Some(bytes.clone()),
@@ -379,9 +474,18 @@ impl<'a> Ptd<'a> {
     /// Fails as [`image`](Self::image) does.
     pub fn lay_out(self, options: &PtdOptions) -> Result<Self> {
         self.check_references()?;
-        let segments = self.flat_tensor.segments().iter();
-        let alignments: Vec<u64> = segments.map(|segment| kept_alignment(segment.offset)).collect();
+        let alignments = kept_alignments(self.flat_tensor.segments());
         self.place_segments(&alignments, options)
+    }
+
+    /// When the file is laid out, segment `first` is to start where segment `index` could, too: until then, its offset says so.
+    pub(crate) fn share_alignment(&mut self, index: usize, first: usize) -> Result<()> {
+        let kept = kept_alignments(self.flat_tensor.segments());
+        let [own, other] = [first, index].map(|index| kept.get(index).copied().unwrap_or(1));
+        let shared = least_common_multiple(own, other)?;
+        let table = self.flat_tensor.segments.iter_mut().flatten();
+        table.skip(first).take(1).for_each(|segment| segment.offset = shared);
+        Ok(())
     }
 
     /// Gives each segment its offset, with these alignments in addition to the options' own.

@@ -6,10 +6,16 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Receives progress while a file is written.
+/// Receives progress while a file is written. A closure over the two numbers will do.
 pub trait Progress {
     /// `done` bytes of `total` are written.
     fn progress(&mut self, done: u64, total: u64);
+
+    /// Whether to stop, which is asked before each 8 MiB: writing fails then, as [`std::io::ErrorKind::Interrupted`], and
+    /// nothing is left of the new file.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
 }
 
 impl<F: FnMut(u64, u64)> Progress for F {
@@ -41,6 +47,7 @@ impl Image<'_> {
             match piece {
                 Piece::Bytes(bytes) => {
                     for part in bytes.chunks(STEP) {
+                        go_on(&progress)?;
                         writer.write_all(part)?;
                         done += part.len() as u64;
                         if part.len() == STEP {
@@ -60,11 +67,14 @@ impl Image<'_> {
         }
         writer.flush()?;
         progress.progress(done, self.size());
-        Ok(())
+        go_on(&progress)
     }
 
     /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. The permissions of an
     /// existing file are kept. If anything fails, the existing file is unchanged and the temporary file is removed.
+    ///
+    /// A process that is killed meanwhile leaves the file beside it. With the feature `tmpfile` it does not, where the
+    /// system is Linux and its file system can (`O_TMPFILE`): the file has no name until it is whole.
     ///
     /// The tree may borrow from a memory map of the file that is replaced: the old bytes stay valid until it is unmapped.
     ///
@@ -75,51 +85,115 @@ impl Image<'_> {
 
     /// [`save`](Self::save) with progress reports.
     pub fn save_with(&self, path: impl AsRef<Path>, progress: impl Progress) -> Result<()> {
-        let path = path.as_ref();
-        self.replace(path, progress).map_err(|error| Error::io(error, path))
+        self.prepare(path, progress)?.commit()
     }
 
-    fn replace(&self, path: &Path, progress: impl Progress) -> io::Result<()> {
-        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-            // A pipe or a device is not replaced. A folder cannot be opened.
-            return self.write(fs::OpenOptions::new().write(true).open(path)?, progress);
-        }
-        // A link stays a link: the file that it points to is replaced.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        let mut beside = Beside::create(&path)?;
-        if let Ok(old) = fs::metadata(&path) {
-            beside.file.set_permissions(old.permissions())?;
-        }
-        self.write(io::BufWriter::with_capacity(1 << 16, &mut beside.file), progress)?;
-        beside.file.sync_all()?;
-        beside.take_name(&path)
+    /// The first part of [`save_with`](Self::save_with): everything but the name. Several files that belong together are prepared first
+    /// and then committed, so that a full disk or a folder that cannot be written leaves all of the old ones.
+    ///
+    /// ```
+    /// # fn main() -> executorch_format::Result<()> {
+    /// # let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+    /// # let pte = executorch_format::Pte::parse(&file)?;
+    /// # let (one, two) = (std::env::temp_dir().join("one.pte"), std::env::temp_dir().join("two.pte"));
+    /// let image = pte.image()?;
+    /// let prepared = [image.prepare(&one, |_, _| {})?, image.prepare(&two, |_, _| {})?];
+    /// for file in prepared {
+    ///     file.commit()?;
+    /// }
+    /// # std::fs::remove_file(one)?;
+    /// # std::fs::remove_file(two)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn prepare(&self, path: impl AsRef<Path>, progress: impl Progress) -> Result<Prepared> {
+        let path = path.as_ref();
+        let file = prepare(path, |writer| self.write(writer, progress)).map_err(|error| Error::io(error, path))?;
+        Ok(Prepared { file, path: path.to_path_buf() })
     }
+}
+
+/// A file that is written and has not yet its name. When it is dropped instead of committed, nothing is left of it.
+pub struct Prepared {
+    /// `None`: a pipe or a device, which has everything already.
+    file: Option<(Beside, PathBuf)>,
+    /// As the caller names it.
+    path: PathBuf,
+}
+
+impl Prepared {
+    /// Gives the file its name, in place of any that has it.
+    ///
+    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
+    pub fn commit(self) -> Result<()> {
+        commit(self.file).map_err(|error| Error::io(error, &self.path))
+    }
+}
+
+/// Writes a file that is no image as [`Image::save`] does.
+#[cfg(feature = "convert")]
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    commit(prepare(path, write)?)
+}
+
+fn commit(file: Option<(Beside, PathBuf)>) -> io::Result<()> {
+    file.map_or(Ok(()), |(beside, path)| beside.take_name(&path))
+}
+
+fn prepare(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Option<(Beside, PathBuf)>> {
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        // A pipe or a device is not replaced. A folder cannot be opened.
+        write(&mut fs::OpenOptions::new().write(true).open(path)?)?;
+        return Ok(None);
+    }
+    // A link stays a link: the file that it points to is replaced.
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let mut beside = Beside::create(&path)?;
+    if let Ok(old) = fs::metadata(&path) {
+        beside.file.set_permissions(old.permissions())?;
+    }
+    let mut writer = io::BufWriter::with_capacity(1 << 16, &mut beside.file);
+    write(&mut writer)?;
+    writer.flush()?;
+    drop(writer);
+    beside.file.sync_all()?;
+    Ok(Some((beside, path)))
+}
+
+/// Fails where the caller wants no more.
+fn go_on(progress: &impl Progress) -> io::Result<()> {
+    if progress.is_cancelled() {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "it was interrupted"));
+    }
+    Ok(())
 }
 
 /// A temporary file in the same folder, so that it can be renamed. If it was not renamed, it is removed when dropped.
 struct Beside {
     file: fs::File,
-    path: PathBuf,
-    named: bool,
+    /// Where it is, once it has a name.
+    path: Option<PathBuf>,
 }
 
 impl Beside {
     fn create(path: &Path) -> io::Result<Self> {
-        let process = std::process::id();
-        for attempt in 0..1000 {
-            let path = path.with_file_name(std::format!(".executorch-format-{process}-{attempt}.tmp"));
-            match fs::File::create_new(&path) {
-                Ok(file) => return Ok(Self { file, path, named: false }),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-            }
+        if let Some(file) = unnamed::create(folder(path)) {
+            return Ok(Self { file, path: None });
         }
-        Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
+        let (file, path) = with_free_name(path, |path| fs::File::create_new(path))?;
+        Ok(Self { file, path: Some(path) })
     }
 
     fn take_name(mut self, path: &Path) -> io::Result<()> {
-        fs::rename(&self.path, path)?;
-        self.named = true;
+        if self.path.is_none() {
+            // A link takes no name that is in use, so it takes two steps.
+            let ((), name) = with_free_name(path, |name| unnamed::link(&self.file, name))?;
+            self.path = Some(name);
+        }
+        if let Some(name) = &self.path {
+            fs::rename(name, path)?;
+        }
+        self.path = None;
         sync_folder(path);
         Ok(())
     }
@@ -127,17 +201,73 @@ impl Beside {
 
 impl Drop for Beside {
     fn drop(&mut self) {
-        if !self.named {
+        if let Some(path) = &self.path {
             // The error that led here is the one to report.
-            let _ = fs::remove_file(&self.path);
+            let _ = fs::remove_file(path);
         }
     }
 }
 
+/// Makes something beside `path`, under the first name that is free.
+fn with_free_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
+    let process = std::process::id();
+    for attempt in 0..1000 {
+        let path = path.with_file_name(std::format!(".executorch-format-{process}-{attempt}.tmp"));
+        match make(&path) {
+            Ok(made) => return Ok((made, path)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
+}
+
+/// Files without a name, which are gone when they are closed, however that comes about.
+#[cfg(all(feature = "tmpfile", target_os = "linux"))]
+mod unnamed {
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
+    use std::os::fd::AsRawFd;
+    use std::path::Path;
+    use std::{format, fs, io};
+
+    /// A new file in that folder. `None` where the file system has none such, or `/proc` is missing, through which a name is given.
+    pub(super) fn create(folder: &Path) -> Option<fs::File> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = open(folder, flags, Mode::from_raw_mode(0o666)).ok().map(fs::File::from)?;
+        fs::exists(name(&file)).is_ok_and(|there| there).then_some(file)
+    }
+
+    /// Gives it a name, unless another file has it.
+    pub(super) fn link(file: &fs::File, path: &Path) -> io::Result<()> {
+        Ok(linkat(CWD, name(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    }
+
+    fn name(file: &fs::File) -> std::string::String {
+        format!("/proc/self/fd/{}", file.as_raw_fd())
+    }
+}
+
+#[cfg(not(all(feature = "tmpfile", target_os = "linux")))]
+mod unnamed {
+    use std::path::Path;
+    use std::{fs, io};
+
+    pub(super) fn create(_: &Path) -> Option<fs::File> {
+        None
+    }
+
+    pub(super) fn link(_: &fs::File, _: &Path) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Makes the rename durable. The file is already replaced, so a folder that cannot be synced is not an error.
 fn sync_folder(path: &Path) {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if let Ok(folder) = fs::File::open(folder) {
+    if let Ok(folder) = fs::File::open(folder(path)) {
         let _ = folder.sync_all();
     }
 }

@@ -12,6 +12,6 @@ mod table;
 mod union;
 
 pub(crate) use accessors::accessors;
-pub(crate) use named::named;
+pub(crate) use named::{name, named};
 pub(crate) use table::{nested, nested_type, owned, table, table_type, wire};
 pub(crate) use union::{from_members, union};

@@ -1,10 +1,11 @@
-//! `named!`: an enumeration as a number with names for the values that the schema knows. Any other value is kept.
+//! `named!`: an enumeration as a number with names for the values that the schema knows. Any other value is kept. A name that
+//! is no name of a Rust constant stands in brackets after one that is: `FP32("xnn_datatype_fp32") = 1`.
 
 macro_rules! named {
     (
         $(#[$meta:meta])*
         pub struct $name:ident($base:ty) {
-            $( $(#[$value_meta:meta])* $value:ident = $number:literal, )*
+            $( $(#[$value_meta:meta])* $value:ident $(($text:literal))? = $number:literal, )*
         }
     ) => {
         $(#[$meta])*
@@ -23,7 +24,7 @@ macro_rules! named {
             /// The schema's name, if it has one for this value.
             pub fn name(self) -> Option<&'static str> {
                 match self {
-                    $( Self::$value => Some(stringify!($value)), )*
+                    $( Self::$value => Some($crate::flatbuffer::macros::name!($value $($text)?)), )*
                     _ => None,
                 }
             }
@@ -94,3 +95,14 @@ macro_rules! named {
     };
 }
 pub(crate) use named;
+
+/// The schema's name of a value.
+macro_rules! name {
+    ($value:ident) => {
+        stringify!($value)
+    };
+    ($value:ident $text:literal) => {
+        $text
+    };
+}
+pub(crate) use name;

@@ -1,7 +1,8 @@
 //! `table!`: a table as a struct.
 //!
 //! The fields are in the order of their ids. Their types say how they are stored, see `flatbuffer::field`. If a type can be
-//! stored in more than one way, `as` says which, and `= -1` gives a default other than 0. From
+//! stored in more than one way, `as` says which, and `= -1` gives a default other than 0. The module's `const CODE` says how the
+//! parsers are compiled. From
 //!
 //! ```text
 //! table! {
@@ -82,13 +83,13 @@ macro_rules! table_type {
 
         const _: () = {
             use $crate::error::Error;
-            use $crate::flatbuffer::any::{AnyField, AnyTable, Value};
+            use $crate::flatbuffer::any::{AnyField, AnyTable};
             #[allow(unused_imports)]
             use $crate::flatbuffer::description::{FieldDescription, TableDescription};
             #[allow(unused_imports)]
             use $crate::flatbuffer::field::{IntoOwned, Same, Wire};
             #[allow(unused_imports)]
-            use $crate::flatbuffer::read::{Record, Table, in_field};
+            use $crate::flatbuffer::read::{Code, Record, Table, in_field};
             use $crate::flatbuffer::form::{FieldForm, concatenated, fixed};
             use $crate::flatbuffer::write::{Builder, Encode, Position, Row};
             use core::marker::PhantomData;
@@ -125,6 +126,7 @@ macro_rules! table_type {
                     )*],
                     Self::FORMS,
                 );
+                const CODE: Code = CODE;
                 type Slots = [u16; <Owned as Ids>::IDS];
                 type Fields = Fields<'a>;
             }
@@ -182,7 +184,7 @@ macro_rules! table_type {
                 }
 
                 #[allow(unused_variables)]
-                fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>)) {
+                fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, $crate::flatbuffer::any::Value<'t>)) {
                     $( visit(stringify!($field), self.$field.value()); )*
                 }
 

@@ -15,6 +15,7 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 /// of a file cover no more bytes than it has, and each table takes at least 4. The default limits are twice that, plus
 /// 64 KiB, because the official runtime still loads damaged files that share a little.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Limits {
     /// The most tables visited. `None`: a quarter of the default for `bytes`.
     pub tables: Option<u32>,

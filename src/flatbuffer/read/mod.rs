@@ -20,7 +20,8 @@ pub(super) use buffer::Buffer;
 pub use buffer::Limits;
 pub(crate) use buffer::{MAX_SIZE, Place};
 pub(crate) use table::{
-    Boxed, MAX_FIELDS, Optional, Record, Scalar, Table, TableParser, UnknownTable, WITHOUT_VALUE, union,
+    Boxed, Code, MAX_FIELDS, Optional, PresentScalar, Record, Scalar, Table, TableParser, UnknownTable, WITHOUT_VALUE,
+    union,
 };
 pub(crate) use vector::{List, Numbers, TextParser};
 
@@ -45,8 +46,16 @@ pub(crate) fn decode<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Res
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {
+    decode_at(0, root, bytes, limits)
+}
+
+/// The same for a FlatBuffer that starts at byte `position`, after a size prefix, and is aligned from byte 0 on.
+pub(crate) fn decode_at<'a, P, T>(position: u32, root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)>
+where
+    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
+{
     let buffer = Buffer::new(bytes, limits)?;
-    match Root(root).process::<OutputM<Emit, Emit, Complete>>(Place { buffer: &buffer, position: 0 }) {
+    match Root(root).process::<OutputM<Emit, Emit, Complete>>(Place { buffer: &buffer, position }) {
         Ok((_, value)) => Ok((value, buffer.newer_tables.get())),
         Err(error) => Err(fault(error)),
     }
@@ -57,8 +66,16 @@ pub(crate) fn check<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Resu
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {
+    check_at(0, root, bytes, limits)
+}
+
+/// The same for a FlatBuffer that starts at byte `position`, as for [`decode_at`].
+pub(crate) fn check_at<'a, P, T>(position: u32, root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
+where
+    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
+{
     let buffer = Buffer::new(bytes, limits)?;
-    match Root(root).process::<OutputM<Check, Emit, Complete>>(Place { buffer: &buffer, position: 0 }) {
+    match Root(root).process::<OutputM<Check, Emit, Complete>>(Place { buffer: &buffer, position }) {
         Ok(_) => Ok(()),
         Err(error) => Err(fault(error)),
     }

@@ -56,6 +56,12 @@ impl<const N: usize> Row<N> {
         self.push(bits != default, bits);
     }
 
+    /// A number, or none.
+    #[inline(always)]
+    pub(crate) fn optional_number<T: Number>(&mut self, number: Option<T>) {
+        self.push(number.is_some(), number.map_or(0, T::bits));
+    }
+
     #[inline(always)]
     pub(crate) fn offset(&mut self, target: Option<Position>) {
         self.push(target.is_some(), target.unwrap_or_default().into());

@@ -2,6 +2,7 @@
 
 /// The order in which the fields of a table are written. They are written from the table's end to its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum FieldOrder {
     /// By id, ascending: Python's object API, with which ExecuTorch writes `.pte` files since 1.2 and bundles since 1.4.
     #[default]
@@ -13,6 +14,7 @@ pub enum FieldOrder {
 
 /// Which tables share a vtable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 pub enum VtableSharing {
     /// Tables with the same field offsets and the same inline size: flatc, C++, and Python's `flatbuffers` since 25.12.
     #[default]

@@ -1,0 +1,169 @@
+//! Core ML's payloads: the files of a model package, one after the other, and after them JSON that says which they are, written
+//! backwards. As in `inmemory_filesystem.cpp` of ExecuTorch's Core ML backend.
+
+use super::json::{Json, parse};
+use crate::error::{Error, ErrorKind, Result};
+use alloc::borrow::ToOwned;
+use alloc::{format, string::String, vec, vec::Vec};
+use core::ops::Range;
+
+/// A package whose data is in named data starts with this; JSON follows.
+const MULTIPLE: &[u8] = b"CMJR";
+
+/// The last bytes of any other: `{"nodes":` backwards, with or without a space.
+const ENDS: [&[u8]; 2] = [b":\"sedon\"{", b" :\"sedon\"{"];
+
+/// A payload for Core ML.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum CoreMl {
+    /// The files and folders of a model package.
+    Package(Vec<CoreMlNode>),
+    /// A function of a package that several methods share: it is in named data.
+    Function {
+        /// The package's key.
+        key: String,
+        /// The function's name.
+        function_name: String,
+    },
+}
+
+/// A file or folder of a model package.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct CoreMlNode {
+    /// Its name, without its folder's.
+    pub name: String,
+    /// The index of its folder; `None` for the root.
+    pub parent: Option<usize>,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+    /// Where its bytes are, from the payload's start.
+    pub range: Range<u64>,
+}
+
+/// The longest path that is put together, in bytes: as on most systems.
+const LONGEST_PATH: usize = 4096;
+
+/// How many folders a path goes through at most.
+const DEEPEST: usize = 64;
+
+impl CoreMl {
+    /// Whether the bytes say that they are such a payload.
+    pub fn is_one(payload: &[u8]) -> bool {
+        payload.starts_with(MULTIPLE) || ENDS.iter().any(|end| payload.ends_with(end))
+    }
+
+    /// Reads what a payload says of its files. Their content is not looked at.
+    ///
+    /// Fails with [`ErrorKind::Header`] where the JSON is broken, or a file is not inside the payload. Offsets count from the
+    /// payload's start.
+    pub fn parse(payload: &[u8]) -> Result<Self> {
+        if let Some(json) = payload.strip_prefix(MULTIPLE) {
+            return function(json);
+        }
+        let (reversed, start) = reversed_json(payload).ok_or_else(|| bad(payload.len(), "no JSON at the end of it"))?;
+        let json =
+            parse(&reversed).ok_or_else(|| bad(start, "the JSON at the end of it, read backwards, is broken"))?;
+        let nodes =
+            json.field("nodes").and_then(Json::items).ok_or_else(|| bad(start, "its JSON has no list 'nodes'"))?;
+        let mut list = nodes.iter().map(|node| CoreMlNode::of(node, start)).collect::<Result<Vec<_>>>()?;
+        for (index, node) in nodes.iter().enumerate() {
+            for (_, child) in node.field("children").and_then(Json::fields).unwrap_or_default() {
+                let child = child.number().and_then(|child| usize::try_from(child).ok());
+                match child.and_then(|child| list.get_mut(child)) {
+                    Some(child) => child.parent = Some(index),
+                    None => return Err(bad(start, format!("node {index} of its JSON has a child that is no node"))),
+                }
+            }
+        }
+        Ok(Self::Package(list))
+    }
+
+    /// The files of a package, each with its path and where its bytes are, from the payload's start.
+    pub fn files(&self) -> impl Iterator<Item = (String, Range<u64>)> {
+        let nodes = match self {
+            Self::Package(nodes) => nodes.as_slice(),
+            Self::Function { .. } => &[],
+        };
+        nodes.iter().filter(|node| !node.is_folder).map(|node| (path(nodes, node), node.range.clone()))
+    }
+}
+
+/// The names of the folders around it and its own, without the root's; cut off at the start where it is too long.
+fn path(nodes: &[CoreMlNode], node: &CoreMlNode) -> String {
+    let mut path = node.name.clone();
+    let folders = core::iter::successors(Some(node), |node| nodes.get(node.parent?));
+    let folders = folders.skip(1).take(DEEPEST).filter(|folder| folder.parent.is_some());
+    for folder in folders {
+        if path.len() + folder.name.len() > LONGEST_PATH {
+            return format!("…/{path}");
+        }
+        path = format!("{}/{path}", folder.name);
+    }
+    path
+}
+
+impl CoreMlNode {
+    /// `end` is where the files end.
+    fn of(json: &Json, end: usize) -> Result<Self> {
+        let wrong = |what: &str| bad(end, format!("a node of its JSON has no {what}"));
+        let name = json.field("name").and_then(Json::text).ok_or_else(|| wrong("name"))?;
+        let kind = json.field("kind").and_then(Json::number).ok_or_else(|| wrong("kind"))?;
+        let region = json.field("dataRegion").ok_or_else(|| wrong("dataRegion"))?;
+        let [start, size] = ["offset", "size"].map(|field| region.field(field).and_then(Json::number));
+        let (Some(start), Some(size)) = (start, size) else {
+            return Err(wrong("dataRegion with offset and size"));
+        };
+        let is_folder = kind == 1;
+        let last = start.checked_add(size).filter(|last| *last <= end as u64 || is_folder);
+        let Some(last) = last else {
+            return Err(bad(
+                end,
+                format!("a file of {size} bytes from {start}, expected an end inside the {end} before the JSON"),
+            ));
+        };
+        Ok(Self { name: name.to_owned(), parent: None, is_folder, range: start..last })
+    }
+}
+
+fn function(json: &[u8]) -> Result<CoreMl> {
+    let at = MULTIPLE.len();
+    let json = parse(json).ok_or_else(|| bad(at, "its JSON is broken"))?;
+    let text = |field: &str| json.field(field).and_then(Json::text).map(ToOwned::to_owned);
+    match (text("key"), text("functionName")) {
+        (Some(key), Some(function_name)) => Ok(CoreMl::Function { key, function_name }),
+        _ => Err(bad(at, "its JSON has no key or no functionName")),
+    }
+}
+
+/// The JSON that a payload ends with, the right way round, and where it starts.
+fn reversed_json(payload: &[u8]) -> Option<(Vec<u8>, usize)> {
+    let (mut depth, mut inside, mut after_backslash) = (0usize, false, false);
+    for (index, byte) in payload.iter().rev().enumerate() {
+        match byte {
+            _ if after_backslash => after_backslash = false,
+            b'\\' if inside => after_backslash = true,
+            b'"' => inside = !inside,
+            _ if inside => (),
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' => depth = depth.checked_sub(1)?,
+            _ => (),
+        }
+        if depth == 0 {
+            let start = payload.len() - index - 1;
+            let mut json = vec![0; index + 1];
+            json.copy_from_slice(payload.get(start..)?);
+            json.reverse();
+            return Some((json, start));
+        }
+    }
+    None
+}
+
+#[cold]
+fn bad(at: usize, found: impl Into<String>) -> Error {
+    let found: String = found.into();
+    Error::at(at, ErrorKind::Header(format!("a Core ML payload: {found}").into()))
+}

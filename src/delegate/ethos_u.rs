@@ -1,0 +1,172 @@
+//! Ethos-U's payloads: named blocks, one after the other, as Vela writes them. As in the runtime's `VelaBinStream.cpp`.
+//!
+//! | bytes of a block | what |
+//! |---|---|
+//! | 0..16 | name, with zeros after it |
+//! | 16..20 | u32 size of the data |
+//! | 20 | 1: the data is a key into named data; 0 in every payload seen |
+//! | 32.. | the data, with zeros up to a multiple of 16 |
+
+use crate::error::{Error, ErrorKind, Result};
+use alloc::{format, vec::Vec};
+#[cfg(feature = "serde")]
+use serde::ser::SerializeMap;
+
+const FIRST: &[u8; 16] = b"vela_bin_stream\0";
+const LAST: &str = "vela_end_stream";
+/// The bytes before a block's data, and what blocks are aligned to.
+const HEAD: usize = 32;
+const ALIGNMENT: usize = 16;
+
+/// A payload for an Ethos-U.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EthosU<'a> {
+    /// Its blocks, the first and last one, which are empty, included.
+    pub blocks: Vec<VelaBlock<'a>>,
+}
+
+/// A named block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VelaBlock<'a> {
+    /// Its name, such as `cmd_data`, without the zeros after it.
+    pub name: &'a [u8],
+    /// Whether the data is a key into named data, and not the data itself.
+    pub external: bool,
+    /// Where the data starts, in bytes from the payload's start.
+    pub offset: u64,
+    /// The data.
+    pub data: &'a [u8],
+}
+
+/// An input or output in the memory of an Ethos-U.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct VelaIo {
+    /// The size of each dimension, in elements: 1 for those that it does not have.
+    pub shape: [i32; 6],
+    /// Bytes of an element.
+    pub element_size: i32,
+    /// Bytes from the start of its region.
+    pub offset: i32,
+    /// The memory region: 1 is the scratch memory.
+    pub region: i32,
+}
+
+impl<'a> EthosU<'a> {
+    /// Whether the bytes say that they are such a payload.
+    pub fn is_one(payload: &[u8]) -> bool {
+        payload.starts_with(FIRST)
+    }
+
+    /// Reads a payload.
+    ///
+    /// Fails with [`ErrorKind::Truncated`] where a block is not inside the payload, and with [`ErrorKind::Header`] where the
+    /// last one is missing. Offsets count from the payload's start.
+    pub fn parse(payload: &'a [u8]) -> Result<Self> {
+        if !Self::is_one(payload) {
+            let found = "another payload".into();
+            return Err(Error::at(0, ErrorKind::Foreign { expected: "Ethos-U payload", found }));
+        }
+        let (mut blocks, mut at) = (Vec::new(), 0);
+        while let Some(rest) = payload.get(at..).filter(|rest| !rest.is_empty()) {
+            let (block, end) = VelaBlock::parse(rest, at, payload.len())?;
+            blocks.push(block);
+            if block.name == LAST.as_bytes() {
+                return Ok(Self { blocks });
+            }
+            at = end;
+        }
+        let found = format!("the blocks end at {at}, expected '{LAST}' as the last one");
+        Err(Error::at(payload.len(), ErrorKind::Header(found.into())))
+    }
+
+    /// The data of the block with that name, if it has one in the payload.
+    pub fn block(&self, name: &str) -> Option<&'a [u8]> {
+        let block = self.blocks.iter().find(|block| block.name == name.as_bytes());
+        block.filter(|block| !block.external).map(|block| block.data)
+    }
+
+    /// The command stream, which the Ethos-U runs.
+    pub fn command_stream(&self) -> Option<&'a [u8]> {
+        self.block("cmd_data")
+    }
+
+    /// The compressed weights.
+    pub fn weights(&self) -> Option<&'a [u8]> {
+        self.block("weight_data")
+    }
+
+    /// The bytes of scratch memory that a run takes.
+    pub fn scratch_size(&self) -> Option<u32> {
+        self.block("scratch_size")?.first_chunk().map(|size| u32::from_le_bytes(*size))
+    }
+
+    /// The inputs, in order; `None` where the payload does not name them, or there are fewer than it says.
+    pub fn inputs(&self) -> Option<Vec<VelaIo>> {
+        ios(self.block("inputs")?)
+    }
+
+    /// The outputs, as for [`inputs`](Self::inputs).
+    pub fn outputs(&self) -> Option<Vec<VelaIo>> {
+        ios(self.block("outputs")?)
+    }
+}
+
+impl<'a> VelaBlock<'a> {
+    /// The block at the start of `rest`, which starts at byte `at` of a payload of `available` bytes, and where it ends.
+    fn parse(rest: &'a [u8], at: usize, available: usize) -> Result<(Self, usize)> {
+        let truncated = |what, end: usize| {
+            Error::at(at, ErrorKind::Truncated { what, end: end as u64, available: available as u64 })
+        };
+        let head = rest.first_chunk::<HEAD>().ok_or_else(|| truncated("a block's header", at.saturating_add(HEAD)))?;
+        let name = head.split(|byte| *byte == 0).next().unwrap_or_default();
+        let [.., l0, l1, l2, l3, external, _, _, _, _, _, _, _, _, _, _, _] = *head;
+        let size = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+        let start = at.saturating_add(HEAD);
+        let end = start.saturating_add(size);
+        let data =
+            rest.get(HEAD..).and_then(|data| data.get(..size)).ok_or_else(|| truncated("a block's data", end))?;
+        // The same bytes, for as long as the payload lives.
+        let name = rest.get(..name.len().min(ALIGNMENT)).unwrap_or_default();
+        let block = Self { name, external: external == 1, offset: start as u64, data };
+        Ok((block, end.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)))
+    }
+}
+
+fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
+    let (count, rest) = data.split_first_chunk()?;
+    let count = usize::try_from(i32::from_le_bytes(*count)).ok()?;
+    let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
+    let io = |bytes: &[u8]| {
+        let mut numbers = bytes.chunks_exact(4).map(number);
+        let mut next = || numbers.next().unwrap_or_default();
+        VelaIo { shape: [(); 6].map(|()| next()), element_size: next(), offset: next(), region: next() }
+    };
+    let ios: Vec<VelaIo> = rest.chunks_exact(9 * 4).take(count).map(io).collect();
+    (ios.len() == count).then_some(ios)
+}
+
+/// Its blocks without their bytes, and what those say that are known.
+#[cfg(feature = "serde")]
+impl serde::Serialize for EthosU<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("blocks", &self.blocks)?;
+        map.serialize_entry("scratch_size", &self.scratch_size())?;
+        map.serialize_entry("inputs", &self.inputs())?;
+        map.serialize_entry("outputs", &self.outputs())?;
+        map.end()
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for VelaBlock<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &*alloc::string::String::from_utf8_lossy(self.name))?;
+        map.serialize_entry("external", &self.external)?;
+        map.serialize_entry("offset", &self.offset)?;
+        map.serialize_entry("size", &self.data.len())?;
+        map.end()
+    }
+}

@@ -1,0 +1,129 @@
+//! Which backend a payload is for: what its delegate's id says, and what its bytes say.
+//!
+//! The bytes are as ExecuTorch 1.5.1 writes them; those of backends that are marked so were not seen in a real file.
+
+use super::{CoreMl, EthosU, Vulkan, Xnnpack};
+use core::fmt;
+
+/// The backends whose payloads are known, at least by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub enum PayloadKind {
+    /// XNNPACK: kernels for CPUs.
+    Xnnpack,
+    /// Vulkan: GPUs.
+    Vulkan,
+    /// Arm Ethos-U: NPUs of microcontrollers.
+    EthosU,
+    /// Apple Core ML.
+    CoreMl,
+    /// ExecuTorch's native backend.
+    Native,
+    /// TOSA: the form between PyTorch and Arm's backends, which nothing runs.
+    Tosa,
+    /// Arm's VGF, for Vulkan's extensions for machine learning.
+    Vgf,
+    /// Qualcomm's AI Engine.
+    Qnn,
+    /// Intel's OpenVINO.
+    OpenVino,
+    /// Apple MLX. Not seen.
+    Mlx,
+    /// Apple Metal Performance Shaders. Not seen.
+    Mps,
+    /// MediaTek's NeuroPilot. Not seen.
+    Neuropilot,
+    /// NXP's Neutron. Not seen.
+    Neutron,
+    /// Samsung's ENN. Not seen.
+    Enn,
+    /// Native code for CUDA, made by AOTInductor. Not seen.
+    Cuda,
+    /// Native code for Metal, made by AOTInductor. Not seen.
+    Metal,
+}
+
+use PayloadKind as Kind;
+
+/// Each with its delegate's id and its name.
+const KINDS: [(Kind, &str, &str); 16] = [
+    (Kind::Xnnpack, "XnnpackBackend", "XNNPACK"),
+    (Kind::Vulkan, "VulkanBackend", "Vulkan"),
+    (Kind::EthosU, "EthosUBackend", "Ethos-U"),
+    (Kind::CoreMl, "CoreMLBackend", "Core ML"),
+    (Kind::Native, "NativeBackend", "native"),
+    (Kind::Tosa, "TOSABackend", "TOSA"),
+    (Kind::Vgf, "VgfBackend", "VGF"),
+    (Kind::Qnn, "QnnBackend", "QNN"),
+    (Kind::OpenVino, "OpenvinoBackend", "OpenVINO"),
+    (Kind::Mlx, "MLXBackend", "MLX"),
+    (Kind::Mps, "MPSBackend", "MPS"),
+    (Kind::Neuropilot, "NeuropilotBackend", "NeuroPilot"),
+    (Kind::Neutron, "NeutronBackend", "Neutron"),
+    (Kind::Enn, "EnnBackend", "ENN"),
+    (Kind::Cuda, "CudaBackend", "CUDA (AOTInductor)"),
+    (Kind::Metal, "MetalBackend", "Metal (AOTInductor)"),
+];
+
+impl PayloadKind {
+    /// Every kind.
+    pub fn all() -> impl Iterator<Item = Self> {
+        KINDS.iter().map(|(kind, ..)| *kind)
+    }
+
+    /// The kind that a delegate's id says.
+    pub fn of_id(id: &str) -> Option<Self> {
+        KINDS.iter().find(|(_, known, _)| *known == id).map(|(kind, ..)| *kind)
+    }
+
+    /// The kind that the bytes say, where they say one: not every backend's do.
+    pub fn of_bytes(payload: &[u8]) -> Option<Self> {
+        Self::all().find(|kind| kind.is_in(payload) == Some(true))
+    }
+
+    /// The id of its delegates.
+    pub fn id(self) -> &'static str {
+        self.entry().1
+    }
+
+    /// Whether the payload has the bytes that such a payload has; `None` where these are not known.
+    pub fn is_in(self, payload: &[u8]) -> Option<bool> {
+        let at = |start: usize, magic: &[u8]| payload.get(start..).is_some_and(|bytes| bytes.starts_with(magic));
+        Some(match self {
+            Self::Xnnpack => Xnnpack::is_one(payload),
+            Self::Vulkan => Vulkan::is_one(payload),
+            Self::EthosU => EthosU::is_one(payload),
+            Self::CoreMl => CoreMl::is_one(payload),
+            Self::Native => at(4, b"NPTG"),
+            Self::Tosa => at(4, b"TOSA"),
+            Self::Qnn => at(0, &[0xcd, 0xab, 0x78, 0x56]),
+            Self::Mlx => at(4, b"MLX0"),
+            Self::Mps => at(4, b"MP00"),
+            Self::Vgf => at(0, b"VGF1"),
+            Self::OpenVino | Self::Neuropilot | Self::Neutron | Self::Enn | Self::Cuda | Self::Metal => return None,
+        })
+    }
+
+    /// Whether such a payload brings machine code that runs on the CPU when it is loaded.
+    pub fn is_native_code(self) -> bool {
+        matches!(self, Self::Cuda | Self::Metal)
+    }
+
+    fn entry(self) -> (Self, &'static str, &'static str) {
+        KINDS.into_iter().find(|(kind, ..)| *kind == self).unwrap_or((self, "", ""))
+    }
+}
+
+impl fmt::Display for PayloadKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.entry().2)
+    }
+}
+
+/// The keys of named data that a payload of AOTInductor is made of: the library with the code, then the weights.
+pub fn aot_inductor_keys(payload: &[u8]) -> impl Iterator<Item = &str> {
+    let text = core::str::from_utf8(payload).unwrap_or_default();
+    let is_key = |line: &&str| line.ends_with("_so_blob") || line.ends_with("_weights_blob");
+    text.split('\n').map(|line| line.trim_end_matches('\0')).filter(is_key)
+}

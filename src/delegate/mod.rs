@@ -1,0 +1,153 @@
+//! What is inside delegates' payloads.
+//!
+//! ```
+//! use executorch_format::delegate::{NamedBlobs, Payload};
+//! use executorch_format::Pte;
+//!
+//! # fn main() -> executorch_format::Result<()> {
+//! let file = std::fs::read("tests/data/1.5.1/linear_xnnpack/linear_xnnpack.pte")?;
+//! let pte = Pte::parse(&file)?;
+//! let blobs = NamedBlobs::new(&pte, []);
+//! for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
+//!     if let Payload::Xnnpack(xnnpack) = pte.delegate(delegate)? {
+//!         for node in xnnpack.graph.xnodes() {
+//!             println!("{}", node.xnode_union.name().unwrap_or("?"));
+//!         }
+//!         for constant in xnnpack.constants() {
+//!             println!("{}: {} bytes", constant.index, xnnpack.constant_bytes(constant.index, &blobs)?.len());
+//!         }
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod core_ml;
+pub mod ethos_u;
+mod json;
+mod kind;
+mod summary;
+mod vulkan;
+pub mod xnnpack;
+
+pub use crate::file::named_blobs::{NamedBlob, NamedBlobs};
+pub use core_ml::CoreMl;
+pub use ethos_u::EthosU;
+pub use kind::{PayloadKind, aot_inductor_keys};
+pub use summary::{PayloadPart, PayloadSummary};
+pub use vulkan::{Vulkan, VulkanPlace};
+pub use xnnpack::Xnnpack;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::pte::Pte;
+use crate::file::segment::DataRef;
+use crate::schema::program::BackendDelegate;
+use alloc::{collections::BTreeMap, vec::Vec};
+
+/// A delegate's payload, as far as this crate knows what it is.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(tag = "kind", content = "content", rename_all = "snake_case"))]
+#[non_exhaustive]
+#[allow(clippy::large_enum_variant, reason = "a file has few payloads")]
+pub enum Payload<'a> {
+    /// A graph for XNNPACK.
+    Xnnpack(Xnnpack<'a>),
+    /// A graph for Vulkan.
+    Vulkan(Vulkan<'a>),
+    /// Blocks for an Ethos-U.
+    EthosU(EthosU<'a>),
+    /// A model package for Core ML.
+    CoreMl(CoreMl),
+    /// Bytes that only their backend understands.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "size"))]
+    Opaque(&'a [u8]),
+}
+
+/// Opaque bytes as their number.
+#[cfg(feature = "serde")]
+fn size<S: serde::Serializer>(bytes: &&[u8], serializer: S) -> core::result::Result<S::Ok, S::Error> {
+    serializer.serialize_u64(bytes.len() as u64)
+}
+
+impl<'a> Payload<'a> {
+    /// Reads a payload. Its first bytes say what it is.
+    ///
+    /// Fails where it is of a kind that this crate knows and its structure is broken. Offsets count from the payload's start.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        if Xnnpack::is_one(bytes) {
+            return Xnnpack::parse(bytes).map(Self::Xnnpack);
+        }
+        if Vulkan::is_one(bytes) {
+            return Vulkan::parse(bytes).map(Self::Vulkan);
+        }
+        if EthosU::is_one(bytes) {
+            return EthosU::parse(bytes).map(Self::EthosU);
+        }
+        if CoreMl::is_one(bytes) {
+            return CoreMl::parse(bytes).map(Self::CoreMl);
+        }
+        Ok(Self::Opaque(bytes))
+    }
+}
+
+/// A payload of a program, with what is inside.
+#[derive(Clone, Debug)]
+pub struct OpenPayload<'t> {
+    /// Where it is.
+    pub data: DataRef,
+    /// Whose payload it is: the index of each method, and of its delegate.
+    pub delegates: Vec<(usize, usize)>,
+    /// What is inside, or why that is not known.
+    pub payload: Result<Payload<'t>>,
+}
+
+impl Pte<'_> {
+    /// Every payload that is in the file, with what is inside: each once, in the order of the delegates.
+    ///
+    /// Payloads that together have more bytes than the file, as overlapping ones can, are not read beyond that: they are
+    /// [`ErrorKind::Limit`].
+    pub fn open_payloads(&self) -> Vec<OpenPayload<'_>> {
+        let source = self.source.as_ref().map_or(&[][..], |source| &source.bytes);
+        let limit = source.len() as u64;
+        let mut left = limit;
+        let mut payloads: Vec<OpenPayload<'_>> = Vec::new();
+        let mut indices = BTreeMap::new();
+        for (method, plan) in self.methods().iter().enumerate() {
+            for (index, delegate) in plan.delegates().iter().enumerate() {
+                let Ok(data) = self.delegate_data(delegate) else { continue };
+                let Ok(bytes) = self.bytes(&data) else { continue };
+                // Only parts of the file can overlap. What the tree owns is there once.
+                let cost = if source.as_ptr_range().contains(&bytes.as_ptr()) { data.size() } else { 0 };
+                let at = *indices.entry(data).or_insert_with(|| {
+                    let payload = match left.checked_sub(cost) {
+                        Some(rest) => {
+                            left = rest;
+                            self.delegate(delegate)
+                        }
+                        None => Err(Error::new(ErrorKind::Limit { what: "bytes of payloads", limit })),
+                    };
+                    payloads.push(OpenPayload { data, delegates: Vec::new(), payload });
+                    payloads.len() - 1
+                });
+                if let Some(payload) = payloads.get_mut(at) {
+                    payload.delegates.push((method, index));
+                }
+            }
+        }
+        payloads
+    }
+
+    /// What is inside a delegate's payload. It is read at each call: that costs in proportion to the payload's own metadata, not
+    /// to the weights in it.
+    ///
+    /// Fails as [`delegate_data`](Self::delegate_data), [`bytes`](Self::bytes) and [`Payload::parse`] do. Offsets count from the
+    /// start of the file where the payload is in it.
+    pub fn delegate(&self, delegate: &BackendDelegate<'_>) -> Result<Payload<'_>> {
+        let data = self.delegate_data(delegate)?;
+        Payload::parse(self.bytes(&data)?).map_err(|error| match self.range(&data) {
+            Some(range) => error.inside(range.start),
+            None => error,
+        })
+    }
+}

@@ -1,0 +1,143 @@
+//! What is in a payload, in short.
+
+use super::{Payload, PayloadKind};
+use crate::error::{Error, Result};
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::{vec, vec::Vec};
+use core::ops::Range;
+
+/// What is in a payload, in short.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct PayloadSummary {
+    /// What the bytes say that they are; where they say nothing, what the delegate's id says.
+    pub kind: Option<PayloadKind>,
+    /// Its parts, as far as they are known.
+    pub parts: Vec<PayloadPart>,
+    /// How often each operator is in a Vulkan graph. Those in XNNPACK graphs are counted by
+    /// [`Backend`](crate::inspect::Backend).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    pub operators: BTreeMap<String, usize>,
+    /// The bytes of working memory that a run takes, where the payload says it (Ethos-U).
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub scratch_size: Option<u32>,
+    /// Whether machine code runs on the CPU when the payload is loaded.
+    pub native_code: bool,
+    /// Why no more is known of it.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub error: Option<String>,
+}
+
+/// A part of a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct PayloadPart {
+    /// What it is: a name from the payload, or `graph`, `constants` and the like.
+    pub name: String,
+    /// Bytes from the payload's start.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+}
+
+impl PayloadPart {
+    fn new(name: impl Into<String>, range: Range<u64>) -> Self {
+        Self { name: name.into(), offset: range.start, size: range.end.saturating_sub(range.start) }
+    }
+}
+
+impl PayloadSummary {
+    /// Of a payload that was read, or not, from a delegate with that id.
+    pub fn of(id: &str, payload: &Result<Payload<'_>>) -> Self {
+        let by_id = PayloadKind::of_id(id);
+        let payload = match payload {
+            Ok(payload) => payload,
+            Err(error) => return Self { kind: by_id, error: Some(Error::to_string(error)), ..Self::default() },
+        };
+        let kind = payload.kind().or(by_id);
+        let scratch_size = match payload {
+            Payload::EthosU(ethos_u) => ethos_u.scratch_size(),
+            _ => None,
+        };
+        let native_code = kind.is_some_and(PayloadKind::is_native_code);
+        let parts = match payload {
+            Payload::Opaque(bytes) => kind.map_or(Vec::new(), |kind| opaque_parts(kind, bytes)),
+            _ => payload.parts(),
+        };
+        let mut operators = BTreeMap::new();
+        if let Payload::Vulkan(vulkan) = payload {
+            vulkan.graph.chain().iter().for_each(|call| *operators.entry(call.name().into()).or_default() += 1);
+        }
+        Self { kind, parts, operators, scratch_size, native_code, error: None }
+    }
+}
+
+impl Payload<'_> {
+    /// What the bytes say that they are.
+    pub fn kind(&self) -> Option<PayloadKind> {
+        match self {
+            Self::Xnnpack(_) => Some(PayloadKind::Xnnpack),
+            Self::Vulkan(_) => Some(PayloadKind::Vulkan),
+            Self::EthosU(_) => Some(PayloadKind::EthosU),
+            Self::CoreMl(_) => Some(PayloadKind::CoreMl),
+            Self::Opaque(bytes) => PayloadKind::of_bytes(bytes),
+        }
+    }
+
+    /// Its parts, in order: a graph and constants, named blocks, files. None where its backend alone understands it.
+    pub fn parts(&self) -> Vec<PayloadPart> {
+        let graph_and = |header: &super::xnnpack::XnnpackHeader, name: &str| {
+            vec![PayloadPart::new("graph", header.flatbuffer()), PayloadPart::new(name, header.constant_data())]
+        };
+        match self {
+            Self::Xnnpack(xnnpack) => {
+                xnnpack.header.as_ref().map_or(Vec::new(), |header| graph_and(header, "constants"))
+            }
+            Self::Vulkan(vulkan) => graph_and(&vulkan.header, "raw bytes"),
+            Self::EthosU(ethos_u) => {
+                let part = |block: &super::ethos_u::VelaBlock<'_>| {
+                    let name = String::from_utf8_lossy(block.name);
+                    PayloadPart::new(name, block.offset..block.offset.saturating_add(block.data.len() as u64))
+                };
+                // The first and the last one say nothing else.
+                ethos_u.blocks.iter().filter(|block| !block.data.is_empty()).map(part).collect()
+            }
+            Self::CoreMl(core_ml) => core_ml.files().map(|(path, range)| PayloadPart::new(path, range)).collect(),
+            Self::Opaque(_) => Vec::new(),
+        }
+    }
+}
+
+/// What the headers of other backends say: nothing where they point outside the payload.
+fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<PayloadPart> {
+    let number = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    let part = |name: &str, start: Option<u64>, size: Option<u64>| {
+        let start = start?;
+        let end = start.checked_add(size?)?;
+        (end <= payload.len() as u64).then(|| PayloadPart::new(name, start..end))
+    };
+    /// A FlatBuffer starts here, and its data where the header says.
+    const FLATBUFFER: u64 = 24;
+    /// The context binary starts after the header's 20 bytes, or after these padded to 256: both occur.
+    const CONTEXT: [u64; 2] = [20, 256];
+    let parts: Vec<Option<PayloadPart>> = match kind {
+        PayloadKind::Mlx | PayloadKind::Mps => {
+            let (start, size) = (number(8), number(16));
+            let graph = start.and_then(|start| start.checked_sub(FLATBUFFER));
+            vec![part("graph", Some(FLATBUFFER), graph), part("data", start, size)]
+        }
+        PayloadKind::Qnn => {
+            let start = number(12).and_then(|size| (payload.len() as u64).checked_sub(size));
+            vec![part("context binary", start.filter(|start| CONTEXT.contains(start)), number(12))]
+        }
+        PayloadKind::OpenVino => {
+            let names = [("settings", 0), ("constants", 16), ("model", 32)];
+            names.into_iter().map(|(name, at)| part(name, number(at), number(at + 8))).collect()
+        }
+        _ => Vec::new(),
+    };
+    // One that is out of range makes the others doubtful.
+    let known: Option<Vec<PayloadPart>> = parts.into_iter().collect();
+    known.unwrap_or_default()
+}

@@ -1,0 +1,77 @@
+//! Vulkan's payloads: a header, a graph in a FlatBuffer, and raw bytes. They are read, and not written.
+
+use super::xnnpack::XnnpackHeader;
+use crate::error::{Error, ErrorKind, Result};
+use crate::flatbuffer::read::{self, Limits, TableParser};
+use crate::schema::vulkan::{VkBytes, VkGraph};
+use alloc::format;
+use core::ops::Range;
+
+const MAGIC: &[u8; 4] = b"VH00";
+const IDENTIFIER: &[u8; 4] = b"VK00";
+
+/// A payload for Vulkan.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Vulkan<'a> {
+    /// The header, which has the fields of XNNPACK's.
+    pub header: XnnpackHeader,
+    /// The graph.
+    pub graph: VkGraph<'a>,
+    /// The bytes that the graph's constants and shaders mean by offset: none where they have keys.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub raw_bytes: &'a [u8],
+}
+
+/// Where the bytes of a constant or shader are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VulkanPlace<'t> {
+    /// In the payload, in bytes from its start.
+    Payload(Range<u64>),
+    /// In named data, under this key.
+    Named(&'t str),
+}
+
+impl<'a> Vulkan<'a> {
+    /// Whether the bytes say that they are such a payload.
+    pub fn is_one(payload: &[u8]) -> bool {
+        payload.get(4..).is_some_and(|bytes| bytes.starts_with(MAGIC))
+    }
+
+    /// Reads a payload. It costs in proportion to the graph, not to the weights.
+    ///
+    /// Fails with [`ErrorKind::Header`] where the header or what it announces is not inside the payload, and where the
+    /// FlatBuffer breaks a rule of structure. Offsets count from the payload's start.
+    pub fn parse(payload: &'a [u8]) -> Result<Self> {
+        if !Self::is_one(payload) {
+            let found = "another payload".into();
+            return Err(Error::at(4, ErrorKind::Foreign { expected: "Vulkan payload", found }));
+        }
+        let header = XnnpackHeader::parse(payload, "a Vulkan")?;
+        let [graph, raw] = [header.flatbuffer(), header.constant_data()].map(|range| cut(payload, range));
+        let inside = |error: Error| error.inside(header.flatbuffer_offset.into());
+        if graph.get(4..8) != Some(IDENTIFIER) {
+            let identifier = graph.get(4..8).unwrap_or_default().escape_ascii();
+            let found = format!("the identifier of its FlatBuffer is '{identifier}', expected 'VK00'");
+            return Err(inside(Error::at(4, ErrorKind::Header(found.into()))));
+        }
+        let root = TableParser::<VkGraph>::default();
+        let (graph, _) = read::decode(root, graph, &Limits::default()).map_err(inside)?;
+        Ok(Self { header, graph, raw_bytes: raw })
+    }
+
+    /// Where a constant's or shader's bytes are; `None` where they are not inside the raw bytes.
+    pub fn place<'t>(&self, bytes: &'t VkBytes<'_>) -> Option<VulkanPlace<'t>> {
+        if let Some(key) = &bytes.named_key {
+            return Some(VulkanPlace::Named(key));
+        }
+        let end = bytes.offset.checked_add(bytes.length).filter(|end| *end <= self.raw_bytes.len() as u64)?;
+        let start = u64::from(self.header.constant_data_offset);
+        Some(VulkanPlace::Payload(start + bytes.offset..start + end))
+    }
+}
+
+/// A part of a payload: the header was checked, so it is there.
+fn cut(payload: &[u8], range: Range<u64>) -> &[u8] {
+    payload.get(range.start as usize..range.end as usize).unwrap_or_default()
+}

@@ -1,0 +1,176 @@
+//! The graph by its values and nodes: what most questions about it start from.
+
+use crate::flatbuffer::any::{AnyField, AnyNumber, AnyTable, Value};
+use crate::schema::ScalarType;
+use crate::schema::xnnpack::{
+    NO_ID, XNNDatatype, XNNGraph, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
+};
+use crate::tensor::TensorShape;
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+impl<'a> XValue<'a> {
+    /// Its tensor, quantized or not; `None` for a value without one.
+    pub fn tensor(&self) -> Option<&XNNTensorValue<'a>> {
+        match &self.xvalue_union {
+            XValueUnion::XNNTensorValue(tensor) => Some(tensor),
+            XValueUnion::XNNQuantizedTensorValue(quantized) => quantized.tensor_value.as_ref(),
+            XValueUnion::None | XValueUnion::Unknown(_) => None,
+        }
+    }
+
+    /// Its tensor, to be changed.
+    pub fn tensor_mut(&mut self) -> Option<&mut XNNTensorValue<'a>> {
+        match &mut self.xvalue_union {
+            XValueUnion::XNNTensorValue(tensor) => Some(tensor),
+            XValueUnion::XNNQuantizedTensorValue(quantized) => quantized.tensor_value.as_mut(),
+            XValueUnion::None | XValueUnion::Unknown(_) => None,
+        }
+    }
+
+    /// How it is quantized, if it is.
+    pub fn quant_params(&self) -> Option<&XNNQuantParams<'a>> {
+        match &self.xvalue_union {
+            XValueUnion::XNNQuantizedTensorValue(quantized) => Some(&quantized.quant_params),
+            _ => None,
+        }
+    }
+}
+
+impl XNNTensorValue<'_> {
+    /// Whether it is an input or output of the graph.
+    pub fn is_external(&self) -> bool {
+        self.external_id != NO_ID
+    }
+
+    /// The bytes that its elements take; `None` where they are not known, or are more than 64 bits count.
+    pub fn byte_size(&self) -> Option<u64> {
+        tensor_bytes(self.datatype, self.dims())
+    }
+
+    /// Its type and shape as PyTorch has them; `None` where PyTorch has no such type, or a size has more than 31 bits.
+    pub fn shape(&self) -> Option<TensorShape<'_>> {
+        const NATURAL: [u8; 6] = [0, 1, 2, 3, 4, 5];
+        let sizes: &[i32] = bytemuck::must_cast_slice(self.dims());
+        let dim_order = NATURAL.get(..sizes.len())?;
+        sizes.iter().all(|size| *size >= 0).then_some(())?;
+        Some(TensorShape { scalar_type: self.datatype.scalar_type()?, sizes, dim_order })
+    }
+}
+
+/// As in `qcint8[5, 3]`.
+impl fmt::Display for XNNTensorValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = alloc::format!("{}", self.datatype);
+        let dims: Vec<String> = self.dims().iter().map(|size| alloc::format!("{size}")).collect();
+        f.pad(&alloc::format!("{}[{}]", name.trim_start_matches("xnn_datatype_"), dims.join(", ")))
+    }
+}
+
+impl XNNDatatype {
+    /// The bits of an element; `None` for a type that is not known.
+    pub fn element_bits(self) -> Option<u32> {
+        Some(match self {
+            Self::QCINT4 | Self::QBINT4 => 4,
+            Self::QINT8 | Self::QUINT8 | Self::QCINT8 | Self::QDINT8 | Self::QPINT8 => 8,
+            Self::FP16 | Self::BF16 => 16,
+            Self::FP32 | Self::QINT32 | Self::QCINT32 | Self::INT32 | Self::PFP32 => 32,
+            _ => return None,
+        })
+    }
+
+    /// The type of PyTorch whose elements are stored alike; `None` where there is none.
+    pub fn scalar_type(self) -> Option<ScalarType> {
+        Some(match self {
+            Self::FP32 => ScalarType::FLOAT,
+            Self::FP16 => ScalarType::HALF,
+            Self::BF16 => ScalarType::BFLOAT16,
+            Self::QINT8 | Self::QCINT8 | Self::QDINT8 => ScalarType::CHAR,
+            Self::QUINT8 => ScalarType::BYTE,
+            Self::INT32 | Self::QINT32 | Self::QCINT32 => ScalarType::INT,
+            _ => return None,
+        })
+    }
+}
+
+/// The bytes of a tensor with that type and those sizes: 4-bit elements are two to a byte, and each row starts with a byte of its
+/// own. `None` where the type is not known or the product overflows.
+pub fn tensor_bytes(datatype: XNNDatatype, dims: &[u32]) -> Option<u64> {
+    let bits = u64::from(datatype.element_bits()?);
+    let (last, outer) = match dims.split_last() {
+        Some((last, outer)) => (u64::from(*last), outer),
+        None => (1, dims),
+    };
+    let row = last.checked_mul(bits)?.div_ceil(8);
+    outer.iter().try_fold(row, |bytes, size| bytes.checked_mul(u64::from(*size)))
+}
+
+/// The values that a node names, by the names of its fields.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeIds {
+    /// What it reads: field and id. [`NO_ID`] is none.
+    pub inputs: Vec<(&'static str, u32)>,
+    /// What it writes.
+    pub outputs: Vec<(&'static str, u32)>,
+}
+
+impl<'a> XNodeUnion<'a> {
+    /// The member as a table; `None` for none and for one that the schema does not know.
+    pub fn member(&self) -> Option<&dyn AnyTable> {
+        match AnyField::value(self) {
+            Value::Union { member, .. } => member,
+            _ => None,
+        }
+    }
+
+    /// The values that it names. A concatenation has only as many inputs as its name says: before ExecuTorch 0.6 the rest
+    /// reads as value 0.
+    pub fn ids(&self) -> NodeIds {
+        let most = match self {
+            Self::XNNConcatenate2(_) => 2,
+            Self::XNNConcatenate3(_) => 3,
+            Self::XNNConcatenate4(_) => 4,
+            _ => usize::MAX,
+        };
+        let mut ids = NodeIds::default();
+        if let Some(member) = self.member() {
+            member.for_each_field(&mut |name, value| {
+                if let (true, Value::Number(AnyNumber::Unsigned(id))) = (name.ends_with("_id"), value) {
+                    let list = if name.starts_with("output") { &mut ids.outputs } else { &mut ids.inputs };
+                    list.push((name, id as u32));
+                }
+            });
+        }
+        ids.inputs.truncate(most);
+        ids
+    }
+}
+
+impl<'a> XNNGraph<'a> {
+    /// The values that are arguments of the delegate's call, in the order of the arguments: index into `xvalues`, and the tensor,
+    /// whose `external_id` is the argument's.
+    pub fn externals(&self) -> Vec<(usize, &XNNTensorValue<'a>)> {
+        let tensors = self.xvalues().iter().enumerate().filter_map(|(index, value)| Some((index, value.tensor()?)));
+        let mut externals: Vec<_> = tensors.filter(|(_, tensor)| tensor.is_external()).collect();
+        externals.sort_by_key(|(_, tensor)| tensor.external_id);
+        externals
+    }
+
+    /// How many nodes of each kind there are, most first.
+    pub fn count_nodes(&self) -> Vec<(&'static str, usize)> {
+        let mut counts = alloc::collections::BTreeMap::<&'static str, usize>::new();
+        for node in self.xnodes() {
+            *counts.entry(node.name()).or_default() += 1;
+        }
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_key(|(name, count)| (core::cmp::Reverse(*count), *name));
+        counts
+    }
+}
+
+impl XNode<'_> {
+    /// The name of its kind, such as `XNNAdd`; `unknown` for one of a newer schema.
+    pub fn name(&self) -> &'static str {
+        self.xnode_union.name().unwrap_or("unknown")
+    }
+}

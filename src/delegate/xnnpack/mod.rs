@@ -1,0 +1,135 @@
+//! XNNPACK payloads: a header, a FlatBuffer with a graph of operators, and its constants.
+//!
+//! A payload has one of three forms: a header (`XH00`) with the FlatBuffer after it, which every ExecuTorch since 0.2 writes, or
+//! the FlatBuffer alone, with identifier `XN01` or `XN00`. Constants are in the payload (up to 0.5), in named data (since 0.6), or
+//! in the FlatBuffer itself (0.1).
+
+mod constants;
+mod graph;
+mod header;
+mod write;
+
+pub(crate) use constants::scales_constant;
+pub use constants::{Constant, ConstantPlace, ConstantUse};
+pub use graph::{NodeIds, tensor_bytes};
+pub use header::XnnpackHeader;
+pub(crate) use write::Written;
+
+use crate::error::Result;
+use crate::file::source::Source;
+use crate::flatbuffer::read::{self, Limits, TableParser};
+use crate::schema::xnnpack::XNNGraph;
+use alloc::borrow::Cow;
+use alloc::format;
+use core::ops::Range;
+
+/// The identifiers of the FlatBuffer: today's, and that before ExecuTorch 0.2.
+const IDENTIFIERS: [&[u8; 4]; 2] = [b"XN01", b"XN00"];
+
+/// An XNNPACK payload.
+#[derive(Clone, Debug, Default)]
+pub struct Xnnpack<'a> {
+    /// The header; `None` where the payload is the FlatBuffer alone.
+    pub header: Option<XnnpackHeader>,
+    /// `XN01`, or `XN00` before ExecuTorch 0.2.
+    pub identifier: [u8; 4],
+    /// The graph.
+    pub graph: XNNGraph<'a>,
+    /// The constants after the FlatBuffer: empty where they have keys.
+    pub constant_data: Cow<'a, [u8]>,
+    /// What it was read from: as long as the graph is what that decodes to, it is written with these bytes. `None`: made by
+    /// hand.
+    pub source: Option<Source<'a>>,
+}
+
+/// Equal headers, graphs and constants: what a payload was read from is not compared.
+impl PartialEq for Xnnpack<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.header == other.header
+            && self.identifier == other.identifier
+            && self.graph == other.graph
+            && self.constant_data == other.constant_data
+    }
+}
+
+impl<'a> Xnnpack<'a> {
+    /// Whether bytes say that they are an XNNPACK payload.
+    pub fn is_one(bytes: &[u8]) -> bool {
+        identifier(bytes).is_some_and(|found| found == *header::MAGIC || IDENTIFIERS.contains(&&found))
+    }
+
+    /// Reads a payload: checks its structure and decodes its graph. Constants stay where they are.
+    ///
+    /// Fails where the bytes are no XNNPACK payload, or break a rule of structure. Offsets count from the payload's start. Whether
+    /// the graph makes sense is another question: see [`validate`](crate::validate).
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, &Limits::default())
+    }
+
+    /// The same with other limits.
+    pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
+        let header = match identifier(bytes) {
+            Some(found) if found == *header::MAGIC => Some(XnnpackHeader::parse(bytes, "an XNNPACK")?),
+            _ => None,
+        };
+        let part = |range: Range<u64>| -> &'a [u8] {
+            let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+            range.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
+        };
+        let flatbuffer = header.map_or(bytes, |header| part(header.flatbuffer()));
+        let constant_data = header.map_or(&[][..], |header| part(header.constant_data()));
+        let start = header.map_or(0, |header| u64::from(header.flatbuffer_offset));
+        let identifier = match identifier(flatbuffer) {
+            Some(found) if IDENTIFIERS.contains(&&found) => found,
+            found => {
+                let found = found.map_or_else(|| "fewer bytes".into(), |found| format!("'{}'", found.escape_ascii()));
+                let found = format!("found {found}, expected XN01 or XN00 as identifier");
+                return Err(header::bad(flatbuffer.len().min(4), found).inside(start));
+            }
+        };
+        let root = TableParser::<XNNGraph<'_>>::default();
+        let (graph, newer_tables) = read::decode(root, flatbuffer, limits).map_err(|error| error.inside(start))?;
+        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: flatbuffer.len(), whole: true, newer_tables };
+        Ok(Self { header, identifier, graph, constant_data: Cow::Borrowed(constant_data), source: Some(source) })
+    }
+
+    /// An owned copy.
+    pub fn into_owned(self) -> Xnnpack<'static> {
+        Xnnpack {
+            header: self.header,
+            identifier: self.identifier,
+            graph: self.graph.into_owned(),
+            constant_data: Cow::Owned(self.constant_data.into_owned()),
+            source: self.source.map(|source| {
+                let Source { bytes, metadata_size, whole, newer_tables } = source;
+                Source { bytes: Cow::Owned(bytes.into_owned()), metadata_size, whole, newer_tables }
+            }),
+        }
+    }
+
+    /// Where the FlatBuffer is, in bytes from the payload's start.
+    pub fn flatbuffer_offset(&self) -> u64 {
+        self.header.map_or(0, |header| header.flatbuffer_offset.into())
+    }
+}
+
+fn identifier(bytes: &[u8]) -> Option<[u8; 4]> {
+    bytes.get(4..)?.first_chunk().copied()
+}
+
+/// The graph as flatc prints it, which prints a deprecated number that `XN00` has.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Xnnpack<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        if self.identifier != *b"XN00" {
+            return self.graph.serialize(serializer);
+        }
+        let mut graph = self.graph.clone();
+        for value in graph.xvalues.iter_mut().flatten() {
+            if let Some(tensor) = value.tensor_mut() {
+                tensor.dq_datatype.get_or_insert_default();
+            }
+        }
+        graph.serialize(serializer)
+    }
+}

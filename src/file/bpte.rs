@@ -1,0 +1,151 @@
+//! A `.bpte` file: a program with test cases around it.
+
+use super::header::{self, FileKind};
+use super::options::ParseOptions;
+use super::pte::Pte;
+use super::segment::offset_in;
+use super::source::Source;
+use super::style::WriteStyle;
+use crate::error::{Error, Result};
+use crate::flatbuffer::read::{self, TableParser};
+use crate::schema::BundledProgram;
+use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor};
+use crate::tensor::{TensorShape, TensorView};
+use alloc::borrow::Cow;
+
+/// A `.bpte` file, a bundled program: a whole `.pte` file with inputs for its methods and the outputs that they should give.
+///
+/// It is one FlatBuffer, so it is smaller than 2 GiB. It cannot hold a `.ptd`.
+///
+/// ```
+/// use executorch_format::Bpte;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/bundled/bundled.bpte")?;
+/// let mut bpte = Bpte::parse(&file)?;
+/// for (suite, _, case) in bpte.test_cases() {
+///     println!("{}: {} inputs", suite.method_name(), case.inputs().len());
+/// }
+/// // The program, taken out and put in again.
+/// let program = bpte.program()?.image()?.to_vec()?;
+/// bpte.set_program(program);
+/// assert_eq!(bpte.image()?.to_vec()?, file);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Bpte<'a> {
+    /// The program's bytes and the test cases.
+    pub bundled_program: BundledProgram<'a>,
+    /// How it is written. `None`: as its source was, or in the default style.
+    pub style: Option<WriteStyle>,
+    /// What it was read from. `None`: made by hand.
+    pub source: Option<Source<'a>>,
+}
+
+/// Equal trees: what a file was read from and how it will be written is not compared.
+impl PartialEq for Bpte<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bundled_program == other.bundled_program
+    }
+}
+
+impl<'a> Bpte<'a> {
+    /// Reads a file: checks the structure of the bundle and decodes its test cases. The program inside is not looked at:
+    /// see [`program`](Self::program).
+    ///
+    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with custom limits. A bundle has no metadata apart from its data: `metadata_only` changes nothing.
+    pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
+        header::probe_as(bytes, Some(FileKind::Bpte))?;
+        let root = TableParser::<BundledProgram>::default();
+        let (bundled_program, newer_tables) = read::decode(root, bytes, &options.limits)?;
+        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: bytes.len(), whole: true, newer_tables };
+        Ok(Self { bundled_program, style: None, source: Some(source) })
+    }
+
+    /// Checks the structure of the bundle and nothing else: the same rules as [`parse`](Self::parse), and the same first
+    /// error, without building or allocating anything.
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        Self::check_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with custom limits.
+    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+        header::probe_as(bytes, Some(FileKind::Bpte))?;
+        read::check(TableParser::<BundledProgram>::default(), bytes, &options.limits)
+    }
+
+    /// An owned copy, which outlives the bytes that this was read from.
+    pub fn into_owned(self) -> Bpte<'static> {
+        Bpte {
+            bundled_program: self.bundled_program.into_owned(),
+            style: self.style,
+            source: self.source.map(Source::into_owned),
+        }
+    }
+
+    /// A bundle around the bytes of a `.pte` file, without test cases.
+    pub fn new(program: impl Into<Cow<'a, [u8]>>) -> Self {
+        /// What ExecuTorch's exporter writes.
+        const VERSION: u32 = 2;
+        let bundled_program = BundledProgram {
+            version: VERSION,
+            method_test_suites: Some(Default::default()),
+            program: Some(program.into()),
+        };
+        Self { bundled_program, ..Self::default() }
+    }
+
+    /// Reads the program inside. Offsets of what it is read from count from the program's first byte:
+    /// [`program_offset`](Self::program_offset) says where that is.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none, and as [`Pte::parse`] does; the
+    /// error's path starts with `program` and its offset counts from the start of the bundle.
+    pub fn program(&self) -> Result<Pte<'_>> {
+        self.program_with(&ParseOptions::default())
+    }
+
+    /// The same with options.
+    pub fn program_with(&self, options: &ParseOptions) -> Result<Pte<'_>> {
+        let Some(program) = self.bundled_program.program.as_deref() else {
+            return Err(Error::reference("a bundle without a program").in_field("program"));
+        };
+        Pte::parse_with(program, options)
+            .map_err(|error| error.in_field("program").inside(self.program_offset().unwrap_or_default()))
+    }
+
+    /// Puts in the bytes of another `.pte` file.
+    pub fn set_program(&mut self, program: impl Into<Cow<'a, [u8]>>) {
+        self.bundled_program.program = Some(program.into());
+    }
+
+    /// Where the program starts, in bytes from the start of the file; `None` where it does not come from the bundle's source.
+    pub fn program_offset(&self) -> Option<u64> {
+        offset_in(&self.source.as_ref()?.bytes, self.bundled_program.program.as_deref()?)
+    }
+
+    /// The test cases of all methods, in order: each with its method's suite and its index there.
+    pub fn test_cases(&self) -> impl Iterator<Item = (&BundledMethodTestSuite<'a>, usize, &BundledMethodTestCase<'a>)> {
+        let suites = self.bundled_program.method_test_suites().iter();
+        suites.flat_map(|suite| suite.test_cases().iter().enumerate().map(move |(index, case)| (suite, index, case)))
+    }
+}
+
+impl Tensor<'_> {
+    /// Its type and shape.
+    pub fn shape(&self) -> TensorShape<'_> {
+        TensorShape { scalar_type: self.scalar_type, sizes: self.sizes(), dim_order: self.dim_order() }
+    }
+
+    /// The tensor with its bytes.
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where shape and bytes differ in size.
+    pub fn view(&self) -> Result<TensorView<'_>> {
+        TensorView::new(self.shape(), self.data())
+    }
+}

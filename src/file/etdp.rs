@@ -1,0 +1,91 @@
+//! A `.etdp` file: an ETDump, which the runtime records while it loads and runs methods.
+
+use super::header::{self, FileKind};
+use super::options::ParseOptions;
+use super::source::Source;
+use crate::error::{Error, ErrorKind, Result};
+use crate::flatbuffer::read::{self, TableParser};
+use crate::schema::ETDump;
+use alloc::{borrow::Cow, format};
+
+/// The bytes of the size prefix: offsets count from after it, alignment from before it.
+pub(crate) const PREFIX: usize = 4;
+
+/// A `.etdp` file, an ETDump: what the runtime recorded while it loaded and ran methods. It names no program: who has both
+/// files knows that they belong together.
+///
+/// ```
+/// use executorch_format::Etdp;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/etdump/etdump.etdp")?;
+/// let etdp = Etdp::parse(&file)?;
+/// for run in etdp.etdump.run_data() {
+///     println!("{}: {} events", run.name(), run.events().len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Etdp<'a> {
+    /// The events.
+    pub etdump: ETDump<'a>,
+    /// What it was read from. `None`: made by hand.
+    pub source: Option<Source<'a>>,
+}
+
+/// Equal trees: what a file was read from is not compared.
+impl PartialEq for Etdp<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.etdump == other.etdump
+    }
+}
+
+impl<'a> Etdp<'a> {
+    /// Reads a file: checks its structure and decodes its events.
+    ///
+    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with custom limits. An ETDump has no metadata apart from its data: `metadata_only` changes nothing.
+    pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
+        let dump = dump(bytes)?;
+        let root = TableParser::<ETDump>::default();
+        let (etdump, newer_tables) = read::decode_at(PREFIX as u32, root, dump, &options.limits)?;
+        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: dump.len(), whole: true, newer_tables };
+        Ok(Self { etdump, source: Some(source) })
+    }
+
+    /// Checks a file's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error,
+    /// without building or allocating anything.
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        Self::check_with(bytes, &ParseOptions::default())
+    }
+
+    /// The same with custom limits.
+    pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
+        read::check_at(PREFIX as u32, TableParser::<ETDump>::default(), dump(bytes)?, &options.limits)
+    }
+
+    /// An owned copy, which outlives the bytes that this was read from.
+    pub fn into_owned(self) -> Etdp<'static> {
+        Etdp { etdump: self.etdump.into_owned(), source: self.source.map(Source::into_owned) }
+    }
+}
+
+/// The size prefix and as many bytes as it announces.
+fn dump(bytes: &[u8]) -> Result<&[u8]> {
+    header::probe_as(bytes, Some(FileKind::Etdp))?;
+    let size = header::chunk(bytes, 0).map_or(0, u32::from_le_bytes);
+    let end = u64::from(size) + PREFIX as u64;
+    if size < 8 {
+        let found = format!("the size prefix is {size}, expected at least 8: a root offset and an identifier");
+        return Err(Error::at(0, ErrorKind::Header(found.into())));
+    }
+    usize::try_from(end).ok().and_then(|end| bytes.get(..end)).ok_or_else(|| {
+        let available = bytes.len() as u64;
+        Error::at(bytes.len(), ErrorKind::Truncated { what: "the FlatBuffer", end, available })
+    })
+}

@@ -1,0 +1,56 @@
+//! Blobs by name, wherever they are: in a program or in the `.ptd` files beside it.
+
+use super::key_index::KeyIndex;
+use super::ptd::{Entry, Ptd};
+use super::pte::Pte;
+use super::segment::DataRef;
+use crate::error::Result;
+use alloc::vec::Vec;
+
+/// The blobs that a program's delegates can ask for by name: its own named data first, then the keys of each `.ptd` file.
+#[derive(Clone, Debug)]
+pub struct NamedBlobs<'t> {
+    pte: Option<(&'t Pte<'t>, KeyIndex<'t>)>,
+    ptds: Vec<(&'t Ptd<'t>, Vec<Entry<'t>>, KeyIndex<'t>)>,
+}
+
+/// Where a named blob is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NamedBlob<'t> {
+    /// 0 for the `.pte`, 1 for the first `.ptd` file, and so on.
+    pub file: usize,
+    /// Where in that file.
+    pub data: DataRef,
+    /// Its bytes.
+    pub bytes: &'t [u8],
+}
+
+impl<'t> NamedBlobs<'t> {
+    /// None at all: for a payload whose file is not at hand.
+    pub const NONE: Self = Self { pte: None, ptds: Vec::new() };
+
+    /// Sorts the names of a program and of the `.ptd` files that serve it.
+    pub fn new(pte: &'t Pte<'_>, ptds: impl IntoIterator<Item = &'t Ptd<'t>>) -> Self {
+        let ptds = ptds.into_iter().map(|ptd| (ptd, ptd.entries().collect(), ptd.index()));
+        Self { pte: Some((pte, pte.named_data_index())), ptds: ptds.collect() }
+    }
+
+    /// The blob with that name; `None` where no file has it.
+    ///
+    /// Fails as [`Pte::bytes`] does.
+    pub fn get(&self, key: &str) -> Result<Option<NamedBlob<'t>>> {
+        if let Some((pte, index)) = &self.pte {
+            if let Some(named) = index.get(key).and_then(|index| pte.named_data().get(index)) {
+                let data = pte.named_data_ref(named)?;
+                return Ok(Some(NamedBlob { file: 0, data, bytes: pte.bytes(&data)? }));
+            }
+        }
+        for ((ptd, entries, index), file) in self.ptds.iter().zip(1..) {
+            if let Some(entry) = index.get(key).and_then(|index| entries.get(index)) {
+                let data = ptd.entry_data(entry)?;
+                return Ok(Some(NamedBlob { file, data, bytes: ptd.bytes(&data)? }));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,105 @@
+//! The schema of bundled programs (`bundled_program_schema.fbs` of ExecuTorch 1.5), file identifier `BP08`.
+
+use super::ScalarType;
+use crate::flatbuffer::field::ForceAlign;
+use crate::flatbuffer::macros::{table, union};
+use crate::flatbuffer::read::Code;
+use crate::flatbuffer::text::Text;
+use alloc::{borrow::Cow, vec::Vec};
+
+const CODE: Code = Code::FunctionPerTable;
+
+table! {
+    /// The root: a whole `.pte` file with test cases for its methods.
+    pub struct BundledProgram<'a> {
+        /// 2 in every file seen. No reader looks at it.
+        pub version: u32,
+        /// The test cases, method by method.
+        pub method_test_suites: Option<Vec<BundledMethodTestSuite<'a>>>,
+        /// The `.pte` file: its header, its FlatBuffer and its segments.
+        pub program: Option<Cow<'a, [u8]>> as ForceAlign<32>,
+    }
+}
+
+table! {
+    /// The test cases of one method.
+    pub struct BundledMethodTestSuite<'a> {
+        /// The method's name.
+        pub method_name: Option<Text<'a>>,
+        /// Its test cases.
+        pub test_cases: Option<Vec<BundledMethodTestCase<'a>>>,
+    }
+}
+
+table! {
+    /// One run of a method: what it is given, and what it is expected to return.
+    pub struct BundledMethodTestCase<'a> {
+        /// As many as the method has inputs, in their order.
+        pub inputs: Option<Vec<Value<'a>>>,
+        /// As many as the method has outputs, in their order, or none.
+        pub expected_outputs: Option<Vec<Value<'a>>>,
+    }
+}
+
+table! {
+    /// An input or an expected output.
+    pub struct Value<'a> {
+        /// What it is.
+        pub val: ValueUnion<'a>,
+    }
+}
+
+union! {
+    /// What an input or an expected output can be.
+    pub enum ValueUnion<'a>: From {
+        /// A tensor.
+        Tensor(Tensor<'a>) = 1,
+        /// An integer.
+        Int(Int) = 2,
+        /// A boolean.
+        Bool(Bool) = 3,
+        /// A float.
+        Double(Double) = 4,
+    }
+}
+
+table! {
+    /// A tensor with its elements.
+    pub struct Tensor<'a> {
+        /// The type of the elements.
+        pub scalar_type: ScalarType,
+        /// The size of each dimension, in elements.
+        pub sizes: Option<Cow<'a, [i32]>>,
+        /// The elements, little-endian, densely and in the order that the dim order gives.
+        pub data: Option<Cow<'a, [u8]>> as ForceAlign<16>,
+        /// The dimensions, outermost first: a permutation of 0 to the rank.
+        pub dim_order: Option<Cow<'a, [u8]>>,
+    }
+}
+
+table! {
+    /// An integer.
+    #[derive(Copy, Eq)]
+    pub struct Int {
+        /// The number.
+        pub int_val: i64,
+    }
+}
+
+table! {
+    /// A boolean.
+    #[derive(Copy, Eq)]
+    pub struct Bool {
+        /// True or false.
+        pub bool_val: bool,
+    }
+}
+
+table! {
+    /// A float.
+    #[derive(Copy)]
+    pub struct Double {
+        /// The number.
+        pub double_val: f64,
+    }
+}

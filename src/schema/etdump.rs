@@ -1,0 +1,206 @@
+//! The schema of ETDumps (`etdump_schema_flatcc.fbs`, the same since ExecuTorch 0.4), file identifier `ED00`.
+
+use super::ScalarType;
+use crate::flatbuffer::macros::{named, table};
+use crate::flatbuffer::read::Code;
+use crate::flatbuffer::text::Text;
+use alloc::{borrow::Cow, vec::Vec};
+
+const CODE: Code = Code::FunctionPerTable;
+
+table! {
+    /// The root: what the runtime recorded.
+    pub struct ETDump<'a> {
+        /// 0 in every file seen.
+        pub version: u32,
+        /// The blocks of events, in the order in which they began.
+        pub run_data: Option<Vec<RunData<'a>>>,
+    }
+}
+
+table! {
+    /// A block of events: `Default` for the loading of a method, `Execute` for one run of it.
+    pub struct RunData<'a> {
+        /// Its name.
+        pub name: Option<Text<'a>>,
+        /// The test case of a bundled program that was loaded before; -1 for none.
+        pub bundled_input_index: i32 = -1,
+        /// The allocators that the application tracks.
+        pub allocators: Option<Vec<Allocator<'a>>>,
+        /// The events, in the order in which they ended.
+        pub events: Option<Vec<Event<'a>>>,
+    }
+}
+
+table! {
+    /// An allocator that the application tracks.
+    pub struct Allocator<'a> {
+        /// Its name.
+        pub name: Option<Text<'a>>,
+    }
+}
+
+table! {
+    /// One event: exactly one of its fields is present.
+    pub struct Event<'a> {
+        /// How long something took.
+        pub profile_event: Option<ProfileEvent<'a>>,
+        /// How much memory was allocated.
+        pub allocation_event: Option<AllocationEvent>,
+        /// A value of the run.
+        pub debug_event: Option<DebugEvent<'a>>,
+    }
+}
+
+table! {
+    /// How long an instruction, a part of it, or a whole method took.
+    pub struct ProfileEvent<'a> {
+        /// What was timed, such as `OPERATOR_CALL` or `Method::execute`; absent in an event of a delegate.
+        pub name: Option<Text<'a>>,
+        /// The chain of the instruction; -1 for what is no instruction.
+        pub chain_index: i32,
+        /// Index into the chain's instructions.
+        pub instruction_id: i32 = -1,
+        /// A delegate's own number for the event; -1 for none.
+        pub delegate_debug_id_int: i32 = -1,
+        /// A delegate's own name for the event.
+        pub delegate_debug_id_str: Option<Text<'a>>,
+        /// What a delegate adds, in a form of its own.
+        pub delegate_debug_metadata: Option<Cow<'a, [u8]>>,
+        /// In ticks of the platform's clock.
+        pub start_time: u64,
+        /// In ticks of the platform's clock.
+        pub end_time: u64,
+    }
+}
+
+table! {
+    /// An allocation.
+    #[derive(Copy, Eq)]
+    pub struct AllocationEvent {
+        /// Index into the block's allocators.
+        pub allocator_id: i32,
+        /// Bytes.
+        pub allocation_size: u64,
+    }
+}
+
+table! {
+    /// A value that an instruction or a whole method wrote.
+    pub struct DebugEvent<'a> {
+        /// The chain of the instruction; 2^64 - 1 for what is no instruction.
+        pub chain_index: u64,
+        /// Index into the chain's instructions.
+        pub instruction_id: i32 = -1,
+        /// The value.
+        pub debug_entry: Option<Value<'a>>,
+        /// A delegate's own number for the event; -1 for none.
+        pub delegate_debug_id_int: i32 = -1,
+        /// A delegate's own name for the event.
+        pub delegate_debug_id_str: Option<Text<'a>>,
+        /// What wrote the value.
+        pub name: Option<Text<'a>>,
+    }
+}
+
+named! {
+    /// Which field of a [`Value`] is set.
+    pub struct ValueType(i8) {
+        /// Python's `None`.
+        NULL("Null") = 0,
+        /// `int_value`
+        INT("Int") = 1,
+        /// `bool_value`
+        BOOL("Bool") = 2,
+        /// `float_value`
+        FLOAT("Float") = 3,
+        /// `double_value`
+        DOUBLE("Double") = 4,
+        /// `tensor`
+        TENSOR("Tensor") = 5,
+        /// `tensor_list`
+        TENSOR_LIST("TensorList") = 6,
+        /// A string, which no field holds.
+        STRING("String") = 7,
+    }
+}
+
+table! {
+    /// A value of a run.
+    pub struct Value<'a> {
+        /// Which field is set.
+        pub val: ValueType,
+        /// A tensor.
+        pub tensor: Option<Tensor<'a>>,
+        /// Tensors.
+        pub tensor_list: Option<TensorList<'a>>,
+        /// An integer.
+        pub int_value: Option<Int>,
+        /// A 32-bit float.
+        pub float_value: Option<Float>,
+        /// A 64-bit float.
+        pub double_value: Option<Double>,
+        /// A boolean.
+        pub bool_value: Option<Bool>,
+        /// Whether the value is an output of the method.
+        pub output: Option<Bool>,
+    }
+}
+
+table! {
+    /// A tensor whose bytes are in the debug buffer, which is a file of its own.
+    pub struct Tensor<'a> {
+        /// The type of the elements.
+        pub scalar_type: ScalarType,
+        /// The size of each dimension, in elements.
+        pub sizes: Option<Cow<'a, [i64]>>,
+        /// The distance between neighbours in each dimension, in elements.
+        pub strides: Option<Cow<'a, [i64]>>,
+        /// Bytes from the start of the debug buffer.
+        pub offset: i64,
+    }
+}
+
+table! {
+    /// Tensors.
+    pub struct TensorList<'a> {
+        /// The tensors.
+        pub tensors: Option<Vec<Tensor<'a>>>,
+    }
+}
+
+table! {
+    /// An integer.
+    #[derive(Copy, Eq)]
+    pub struct Int {
+        /// The number.
+        pub int_val: i64,
+    }
+}
+
+table! {
+    /// A boolean.
+    #[derive(Copy, Eq)]
+    pub struct Bool {
+        /// True or false.
+        pub bool_val: bool,
+    }
+}
+
+table! {
+    /// A 32-bit float.
+    #[derive(Copy)]
+    pub struct Float {
+        /// The number.
+        pub float_val: f32,
+    }
+}
+
+table! {
+    /// A 64-bit float.
+    #[derive(Copy)]
+    pub struct Double {
+        /// The number.
+        pub double_val: f64,
+    }
+}

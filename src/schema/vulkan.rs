@@ -1,0 +1,259 @@
+//! The schema of Vulkan payloads (`backends/vulkan/serialization/schema.fbs` of ExecuTorch 1.5), file identifier `VK00`.
+
+use crate::flatbuffer::macros::{named, table, union};
+use crate::flatbuffer::read::Code;
+use crate::flatbuffer::text::Text;
+use alloc::{borrow::Cow, vec::Vec};
+
+const CODE: Code = Code::FunctionPerTable;
+
+table! {
+    /// The root: a graph of operators.
+    pub struct VkGraph<'a> {
+        /// `"0"` in every file seen.
+        pub version: Option<Text<'a>>,
+        /// The operators, in the order in which they run.
+        pub chain: Option<Vec<OperatorCall<'a>>>,
+        /// What the operators work on.
+        pub values: Option<Vec<VkValue<'a>>>,
+        /// The inputs: indices into `values`.
+        pub input_ids: Option<Cow<'a, [u32]>>,
+        /// The outputs: indices into `values`.
+        pub output_ids: Option<Cow<'a, [u32]>>,
+        /// Where the weights are.
+        pub constants: Option<Vec<VkBytes<'a>>>,
+        /// Where the graph's own shaders are.
+        pub shaders: Option<Vec<VkBytes<'a>>>,
+        /// How tensors are stored that do not say so themselves.
+        pub storage_type_override: VkStorageType = 255,
+        /// How tensors are laid out that do not say so themselves.
+        pub memory_layout_override: VkMemoryLayout = 255,
+    }
+}
+
+table! {
+    /// A call of an operator.
+    pub struct OperatorCall<'a> {
+        /// The number of its node in the exported graph.
+        pub node_id: u32,
+        /// The operator's name, such as `aten.linear.default`.
+        pub name: Option<Text<'a>>,
+        /// Indices into `values`, outputs last.
+        pub args: Option<Cow<'a, [i32]>>,
+    }
+}
+
+table! {
+    /// A value of the graph.
+    pub struct VkValue<'a> {
+        /// What it is.
+        pub value: GraphTypes<'a>,
+    }
+}
+
+union! {
+    /// What a value of the graph can be.
+    pub enum GraphTypes<'a>: From {
+        /// Python's `None`.
+        Null(Null) = 1,
+        /// An integer.
+        Int(Int) = 2,
+        /// A float.
+        Double(Double) = 3,
+        /// A boolean.
+        Bool(Bool) = 4,
+        /// A tensor.
+        VkTensor(VkTensor<'a>) = 5,
+        /// Integers.
+        IntList(IntList<'a>) = 6,
+        /// Floats.
+        DoubleList(DoubleList<'a>) = 7,
+        /// Booleans.
+        BoolList(BoolList<'a>) = 8,
+        /// Values by index.
+        ValueList(ValueList<'a>) = 9,
+        /// A string.
+        String(String<'a>) = 10,
+        /// An integer that is known at run time.
+        SymInt(SymInt) = 11,
+    }
+}
+
+named! {
+    /// The type of a tensor's elements.
+    pub struct VkDataType(i8) {
+        /// One byte, 0 or 1
+        BOOL = 0,
+        /// `u8`
+        UINT8 = 1,
+        /// `i8`
+        INT8 = 2,
+        /// `i32`
+        INT32 = 3,
+        /// IEEE half precision
+        FLOAT16 = 4,
+        /// `f32`
+        FLOAT32 = 5,
+        /// `f64`
+        FLOAT64 = 6,
+        /// `i64`
+        INT64 = 7,
+        /// None
+        UNSET = 127,
+    }
+}
+
+named! {
+    /// What a tensor is stored in on the GPU.
+    pub struct VkStorageType(u8) {
+        /// A buffer
+        BUFFER = 0,
+        /// A texture with three dimensions
+        TEXTURE_3D = 1,
+        /// A texture with two dimensions
+        TEXTURE_2D = 2,
+        /// What the graph says
+        DEFAULT_STORAGE = 255,
+    }
+}
+
+named! {
+    /// Which dimension of a tensor is packed into the texels of a texture.
+    pub struct VkMemoryLayout(u8) {
+        /// Width
+        TENSOR_WIDTH_PACKED = 0,
+        /// Height
+        TENSOR_HEIGHT_PACKED = 1,
+        /// Channels
+        TENSOR_CHANNELS_PACKED = 2,
+        /// 8-bit integers: 4 of the width, 4 of the channels
+        PACKED_INT8_4W4C = 3,
+        /// 8-bit integers: 4 of the height, 4 of the width
+        PACKED_INT8_4H4W = 4,
+        /// 8-bit integers: 4 of the width
+        PACKED_INT8_4W = 5,
+        /// 8-bit integers: 4 of the channels
+        PACKED_INT8_4C = 6,
+        /// 8-bit integers: 4 of the channels, 1 of the width
+        PACKED_INT8_4C1W = 8,
+        /// 8-bit integers as convolutions take them
+        PACKED_INT8_CONV2D = 9,
+        /// What the graph says
+        DEFAULT_LAYOUT = 255,
+    }
+}
+
+table! {
+    /// A tensor.
+    pub struct VkTensor<'a> {
+        /// The type of the elements.
+        pub datatype: VkDataType,
+        /// The size of each dimension, in elements.
+        pub dims: Option<Cow<'a, [u32]>>,
+        /// Index into the graph's constants; negative for no constant.
+        pub constant_id: i32,
+        /// Index of the memory that it shares; negative for memory of its own.
+        pub mem_obj_id: i32,
+        /// What it is stored in.
+        pub storage_type: VkStorageType = 255,
+        /// How it is laid out.
+        pub memory_layout: VkMemoryLayout = 255,
+        /// The type of the elements outside the GPU, where that is another one.
+        pub staging_datatype: VkDataType = 127,
+    }
+}
+
+table! {
+    /// Python's `None`.
+    #[derive(Copy, Eq)]
+    pub struct Null {}
+}
+
+table! {
+    /// An integer.
+    #[derive(Copy, Eq)]
+    pub struct Int {
+        /// The number.
+        pub int_val: i64,
+    }
+}
+
+table! {
+    /// A boolean.
+    #[derive(Copy, Eq)]
+    pub struct Bool {
+        /// True or false.
+        pub bool_val: bool,
+    }
+}
+
+table! {
+    /// A float.
+    #[derive(Copy)]
+    pub struct Double {
+        /// The number.
+        pub double_val: f64,
+    }
+}
+
+table! {
+    /// A string.
+    pub struct String<'a> {
+        /// The text.
+        pub string_val: Option<Text<'a>>,
+    }
+}
+
+table! {
+    /// Integers.
+    pub struct IntList<'a> {
+        /// The numbers.
+        pub items: Option<Cow<'a, [i64]>>,
+    }
+}
+
+table! {
+    /// Floats.
+    pub struct DoubleList<'a> {
+        /// The numbers.
+        pub items: Option<Cow<'a, [f64]>>,
+    }
+}
+
+table! {
+    /// Booleans.
+    pub struct BoolList<'a> {
+        /// The booleans.
+        pub items: Option<Cow<'a, [bool]>>,
+    }
+}
+
+table! {
+    /// Values by index.
+    pub struct ValueList<'a> {
+        /// Indices into the graph's `values`.
+        pub items: Option<Cow<'a, [i32]>>,
+    }
+}
+
+table! {
+    /// An integer that is known at run time.
+    #[derive(Copy, Eq)]
+    pub struct SymInt {
+        /// The number when the graph was exported.
+        pub value: i32,
+    }
+}
+
+table! {
+    /// Where some bytes are.
+    #[derive(Eq)]
+    pub struct VkBytes<'a> {
+        /// Bytes from the start of the payload's raw bytes; 2^64 - 1 where `named_key` says where they are.
+        pub offset: u64,
+        /// Bytes.
+        pub length: u64,
+        /// The key of a named blob.
+        pub named_key: Option<Text<'a>>,
+    }
+}

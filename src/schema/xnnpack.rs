@@ -1,0 +1,347 @@
+//! The schema of XNNPACK payloads (`runtime_schema.fbs` of ExecuTorch 1.5, which has all that `schema.fbs` has), file identifier
+//! `XN01`, before ExecuTorch 0.2 `XN00`.
+//!
+//! Values are named by an id, [`XNNTensorValue::id_out`]; [`NO_ID`] is none. How a payload is laid out in a file, and where its
+//! constants are, is a matter of [`delegate::xnnpack`](crate::delegate::xnnpack).
+
+mod nodes;
+
+pub use nodes::*;
+
+use crate::flatbuffer::field::{ForceAlign, Present};
+use crate::flatbuffer::macros::{named, table, union};
+use crate::flatbuffer::read::Code;
+use crate::flatbuffer::text::Text;
+use alloc::{borrow::Cow, vec::Vec};
+
+const CODE: Code = Code::FunctionPerTable;
+
+/// The id that means no value: an absent bias, an `external_id` of what is not external.
+pub const NO_ID: u32 = u32::MAX;
+
+/// [`XNNTensorValue::flags`]: an input of the graph.
+pub const EXTERNAL_INPUT: u32 = 1;
+
+/// [`XNNTensorValue::flags`]: an output of the graph.
+pub const EXTERNAL_OUTPUT: u32 = 2;
+
+table! {
+    /// The root: a graph of operators.
+    pub struct XNNGraph<'a> {
+        /// `"0"` in every file; no reader looks at it.
+        pub version: Option<Text<'a>>,
+        /// The operators, in the order in which they run.
+        pub xnodes: Option<Vec<XNode<'a>>>,
+        /// The tensors that they work on.
+        pub xvalues: Option<Vec<XValue<'a>>>,
+        /// How many inputs and outputs there are together: the arguments of the delegate's call.
+        pub num_externs: u32,
+        /// The ids of the inputs. The runtime does not read them.
+        pub input_ids: Option<Cow<'a, [u32]>>,
+        /// The ids of the outputs. The runtime does not read them.
+        pub output_ids: Option<Cow<'a, [u32]>>,
+        /// Constants inside the FlatBuffer, before ExecuTorch 0.2; entry 0 is a placeholder.
+        pub constant_buffer: Option<Vec<Buffer<'a>>>,
+        /// Sizes of memory, before ExecuTorch 0.2.
+        pub mem_buffer_sizes: Option<Cow<'a, [u32]>>,
+        /// Where the constants are; entry 0 is a placeholder.
+        pub constant_data: Option<Vec<ConstantDataOffset<'a>>>,
+    }
+}
+
+table! {
+    /// A constant inside the FlatBuffer.
+    #[derive(Eq)]
+    pub struct Buffer<'a> {
+        /// Its bytes.
+        pub storage: Option<Cow<'a, [u8]>> as ForceAlign<16>,
+    }
+}
+
+table! {
+    /// Where a constant is.
+    #[derive(Eq)]
+    pub struct ConstantDataOffset<'a> {
+        /// Bytes from the start of the constant data; 2⁶⁴ − 1 where it has a key.
+        pub offset: u64,
+        /// Bytes.
+        pub size: u64,
+        /// The key in the named data of the `.pte` or a `.ptd`. Where it is present, empty or not, the offset is not read.
+        pub named_key: Option<Text<'a>>,
+    }
+}
+
+table! {
+    /// A tensor.
+    pub struct XValue<'a> {
+        /// What it is.
+        pub xvalue_union: XValueUnion<'a>,
+    }
+}
+
+union! {
+    /// What a value can be.
+    pub enum XValueUnion<'a>: From {
+        /// A tensor of plain numbers.
+        XNNTensorValue(XNNTensorValue<'a>) = 1,
+        /// A tensor of quantized numbers.
+        XNNQuantizedTensorValue(XNNQuantizedTensorValue<'a>) = 2,
+    }
+}
+
+table! {
+    /// A tensor: its type, its shape, and what it is to the graph.
+    pub struct XNNTensorValue<'a> {
+        /// The type of the elements.
+        pub datatype: XNNDatatype,
+        /// The length of `dims`. The runtime does not read it.
+        pub num_dims: u32,
+        /// The size of each dimension, in elements: the largest one where the shape is dynamic.
+        pub dims: Option<Cow<'a, [u32]>>,
+        /// The index of the constant; 0 is none.
+        pub constant_buffer_idx: u32,
+        /// The argument of the delegate's call that it is; [`NO_ID`] for what is inside.
+        pub external_id: u32,
+        /// [`EXTERNAL_INPUT`], [`EXTERNAL_OUTPUT`] or 0.
+        pub flags: u32,
+        /// Its id, by which nodes name it: its own index in every file.
+        pub id_out: u32,
+        /// The type to quantize it to at run time, before ExecuTorch 0.2. Not in `schema.fbs`.
+        pub dq_datatype: Option<XNNDatatype> as Present,
+    }
+}
+
+table! {
+    /// A tensor of quantized numbers.
+    pub struct XNNQuantizedTensorValue<'a> {
+        /// The tensor.
+        pub tensor_value: Option<XNNTensorValue<'a>>,
+        /// How it is quantized.
+        pub quant_params: XNNQuantParams<'a>,
+    }
+}
+
+union! {
+    /// How a tensor is quantized.
+    pub enum XNNQuantParams<'a>: From {
+        /// One scale for each channel.
+        PerChannelQuant(PerChannelQuant<'a>) = 1,
+        /// One scale and zero point.
+        PerTensorQuant(PerTensorQuant) = 2,
+        /// At run time, one scale for each row.
+        PerTokenDynamicQuant(PerTokenDynamicQuant) = 3,
+        /// One scale for each group of a channel.
+        PerChannelGroupQuant(PerChannelGroupQuant<'a>) = 4,
+    }
+}
+
+table! {
+    /// One scale for each channel.
+    pub struct PerChannelQuant<'a> {
+        /// The scales themselves, up to ExecuTorch 0.6; empty where `scale_buffer_idx` is not 0.
+        pub scale: Option<Cow<'a, [f32]>>,
+        /// The dimension of the channels.
+        pub channel_dim: i32,
+        /// The index of the constant that holds the scales; 0 is none.
+        pub scale_buffer_idx: u32,
+        /// How many scales that constant holds, 4 bytes each (f32).
+        pub num_scales: u32,
+    }
+}
+
+table! {
+    /// One scale and zero point.
+    #[derive(Copy)]
+    pub struct PerTensorQuant {
+        /// The step between two numbers.
+        pub scale: f32,
+        /// The number that stands for 0.
+        pub zero_point: i32,
+    }
+}
+
+table! {
+    /// At run time, one scale for each row.
+    #[derive(Copy, Eq)]
+    pub struct PerTokenDynamicQuant {
+        /// How many of the last dimensions share a scale.
+        pub num_nonbatch_dims: i32,
+    }
+}
+
+table! {
+    /// One scale for each group of a channel.
+    pub struct PerChannelGroupQuant<'a> {
+        /// The scales themselves, up to ExecuTorch 0.6; empty where `scale_buffer_idx` is not 0.
+        pub scale: Option<Cow<'a, [f32]>>,
+        /// The dimension of the channels.
+        pub channel_dim: i32,
+        /// How many numbers share a scale.
+        pub group_size: i32,
+        /// The scales as bfloat16, in ExecuTorch 0.4 to 0.6. Deprecated: the runtime does not read it since 0.7.
+        pub scale_bf16: Option<Cow<'a, [u16]>>,
+        /// The index of the constant that holds the scales; 0 is none.
+        pub scale_buffer_idx: u32,
+        /// How many scales that constant holds, 2 bytes each (bfloat16).
+        pub num_scales: u32,
+    }
+}
+
+named! {
+    /// The type of a tensor's elements.
+    pub struct XNNDatatype(i16) {
+        /// Not valid
+        INVALID("xnn_datatype_invalid") = 0,
+        /// IEEE single precision, 4 bytes
+        FP32("xnn_datatype_fp32") = 1,
+        /// IEEE half precision, 2 bytes
+        FP16("xnn_datatype_fp16") = 2,
+        /// Signed 8-bit, one scale
+        QINT8("xnn_datatype_qint8") = 3,
+        /// Unsigned 8-bit, one scale
+        QUINT8("xnn_datatype_quint8") = 4,
+        /// Signed 32-bit, one scale
+        QINT32("xnn_datatype_qint32") = 5,
+        /// Signed 8-bit, a scale for each channel
+        QCINT8("xnn_datatype_qcint8") = 6,
+        /// Signed 32-bit, a scale for each channel
+        QCINT32("xnn_datatype_qcint32") = 7,
+        /// 4-bit, two to a byte, a scale for each channel
+        QCINT4("xnn_datatype_qcint4") = 8,
+        /// Signed 8-bit, quantized at run time
+        QDINT8("xnn_datatype_qdint8") = 9,
+        /// 4-bit, two to a byte, a scale for each group
+        QBINT4("xnn_datatype_qbint4") = 10,
+        /// Signed 8-bit, packed for a kernel
+        QPINT8("xnn_datatype_qpint8") = 11,
+        /// Signed 32-bit
+        INT32("xnn_datatype_int32") = 12,
+        /// IEEE single precision, packed for a kernel
+        PFP32("xnn_datatype_pfp32") = 13,
+        /// bfloat16, 2 bytes
+        BF16("xnn_datatype_bf16") = 14,
+    }
+}
+
+table! {
+    /// An operator.
+    pub struct XNode<'a> {
+        /// What it does.
+        pub xnode_union: XNodeUnion<'a>,
+        /// The handle of the node of the exported graph that it came from; 65535 for what XNNPACK's own passes made.
+        pub debug_handle: u32,
+        /// What its output is clamped to; `None` is no clamp.
+        pub output_min_max: Option<OutputMinMax>,
+    }
+}
+
+table! {
+    /// What an output is clamped to.
+    #[derive(Copy)]
+    pub struct OutputMinMax {
+        /// The least.
+        pub output_min: f32,
+        /// The most.
+        pub output_max: f32,
+    }
+}
+
+union! {
+    /// What a node can be.
+    pub enum XNodeUnion<'a> {
+        /// Adds.
+        XNNAdd(XNNNode2x1) = 1,
+        /// Multiplies with a matrix of weights.
+        XNNFullyConnected(XNNFullyConnected) = 2,
+        /// Softmax over the last dimension.
+        XNNSoftmax(XNNNode1x1) = 3,
+        /// The logistic function.
+        XNNSigmoid(XNNNode1x1) = 4,
+        /// Permutes dimensions.
+        XNNStaticTranspose(XNNStaticTranspose<'a>) = 5,
+        /// Clamps to `output_min_max`.
+        XNNClamp(XNNNode1x1) = 6,
+        /// A two-dimensional convolution.
+        XNNConv2d(XNNNodeConv) = 7,
+        /// Divides.
+        XNNDiv(XNNNode2x1) = 8,
+        /// Resizes images.
+        XNNStaticResizeBilinear2D(XNNStaticResizeBilinear2D) = 9,
+        /// Pads with a constant.
+        XNNStaticConstantPad(XNNStaticConstantPad<'a>) = 10,
+        /// Means of windows.
+        XNNAvgPooling2d(XNNPooling2D) = 11,
+        /// The lesser of two.
+        XNNMinimum(XNNNode2x1) = 12,
+        /// A convolution of each channel alone.
+        XNNDepthwiseConv2d(XNNNodeConv) = 13,
+        /// The largest of windows.
+        XNNMaxPooling2d(XNNPooling2D) = 14,
+        /// Multiplies.
+        XNNMultiply(XNNNode2x1) = 15,
+        /// Subtracts.
+        XNNSubtract(XNNNode2x1) = 16,
+        /// Rounds down.
+        XNNFloor(XNNNode1x1) = 17,
+        /// Converts to the output's type.
+        XNNConvert(XNNNode1x1) = 18,
+        /// The mean of each channel.
+        XNNGlobalAvgPooling2d(XNNNode1x1) = 19,
+        /// Gives another shape.
+        XNNStaticReshape(XNNStaticReshape<'a>) = 20,
+        /// The largest of windows, and where it is.
+        XNNArgMaxPooling2d(XNNArgMaxPooling2d) = 21,
+        /// The square root.
+        XNNSquareRoot(XNNNode1x1) = 22,
+        /// Rounds up.
+        XNNCeiling(XNNNode1x1) = 23,
+        /// Hardswish.
+        XNNHardswish(XNNNode1x1) = 24,
+        /// ReLU with a slope below 0.
+        XNNLeakyReLU(XNNLeakyReLU) = 25,
+        /// The greater of two.
+        XNNMaximum(XNNNode2x1) = 26,
+        /// Changes the sign.
+        XNNNegate(XNNNode1x1) = 27,
+        /// Squares.
+        XNNSquare(XNNNode1x1) = 28,
+        /// The exponential linear unit.
+        XNNELU(XNNELU) = 29,
+        /// The absolute value.
+        XNNAbs(XNNNode1x1) = 30,
+        /// ReLU with a slope for each channel.
+        XNNPReLU(XNNNode2x1) = 31,
+        /// Joins two tensors.
+        XNNConcatenate2(XNNCat) = 32,
+        /// Joins three tensors.
+        XNNConcatenate3(XNNCat) = 33,
+        /// Joins four tensors.
+        XNNConcatenate4(XNNCat) = 34,
+        /// Cuts a part out.
+        XNNStaticSlice(XNNStaticSlice<'a>) = 35,
+        /// Attention. No runtime since ExecuTorch 0.7 takes it.
+        XNNScaledDotProductAttention(XNNScaledDotProductAttention) = 36,
+        /// Multiplies matrices.
+        XNNBatchMatrixMultiply(XNNNode2x1) = 37,
+        /// Joins five tensors.
+        XNNConcatenate5(XNNCat) = 38,
+        /// A transposed two-dimensional convolution.
+        XNNConvTranspose2d(XNNNodeConv) = 39,
+        /// 1 over the square root.
+        XNNReciprocalSquareRoot(XNNNode1x1) = 40,
+        /// The natural logarithm.
+        XNNLog(XNNNode1x1) = 41,
+        /// GELU.
+        XNNGelu(XNNNode1x1) = 42,
+        /// The hyperbolic tangent.
+        XNNTanh(XNNNode1x1) = 43,
+        /// The exponential function.
+        XNNExp(XNNNode1x1) = 44,
+        /// The sine.
+        XNNSin(XNNNode1x1) = 45,
+        /// Copies.
+        XNNCopy(XNNNode1x1) = 46,
+        /// The cosine.
+        XNNCos(XNNNode1x1) = 47,
+    }
+}

@@ -1,0 +1,319 @@
+//! What each operator needs: ids of values, and its settings.
+
+use super::CODE;
+use crate::flatbuffer::macros::table;
+use alloc::borrow::Cow;
+
+table! {
+    /// A node with two inputs: `_XNNNode2x1` in the schema.
+    #[derive(Copy, Eq)]
+    pub struct XNNNode2x1 {
+        /// The id of the first input.
+        pub input1_id: u32,
+        /// The id of the second input.
+        pub input2_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// A node with one input: `_XNNNode1x1` in the schema.
+    #[derive(Copy, Eq)]
+    pub struct XNNNode1x1 {
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// A node with up to five inputs: `_XNNCat` in the schema.
+    #[derive(Copy, Eq)]
+    pub struct XNNCat {
+        /// The dimension along which they are joined.
+        pub axis: u32,
+        /// The id of the first input.
+        pub input1_id: u32,
+        /// The id of the second input.
+        pub input2_id: u32,
+        /// The id of the third input, if the node has so many.
+        pub input3_id: u32,
+        /// The id of the fourth input, if the node has so many.
+        pub input4_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+        /// The id of the fifth input, if the node has so many.
+        pub input5_id: u32,
+    }
+}
+
+table! {
+    /// Multiplies with a matrix of weights.
+    #[derive(Copy, Eq)]
+    pub struct XNNFullyConnected {
+        /// The id of the input.
+        pub input1_id: u32,
+        /// The id of the weights, `[out, in]`; with flag 1 `[in, out]`.
+        pub filter_id: u32,
+        /// The id of the bias; [`NO_ID`](super::NO_ID) for none.
+        pub bias_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// A convolution: `_XNNNodeConv` in the schema.
+    #[derive(Copy, Eq)]
+    pub struct XNNNodeConv {
+        /// Rows added above.
+        pub padding_top: u32,
+        /// Columns added on the right.
+        pub padding_right: u32,
+        /// Rows added below.
+        pub padding_bottom: u32,
+        /// Columns added on the left.
+        pub padding_left: u32,
+        /// Rows of the kernel.
+        pub kernel_height: u32,
+        /// Columns of the kernel.
+        pub kernel_width: u32,
+        /// The stride over rows.
+        pub subsampling_height: u32,
+        /// The stride over columns.
+        pub subsampling_width: u32,
+        /// The distance between the kernel's rows.
+        pub dilation_height: u32,
+        /// The distance between the kernel's columns.
+        pub dilation_width: u32,
+        /// Input channels of one group.
+        pub group_input_channels: u32,
+        /// Output channels of one group.
+        pub group_output_channels: u32,
+        /// Groups.
+        pub groups: u32,
+        /// Rows added to the output of a transposed convolution.
+        pub adjustment_height: u32,
+        /// Columns added to the output of a transposed convolution.
+        pub adjustment_width: u32,
+        /// The id of the input.
+        pub input1_id: u32,
+        /// The id of the weights, `[out, height, width, in / groups]`; `[1, height, width, out]` for a depthwise convolution.
+        pub filter_id: u32,
+        /// The id of the bias; [`NO_ID`](super::NO_ID) for none.
+        pub bias_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// A pool: `_XNNPooling2D` in the schema.
+    #[derive(Copy, Eq)]
+    pub struct XNNPooling2D {
+        /// Rows added above.
+        pub padding_top: u32,
+        /// Columns added on the right.
+        pub padding_right: u32,
+        /// Rows added below.
+        pub padding_bottom: u32,
+        /// Columns added on the left.
+        pub padding_left: u32,
+        /// Rows of the window.
+        pub pooling_height: u32,
+        /// Columns of the window.
+        pub pooling_width: u32,
+        /// The stride over rows.
+        pub stride_height: u32,
+        /// The stride over columns.
+        pub stride_width: u32,
+        /// The distance between the window's rows.
+        pub dilation_height: u32,
+        /// The distance between the window's columns.
+        pub dilation_width: u32,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// The largest of windows, and where it is.
+    #[derive(Copy, Eq)]
+    pub struct XNNArgMaxPooling2d {
+        /// Rows added above.
+        pub padding_top: u32,
+        /// Columns added on the right.
+        pub padding_right: u32,
+        /// Rows added below.
+        pub padding_bottom: u32,
+        /// Columns added on the left.
+        pub padding_left: u32,
+        /// Rows of the window.
+        pub pooling_height: u32,
+        /// Columns of the window.
+        pub pooling_width: u32,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the largest elements.
+        pub output_value_id: u32,
+        /// The id of where they are.
+        pub output_index_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// Permutes dimensions.
+    #[derive(Eq)]
+    pub struct XNNStaticTranspose<'a> {
+        /// The length of `perm`.
+        pub num_dims: u32,
+        /// The input's dimension for each one of the output.
+        pub perm: Option<Cow<'a, [u32]>>,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// Resizes images.
+    #[derive(Copy, Eq)]
+    pub struct XNNStaticResizeBilinear2D {
+        /// Rows of the output.
+        pub new_height: u32,
+        /// Columns of the output.
+        pub new_width: u32,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// Pads with a constant.
+    pub struct XNNStaticConstantPad<'a> {
+        /// Elements added before, for each dimension.
+        pub pre_paddings: Option<Cow<'a, [u32]>>,
+        /// Elements added after, for each dimension.
+        pub post_paddings: Option<Cow<'a, [u32]>>,
+        /// What is added.
+        pub padding_value: f32,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// Gives another shape.
+    #[derive(Eq)]
+    pub struct XNNStaticReshape<'a> {
+        /// The length of `new_shape`.
+        pub num_dims: u32,
+        /// The size of each dimension; one of 0 is taken from the number of elements.
+        pub new_shape: Option<Cow<'a, [u32]>>,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// Cuts a part out.
+    #[derive(Eq)]
+    pub struct XNNStaticSlice<'a> {
+        /// The length of `offsets` and `sizes`.
+        pub num_dims: u32,
+        /// Where it starts, for each dimension.
+        pub offsets: Option<Cow<'a, [u32]>>,
+        /// How long it is, for each dimension.
+        pub sizes: Option<Cow<'a, [u32]>>,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// Attention.
+    #[derive(Copy, Eq)]
+    pub struct XNNScaledDotProductAttention {
+        /// The id of the queries.
+        pub query_id: u32,
+        /// The id of the keys.
+        pub key_id: u32,
+        /// The id of the values.
+        pub value_id: u32,
+        /// The id of the scale.
+        pub scale_id: u32,
+        /// The id of the mask.
+        pub mask_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// The exponential linear unit.
+    #[derive(Copy)]
+    pub struct XNNELU {
+        /// Its limit below 0, with the sign changed.
+        pub alpha: f32,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}
+
+table! {
+    /// ReLU with a slope below 0.
+    #[derive(Copy)]
+    pub struct XNNLeakyReLU {
+        /// The slope below 0.
+        pub negative_slope: f32,
+        /// The id of the input.
+        pub input_id: u32,
+        /// The id of the output.
+        pub output_id: u32,
+        /// XNNPACK's flags.
+        pub flags: u32,
+    }
+}

@@ -1,0 +1,77 @@
+//! Bytes as choices.
+
+use crate::schema::description::NumberKind;
+use alloc::vec::Vec;
+
+/// Where choices come from: bytes that a fuzzer or a strategy made. When they are used up, every choice is 0, and what is made of
+/// them is as small as it can be.
+#[derive(Clone, Debug)]
+pub struct Choices<'b> {
+    bytes: &'b [u8],
+}
+
+impl<'b> Choices<'b> {
+    /// Takes the bytes as choices.
+    pub fn new(bytes: &'b [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        match self.bytes.split_first() {
+            Some((first, rest)) => {
+                self.bytes = rest;
+                *first
+            }
+            None => 0,
+        }
+    }
+
+    /// A number below `end`; 0 where `end` is.
+    pub fn below(&mut self, end: u8) -> u8 {
+        self.byte().checked_rem(end).unwrap_or_default()
+    }
+
+    /// One of several.
+    pub fn one_of<T: Copy>(&mut self, first: T, others: &[T]) -> T {
+        match usize::from(self.below(u8::try_from(others.len()).unwrap_or(u8::MAX - 1) + 1)) {
+            0 => first,
+            at => others.get(at - 1).copied().unwrap_or(first),
+        }
+    }
+
+    /// Whether the next choice is a yes.
+    pub fn yes(&mut self) -> bool {
+        self.below(2) == 1
+    }
+
+    /// A number: an edge as often as one from between.
+    pub(super) fn number(&mut self, kind: NumberKind) -> u64 {
+        let bits = 8 * kind.size() as u32;
+        let all = u64::MAX >> (64 - bits);
+        let sign = 1 << (bits - 1);
+        match self.below(8) {
+            0 => 0,
+            1 => 1,
+            2 => all,
+            3 => sign,
+            4 => sign - 1,
+            5 => u64::from(self.byte()),
+            // Infinity and not-a-number for floats of either width.
+            6 if kind == NumberKind::F32 => 0x7f80_0000 | u64::from(self.byte()) << 8,
+            6 if kind == NumberKind::F64 => 0x7ff0_0000_0000_0000 | u64::from(self.byte()) << 40,
+            _ => u64::from_le_bytes(core::array::from_fn(|_| self.byte())) & all,
+        }
+    }
+
+    pub(super) fn text(&mut self) -> Vec<u8> {
+        match self.below(6) {
+            0 => Vec::new(),
+            1 => b"forward".to_vec(),
+            2 => "é語🦀\n\"\\".as_bytes().to_vec(),
+            3 => b"nul\0inside".to_vec(),
+            4 => b"not utf-8 \xff\xc0".to_vec(),
+            _ => (0..self.below(12)).map(|_| self.byte()).collect(),
+        }
+    }
+}

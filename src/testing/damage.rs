@@ -1,0 +1,256 @@
+//! Systematic damage: every field of a tree with every value that readers may handle wrongly, and every word of a file.
+
+use crate::schema::any::{AnyField, AnyNumbers, AnyTable, Change, Value};
+use crate::schema::description::{FieldKind, NumberKind};
+use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
+use core::fmt;
+
+/// A change of one field of a tree to a value at which readers go wrong: a limit of its type, one past the length of a list, an absent
+/// table, a string that is not UTF-8.
+///
+/// A tree that was changed is written with [`Pte::image_as_is`](crate::Pte::image_as_is), which takes it for what it is.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    /// The steps from the root: a field, and an item of its list of tables (0 for a table or union).
+    steps: Vec<(usize, usize)>,
+    field: usize,
+    change: Change<'static>,
+}
+
+impl Damage {
+    /// Every damage to a tree.
+    pub fn all(tree: &dyn AnyTable) -> Vec<Self> {
+        let mut lengths = BTreeSet::new();
+        find_lengths(tree, &mut lengths);
+        let mut all = All { lengths: lengths.into_iter().collect(), steps: Vec::new(), found: Vec::new() };
+        all.table(tree);
+        all.found
+    }
+
+    /// Changes the tree. Returns `false` if this change is impossible.
+    pub fn apply(&self, tree: &mut dyn AnyTable) -> bool {
+        let mut table = tree;
+        for (field, item) in &self.steps {
+            let Some(next) = table.field_mut(*field).and_then(|field| field.table_mut(*item)) else {
+                return false;
+            };
+            table = next;
+        }
+        table.field_mut(self.field).is_some_and(|field| field.change(self.change))
+    }
+
+    /// What is changed, in the schema's names.
+    pub fn describe(&self, tree: &dyn AnyTable) -> String {
+        let mut path = String::new();
+        let mut table = Some(tree);
+        for (field, item) in &self.steps {
+            path += name_of(table, *field);
+            path += &format!("[{item}].");
+            table = match table.and_then(|table| table.field(*field)).map(AnyField::value) {
+                Some(Value::Table(table)) => Some(table),
+                Some(Value::Union { member, .. }) => member,
+                Some(Value::Tables(tables)) => tables.get(*item),
+                _ => None,
+            };
+        }
+        path += name_of(table, self.field);
+        format!("{path}: {}", Shown(self.change))
+    }
+}
+
+/// The schema's name of a field.
+fn name_of(table: Option<&dyn AnyTable>, field: usize) -> &'static str {
+    table.and_then(|table| table.description().fields.get(field)).map_or("?", |field| field.name)
+}
+
+struct Shown(Change<'static>);
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Change::Bits(bits) => write!(f, "{} ({bits:#x})", bits as i64),
+            Change::Item(index, bits) => write!(f, "item {index} is {} ({bits:#x})", bits as i64),
+            Change::Text(text) => write!(f, "{} bytes of text", text.len()),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+/// The lengths of all lists, with which readers compare indices.
+fn find_lengths(table: &dyn AnyTable, lengths: &mut BTreeSet<u64>) {
+    table.for_each_field(&mut |_, value| match value {
+        Value::Numbers(numbers) => {
+            lengths.insert(numbers.len() as u64);
+        }
+        Value::Table(table) => find_lengths(table, lengths),
+        Value::Union { member: Some(member), .. } => find_lengths(member, lengths),
+        Value::Tables(tables) => {
+            lengths.insert(tables.len() as u64);
+            (0..tables.len()).filter_map(|index| tables.get(index)).for_each(|table| find_lengths(table, lengths));
+        }
+        _ => {}
+    });
+}
+
+/// Texts that readers may handle wrongly: an empty one, a short one, a long one, one with a NUL, one that is not UTF-8.
+const TEXTS: [&[u8]; 5] = [b"", b"x", &[b'x'; 120], b"a\0b", b"\xff\xfe"];
+
+/// Numbers at the limits of widths, signs, alignments and counts.
+const NUMBERS: [u64; 22] = [
+    0,
+    1,
+    2,
+    3,
+    4,
+    7,
+    8,
+    15,
+    16,
+    99,
+    127,
+    128,
+    255,
+    256,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_ffff,
+    1 << 32,
+    i64::MAX as u64,
+    i64::MIN as u64,
+    u64::MAX,
+    u64::MAX - 1,
+];
+
+/// How many items of a list of numbers are changed, from its start. The last item is changed too.
+const ITEMS: usize = 16;
+
+struct All {
+    lengths: Vec<u64>,
+    steps: Vec<(usize, usize)>,
+    found: Vec<Damage>,
+}
+
+impl All {
+    fn add(&mut self, field: usize, change: Change<'static>) {
+        self.found.push(Damage { steps: self.steps.clone(), field, change });
+    }
+
+    fn table(&mut self, table: &dyn AnyTable) {
+        for (index, description) in table.description().fields.iter().enumerate() {
+            let Some(value) = table.field(index).map(AnyField::value) else { continue };
+            match (description.kind, value) {
+                (FieldKind::Number(kind), Value::Number(number) | Value::Enum { number, .. }) => {
+                    for bits in self.numbers(kind, number.bits()) {
+                        self.add(index, Change::Bits(bits));
+                    }
+                }
+                (FieldKind::Union(union), value) => {
+                    (0..=union.members.len() as u8 + 1).for_each(|tag| self.add(index, Change::Tag(tag)));
+                    if let Value::Union { member: Some(member), .. } = value {
+                        self.inside(index, 0, member);
+                    }
+                }
+                (FieldKind::Text, value) => {
+                    TEXTS.iter().for_each(|text| self.add(index, Change::Text(text)));
+                    if !matches!(value, Value::Absent) {
+                        self.add(index, Change::Remove);
+                    }
+                }
+                (_, Value::Absent) => self.add(index, Change::Insert),
+                (_, value) => {
+                    self.add(index, Change::Remove);
+                    match value {
+                        Value::Table(table) => self.inside(index, 0, table),
+                        Value::Tables(tables) => {
+                            self.lengths_of(index, tables.len());
+                            for item in 0..tables.len() {
+                                tables.get(item).into_iter().for_each(|table| self.inside(index, item, table));
+                            }
+                        }
+                        Value::Numbers(numbers) => self.list(index, description.kind, numbers),
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn inside(&mut self, field: usize, item: usize, table: &dyn AnyTable) {
+        self.steps.push((field, item));
+        self.table(table);
+        self.steps.pop();
+    }
+
+    fn lengths_of(&mut self, field: usize, length: usize) {
+        for other in [0, length.saturating_sub(1), length + 1, length + 20] {
+            self.add(field, Change::Length(other));
+        }
+    }
+
+    fn list(&mut self, field: usize, kind: FieldKind, numbers: AnyNumbers<'_>) {
+        let FieldKind::Numbers { number, .. } = kind else { return };
+        self.lengths_of(field, numbers.len());
+        let last = numbers.len().saturating_sub(1);
+        for item in (0..numbers.len()).filter(|item| *item < ITEMS || *item == last) {
+            let before = numbers.get(item).map_or(0, |number| number.bits());
+            for bits in self.numbers(number, before) {
+                self.add(field, Change::Item(item, bits));
+            }
+        }
+    }
+
+    /// The values to try instead of a number of that kind.
+    fn numbers(&self, kind: NumberKind, before: u64) -> BTreeSet<u64> {
+        let all = u64::MAX >> (64 - 8 * kind.size());
+        let lengths = self.lengths.iter().flat_map(|length| [*length, length.wrapping_sub(1)]);
+        let beside = [before.wrapping_add(1), before.wrapping_sub(1), before ^ 1 << (8 * kind.size() - 1)];
+        let mut numbers: BTreeSet<u64> =
+            NUMBERS.into_iter().chain(lengths).chain(beside).map(|bits| bits & all).collect();
+        match kind {
+            NumberKind::Bool => numbers = [0, 1].into(),
+            // NaN, the infinities, the smallest positive number, the zeros, and large and small scales.
+            NumberKind::F32 => {
+                numbers =
+                    [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e30, 1e-30, f32::from_bits(1)]
+                        .map(|number| number.to_bits().into())
+                        .into();
+            }
+            // NaN, the infinities, the smallest positive number, the zeros.
+            NumberKind::F64 => numbers = [0x7ff8 << 48, 0x7ff0 << 48, 0xfff0 << 48, 1, 1 << 63, 0].into(),
+            _ => {}
+        }
+        numbers.remove(&before);
+        numbers
+    }
+}
+
+/// How many damages [`damage_word`] knows for each word.
+pub const WORD_DAMAGES: usize = 16;
+
+/// The file with the 4-byte word at `at` changed in one of [`WORD_DAMAGES`] ways; `None` where that changes nothing, or there is
+/// no such word.
+pub fn damage_word(file: &[u8], at: usize, way: usize) -> Option<Vec<u8>> {
+    let before = u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?);
+    let size = file.len() as u32;
+    let word = match way {
+        0 => 0,
+        1 => 1,
+        2 => 2,
+        3 => 4,
+        4 => 0x7fff_ffff,
+        5 => 0x8000_0000,
+        6 => u32::MAX,
+        7 => u32::MAX - 3,
+        8 => before.wrapping_add(1),
+        9 => before.wrapping_sub(1),
+        10 => before.wrapping_add(4),
+        11 => before.wrapping_sub(4),
+        12 => size,
+        13 => size.wrapping_sub(at as u32),
+        14 => size.wrapping_sub(at as u32 + 4),
+        _ => before.swap_bytes(),
+    };
+    let mut file = file.to_vec();
+    file.get_mut(at..at + 4)?.copy_from_slice(&word.to_le_bytes());
+    (word != before).then_some(file)
+}

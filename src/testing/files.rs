@@ -1,0 +1,82 @@
+//! Files as values that proptest and fuzzers make.
+
+use super::any_tree::{any_flat_tensor, any_program};
+use super::choices::Choices;
+use super::valid::{valid_pair, valid_program, valid_tensors};
+use crate::error::Result;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::segment::Segment;
+use crate::file::style::WriteStyle;
+use alloc::vec::Vec;
+
+/// A file of any content, good or bad, without header and data: its tables hold anything that the schema has room for. It can be
+/// written, with `image_as_is`, and is read back as it was.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AnyFile {
+    /// A `.pte`.
+    Program(Pte<'static>),
+    /// A `.ptd`.
+    Tensors(Ptd<'static>),
+}
+
+impl AnyFile {
+    /// Makes one.
+    pub fn choose(choices: &mut Choices<'_>) -> Self {
+        if choices.below(4) < 3 {
+            let style = Some(any_style(choices));
+            let program = any_program(choices);
+            let segments = program.segments().iter().map(|_| Segment::Absent).collect();
+            Self::Program(Pte { program, segments, style, ..Pte::default() })
+        } else {
+            let style = Some(any_style(choices));
+            let flat_tensor = any_flat_tensor(choices);
+            let segments = flat_tensor.segments().iter().map(|_| Segment::Absent).collect();
+            Self::Tensors(Ptd { flat_tensor, segments, style, ..Ptd::default() })
+        }
+    }
+
+    /// Its bytes.
+    pub fn to_vec(&self) -> Result<Vec<u8>> {
+        match self {
+            Self::Program(pte) => pte.image_as_is()?.to_vec(),
+            Self::Tensors(ptd) => ptd.image_as_is()?.to_vec(),
+        }
+    }
+}
+
+/// Any style of writing that official writers have: any order of fields, vtables shared by tables of one size or of several, any
+/// alignment up to 4096.
+pub fn any_style(choices: &mut Choices<'_>) -> WriteStyle {
+    let others = [WriteStyle::PYTHON_OLD_FLATBUFFERS, WriteStyle::FLATC, WriteStyle::EARLY_FLATC, WriteStyle::SAVE_PTD];
+    let style = choices.one_of(WriteStyle::PYTHON, &others);
+    let constant_alignment = 1 << choices.below(13);
+    WriteStyle { constant_alignment, delegate_alignment: 1 << choices.below(13), ..style }
+}
+
+macro_rules! made {
+    ($( $(#[$meta:meta])* $name:ident($content:ty) = $make:path; )*) => {$(
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name(
+            /// The file, or files.
+            pub $content,
+        );
+
+        impl $name {
+            /// Makes one. It does not fail but for a fault of this crate.
+            pub fn choose(choices: &mut Choices<'_>) -> Result<Self> {
+                $make(choices).map(Self)
+            }
+        }
+    )*};
+}
+
+made! {
+    /// A good `.pte`: nothing is wrong with it at any level.
+    ValidProgram(Pte<'static>) = valid_program;
+    /// A good `.ptd`.
+    ValidTensors(Ptd<'static>) = valid_tensors;
+    /// A good `.pte` and the `.ptd` that it takes data from.
+    ValidPair((Pte<'static>, Ptd<'static>)) = valid_pair;
+}

@@ -1,0 +1,46 @@
+//! For those who test what reads, writes or runs these files: files of any content and good ones, and damage of a known kind.
+//!
+//! Everything is made of bytes, as choices ([`Choices`]): a fuzzer's input, or what a strategy found. Few bytes make a small file.
+//!
+//! With the feature `proptest`, [`AnyFile`], [`ValidProgram`], [`ValidTensors`] and [`ValidPair`] are proptest's `Arbitrary`, and
+//! [`strategies`] gives them in sizes to choose, and damage for any tree. With the feature `arbitrary`, they are `Arbitrary` for
+//! fuzzers too.
+//!
+//! ```
+//! use executorch_format::testing::{Choices, Damage, valid_program};
+//! use executorch_format::Pte;
+//! use executorch_format::validate::{Level, Severity};
+//!
+//! # fn main() -> executorch_format::Result<()> {
+//! let pte = valid_program(&mut Choices::new(b"any bytes will do"))?;
+//! let file = pte.image()?.to_vec()?;
+//! let findings = Pte::parse(&file)?.validate(Level::Strict);
+//! assert!(findings.iter().all(|finding| finding.severity == Severity::Note));
+//!
+//! // Every damage of it is refused, found, or harmless; none may crash a reader.
+//! for damage in Damage::all(&pte.program) {
+//!     let mut damaged = pte.clone();
+//!     if damage.apply(&mut damaged.program) {
+//!         let file = damaged.image_as_is().and_then(|image| image.to_vec());
+//!         let _verdict = file.and_then(|file| Pte::check(&file));
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod any_tree;
+#[cfg(feature = "arbitrary")]
+mod arbitrary;
+mod choices;
+mod damage;
+mod files;
+#[cfg(feature = "proptest")]
+pub mod strategies;
+mod valid;
+
+pub use any_tree::{any_flat_tensor, any_program};
+pub use choices::Choices;
+pub use damage::{Damage, WORD_DAMAGES, damage_word};
+pub use files::{AnyFile, ValidPair, ValidProgram, ValidTensors, any_style};
+pub use valid::{valid_pair, valid_program, valid_tensors};

@@ -1,0 +1,63 @@
+//! A bundled program as it is to be written.
+
+use super::detect::{NO_LIMITS, ends_with, proven, shown_style, variants};
+use super::image::{Image, no_newer_tables};
+use crate::error::Result;
+use crate::file::bpte::Bpte;
+use crate::file::header::BPTE_IDENTIFIER;
+use crate::file::style::WriteStyle;
+use crate::flatbuffer::field::Same;
+use crate::flatbuffer::read::{self, Record, TableParser};
+use crate::schema::BundledProgram;
+
+impl Bpte<'_> {
+    /// Computes the file's layout, as the tree and the style say.
+    ///
+    /// A tree that is what its [`source`](Self::source) decodes to is written with the source's bytes, whoever wrote them.
+    /// One that was changed is encoded in the style of its source, or in [`style`](Self::style) where that is set; that takes
+    /// as much memory as the file.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where the file would be 2 GiB or larger, or a
+    /// changed tree has fields of a newer schema.
+    pub fn image(&self) -> Result<Image<'_>> {
+        if let Some(source) = self.source.as_ref().filter(|_| self.style.is_none()) {
+            if self.decoded_source().is_some_and(|decoded| decoded.same(&self.bundled_program)) {
+                return Ok(Image::unchanged(&source.bytes));
+            }
+        }
+        no_newer_tables(self.source.as_ref())?;
+        let expected = self.bundled_program.program().len() as u64;
+        let body = self.write_style()?.0.encode(&self.bundled_program, expected)?;
+        Ok(Image::of_flatbuffer(body.head(BPTE_IDENTIFIER, 0)?, body))
+    }
+
+    fn decoded_source(&self) -> Option<BundledProgram<'_>> {
+        let bytes = self.source.as_ref()?.metadata();
+        read::decode(TableParser::<BundledProgram>::default(), bytes, &NO_LIMITS).ok().map(|(decoded, _)| decoded)
+    }
+
+    /// The style in which a changed tree is written, as for [`Pte::write_style`](crate::Pte::write_style).
+    pub fn write_style(&self) -> Result<(WriteStyle, bool)> {
+        if let Some(style) = self.style {
+            return Ok((style, true));
+        }
+        let (Some(source), Some(decoded)) = (&self.source, self.decoded_source()) else {
+            return Ok((WriteStyle::PYTHON, true));
+        };
+        let bytes = source.metadata();
+        let shown = shown_style(bytes, BundledProgram::DESCRIPTION);
+        for (align_empty, vtable_sharing) in variants(&shown) {
+            let style = WriteStyle { align_empty, vtable_sharing, ..shown };
+            if ends_with(bytes, &style.encode(&decoded, bytes.len() as u64)?) {
+                return Ok((style, true));
+            }
+        }
+        Ok((shown, false))
+    }
+
+    /// Finds the style in which the file was written that this was read from, as for
+    /// [`Pte::detect_style`](crate::Pte::detect_style).
+    pub fn detect_style(&self) -> Result<WriteStyle> {
+        proven(self.write_style()?)
+    }
+}

@@ -1,0 +1,292 @@
+//! Constants and initial states, out of their segment and into it again.
+
+use super::relayout::common_alignment;
+use crate::error::{Error, Result, counted};
+use crate::file::pte::{Pte, TensorData};
+use crate::file::references::{DataList, tensors_mut};
+use crate::file::segment::{DataRef, Segment};
+use crate::file::style::ALIGNMENT;
+use crate::schema::program::{Buffer, Program, SubsegmentOffsets};
+use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
+
+/// What a list of constants or initial states holds: change this, then [`Pte::put_entries`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entries<'a> {
+    /// For each entry after the placeholder, which of `blobs` it is; `None` removes it. Entry `i` is at `i - 1`.
+    pub(crate) at: Vec<Option<usize>>,
+    /// The blobs in the order in which they are stored. One that no entry is any more goes.
+    pub(crate) blobs: Vec<Cow<'a, [u8]>>,
+}
+
+impl<'a> Entries<'a> {
+    /// Which of `blobs` the entry with that `data_buffer_idx` is.
+    pub(crate) fn blob(&self, data_buffer_idx: u32) -> Option<usize> {
+        *self.at.get(place(data_buffer_idx)?)?
+    }
+
+    /// The bytes of the entry with that `data_buffer_idx`: its largest tensor's, or all up to the next one.
+    pub(crate) fn bytes(&self, data_buffer_idx: u32) -> Option<&Cow<'a, [u8]>> {
+        self.blobs.get(self.blob(data_buffer_idx)?)
+    }
+
+    /// Adds bytes after all others. The result is their `data_buffer_idx`.
+    pub(crate) fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
+        self.blobs.push(bytes);
+        self.at.push(Some(self.blobs.len() - 1));
+        self.at.len() as u32
+    }
+
+    /// Removes an entry; what refers to it is to be changed, too.
+    pub(crate) fn remove(&mut self, data_buffer_idx: u32) {
+        if let Some(at) = place(data_buffer_idx).and_then(|place| self.at.get_mut(place)) {
+            *at = None;
+        }
+    }
+}
+
+fn place(data_buffer_idx: u32) -> Option<usize> {
+    (data_buffer_idx as usize).checked_sub(1)
+}
+
+/// Puts blobs one after the other: where each starts, and the segment.
+pub(crate) fn pack<'a>(
+    blobs: impl IntoIterator<Item = Cow<'a, [u8]>>,
+    alignment: u64,
+) -> Result<(Vec<u64>, Segment<'a>)> {
+    let (mut starts, mut parts, mut end) = (Vec::new(), Vec::new(), 0u64);
+    for bytes in blobs {
+        let start = end.checked_next_multiple_of(alignment);
+        let next = start.and_then(|start| start.checked_add(bytes.len() as u64));
+        let (Some(start), Some(next)) = (start, next) else {
+            return Err(Error::unwritable("a segment takes more than 2^64 bytes"));
+        };
+        starts.push(start);
+        parts.push((start, bytes));
+        end = next;
+    }
+    Ok((starts, Segment::Parts(parts)))
+}
+
+/// The offsets of a list, if it has any but its placeholder.
+fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
+    let offsets = match list {
+        DataList::Constants => program.constant_segment.as_ref(),
+        DataList::States => program.mutable_data_segments().first(),
+    };
+    offsets.filter(|list| list.offsets().len() > 1)
+}
+
+impl<'a> Pte<'a> {
+    /// What a list holds.
+    ///
+    /// Fails where entries overlap, are outside their segment, or their size is not known.
+    pub(crate) fn entries(&self, list: DataList) -> Result<Entries<'a>> {
+        let Some(offsets) = offsets(&self.program, list) else {
+            return Ok(self.inline_constants(list));
+        };
+        let (index, offsets) = (offsets.segment_index as usize, offsets.offsets());
+        let (Some(segment), Some(entry)) = (self.segments.get(index), self.program.segments().get(index)) else {
+            let found = counted(self.segments.len(), "segment");
+            return Err(Error::reference(format!("segment {index} in a list of {found}")));
+        };
+        let sizes = self.entry_sizes(list)?;
+        // What each offset holds: as much as the largest tensor there.
+        let mut stored = BTreeMap::<u64, u64>::new();
+        for (index, offset) in offsets.iter().enumerate().skip(1) {
+            let size = stored.entry(*offset).or_default();
+            *size = (*size).max(sizes.get(&(index as u32)).copied().unwrap_or_default());
+        }
+        let starts: Vec<u64> = stored.keys().copied().collect();
+        let ends = starts.iter().skip(1).copied().chain([entry.size]);
+        let mut blobs = Vec::with_capacity(starts.len());
+        for ((index, (offset, size)), end) in stored.iter().enumerate().zip(ends) {
+            let room = end.checked_sub(*offset).filter(|room| room >= size).ok_or_else(|| {
+                Error::unwritable(format!(
+                    "constant {index} of {} at offset {offset} extends past offset {end}, where the next one or the end of the segment is",
+                    counted(*size, "byte")
+                ))
+            })?;
+            // In one part with what comes after it, the room may hold a constant that no tensor uses.
+            let used = match segment.get(*offset, room) {
+                Some(bytes) if *size == 0 || bytes.iter().skip(*size as usize).any(|byte| *byte != 0) => room,
+                Some(_) => *size,
+                None if *size == 0 => segment.part_from(*offset).min(room),
+                None => *size,
+            };
+            let bytes = segment.take(*offset, used);
+            blobs.push(
+                bytes.ok_or_else(|| {
+                    Error::unwritable(format!("the constant at offset {offset} is outside its segment"))
+                })?,
+            );
+        }
+        let at = offsets.iter().skip(1).map(|offset| starts.binary_search(offset).ok()).collect();
+        Ok(Entries { at, blobs })
+    }
+
+    fn inline_constants(&self, list: DataList) -> Entries<'a> {
+        let buffers = match list {
+            DataList::Constants => self.program.constant_buffer(),
+            DataList::States => &[],
+        };
+        let storage = |buffer: &Buffer<'a>| buffer.storage.clone().unwrap_or_default();
+        let blobs: Vec<_> = buffers.iter().skip(1).map(storage).collect();
+        Entries { at: (0..blobs.len()).map(Some).collect(), blobs }
+    }
+
+    /// The bytes that each entry has, by its index: its largest tensor's.
+    fn entry_sizes(&self, list: DataList) -> Result<BTreeMap<u32, u64>> {
+        let mut sizes = BTreeMap::new();
+        for (_, tensor) in self.methods().iter().flat_map(|method| method.tensors()) {
+            if DataList::of(tensor) != Some(list) {
+                continue;
+            }
+            if let TensorData::Constant(DataRef::Segment { size, .. })
+            | TensorData::Mutable(DataRef::Segment { size, .. }) = self.tensor_data(tensor)?
+            {
+                let most = sizes.entry(tensor.data_buffer_idx).or_default();
+                *most = size.max(*most);
+            }
+        }
+        Ok(sizes)
+    }
+
+    /// What the entries of a list start at multiples of: what their offsets have in common, at most 4096.
+    pub(crate) fn entry_alignment(&self, list: DataList) -> u32 {
+        let usual = match list {
+            DataList::Constants => ALIGNMENT,
+            DataList::States => 1,
+        };
+        let Some(offsets) = offsets(&self.program, list) else {
+            return usual;
+        };
+        common_alignment(offsets.offsets().iter().copied(), usual)
+    }
+
+    /// Writes a list again: each blob once, at a multiple of `alignment`. Entries that were removed are gone, and every tensor has
+    /// its entry's new index. What else is in a segment that the list shared stays there.
+    pub(crate) fn put_entries(&mut self, list: DataList, entries: Entries<'a>, alignment: u64) -> Result<()> {
+        let Entries { at, blobs } = entries;
+        let mut new_index = vec![0u32; at.len()];
+        let mut kept = Vec::new();
+        for (place, blob) in new_index.iter_mut().zip(&at) {
+            if let Some(blob) = blob {
+                kept.push(*blob);
+                *place = kept.len() as u32;
+            }
+        }
+        for tensor in tensors_mut(&mut self.program).filter(|tensor| DataList::of(tensor) == Some(list)) {
+            let new = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place));
+            tensor.data_buffer_idx = new.copied().unwrap_or_default();
+        }
+        let inline = offsets(&self.program, list).is_none() && self.program.constant_buffer().len() > 1;
+        if inline && list == DataList::Constants {
+            let buffers = self.program.constant_buffer.get_or_insert_default();
+            buffers.truncate(1);
+            let storage = |blob: &usize| Buffer { storage: blobs.get(*blob).cloned() };
+            buffers.extend(kept.iter().map(storage));
+            return Ok(());
+        }
+        if list == DataList::States && kept.is_empty() {
+            return self.remove_states();
+        }
+        // Where each blob goes; those that no entry is have no place.
+        let mut starts = vec![None; blobs.len()];
+        for blob in &kept {
+            if let Some(start) = starts.get_mut(*blob) {
+                *start = Some(0);
+            }
+        }
+        let stored = blobs.into_iter().zip(&starts).filter_map(|(bytes, start)| start.is_some().then_some(bytes));
+        let (places, segment) = pack(stored, alignment)?;
+        for (start, place) in starts.iter_mut().flatten().zip(places) {
+            *start = place;
+        }
+        let offset = |blob: &usize| starts.get(*blob).copied().flatten().unwrap_or_default();
+        let offsets = core::iter::once(0).chain(kept.iter().map(offset)).collect::<Vec<u64>>();
+        self.put_offsets(list, offsets, segment)
+    }
+
+    fn put_offsets(&mut self, list: DataList, offsets: Vec<u64>, segment: Segment<'a>) -> Result<()> {
+        let segment_index =
+            match self.own_segment(list).and_then(|index| Some((index, self.segments.get_mut(index as usize)?))) {
+                Some((index, place)) => {
+                    let size = segment.len();
+                    *place = segment;
+                    let table = self.program.segments.get_or_insert_default();
+                    if let Some(entry) = table.get_mut(index as usize) {
+                        entry.size = size;
+                    }
+                    index
+                }
+                None => self.insert_segment(list, segment),
+            };
+        let offsets = SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) };
+        match list {
+            DataList::Constants => {
+                // The placeholder of constants inside the FlatBuffer goes where there are none any more.
+                if offsets.offsets().len() > 1 {
+                    self.program.constant_buffer.iter_mut().for_each(Vec::clear);
+                }
+                self.program.constant_segment = Some(offsets);
+            }
+            DataList::States => match self.program.mutable_data_segments.get_or_insert_default().first_mut() {
+                Some(first) => *first = offsets,
+                None => self.program.mutable_data_segments = Some(vec![offsets]),
+            },
+        }
+        Ok(())
+    }
+
+    /// The segment of a list, if nothing else refers to it.
+    fn own_segment(&self, list: DataList) -> Option<u32> {
+        let list = match list {
+            DataList::Constants => self.program.constant_segment.as_ref(),
+            DataList::States => self.program.mutable_data_segments().first(),
+        };
+        list.map(|list| list.segment_index).filter(|index| self.segment_users().get(*index as usize) == Some(&1))
+    }
+
+    /// Removes the list of initial states and its segment. With further lists, list 0 stays as an empty one.
+    fn remove_states(&mut self) -> Result<()> {
+        let lists = self.program.mutable_data_segments().len();
+        if lists > 1 {
+            return self.put_offsets(DataList::States, vec![0], Segment::Parts(Vec::new()));
+        }
+        let own = self.own_segment(DataList::States);
+        self.program.mutable_data_segments = self.program.mutable_data_segments.take().filter(|_| lists == 0);
+        if let Some(own) = own {
+            self.remove_segments(|index| index == own as usize);
+        }
+        Ok(())
+    }
+
+    /// Adds a segment for a list where the exporter has it: constants come first, then initial states.
+    fn insert_segment(&mut self, list: DataList, segment: Segment<'a>) -> u32 {
+        let at = match list {
+            DataList::Constants => 0,
+            DataList::States => {
+                self.program.constant_segment.as_ref().map_or(0, |list| list.segment_index as usize + 1)
+            }
+        };
+        let last = self.push_segment(segment) as usize;
+        let at = at.min(last);
+        let order: Vec<usize> = (0..at).chain([last]).chain(at..last).collect();
+        self.reorder_segments(&order, &mut Vec::new());
+        at as u32
+    }
+}
+
+impl Segment<'_> {
+    /// The bytes from `offset` to the end of its part; 0 where none starts there.
+    fn part_from(&self, offset: u64) -> u64 {
+        match self {
+            Self::Parts(parts) => {
+                let at = parts.binary_search_by_key(&offset, |(start, _)| *start).ok();
+                at.and_then(|at| parts.get(at)).map_or(0, |(_, bytes)| bytes.len() as u64)
+            }
+            Self::Whole(bytes) if offset == 0 => bytes.len() as u64,
+            Self::Whole(_) | Self::Absent => 0,
+        }
+    }
+}
