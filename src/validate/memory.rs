@@ -3,11 +3,11 @@
 //! Memory planners let tensors share memory on purpose: one after the other, a result in its input's memory, a view in the
 //! memory of its base. An overlap is an error only if writing one tensor overwrites another that is still to be read.
 
-use super::liveness::{Life, Overwrites, liveness, uses};
 use super::report::Report;
 use super::rule;
+use crate::inspect::liveness::{Life, Overwrites, liveness, uses};
 use crate::path::Path;
-use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments};
+use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 
 /// The memory of a tensor while the tensor is needed.
@@ -39,7 +39,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     regions.sort_unstable_by_key(|region| (region.buffer, region.life.first, region.start, region.life.value));
     let chains = plan.chains().iter();
     let instructions = chains.flat_map(|chain| chain.instructions().iter()).map(|one| &one.instr_args);
-    let method = Method { values: plan.values(), instructions: instructions.collect() };
+    let method = Method { plan, instructions: instructions.collect() };
     for regions in regions.chunk_by(|left, right| left.buffer == right.buffer) {
         buffer(&method, regions, path, report);
     }
@@ -47,7 +47,7 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
 
 /// What is needed to find out whether a call works in place.
 struct Method<'t, 'a> {
-    values: &'t [EValue<'a>],
+    plan: &'t ExecutionPlan<'a>,
     /// Of all chains, in order.
     instructions: Vec<&'t InstructionArguments<'a>>,
 }
@@ -122,7 +122,7 @@ fn is_overwritten(method: &Method<'_, '_>, new: &Region, old: &Region) -> bool {
     }
     // The call may work in place, or its result may be a view.
     let call = new.life.first.checked_sub(1).and_then(|time| method.instructions.get(time));
-    let one_call = call.is_some_and(|call| uses(method.values, call, old.life.value));
+    let one_call = call.is_some_and(|call| uses(method.plan, call, old.life.value));
     new.life.overwrites == Overwrites::Yes && new.life.first < old.life.last && !one_call
 }
 

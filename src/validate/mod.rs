@@ -22,42 +22,55 @@
 //! error: planned-memory-overlap: execution_plan[0].values[4].val.Tensor.allocation_info: bytes 240 to 496 of planned buffer 1 overlap …
 //! ```
 
+mod bundle;
 mod constants;
 mod delegates;
+mod etdump;
+mod history;
 mod instructions;
-mod liveness;
 mod memory;
 mod names;
 mod pairing;
 mod payload;
 mod plan;
+mod policy;
 mod program;
 mod ptd;
+mod release;
+mod releases;
 mod report;
 mod rule;
 mod segments;
+mod target;
 mod tensors;
 mod values;
 mod wire;
+mod xnnpack;
 
-pub use rule::{Cve, RULES, Rule};
+pub use history::{HISTORIES, History};
+pub use policy::Policy;
+pub use release::{Behaviour, Release};
+pub use releases::{FEATURES, Feature, Reason, ReleaseVerdict, loads_in, releases_of_error};
+pub use rule::{RULES, Rule};
+pub use target::{Lack, Target};
 
+use crate::delegate::Xnnpack;
 use crate::error::Error;
+use crate::file::bpte::Bpte;
+use crate::file::etdp::{Etdp, PREFIX};
 use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::flatbuffer::read::Record;
-use crate::path::{FieldPath, Path};
-use crate::schema::Program;
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
+use crate::path::{FieldPath, Path, Step};
+use crate::schema::{BundledProgram, ETDump, Program};
+use alloc::{string::String, vec::Vec};
 use core::fmt;
 use report::Report;
 
 /// How much is checked. Each level includes the levels before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Level {
     /// Offsets, vtables, vectors, strings, unions and headers: what parsing a file always checks.
     Structure,
@@ -70,6 +83,7 @@ pub enum Level {
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
 pub enum Severity {
     /// Harmless, but worth knowing.
     Note,
@@ -79,13 +93,33 @@ pub enum Severity {
     Error,
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl Level {
+    /// Every level, from the one that checks least.
+    pub const ALL: &'static [Self] = &[Self::Structure, Self::Runtime, Self::Strict];
+
+    /// Its name: `structure`, `runtime` or `strict`.
+    pub fn name(self) -> &'static str {
+        match self {
             Self::Structure => "structure",
             Self::Runtime => "runtime",
             Self::Strict => "strict",
-        })
+        }
+    }
+}
+
+/// From its name.
+impl core::str::FromStr for Level {
+    type Err = Error;
+
+    fn from_str(text: &str) -> crate::Result<Self> {
+        let named = Self::ALL.iter().copied().find(|level| level.name() == text);
+        named.ok_or_else(|| Error::word("level", text, Self::ALL.iter().map(|level| level.name())))
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -100,7 +134,8 @@ impl fmt::Display for Severity {
 }
 
 /// One broken rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Finding {
     /// The rule's name, one of [`RULES`].
@@ -119,8 +154,7 @@ pub struct Finding {
 
 impl Finding {
     fn new(rule: &'static Rule, path: FieldPath, offset: Option<u64>, message: String) -> Self {
-        let cve = rule.cve.map(|cve| cve.id);
-        Self { rule: rule.name, severity: rule.severity, path, offset, message, cve }
+        Self { rule: rule.name, severity: rule.severity, path, offset, message, cve: rule.cve }
     }
 }
 
@@ -132,7 +166,7 @@ impl From<&Error> for Finding {
             severity: Severity::Error,
             path: error.path(),
             offset: error.offset(),
-            message: error.kind().to_string(),
+            message: error.kind().detail(),
             cve: None,
         }
     }
@@ -176,6 +210,7 @@ impl Pte<'_> {
             }
             constants::check(self, &mut report);
             payload::check(self, &mut report);
+            xnnpack::check(self, &mut report);
             wire::check(&self.program, Program::DESCRIPTION, self.source.as_ref(), &mut report);
         }
         report.finish()
@@ -184,10 +219,12 @@ impl Pte<'_> {
     /// Checks the file together with its `.ptd` files and returns what is wrong with the combination; what is wrong with
     /// one file alone is not repeated. Paths are those of the `.pte`. If `data` is empty, a warning says how many
     /// tensors need a `.ptd` file.
-    pub fn validate_with(&self, data: &[Ptd<'_>], level: Level) -> Vec<Finding> {
+    pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
         let mut report = Report::new(None, level);
         if level >= Level::Runtime {
-            pairing::check(self, data, &mut report);
+            let data: Vec<&Ptd<'_>> = data.into_iter().collect();
+            pairing::check(self, data.iter().copied(), &mut report);
+            xnnpack::check_pairing(self, &data, &mut report);
         }
         report.finish()
     }
@@ -207,12 +244,74 @@ impl Ptd<'_> {
     }
 }
 
+impl Bpte<'_> {
+    /// Everything that is wrong with the bundle and the program inside, up to `level`, as for [`Pte::validate`]. The
+    /// program's paths start with `program`, and its offsets count from the start of the bundle.
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        let program = self.program();
+        if level >= Level::Runtime {
+            bundle::check(self, program.as_ref().ok(), &mut report);
+            wire::check(&self.bundled_program, BundledProgram::DESCRIPTION, self.source.as_ref(), &mut report);
+        }
+        let mut findings = report.finish();
+        match &program {
+            Ok(pte) => findings.extend(self.in_program(pte.validate(level))),
+            Err(error) if self.bundled_program.program.is_some() => findings.push(error.into()),
+            Err(_) => (),
+        }
+        findings
+    }
+
+    /// Everything that is wrong with the program inside and its `.ptd` files together, as for [`Pte::validate_with`].
+    pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
+        // A program that cannot be read is a finding of the bundle alone.
+        let findings = self.program().map(|pte| pte.validate_with(data, level)).unwrap_or_default();
+        self.in_program(findings).collect()
+    }
+
+    fn in_program(&self, findings: Vec<Finding>) -> impl Iterator<Item = Finding> {
+        let start = self.program_offset();
+        findings.into_iter().map(move |finding| {
+            let path = [Step::Field("program")].into_iter().chain(finding.path.steps().iter().copied()).collect();
+            let offset = finding.offset.zip(start).map(|(offset, start)| offset.saturating_add(start));
+            Finding { path, offset, ..finding }
+        })
+    }
+}
+
+impl Etdp<'_> {
+    /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        if level >= Level::Runtime {
+            etdump::check(self, &mut report);
+            wire::check_at(PREFIX as u32, &self.etdump, ETDump::DESCRIPTION, self.source.as_ref(), &mut report);
+        }
+        report.finish()
+    }
+}
+
+impl Xnnpack<'_> {
+    /// Everything that is wrong with a payload that was cut out of its file, up to `level`: without what only the program or its
+    /// `.ptd` files show. Offsets count from the payload's start.
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        if level >= Level::Runtime {
+            xnnpack::check_payload(self, &mut report);
+        }
+        report.finish()
+    }
+}
+
 impl Model<'_> {
     /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         match self {
             Self::Pte(pte) => pte.validate(level),
             Self::Ptd(ptd) => ptd.validate(level),
+            Self::Bpte(bpte) => bpte.validate(level),
+            Self::Etdp(etdp) => etdp.validate(level),
         }
     }
 }

@@ -1,18 +1,20 @@
-//! Rules about names: they are unique and contain no NUL.
+//! Rules about names: they are unique, contain no NUL, and do not deceive who reads them.
 
 use super::report::{Name, Report};
 use super::rule;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::Text;
+use crate::names::is_deceptive;
 use crate::path::Path;
 use alloc::{collections::BTreeMap, format, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
-    nul_in_pte(pte, report);
+    each_in_pte(pte, report);
     if report.is_strict() {
         method_names(pte, report);
         let keys: Vec<_> = pte.named_data_index().iter().collect();
+        alike(&keys, &Path::ROOT, ("named_data", "key"), report);
         unique(&keys, report);
         empty(&keys, report);
         prefixes(&keys, report);
@@ -22,44 +24,95 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     for (index, entry) in ptd.entries().enumerate() {
-        nul(entry.key, &root.item("named_data", index), "key", report);
+        name(entry.key, &root.item("named_data", index), "key", report);
     }
     if report.is_strict() {
         // In a file with an early schema the entries come from two lists. The paths follow the current schema.
         let keys: Vec<_> = ptd.index().iter().collect();
+        alike(&keys, &root, ("named_data", "key"), report);
         unique(&keys, report);
         prefixes(&keys, report);
     }
 }
 
 /// The names that the runtime compares or passes on as C strings.
-fn nul_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
+fn each_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     for (index, named) in pte.named_data().iter().enumerate() {
-        nul(named.key.as_ref(), &root.item("named_data", index), "key", report);
+        name(named.key.as_ref(), &root.item("named_data", index), "key", report);
     }
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = &root.item("execution_plan", index);
-        nul(plan.name.as_ref(), path, "name", report);
+        name(plan.name.as_ref(), path, "name", report);
         for (index, operator) in plan.operators().iter().enumerate() {
             let path = &path.item("operators", index);
-            nul(operator.name.as_ref(), path, "name", report);
-            nul(operator.overload.as_ref(), path, "overload", report);
+            name(operator.name.as_ref(), path, "name", report);
+            name(operator.overload.as_ref(), path, "overload", report);
         }
         for (index, delegate) in plan.delegates().iter().enumerate() {
             let path = &path.item("delegates", index);
-            nul(delegate.id.as_ref(), path, "id", report);
+            name(delegate.id.as_ref(), path, "id", report);
             for (index, spec) in delegate.compile_specs().iter().enumerate() {
-                nul(spec.key.as_ref(), &path.item("compile_specs", index), "key", report);
+                name(spec.key.as_ref(), &path.item("compile_specs", index), "key", report);
             }
         }
         for (index, tensor) in plan.tensors() {
-            let name = tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_ref());
+            let found = tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_ref());
             let path = &path.item("values", index);
-            nul(name, &path.field("val.Tensor.extra_tensor_info"), "fully_qualified_name", report);
+            name(found, &path.field("val.Tensor.extra_tensor_info"), "fully_qualified_name", report);
         }
     }
 }
+
+fn name(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
+    nul(name, path, field, report);
+    if let Some(name) = name.filter(|name| report.is_strict() && (!name.is_ascii() || name.bytes().any(is_control))) {
+        deceptive(name, path, field, report);
+    }
+}
+
+/// NUL is a matter of its own.
+fn is_control(byte: u8) -> bool {
+    byte.is_ascii_control() && byte != 0
+}
+
+#[cold]
+fn deceptive(name: &Text<'_>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
+    if let Some(character) = name.chars().find(|character| *character != '\0' && is_deceptive(*character)) {
+        let offset = report.offset(Some(name.as_bytes()));
+        let found = format!(
+            "{} holds {}, expected only characters that show as themselves",
+            Name(name),
+            character.escape_unicode()
+        );
+        report.add_at(rule::NAME_DECEPTIVE, &path.field(field), offset, found);
+    }
+}
+
+/// Names of one list that look alike, of which one is not plain ASCII: Latin and Cyrillic `a`, say. `1` and `l` are left to the
+/// font.
+#[cfg(feature = "unicode")]
+fn alike(names: &[Key<'_>], path: &Path<'_>, (list, field): (&'static str, &'static str), report: &mut Report<'_>) {
+    use alloc::string::String;
+    use unicode_security::confusable_detection::skeleton;
+
+    if names.iter().all(|(name, _)| name.is_ascii()) {
+        return;
+    }
+    let mut seen: BTreeMap<String, Key<'_>> = BTreeMap::new();
+    for (name, index) in names.iter().copied() {
+        let shown: String = name.chars().filter(|character| !is_deceptive(*character)).collect();
+        let (first, other) = *seen.entry(skeleton(&shown).collect()).or_insert((name, index));
+        if first != name && !(first.is_ascii() && name.is_ascii()) {
+            let found = format!("{} looks like {}, the name of entry {other}", Name(name), Name(first));
+            let offset = report.offset(Some(name.as_bytes()));
+            report.add_at(rule::NAME_ALIKE, &path.item(list, index).field(field), offset, found);
+        }
+    }
+}
+
+#[cfg(not(feature = "unicode"))]
+fn alike(_: &[Key<'_>], _: &Path<'_>, _: (&'static str, &'static str), _: &mut Report<'_>) {}
 
 fn nul(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
     if let Some(name) = name.filter(|name| name.as_bytes().contains(&0)) {
@@ -71,6 +124,8 @@ fn nul(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &m
 
 fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
+    let named = pte.methods().iter().zip(0..).filter_map(|(plan, index)| Some((plan.name.as_ref()?, index)));
+    alike(&named.collect::<Vec<_>>(), &root, ("execution_plan", "name"), report);
     let mut seen = BTreeMap::new();
     for (index, plan) in pte.methods().iter().enumerate() {
         let Some(name) = &plan.name else {

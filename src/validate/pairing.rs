@@ -18,9 +18,9 @@ struct File<'t> {
     index: KeyIndex<'t>,
 }
 
-pub(super) fn check(pte: &Pte<'_>, ptds: &[Ptd<'_>], report: &mut Report<'_>) {
+pub(super) fn check<'p>(pte: &Pte<'_>, ptds: impl Iterator<Item = &'p Ptd<'p>>, report: &mut Report<'_>) {
     let file = |ptd| File { entries: Ptd::entries(ptd).collect(), index: Ptd::index(ptd) };
-    let files: Vec<_> = ptds.iter().map(file).collect();
+    let files: Vec<_> = ptds.map(file).collect();
     if files.is_empty() {
         return unchecked(pte, report);
     }

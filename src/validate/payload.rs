@@ -1,21 +1,15 @@
-//! Rules about the headers of XNNPACK and Vulkan payloads. They follow `XNNHeader` and `VulkanDelegateHeader`, which start
-//! with the same fields.
-//!
-//! | bytes | content |
-//! |---|---|
-//! | 4..8 | `XH00` or `VH00` |
-//! | 8..10 | u16 length of the header: at least 30 |
-//! | 10..14, 14..18 | u32 offset and u32 size of the FlatBuffer |
-//! | 18..22, 22..30 | u32 offset and u64 size of the constants |
+//! Rules about delegates' payloads: that their bytes are what the delegate's id says, that those whose form is known are whole, and
+//! that a file which brings machine code says so. As in `VulkanDelegateHeader.cpp`, `VelaBinStream.cpp` and
+//! `inmemory_filesystem.cpp` of ExecuTorch's backends. XNNPACK's payloads have rules of their own.
 
-use super::report::Report;
+use super::report::{Name, Report};
 use super::rule::{self, Rule};
-use crate::error::counted;
+use crate::delegate::{EthosU, Payload, PayloadKind, Vulkan, aot_inductor_keys};
+use crate::error::{Error, counted};
 use crate::file::pte::Pte;
 use crate::path::Path;
-use alloc::{collections::BTreeSet, format};
-
-const LENGTH: usize = 30;
+use crate::schema::vulkan::GraphTypes;
+use alloc::{collections::BTreeSet, format, string::String};
 
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     if !report.is_strict() {
@@ -23,6 +17,8 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
     let root = Path::ROOT;
     let mut seen = BTreeSet::new();
+    // Overlapping segments can hold the same bytes many times: no more is read than the file has.
+    let mut left = report.file_size();
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = root.item("execution_plan", index);
         for (index, delegate) in plan.delegates().iter().enumerate() {
@@ -33,42 +29,140 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 continue;
             };
             let path = path.item("delegates", index);
-            match payload.get(4..8) {
-                Some(b"XH00") => header(rule::XNNPACK_PAYLOAD, payload, &path.field("processed"), report),
-                Some(b"VH00") => header(rule::VULKAN_PAYLOAD, payload, &path.field("processed"), report),
+            let path = &path.field("processed");
+            id_and_bytes(delegate.id(), payload, path, report);
+            native_code(pte, delegate.id(), payload, path, report);
+            match left.checked_sub(payload.len() as u64) {
+                Some(rest) => left = rest,
+                None if report.has_file() => continue,
+                None => (),
+            }
+            match PayloadKind::of_bytes(payload) {
+                Some(PayloadKind::Vulkan) => vulkan(payload, path, report),
+                Some(PayloadKind::EthosU) => ethos_u(payload, path, report),
+                Some(PayloadKind::CoreMl) => {
+                    if let Err(error) = Payload::parse(payload) {
+                        broken(rule::CORE_ML_PAYLOAD, payload, &error, path, report);
+                    }
+                }
                 _ => (),
             }
         }
     }
 }
 
-fn number(payload: &[u8], at: usize, size: usize) -> Option<u64> {
-    let bytes = payload.get(at..)?.get(..size)?;
-    Some(bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+/// The id is what the runtime goes by.
+fn id_and_bytes(id: &str, payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
+    let Some(kind) = PayloadKind::of_id(id).filter(|kind| kind.is_in(payload) == Some(false)) else {
+        return;
+    };
+    let offset = report.offset(Some(payload));
+    if let Some(other) = PayloadKind::of_bytes(payload) {
+        let found =
+            format!("the bytes are a payload for {other}, expected one for {kind}, as the id {} says", Name(id));
+        report.add_at(rule::PAYLOAD_KIND, path, offset, found);
+    } else if kind != PayloadKind::Xnnpack {
+        let found = format!("the first bytes are not those of a payload for {kind}, which the id {} says", Name(id));
+        report.add_at(rule::PAYLOAD_UNKNOWN, path, offset, found);
+    }
 }
 
-fn header(rule: &'static Rule, payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
-    let start = report.offset(Some(payload));
-    let at = |field: u64| start.map(|start| start + field);
-    let available = payload.len() as u64;
-    let length = number(payload, 8, 2).unwrap_or(0);
-    if length < LENGTH as u64 || payload.len() < LENGTH {
-        let found = format!(
-            "the header has {} in a payload of {available}, expected at least {LENGTH}",
-            counted(length, "byte")
-        );
-        return report.add_at(rule, path, at(8), found);
-    }
-    for (what, field, size_field, size_width) in [("FlatBuffer", 10, 14, 4), ("constants", 18, 22, 8)] {
-        let (Some(offset), Some(size)) = (number(payload, field, 4), number(payload, size_field, size_width)) else {
-            continue;
+fn native_code(pte: &Pte<'_>, id: &str, payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
+    let Some(kind) = PayloadKind::of_id(id).filter(|kind| kind.is_native_code()) else {
+        return;
+    };
+    let mut keys = String::new();
+    for key in aot_inductor_keys(payload).take(2) {
+        let place = match pte.named_data_bytes(key) {
+            Ok(bytes) => format!("{} in this file", counted(bytes.len(), "byte")),
+            Err(_) => "not in this file".into(),
         };
-        if offset.checked_add(size).is_none_or(|end| end > available) {
+        keys += &format!("; {}: {place}", Name(key));
+    }
+    let found = format!("a payload for {kind}: machine code that runs when the program is loaded{keys}");
+    report.add_at(rule::NATIVE_CODE, path, report.offset(Some(payload)), found);
+}
+
+fn broken(rule: &'static Rule, payload: &[u8], error: &Error, path: &Path<'_>, report: &mut Report<'_>) {
+    let offset = report.offset(Some(payload)).zip(error.offset()).map(|(start, offset)| start.saturating_add(offset));
+    let field = error.path();
+    let separator = if field.is_empty() { "" } else { ": " };
+    report.add_at(rule, path, offset, format!("{field}{separator}{}", error.kind()));
+}
+
+fn vulkan(payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
+    let vulkan = match Vulkan::parse(payload) {
+        Ok(vulkan) => vulkan,
+        Err(error) => return broken(rule::VULKAN_PAYLOAD, payload, &error, path, report),
+    };
+    let (graph, path) = (&vulkan.graph, &path.field("VkGraph"));
+    let values = graph.values().len();
+    let mut index = |found: i64, most: usize, path: &Path<'_>| {
+        if usize::try_from(found).is_ok_and(|found| found < most) {
+            return;
+        }
+        let found = format!("{found}, expected less than {most}");
+        report.add(rule::VULKAN_GRAPH, path, found);
+    };
+    for (name, ids) in [("input_ids", graph.input_ids()), ("output_ids", graph.output_ids())] {
+        for (at, id) in ids.iter().enumerate() {
+            index((*id).into(), values, &path.item(name, at));
+        }
+    }
+    for (call, operator) in graph.chain().iter().enumerate() {
+        let path = path.item("chain", call);
+        for (at, id) in operator.args().iter().enumerate() {
+            index((*id).into(), values, &path.item("args", at));
+        }
+    }
+    for (at, value) in graph.values().iter().enumerate() {
+        let path = path.item("values", at);
+        match &value.value {
+            GraphTypes::VkTensor(tensor) if tensor.constant_id >= 0 => {
+                index(tensor.constant_id.into(), graph.constants().len(), &path.field("value.VkTensor.constant_id"));
+            }
+            GraphTypes::ValueList(list) => {
+                for (at, id) in list.items().iter().enumerate() {
+                    index((*id).into(), values, &path.item("value.ValueList.items", at));
+                }
+            }
+            _ => (),
+        }
+    }
+    for (name, list) in [("constants", graph.constants()), ("shaders", graph.shaders())] {
+        for (at, bytes) in list.iter().enumerate().filter(|(_, bytes)| vulkan.place(bytes).is_none()) {
+            let available = vulkan.raw_bytes.len();
             let found = format!(
-                "{what}: a range of {} from offset {offset} ends outside the payload of {available}",
-                counted(size, "byte")
+                "{} from {}, expected a range inside the {available} raw bytes",
+                counted(bytes.length, "byte"),
+                bytes.offset
             );
-            report.add_at(rule, path, at(field as u64), found);
+            report.add(rule::VULKAN_GRAPH, &path.item(name, at), found);
+        }
+    }
+}
+
+fn ethos_u(payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
+    let ethos_u = match EthosU::parse(payload) {
+        Ok(ethos_u) => ethos_u,
+        Err(error) => return broken(rule::ETHOS_U_PAYLOAD, payload, &error, path, report),
+    };
+    let start = report.offset(Some(payload));
+    let has = |name: &str| ethos_u.blocks.iter().any(|block| block.name == name.as_bytes());
+    for name in ["cmd_data", "scratch_size", "inputs", "outputs"].into_iter().filter(|name| !has(name)) {
+        report.add_at(rule::ETHOS_U_PAYLOAD, path, start, format!("no block '{name}'"));
+    }
+    if let Some(commands) = ethos_u.command_stream() {
+        if !commands.starts_with(b"COP1") && !commands.starts_with(b"COP2") {
+            let first = commands.get(..4).unwrap_or(commands).escape_ascii();
+            let found = format!("its command stream starts with '{first}', expected 'COP1' or 'COP2'");
+            report.add_at(rule::ETHOS_U_PAYLOAD, path, report.offset(Some(commands)), found);
+        }
+    }
+    for (name, ios) in [("inputs", ethos_u.inputs()), ("outputs", ethos_u.outputs())] {
+        if let Some(data) = ethos_u.block(name).filter(|_| ios.is_none()) {
+            let found = format!("its block '{name}' has {}, fewer than it counts", counted(data.len(), "byte"));
+            report.add_at(rule::ETHOS_U_PAYLOAD, path, report.offset(Some(data)), found);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Collects findings, and formats values from the file for their messages.
 
 use super::{Finding, Level, Rule};
-use crate::error::counted;
+use crate::error::{Error, counted};
 use crate::path::{FieldPath, Path};
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 use core::fmt;
@@ -104,11 +104,26 @@ impl<'f> Report<'f> {
         if *count > MOST_OF_ONE_RULE {
             return;
         }
-        let message = match rule.cve {
-            Some(cve) => format!("{message} ({}: ExecuTorch refuses this since {})", cve.id, cve.refused_since),
-            None => message.to_string(),
+        let message = match (rule.cve, rule.refused_since()) {
+            (Some(cve), Some(since)) => format!("{message} ({cve}: ExecuTorch refuses this since {since})"),
+            (Some(cve), None) => format!("{message} ({cve})"),
+            (None, _) => message.to_string(),
         };
         self.findings.push(Finding::new(rule, path.to_field_path(), offset, message));
+    }
+
+    /// Adds a fault of structure under its own rule, or under that of what it is a part of.
+    #[cold]
+    pub(super) fn add_error(&mut self, rule: Option<&'static Rule>, error: &Error) {
+        let Some(rule) = rule.or_else(|| super::RULES.iter().copied().find(|rule| rule.name == error.kind().rule()))
+        else {
+            return;
+        };
+        let (_, count) = self.counts.entry(rule.name).or_insert((rule, 0));
+        *count += 1;
+        if *count <= MOST_OF_ONE_RULE {
+            self.findings.push(Finding::new(rule, error.path(), error.offset(), error.kind().to_string()));
+        }
     }
 
     pub(super) fn finish(mut self) -> Vec<Finding> {

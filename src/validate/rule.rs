@@ -1,12 +1,16 @@
 //! The rules: each has a stable name, a level, a severity, and a text that says what it protects from.
 
+use super::history::{HISTORIES, History};
+use super::release::{Behaviour, Release};
 use super::{Level, Severity};
 
 /// A rule that a file can break.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Rule {
     /// Its name, which does not change between releases.
+    #[cfg_attr(feature = "serde", serde(rename = "rule"))]
     pub name: &'static str,
     /// The lowest level that checks it. Violations that the runtime accepts in some circumstances are reported at the
     /// strict level only.
@@ -14,31 +18,41 @@ pub struct Rule {
     /// How bad a violation is.
     pub severity: Severity,
     /// What it protects from: the defect in the file, or what a reader that does not check for it does.
+    #[cfg_attr(feature = "serde", serde(rename = "protects_from"))]
     pub protects: &'static str,
-    /// The published vulnerability of the official runtime that it corresponds to.
-    pub cve: Option<Cve>,
+    /// The published vulnerability of the official runtime that it corresponds to: one number, or several with commas.
+    pub cve: Option<&'static str>,
 }
 
-/// A published vulnerability of the official runtime.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Cve {
-    /// Its number, or numbers.
-    pub id: &'static str,
-    /// The first release of ExecuTorch that refuses such a file. Found by searching for the error message in the wheels
-    /// of 0.6, 0.7, 1.0, 1.1, 1.2 and 1.5.
-    pub refused_since: &'static str,
+impl Rule {
+    /// What each release was seen to do with files that break it: one history for each kind of violation. Empty where
+    /// nobody looked.
+    pub fn histories(&self) -> impl Iterator<Item = &'static History> {
+        let name = self.name;
+        HISTORIES.iter().filter(move |history| history.rule == name)
+    }
+
+    /// The first release that refuses such a file, or refuses to run it, and all later ones do; absent where that is unknown or differs from file
+    /// to file.
+    pub fn refused_since(&self) -> Option<Release> {
+        let mut histories = self.histories();
+        let (first, None) = (histories.next()?, histories.next()) else {
+            return None;
+        };
+        let (since, behaviour) = first.since.last()?;
+        first.refused_when_run_since.or((*behaviour == Behaviour::Refuses).then_some(*since))
+    }
 }
 
 macro_rules! rules {
-    ($( $ident:ident $name:literal $level:ident $severity:ident $(($cve:literal $since:literal))? $protects:literal )*) => {
+    ($( $ident:ident $name:literal $level:ident $severity:ident $(($cve:literal))? $protects:literal )*) => {
         $(
             pub(super) const $ident: &Rule = &Rule {
                 name: $name,
                 level: Level::$level,
                 severity: Severity::$severity,
                 protects: $protects,
-                cve: rules!(@ $($cve $since)?),
+                cve: rules!(@ $($cve)?),
             };
         )*
 
@@ -47,7 +61,7 @@ macro_rules! rules {
         pub const RULES: &[&Rule] = &[$($ident),*];
     };
     (@) => { None };
-    (@ $cve:literal $since:literal) => { Some(Cve { id: $cve, refused_since: $since }) };
+    (@ $cve:literal) => { Some($cve) };
 }
 
 rules! {
@@ -90,10 +104,10 @@ rules! {
 
     LIST_ITEM_ORDER "list-item-order" Runtime Error "a tensor list that the runtime creates before one of its tensors"
     TENSOR_SHAPE "tensor-shape" Runtime Error "a tensor whose sizes or dim order are absent"
-    TENSOR_RANK "tensor-rank" Runtime Error ("CVE-2025-54951" "1.0") "a tensor of more than 16 dimensions, which overflows the runtime's arrays"
+    TENSOR_RANK "tensor-rank" Runtime Error ("CVE-2025-54951") "a tensor of more than 16 dimensions, which overflows the runtime's arrays"
     TENSOR_SIZE "tensor-size" Runtime Error "a negative size, which becomes a huge unsigned number"
-    TENSOR_ELEMENTS "tensor-elements" Runtime Error ("CVE-2025-30402" "1.0") "a number of elements that overflows, which makes the buffer too small"
-    TENSOR_BYTES "tensor-bytes" Runtime Error ("CVE-2025-54952" "1.0") "a size in bytes that overflows, which makes the buffer too small"
+    TENSOR_ELEMENTS "tensor-elements" Runtime Error ("CVE-2025-30402") "a number of elements that overflows, which makes the buffer too small"
+    TENSOR_BYTES "tensor-bytes" Runtime Error ("CVE-2025-54952") "a size in bytes that overflows, which makes the buffer too small"
     TENSOR_SCALAR_TYPE "tensor-scalar-type" Runtime Error "a tensor with a scalar type that the runtime does not know"
     TENSOR_STORAGE_OFFSET "tensor-storage-offset" Runtime Error "a tensor with a storage offset, which the runtime does not support"
     TENSOR_UNBOUNDED "tensor-unbounded" Runtime Error "a dynamic shape without an upper bound, which the runtime does not support"
@@ -109,7 +123,7 @@ rules! {
     EXTERNAL_LAYOUT "external-layout" Runtime Error "an external tensor whose scalar type or shape differs from that in the .ptd file"
 
     PLANNED_MEMORY_INDEX "planned-memory-index" Runtime Error "a tensor in a planned buffer that does not exist"
-    PLANNED_MEMORY_OVERFLOW "planned-memory-overflow" Runtime Error ("CVE-2025-30404, CVE-2025-30405" "1.1") "an offset that overflows, which puts the tensor outside its planned buffer"
+    PLANNED_MEMORY_OVERFLOW "planned-memory-overflow" Runtime Error ("CVE-2025-30404, CVE-2025-30405") "an offset that overflows, which puts the tensor outside its planned buffer"
     PLANNED_MEMORY_BOUNDS "planned-memory-bounds" Runtime Error "a tensor that ends after the end of its planned buffer"
 
     DELEGATE_ID "delegate-id" Runtime Error "looking up a backend whose name is absent"
@@ -130,6 +144,26 @@ rules! {
     JUMP_CONDITION_INDEX "jump-condition-index" Runtime Error "a jump condition that is not a value of the method"
     JUMP_CONDITION_KIND "jump-condition-kind" Runtime Error "a jump condition that is not a bool"
 
+    XNNPACK_PAYLOAD "xnnpack-payload" Runtime Error "a payload for XNNPACK of another kind, or whose header points outside it"
+    XNNPACK_GRAPH "xnnpack-graph" Runtime Error "an XNNPACK graph without nodes or values, or with more than 4096 externals"
+    XNNPACK_UNION "xnnpack-union" Runtime Error "an XNNPACK node, value or quantization that is absent or of an unknown kind"
+    XNNPACK_DATATYPE "xnnpack-datatype" Runtime Error "an XNNPACK value whose datatype is unknown or does not fit its quantization"
+    XNNPACK_SHAPE "xnnpack-shape" Runtime Error "an XNNPACK value of more than 6 dimensions, or whose size overflows"
+    XNNPACK_FLAGS "xnnpack-flags" Runtime Error "an XNNPACK value with unknown flags"
+    XNNPACK_EXTERNAL_ID "xnnpack-external-id" Runtime Error "an XNNPACK input or output that is not an argument of the call"
+    XNNPACK_VALUE_ID "xnnpack-value-id" Runtime Error "an XNNPACK node that names a value that does not exist"
+    XNNPACK_CONSTANT_INDEX "xnnpack-constant-index" Runtime Error "an XNNPACK constant that is not in the list of constants"
+    XNNPACK_CONSTANT_BOUNDS "xnnpack-constant-bounds" Runtime Error "reading an XNNPACK constant past the end of its data"
+    XNNPACK_CONSTANT_KEY "xnnpack-constant-key" Runtime Error "an XNNPACK constant whose key is in none of the files"
+    XNNPACK_QUANTIZATION "xnnpack-quantization" Runtime Error "a dimension, group size or zero point of an XNNPACK quantization that is out of range"
+    XNNPACK_SCALES "xnnpack-scales" Runtime Error "XNNPACK scales that are absent, too few, or not positive numbers"
+    XNNPACK_NODE "xnnpack-node" Runtime Error "an XNNPACK node whose settings are absent, out of range, or contradict each other"
+    XNNPACK_NODE_DATATYPES "xnnpack-node-datatypes" Runtime Error "an XNNPACK node with datatypes for which XNNPACK has no operator"
+    XNNPACK_NODE_SHAPE "xnnpack-node-shape" Runtime Error "an XNNPACK node that does not fit the shapes of its values: running it fails or crashes"
+    XNNPACK_WEIGHTS "xnnpack-weights" Runtime Error "XNNPACK weights or a bias without data, or of another shape than their node says"
+    XNNPACK_DATAFLOW "xnnpack-dataflow" Runtime Error "an XNNPACK value that is read before it is written, or written twice"
+    XNNPACK_ARGUMENTS "xnnpack-arguments" Runtime Error "a call that passes a delegate too few arguments, or one that is not a tensor"
+
     PTD_HEADER "ptd-header" Runtime Error "a .ptd file without an extended header, which the runtime does not read"
     PTD_VERSION "ptd-version" Runtime Error "a .ptd file whose schema version is not 0, the only version so far"
     PTD_SCHEMA "ptd-schema" Runtime Error "a .ptd file in an early schema, in which the runtime finds no data"
@@ -140,6 +174,9 @@ rules! {
     LAYOUT_SCALAR_TYPE "layout-scalar-type" Runtime Error "a tensor in a .ptd file with an unknown scalar type"
     LAYOUT_DIM_ORDER_LENGTH "layout-dim-order-length" Runtime Error "reading past the end of the dim order of a tensor in a .ptd file"
     LAYOUT_DIM_ORDER_RANGE "layout-dim-order-range" Runtime Error "a dim order in a .ptd file that contains a dimension out of range"
+    BUNDLE_FIELD "bundle-field" Runtime Error "a part of a bundle that is absent, which the runtime follows without a check"
+    BUNDLE_COUNT "bundle-count" Runtime Error "a test case with too few inputs or expected outputs, past which the runtime reads"
+    BUNDLE_DATA "bundle-data" Runtime Error "a tensor of a test case with too few bytes, past which the runtime reads"
 
     DELEGATE_CALL_INDEX "delegate-call-index" Strict Error "a call of a delegate that is not in the list of delegates, which the runtime notices only when it runs"
     UNKNOWN_ENUM "unknown-enum" Strict Error "an unknown enum value, which a reader may take for another one"
@@ -148,8 +185,8 @@ rules! {
     INT_LIST_ITEM_KIND "int-list-item-kind" Strict Error "an item of an integer list that is not an integer, which the runtime notices only when it runs"
     MOVE_KIND "move-kind" Strict Error "a move that changes the kind of a value, which later instructions do not expect"
     JUMP_DESTINATION "jump-destination" Strict Error "a jump out of the chain, or to itself in an endless loop"
-    PRIM_ARGUMENTS "prim-arguments" Strict Error ("CVE-2025-54950" "1.0") "a built-in operator called with the wrong number of arguments, which it does not check"
-    COPY_INDEX "copy-index" Strict Error ("CVE-2025-54949" "0.7") "the built-in copy of a tensor into part of another, past the end of the other"
+    PRIM_ARGUMENTS "prim-arguments" Strict Error ("CVE-2025-54950") "a built-in operator called with the wrong number of arguments, which it does not check"
+    COPY_INDEX "copy-index" Strict Error ("CVE-2025-54949") "the built-in copy of a tensor into part of another, past the end of the other"
     STACK_TRACE "stack-trace" Strict Error "stack traces that do not match the instructions"
 
     KEY_IN_TWO_FILES "key-in-two-files" Strict Error "a key that is in two files: readers differ in which they use"
@@ -166,6 +203,8 @@ rules! {
     METHOD_NAME_UNIQUE "method-name-unique" Strict Error "two methods with the same name: readers differ in which they use"
     KEY_UNIQUE "key-unique" Strict Error "two blobs with the same key: readers differ in which they use"
     NAME_NUL "name-nul" Strict Error "a name that contains NUL: the runtime reads it as a C string and sees only the start"
+    NAME_DECEPTIVE "name-deceptive" Strict Warning "a name with characters that show as nothing, turn the text around, or act on a terminal"
+    NAME_ALIKE "name-alike" Strict Warning "two names that look alike (checked with the feature `unicode`)"
     KEY_EMPTY "key-empty" Strict Error "a blob with an empty key"
     KEY_PREFIX "key-prefix" Strict Warning "a key that is the start of another: runtimes before 1.0 take one for the other"
     LAYOUT_DIM_ORDER "layout-dim-order" Strict Error "a dim order in a .ptd file that is not a permutation of the dimensions"
@@ -184,6 +223,29 @@ rules! {
     DEVICE_INDEX "device-index" Strict Error "a negative device index other than −1"
     BUFFER_DEVICE_INDEX "buffer-device-index" Strict Error "a device for a planned buffer that does not exist"
     BUFFER_DEVICE_UNIQUE "buffer-device-unique" Strict Error "two devices for one planned buffer"
-    XNNPACK_PAYLOAD "xnnpack-payload" Strict Error "an XNNPACK payload whose header points outside the payload"
-    VULKAN_PAYLOAD "vulkan-payload" Strict Error "a Vulkan payload whose header points outside the payload"
+    XNNPACK_HEADER "xnnpack-header" Strict Note "an XNNPACK header that the official exporter does not write"
+    XNNPACK_ID "xnnpack-id" Strict Warning "two XNNPACK values with the same id: the runtime uses the first"
+    XNNPACK_EXTERNALS "xnnpack-externals" Strict Error "an argument of a call that no XNNPACK value is, or that two are"
+    XNNPACK_LISTS "xnnpack-lists" Strict Note "counts and lists of an XNNPACK graph that contradict it and that the runtime does not read"
+    XNNPACK_CONSTANTS "xnnpack-constants" Strict Note "XNNPACK constants that no value uses, and an entry 0 that is not empty"
+    XNNPACK_CONSTANT_SIZE "xnnpack-constant-size" Strict Error "an XNNPACK constant that has more bytes than its value needs"
+    XNNPACK_CONSTANT_FORM "xnnpack-constant-form" Strict Error "an XNNPACK constant with both a key and an offset, or misaligned"
+    XNNPACK_COMPUTED_WEIGHTS "xnnpack-computed-weights" Strict Warning "XNNPACK weights that are not constant"
+    XNNPACK_CLAMP "xnnpack-clamp" Strict Error "an XNNPACK node that clamps to an empty range"
+    XNNPACK_ARGUMENT_TYPE "xnnpack-argument-type" Strict Error "an argument with another scalar type than the XNNPACK graph expects"
+    XNNPACK_ARGUMENT_SHAPE "xnnpack-argument-shape" Strict Warning "an argument with another shape than the XNNPACK graph expects"
+    XNNPACK_UNCHECKED "xnnpack-unchecked" Strict Warning "XNNPACK constants that were not checked because no .ptd file was given"
+    BUNDLE_METHOD "bundle-method" Strict Error "test cases of a method that the program does not have, or a second list of test cases for a method"
+    BUNDLE_VALUE "bundle-value" Strict Error "a test case with a value of another type or shape than the method's, which the runtime refuses to run or compare"
+    BUNDLE_DIM_ORDER "bundle-dim-order" Strict Warning "a test case with another dim order than the method's, which the runtime refuses to run: exporters up to 1.5 write such test cases for channels-last inputs"
+    ETDUMP_EVENT "etdump-event" Strict Error "an event with no content, or with several kinds of content"
+    ETDUMP_TIME "etdump-time" Strict Error "an event that ends before it starts"
+    ETDUMP_TENSOR "etdump-tensor" Strict Error "a recorded tensor whose place in the debug buffer is unknown"
+    VULKAN_PAYLOAD "vulkan-payload" Strict Error "a Vulkan payload whose header or FlatBuffer points outside it"
+    VULKAN_GRAPH "vulkan-graph" Strict Error "an index or offset in a Vulkan graph that is out of range"
+    ETHOS_U_PAYLOAD "ethos-u-payload" Strict Error "an Ethos-U payload without a block that a run needs, or that ends inside one"
+    CORE_ML_PAYLOAD "core-ml-payload" Strict Error "a Core ML payload whose list of files is broken or points outside it"
+    PAYLOAD_KIND "payload-kind" Strict Error "a payload of another backend than the delegate's id says"
+    PAYLOAD_UNKNOWN "payload-unknown" Strict Warning "a payload that does not start like those of its backend"
+    NATIVE_CODE "native-code" Strict Warning "machine code that runs when the file is loaded"
 }

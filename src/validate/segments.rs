@@ -6,8 +6,7 @@ use crate::error::counted;
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
-use crate::file::segment::DataRef;
-use crate::file::segment::{Segment, marked};
+use crate::file::segment::{DataRef, Segment, marked};
 use crate::file::source::Source;
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::path::Path;
@@ -45,7 +44,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
     segments.check(report);
     if report.is_strict() {
-        segments.unreferenced(pte.referenced_segments(), report);
+        segments.unreferenced(pte.segment_users().into_iter().map(|users| users > 0).collect(), report);
     }
 }
 
@@ -75,7 +74,7 @@ fn is_whole(source: &Source<'_>) -> bool {
 }
 
 /// How ExecuTorch 1.5 reads a segment.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy)]
 struct Read {
     /// How many bytes it reads, from the start of the segment.
     size: u64,
@@ -87,12 +86,11 @@ struct Read {
 /// states only those that a tensor uses.
 fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     let segments = pte.program.segments();
-    let mut read = vec![None; segments.len()];
+    let mut read: Vec<Option<Read>> = vec![None; segments.len()];
     let mut reads = |index: u32, size: u64, needs_base: bool| {
         if let Some(read) = read.get_mut(index as usize) {
-            let before: Option<Read> = *read;
-            let Read { size: most, needs_base: needed } = before.unwrap_or(Read { size, needs_base });
-            *read = Some(Read { size: size.max(most), needs_base: needs_base || needed });
+            let before = read.unwrap_or(Read { size, needs_base });
+            *read = Some(Read { size: before.size.max(size), needs_base: before.needs_base || needs_base });
         }
     };
     let whole = |index: u32| segments.get(index as usize).map_or(0, |segment| segment.size);

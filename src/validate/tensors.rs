@@ -22,16 +22,13 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
     for (index, tensor) in plan.tensors() {
         let path = path.item("values", index);
         let path = &path.field("val.Tensor");
-        shape(tensor, path, report);
-        rank(tensor, path, report);
-        dim_order(tensor, path, report);
-        scalar_type(tensor, path, report);
+        let bytes = type_and_shape(tensor, path, report);
         storage_offset(tensor, path, report);
         dynamism(tensor, path, report);
         if let Some(extra) = tensor.extra_tensor_info.as_deref() {
             extra_info(extra, &path.field("extra_tensor_info"), report);
         }
-        let Some(bytes) = bytes(tensor, path, report) else {
+        let Some(bytes) = bytes else {
             continue;
         };
         if let Some(allocation) = tensor.allocation_info {
@@ -41,6 +38,15 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
             constants::of_tensor(pte, tensor, bytes, path, report);
         }
     }
+}
+
+/// The rules about a tensor's type and shape. Says the bytes that its elements take, if that is known.
+pub(super) fn type_and_shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Option<u64> {
+    shape(tensor, path, report);
+    rank(tensor, path, report);
+    dim_order(tensor, path, report);
+    scalar_type(tensor, path, report);
+    bytes(tensor, path, report)
 }
 
 fn shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {

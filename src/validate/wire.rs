@@ -7,12 +7,23 @@ use crate::error::counted;
 use crate::file::source::Source;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::read::Limits;
-use crate::flatbuffer::walk::{Part, PartKind, TablePart, walk};
+use crate::flatbuffer::walk::{Part, PartKind, TablePart, walk_at};
 use crate::path::Path;
 use crate::schema::any::{self, AnyTable, Value};
 use alloc::{collections::BTreeMap, format};
 
 pub(super) fn check(
+    tree: &dyn AnyTable,
+    root: &'static TableDescription,
+    source: Option<&Source<'_>>,
+    report: &mut Report<'_>,
+) {
+    check_at(0, tree, root, source, report);
+}
+
+/// The same for a FlatBuffer that starts at byte `start` of its source's metadata, as for `decode_at`.
+pub(super) fn check_at(
+    start: u32,
     tree: &dyn AnyTable,
     root: &'static TableDescription,
     source: Option<&Source<'_>>,
@@ -25,7 +36,7 @@ pub(super) fn check(
     if let Some(source) = source {
         let metadata = source.metadata();
         let mut sharing = Sharing::default();
-        walk(metadata, root, &Limits::default(), &mut |part| match &part.kind {
+        walk_at(start, metadata, root, &Limits::default(), &mut |part| match &part.kind {
             PartKind::Table(table) => {
                 sharing.add(part, table, metadata);
                 vtable(part, table, report);

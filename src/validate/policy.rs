@@ -1,0 +1,63 @@
+//! What somebody wants to be checked, and what is to count.
+
+use super::{Finding, Level, RULES, Severity};
+use crate::error::{Error, Result};
+use alloc::{string::String, vec::Vec};
+
+/// What is checked, and which findings count: a team's own line between what is an error and what is not.
+///
+/// ```
+/// use executorch_format::{Pte, validate::Policy};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let policy = Policy { deny: vec!["warnings".into()], allow: vec!["trailing-bytes".into()], ..Policy::default() };
+/// policy.check()?;
+/// let file = std::fs::read("tests/data/1.5.1/add_mul_external/add_mul_external.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let findings = policy.judge(pte.validate(policy.level));
+/// assert!(findings.is_empty());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+pub struct Policy {
+    /// How much is checked.
+    pub level: Level,
+    /// Rules whose findings are errors, by name; `warnings` for all that would be warnings.
+    pub deny: Vec<String>,
+    /// Rules whose findings do not count, by name.
+    pub allow: Vec<String>,
+}
+
+/// Stands for every rule whose findings are warnings.
+const WARNINGS: &str = "warnings";
+
+impl Policy {
+    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) where it names a rule that there is not.
+    pub fn check(&self) -> Result<()> {
+        let known = |name: &&String| RULES.iter().any(|rule| rule.name == name.as_str());
+        let denied = self.deny.iter().filter(|name| *name != WARNINGS);
+        match denied.chain(&self.allow).find(|name| !known(name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::word("rule", name, core::iter::once("a name of `pte verify --rules`"))),
+        }
+    }
+
+    /// The findings that count, as bad as they count.
+    pub fn judge(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
+        let names = |names: &[String], rule: &str| names.iter().any(|name| name == rule);
+        findings.retain(|finding| !names(&self.allow, finding.rule));
+        for finding in &mut findings {
+            let warning = finding.severity == Severity::Warning && names(&self.deny, WARNINGS);
+            if warning || names(&self.deny, finding.rule) {
+                finding.severity = Severity::Error;
+            }
+        }
+        findings
+    }
+}

@@ -1,0 +1,125 @@
+//! Releases of ExecuTorch, and what a runtime does with a file.
+
+use crate::error::Error;
+use core::fmt;
+use core::str::FromStr;
+
+/// A release of ExecuTorch's runtime, without the patch number: what changed inside one (0.2.0 to 0.2.1, 1.0.0 to 1.0.1,
+/// 1.4.0 to 1.4.1) makes no difference to the files that were looked at.
+///
+/// ```
+/// use executorch_format::validate::Release;
+///
+/// let release: Release = "0.7.0".parse()?;
+/// assert_eq!(release.to_string(), "0.7");
+/// assert!(release < Release::LATEST);
+/// # Ok::<(), executorch_format::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Release {
+    major: u8,
+    minor: u8,
+    name: &'static str,
+}
+
+impl Release {
+    pub(crate) const V0_2: Self = Self::new(0, 2, "0.2");
+    pub(crate) const V0_4: Self = Self::new(0, 4, "0.4");
+    pub(crate) const V0_6: Self = Self::new(0, 6, "0.6");
+    pub(crate) const V0_7: Self = Self::new(0, 7, "0.7");
+    pub(crate) const V1_0: Self = Self::new(1, 0, "1.0");
+    pub(crate) const V1_1: Self = Self::new(1, 1, "1.1");
+    pub(crate) const V1_2: Self = Self::new(1, 2, "1.2");
+    pub(crate) const V1_3: Self = Self::new(1, 3, "1.3");
+    pub(crate) const V1_4: Self = Self::new(1, 4, "1.4");
+
+    /// The newest release that the rules describe.
+    pub const LATEST: Self = Self::new(1, 5, "1.5");
+
+    /// Every release, oldest first. Nobody looked at what 0.3 does.
+    pub const ALL: [Self; 12] = [
+        Self::V0_2,
+        Self::new(0, 3, "0.3"),
+        Self::V0_4,
+        Self::new(0, 5, "0.5"),
+        Self::V0_6,
+        Self::V0_7,
+        Self::V1_0,
+        Self::V1_1,
+        Self::V1_2,
+        Self::V1_3,
+        Self::V1_4,
+        Self::LATEST,
+    ];
+
+    const fn new(major: u8, minor: u8, name: &'static str) -> Self {
+        Self { major, minor, name }
+    }
+
+    /// Whether the release's runtime was run on the files that the histories come from.
+    pub fn was_seen(self) -> bool {
+        self != Self::new(0, 3, "0.3")
+    }
+}
+
+impl fmt::Display for Release {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
+/// `0.7` or `0.7.0`: one of [`Release::ALL`].
+impl FromStr for Release {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let mut parts = text.split('.').map(|part| part.parse::<u8>().ok());
+        let release = match (parts.next(), parts.next(), parts.next(), parts.next()) {
+            (Some(Some(major)), Some(Some(minor)), None | Some(Some(_)), None) => {
+                Self::ALL.into_iter().find(|release| (release.major, release.minor) == (major, minor))
+            }
+            _ => None,
+        };
+        release.ok_or_else(|| Error::word("release of ExecuTorch", text, Self::ALL.iter().map(|release| release.name)))
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Release {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <alloc::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Release {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// What a release's runtime does with a file. Ordered: of two reasons the later one decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum Behaviour {
+    /// It loads the program and its methods, kernels and backends aside.
+    Loads,
+    /// Nobody looked, or files with this fault were treated differently.
+    Unknown,
+    /// It reports an error.
+    Refuses,
+    /// The process ends: a segmentation fault or an abort.
+    Dies,
+}
+
+impl fmt::Display for Behaviour {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Loads => "loads",
+            Self::Unknown => "unknown",
+            Self::Refuses => "refuses",
+            Self::Dies => "dies",
+        })
+    }
+}

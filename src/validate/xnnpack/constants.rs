@@ -1,0 +1,230 @@
+//! Constants: that they are there, and have as many bytes as their values need.
+
+use super::super::report::{Name, Report};
+use super::super::rule;
+use super::quantization::{channels, is_scale};
+use super::{Graph, weights};
+use crate::delegate::NamedBlobs;
+use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
+use crate::path::Path;
+use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};
+use alloc::{format, vec, vec::Vec};
+
+/// Which constants are looked at, by where their keys are.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Keys {
+    /// Those without a key, and those whose key the blobs have.
+    Own,
+    /// Those whose key is in a `.ptd` file, or nowhere.
+    Others,
+    /// The same where no `.ptd` file was given.
+    NotGiven,
+}
+
+/// What a constant that no key or only a key of this program gives.
+const EXTERNAL_OFFSET: u64 = u64::MAX;
+
+/// What constants are aligned to.
+const ALIGNMENT: u64 = 16;
+
+pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path: &Path<'_>, report: &mut Report<'_>) {
+    let mut check = Check { graph, blobs, keys, missing: 0 };
+    let tree = &graph.payload.graph;
+    for (index, value) in tree.xvalues().iter().enumerate() {
+        let path = &path.item("xvalues", index);
+        let Some(tensor) = value.tensor() else {
+            continue;
+        };
+        let quantized = path.field("xvalue_union.XNNQuantizedTensorValue");
+        if tensor.constant_buffer_idx != 0 {
+            let path = match value.quant_params() {
+                Some(_) => quantized.field("tensor_value"),
+                None => path.field("xvalue_union.XNNTensorValue"),
+            };
+            check.tensor(tensor, &path.field("constant_buffer_idx"), report);
+        }
+        if let Some(params) = value.quant_params() {
+            if let Some((index, count, element)) = scales_constant(params) {
+                let path = quantized.field("quant_params");
+                let path = &path.field(params.name().unwrap_or_default());
+                check.scales(value, index, count, element, &path.field("scale_buffer_idx"), report);
+            }
+        }
+    }
+    if check.missing > 0 {
+        let found = format!("{} constants were not looked up: no .ptd file was given", check.missing);
+        report.add(rule::XNNPACK_UNCHECKED, path, found);
+    }
+    if keys == Keys::Own {
+        entries(graph, path, report);
+    }
+    weights::requantization(graph, blobs, keys, path, report);
+}
+
+struct Check<'t> {
+    graph: &'t Graph<'t>,
+    blobs: &'t NamedBlobs<'t>,
+    keys: Keys,
+    /// Constants whose key is nowhere, while no `.ptd` file was given.
+    missing: usize,
+}
+
+impl<'t> Check<'t> {
+    /// The bytes of a constant, as far as the runtime could read, if it is one to be looked at now.
+    fn bytes(&mut self, index: u32, path: &Path<'_>, report: &mut Report<'_>) -> Option<&'t [u8]> {
+        let payload = self.graph.payload;
+        match payload.constant(index) {
+            None if self.keys == Keys::Own => {
+                let tree = &payload.graph;
+                let count =
+                    if payload.header.is_some() { tree.constant_data().len() } else { tree.constant_buffer().len() };
+                let found = format!("{index}, expected less than the {count} that there are");
+                report.add(rule::XNNPACK_CONSTANT_INDEX, path, found);
+                None
+            }
+            Some(ConstantPlace::Named { key, size }) => self.named(key, size, path, report),
+            Some(ConstantPlace::Payload { offset, size }) if self.keys == Keys::Own => {
+                let available = payload.constant_data.len() as u64;
+                if offset.checked_add(size).is_none_or(|end| end > available) {
+                    let found = format!("{size} bytes from {offset} of the constant data, which has {available}");
+                    report.add(rule::XNNPACK_CONSTANT_BOUNDS, path, found);
+                    return None;
+                }
+                payload.constant_data.get(offset as usize..)?.get(..size as usize)
+            }
+            Some(ConstantPlace::Inline(bytes)) if self.keys == Keys::Own => {
+                let storage = payload.graph.constant_buffer().get(index as usize);
+                if storage.is_none_or(|buffer| buffer.storage.is_none()) {
+                    let found = format!("constant {index}, whose storage is absent");
+                    report.add(rule::XNNPACK_CONSTANT_INDEX, path, found);
+                    return None;
+                }
+                Some(bytes)
+            }
+            _ => None,
+        }
+    }
+
+    fn named(&mut self, key: &str, size: u64, path: &Path<'_>, report: &mut Report<'_>) -> Option<&'t [u8]> {
+        // The runtime reads keys as C strings.
+        let key = key.split('\0').next().unwrap_or_default();
+        // A fault of the blob's own segment is a finding of its own.
+        let blob = self.blobs.get(key).ok()?;
+        match (self.keys, blob) {
+            (Keys::Own, None) => None,
+            (Keys::Others, None) => {
+                let found = format!("{}, which neither the .pte nor a .ptd file has", Name(key));
+                report.add(rule::XNNPACK_CONSTANT_KEY, path, found);
+                None
+            }
+            (Keys::NotGiven, None) => {
+                self.missing += 1;
+                None
+            }
+            (keys, Some(blob)) if (keys == Keys::Own) == (blob.file == 0) => {
+                if blob.bytes.len() as u64 != size {
+                    let (key, bytes) = (Name(key), blob.bytes.len());
+                    let found = format!("{size} bytes, but the blob {key} has {bytes}");
+                    report.add(rule::XNNPACK_CONSTANT_SIZE, path, found);
+                }
+                Some(blob.bytes)
+            }
+            _ => None,
+        }
+    }
+
+    fn tensor(&mut self, tensor: &XNNTensorValue<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+        let (Some(bytes), Some(needed)) = (self.bytes(tensor.constant_buffer_idx, path, report), tensor.byte_size())
+        else {
+            return;
+        };
+        let available = bytes.len() as u64;
+        if available != needed {
+            let rule = if available < needed { rule::XNNPACK_CONSTANT_BOUNDS } else { rule::XNNPACK_CONSTANT_SIZE };
+            let found = format!("{tensor} takes {needed} bytes, but the constant has {available}");
+            report.add_at(rule, path, report.offset(Some(bytes)), found);
+        }
+    }
+
+    fn scales(
+        &mut self,
+        value: &XValue<'_>,
+        index: u32,
+        count: u32,
+        element: u32,
+        path: &Path<'_>,
+        report: &mut Report<'_>,
+    ) {
+        let Some(bytes) = self.bytes(index, path, report) else {
+            return;
+        };
+        let wanted = match (value.quant_params(), value.tensor()) {
+            (Some(XNNQuantParams::PerChannelQuant(channel)), Some(tensor)) => channels(tensor, channel.channel_dim),
+            _ => Some(count),
+        };
+        let needed = u64::from(wanted.unwrap_or(count)) * u64::from(element);
+        let available = bytes.len() as u64;
+        if available != needed {
+            let rule = if available < needed { rule::XNNPACK_CONSTANT_BOUNDS } else { rule::XNNPACK_CONSTANT_SIZE };
+            let found = format!("scales take {needed} bytes, but the constant has {available}");
+            report.add_at(rule, path, report.offset(Some(bytes)), found);
+        }
+        let bytes = bytes.get(..needed as usize).unwrap_or(bytes);
+        if let Some((at, scale)) = numbers(bytes, element).enumerate().find(|(_, scale)| !is_scale(*scale)) {
+            let found = format!("scale {at} is {scale:e}, expected a positive number");
+            let offset = report.offset(bytes.get(at * element as usize..));
+            report.add_at(rule::XNNPACK_SCALES, path, offset, found);
+        }
+    }
+}
+
+/// Scales as they are stored: f32, or bfloat16, which is the upper half of an f32.
+pub(super) fn numbers(bytes: &[u8], element: u32) -> impl Iterator<Item = f32> + '_ {
+    bytes.chunks_exact(element as usize).map(|chunk| {
+        let bits = chunk.iter().rev().fold(0u32, |bits, byte| bits << 8 | u32::from(*byte));
+        f32::from_bits(if chunk.len() == 2 { bits << 16 } else { bits })
+    })
+}
+
+/// The entries themselves: one form each, aligned, used, and entry 0 empty.
+fn entries(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let payload = graph.payload;
+    if !report.is_strict() || payload.header.is_none() {
+        return;
+    }
+    let list = payload.graph.constant_data();
+    if let Some(first) = list.first() {
+        if (first.offset, first.size) != (0, 0) || !first.named_key().is_empty() {
+            let found = format!("offset {}, {} bytes, expected an empty placeholder", first.offset, first.size);
+            report.add(rule::XNNPACK_CONSTANTS, &path.item("constant_data", 0), found);
+        }
+    }
+    let mut used: Vec<bool> = vec![false; list.len()];
+    for value in payload.graph.xvalues() {
+        let scales = value.quant_params().and_then(scales_constant).map(|(index, ..)| index);
+        let constant = value.tensor().map(|tensor| tensor.constant_buffer_idx);
+        for index in [scales, constant].into_iter().flatten() {
+            if let Some(used) = used.get_mut(index as usize) {
+                *used = true;
+            }
+        }
+    }
+    for (index, (entry, used)) in list.iter().zip(used).enumerate().skip(1) {
+        let path = path.item("constant_data", index);
+        if !used {
+            report.add(rule::XNNPACK_CONSTANTS, &path, "no value uses it");
+        }
+        match &entry.named_key {
+            Some(key) if key.is_empty() || entry.offset != EXTERNAL_OFFSET => {
+                let found =
+                    format!("the key {} and offset {}, expected a key and offset 2^64 - 1", Name(key), entry.offset);
+                report.add(rule::XNNPACK_CONSTANT_FORM, &path, found);
+            }
+            None if entry.offset % ALIGNMENT != 0 => {
+                let found = format!("{}, expected a multiple of {ALIGNMENT}", entry.offset);
+                report.add(rule::XNNPACK_CONSTANT_FORM, &path.field("offset"), found);
+            }
+            _ => (),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Which types XNNPACK has an operator for. As in `validate_datatypes` of XNNPACK's `subgraph/*.c`.
+
+use super::super::report::Report;
+use super::super::rule;
+use super::Graph;
+use crate::path::Path;
+use crate::schema::xnnpack::{NO_ID, XNNDatatype as Type, XNNQuantParams, XNode, XNodeUnion};
+use alloc::{format, string::String, vec::Vec};
+
+pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let ids = node.xnode_union.ids();
+    let types = |list: &[(&str, u32)]| -> Vec<Type> {
+        list.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| Some(graph.tensor(*id)?.datatype)).collect()
+    };
+    let (inputs, outputs) = (types(&ids.inputs), types(&ids.outputs));
+    if !fits(&node.xnode_union, &inputs, &outputs) {
+        let list = |types: &[Type]| -> String {
+            let names: Vec<String> =
+                types.iter().map(|datatype| format!("{datatype}").replace("xnn_datatype_", "")).collect();
+            names.join(", ")
+        };
+        let found = format!("{} to {}, for which XNNPACK has no operator", list(&inputs), list(&outputs));
+        return report.add(rule::XNNPACK_NODE_DATATYPES, path, found);
+    }
+    if keeps_scale(&node.xnode_union) {
+        same_scale(graph, &ids.inputs, &ids.outputs, path, report);
+    }
+}
+
+fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
+    let [output, ..] = outputs else {
+        return true;
+    };
+    let all = |types: &[Type]| types.contains(output) && inputs.iter().all(|input| input == output);
+    match node {
+        XNodeUnion::XNNFullyConnected(_) => multiplies(inputs, *output, true),
+        XNodeUnion::XNNConv2d(_) | XNodeUnion::XNNConvTranspose2d(_) | XNodeUnion::XNNDepthwiseConv2d(_) => {
+            multiplies(inputs, *output, false)
+        }
+        XNodeUnion::XNNBatchMatrixMultiply(_) => {
+            all(&[Type::FP32, Type::FP16])
+                || matches!((inputs, output), (&[Type::QDINT8, Type::QCINT8], &(Type::FP32 | Type::FP16)))
+        }
+        XNodeUnion::XNNConvert(_) => match inputs {
+            [input] => converts(*input, *output),
+            _ => true,
+        },
+        XNodeUnion::XNNSoftmax(_) | XNodeUnion::XNNAvgPooling2d(_) | XNodeUnion::XNNPReLU(_) => {
+            all(&[Type::FP32, Type::FP16])
+        }
+        XNodeUnion::XNNArgMaxPooling2d(_) => inputs == [Type::FP32] && *output == Type::FP32,
+        // A finding of its own.
+        XNodeUnion::XNNScaledDotProductAttention(_) => true,
+        _ => all(&[Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8]),
+    }
+}
+
+fn converts(input: Type, output: Type) -> bool {
+    match input {
+        Type::FP32 => [Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8, Type::QDINT8, Type::QPINT8].contains(&output),
+        Type::FP16 => [Type::FP16, Type::FP32, Type::QINT8, Type::QDINT8].contains(&output),
+        Type::QINT8 => [Type::QINT8, Type::FP32, Type::FP16].contains(&output),
+        Type::QUINT8 => [Type::QUINT8, Type::FP32].contains(&output),
+        _ => false,
+    }
+}
+
+/// Input, filter and, if there is one, bias, against the output. `dense`: not a convolution.
+fn multiplies(inputs: &[Type], output: Type, dense: bool) -> bool {
+    let (input, filter, bias) = match inputs {
+        [input, filter] => (*input, *filter, None),
+        [input, filter, bias] => (*input, *filter, Some(*bias)),
+        _ => return true,
+    };
+    let with = |expected: &[Type]| bias.is_none_or(|bias| expected.contains(&bias));
+    let float = [Type::FP32, Type::FP16].contains(&output);
+    match (input, filter) {
+        (Type::FP32, Type::FP32) => output == Type::FP32 && with(&[Type::FP32]),
+        (Type::FP16, Type::FP32) => output == Type::FP16 && with(&[Type::FP32]),
+        (Type::FP16, Type::FP16) => output == Type::FP16 && with(&[Type::FP16]),
+        (Type::FP32, Type::FP16) => output == Type::FP32 && with(&[Type::FP16, Type::FP32]),
+        (Type::BF16, Type::BF16) => dense && output == Type::FP32 && with(&[Type::FP32]),
+        (Type::FP32, Type::QCINT4 | Type::QCINT8) => dense && output == Type::FP32 && with(&[Type::FP32]),
+        (Type::QDINT8, Type::QCINT8) => float && with(&[Type::FP32]),
+        (Type::QDINT8, Type::QCINT4 | Type::QBINT4) => dense && float && with(&[Type::FP32]),
+        (Type::QPINT8, Type::QCINT8 | Type::QCINT4 | Type::QBINT4) => {
+            dense && output == Type::FP32 && with(&[Type::FP32])
+        }
+        (Type::QINT8, Type::QCINT8) => output == Type::QINT8 && with(&[Type::QCINT32]),
+        (Type::QINT8, Type::QCINT4) => dense && output == Type::QINT8 && with(&[Type::QCINT32]),
+        (Type::QINT8, Type::QINT8) => output == Type::QINT8 && with(&[Type::QINT32]),
+        (Type::QUINT8, Type::QUINT8) => output == Type::QUINT8 && with(&[Type::QINT32]),
+        _ => false,
+    }
+}
+
+/// Nodes that move numbers and do not change them.
+fn keeps_scale(node: &XNodeUnion<'_>) -> bool {
+    matches!(
+        node,
+        XNodeUnion::XNNStaticTranspose(_)
+            | XNodeUnion::XNNStaticReshape(_)
+            | XNodeUnion::XNNStaticSlice(_)
+            | XNodeUnion::XNNStaticResizeBilinear2D(_)
+            | XNodeUnion::XNNStaticConstantPad(_)
+            | XNodeUnion::XNNMaxPooling2d(_)
+            | XNodeUnion::XNNCopy(_)
+            | XNodeUnion::XNNConcatenate2(_)
+            | XNodeUnion::XNNConcatenate3(_)
+            | XNodeUnion::XNNConcatenate4(_)
+            | XNodeUnion::XNNConcatenate5(_)
+    )
+}
+
+fn same_scale(
+    graph: &Graph<'_>,
+    inputs: &[(&'static str, u32)],
+    outputs: &[(&'static str, u32)],
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    let scale = |id: u32| match graph.value(id)?.0.quant_params()? {
+        XNNQuantParams::PerTensorQuant(quantization) => Some((quantization.scale, quantization.zero_point)),
+        _ => None,
+    };
+    let Some(output) = outputs.first().and_then(|(_, id)| scale(*id)) else {
+        return;
+    };
+    for (field, id) in inputs {
+        if let Some(input) = scale(*id).filter(|input| *input != output) {
+            let found = format!(
+                "scale {:e} and zero point {}, expected those of the output, {:e} and {}",
+                input.0, input.1, output.0, output.1
+            );
+            report.add(rule::XNNPACK_NODE_DATATYPES, &path.field(field), found);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Rules about XNNPACK payloads. As in ExecuTorch's `XNNCompiler.cpp` and `XNNHeader.cpp`, and in XNNPACK's `subgraph`: what they
+//! refuse when a method is loaded, and what they do not check and crash on.
+
+mod calls;
+mod constants;
+mod dataflow;
+mod datatypes;
+mod nodes;
+mod quantization;
+mod shapes;
+mod values;
+mod weights;
+
+use super::report::Report;
+use super::rule;
+use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
+use crate::error::ErrorKind;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::path::Path;
+use crate::schema::xnnpack::{NO_ID, XNNTensorValue, XValue};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::String,
+};
+
+/// The backend whose payloads these are.
+const BACKEND: &str = "XnnpackBackend";
+
+/// The most dimensions that XNNPACK's tensors have.
+const MAX_RANK: usize = 6;
+
+/// A payload that is checked.
+struct Graph<'t> {
+    payload: &'t Xnnpack<'t>,
+    /// The values by id. Of two with one id, the runtime takes the first.
+    ids: BTreeMap<u32, usize>,
+    /// The ids of the values that nodes write.
+    produced: BTreeSet<u32>,
+}
+
+impl<'t> Graph<'t> {
+    fn new(payload: &'t Xnnpack<'t>) -> Self {
+        let mut ids = BTreeMap::new();
+        for (index, value) in payload.graph.xvalues().iter().enumerate() {
+            if let Some(tensor) = value.tensor() {
+                ids.entry(tensor.id_out).or_insert(index);
+            }
+        }
+        let nodes = payload.graph.xnodes().iter();
+        let produced = nodes.flat_map(|node| node.xnode_union.ids().outputs).map(|(_, id)| id).collect();
+        Self { payload, ids, produced }
+    }
+
+    /// The value with that id, and its tensor.
+    fn value(&self, id: u32) -> Option<(&'t XValue<'t>, &'t XNNTensorValue<'t>)> {
+        if id == NO_ID {
+            return None;
+        }
+        let value = self.payload.graph.xvalues().get(*self.ids.get(&id)?)?;
+        Some((value, value.tensor()?))
+    }
+
+    fn tensor(&self, id: u32) -> Option<&'t XNNTensorValue<'t>> {
+        Some(self.value(id)?.1)
+    }
+}
+
+/// What a program's XNNPACK payloads show, alone and with the calls of their delegates.
+pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let blobs = NamedBlobs::new(pte, []);
+    for opened in pte.open_payloads() {
+        let Some((method, index)) = opened.delegates.first().copied() else {
+            continue;
+        };
+        in_delegate(method, index, |path| match &opened.payload {
+            Ok(Payload::Xnnpack(payload)) => {
+                let graph = Graph::new(payload);
+                graph_alone(&graph, path, report);
+                constants::check(&graph, &blobs, constants::Keys::Own, path, report);
+            }
+            Ok(_) if is_xnnpack(pte, &opened) => {
+                let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
+                report.add_at(rule::XNNPACK_PAYLOAD, path, pte.range(&opened.data).map(|range| range.start), found);
+            }
+            Ok(_) => (),
+            Err(error) if Xnnpack::is_one(pte.bytes(&opened.data).unwrap_or_default()) => {
+                let rule = matches!(error.kind(), ErrorKind::Header(_)).then_some(rule::XNNPACK_PAYLOAD);
+                let error = error.clone().in_field("processed").in_item(index).in_field("delegates");
+                report.add_error(rule, &error.in_item(method).in_field("execution_plan"));
+            }
+            Err(_) => (),
+        });
+        if let Ok(Payload::Xnnpack(payload)) = &opened.payload {
+            calls::check(pte, payload, &opened.delegates, report);
+        }
+    }
+}
+
+/// What they show only with the `.ptd` files.
+pub(super) fn check_pairing(pte: &Pte<'_>, ptds: &[&Ptd<'_>], report: &mut Report<'_>) {
+    let blobs = NamedBlobs::new(pte, ptds.iter().copied());
+    let keys = if ptds.is_empty() { constants::Keys::NotGiven } else { constants::Keys::Others };
+    for opened in pte.open_payloads() {
+        if let (Ok(Payload::Xnnpack(payload)), Some((method, index))) = (&opened.payload, opened.delegates.first()) {
+            in_delegate(*method, *index, |path| constants::check(&Graph::new(payload), &blobs, keys, path, report));
+        }
+    }
+}
+
+/// What a payload shows that was cut out of its file.
+pub(super) fn check_payload(payload: &Xnnpack<'_>, report: &mut Report<'_>) {
+    let graph = Graph::new(payload);
+    graph_alone(&graph, &Path::ROOT, report);
+    constants::check(&graph, &NamedBlobs::NONE, constants::Keys::Own, &Path::ROOT, report);
+}
+
+fn graph_alone(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    header(graph.payload, path, report);
+    values::check(graph, path, report);
+    nodes::check(graph, path, report);
+    dataflow::check(graph, path, report);
+}
+
+/// What is wrong with a union that has no member of the schema.
+fn no_member(tag: u8, none: bool) -> String {
+    match (tag, none) {
+        (_, true) => "none, expected a value".into(),
+        (tag, false) => format!("tag {tag} that is unknown or has no value"),
+    }
+}
+
+fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
+    check(&Path::ROOT.item("execution_plan", method).item("delegates", index).field("processed"));
+}
+
+fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
+    let mut delegates =
+        opened.delegates.iter().filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
+    delegates.any(|delegate| delegate.id() == BACKEND)
+}
+
+/// The header as the exporter writes it, and nothing but zeros around its parts.
+fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let (true, Some(header), Some(source)) = (report.is_strict(), payload.header, &payload.source) else {
+        return;
+    };
+    let bytes = &*source.bytes;
+    let start = report.offset(Some(bytes));
+    let at = |offset: u64| start.map(|start| start + offset);
+    if header.length != crate::delegate::xnnpack::XnnpackHeader::LENGTH {
+        let found = format!("a header of {} bytes, expected 30", header.length);
+        report.add_at(rule::XNNPACK_HEADER, path, at(8), found);
+    }
+    if header.flatbuffer_offset % 8 != 0 {
+        let found = format!("its FlatBuffer starts at {}, expected a multiple of 8", header.flatbuffer_offset);
+        report.add_at(rule::XNNPACK_HEADER, path, at(10), found);
+    }
+    let (flatbuffer, constants) = (header.flatbuffer(), header.constant_data());
+    let gaps = [(0, 4), (30, flatbuffer.start), (flatbuffer.end, constants.start)];
+    for (from, to) in gaps {
+        let gap = bytes.get(from as usize..to as usize).unwrap_or_default();
+        if let Some(index) = gap.iter().position(|byte| *byte != 0) {
+            let found = format!("byte {} of the payload is not 0, between its parts", from as usize + index);
+            report.add_at(rule::XNNPACK_HEADER, path, at(from + index as u64), found);
+        }
+    }
+    if constants.end < bytes.len() as u64 {
+        let found = format!("{} bytes after the constant data", bytes.len() as u64 - constants.end);
+        report.add_at(rule::XNNPACK_HEADER, path, at(constants.end), found);
+    }
+}

@@ -1,0 +1,239 @@
+//! Nodes: that they are known, name values that exist, and have settings that XNNPACK takes.
+
+use super::super::report::{Few, Report};
+use super::super::rule;
+use super::{Graph, MAX_RANK, datatypes, no_member, shapes, weights};
+use crate::path::Path;
+use crate::schema::xnnpack::{NO_ID, XNNNodeConv, XNNPooling2D, XNode, XNodeUnion};
+use alloc::{format, vec::Vec};
+
+/// Padding as TensorFlow's `SAME`, which goes with no other padding.
+const SAME_PADDING: u32 = 4;
+
+/// Of a resize: the corners stay where they are.
+const ALIGN_CORNERS: u32 = 8;
+
+/// Of a resize: as TensorFlow 1 did it.
+const LEGACY_MODE: u32 = 4;
+
+/// XNNPACK resizes to less than this many rows and columns.
+const MAX_RESIZED: u32 = 1 << 24;
+
+pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
+        let path = path.item("xnodes", index);
+        clamp(node, &path, report);
+        let path = &path.field("xnode_union");
+        match &node.xnode_union {
+            XNodeUnion::None | XNodeUnion::Unknown(_) => {
+                let found = no_member(node.xnode_union.tag(), node.xnode_union.name().is_some());
+                report.add(rule::XNNPACK_UNION, path, found);
+                continue;
+            }
+            XNodeUnion::XNNScaledDotProductAttention(_) => {
+                let found = "XNNScaledDotProductAttention, which no runtime since ExecuTorch 0.7 takes";
+                report.add(rule::XNNPACK_NODE, path, found);
+            }
+            _ => (),
+        }
+        let path = &path.field(node.name());
+        if ids(graph, node, path, report) {
+            datatypes::check(graph, node, path, report);
+            shapes::check(graph, node, path, report);
+        }
+        weights::check(graph, node, path, report);
+        settings(node, path, report);
+    }
+}
+
+/// Whether all values that the node needs exist.
+fn ids(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) -> bool {
+    let ids = node.xnode_union.ids();
+    let mut all = true;
+    for (field, id) in ids.inputs.iter().chain(&ids.outputs) {
+        let found = match (*id, *field) {
+            (NO_ID, "bias_id") => continue,
+            (NO_ID, _) => "none, expected a value".into(),
+            (id, _) if graph.tensor(id).is_none() => format!("{id}, which no value has"),
+            _ => continue,
+        };
+        all = false;
+        report.add(rule::XNNPACK_VALUE_ID, &path.field(field), found);
+    }
+    all
+}
+
+/// XNNPACK refuses an empty range for weights and pools, and takes it elsewhere.
+fn clamp(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let Some(range) = node.output_min_max else {
+        return;
+    };
+    let (min, max) = (range.output_min, range.output_max);
+    if min <= max {
+        return;
+    }
+    let found = format!("from {min} to {max}, expected a range");
+    let path = &path.field("output_min_max");
+    match &node.xnode_union {
+        XNodeUnion::XNNFullyConnected(_)
+        | XNodeUnion::XNNConv2d(_)
+        | XNodeUnion::XNNConvTranspose2d(_)
+        | XNodeUnion::XNNDepthwiseConv2d(_)
+        | XNodeUnion::XNNAvgPooling2d(_)
+        | XNodeUnion::XNNMaxPooling2d(_)
+        | XNodeUnion::XNNGlobalAvgPooling2d(_)
+        | XNodeUnion::XNNClamp(_) => report.add(rule::XNNPACK_NODE, path, found),
+        _ => report.add(rule::XNNPACK_CLAMP, path, found),
+    }
+}
+
+fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    match &node.xnode_union {
+        XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv) => convolution(conv, path, report),
+        XNodeUnion::XNNDepthwiseConv2d(conv) => {
+            convolution(conv, path, report);
+            let (input, output) = (conv.group_input_channels, conv.group_output_channels);
+            // 0 is found there.
+            if input > 0 && output % input != 0 {
+                let found = format!("{output}, expected a multiple of group_input_channels, which is {input}");
+                report.add(rule::XNNPACK_NODE, &path.field("group_output_channels"), found);
+            }
+        }
+        XNodeUnion::XNNAvgPooling2d(pool) => pooling(pool, false, path, report),
+        XNodeUnion::XNNMaxPooling2d(pool) => pooling(pool, true, path, report),
+        XNodeUnion::XNNArgMaxPooling2d(pool) => {
+            let sizes = [("pooling_height", pool.pooling_height), ("pooling_width", pool.pooling_width)];
+            positive(&sizes, path, report);
+        }
+        XNodeUnion::XNNStaticResizeBilinear2D(resize) => {
+            let sizes = [("new_height", resize.new_height), ("new_width", resize.new_width)];
+            positive(&sizes, path, report);
+            for (field, size) in sizes.iter().filter(|(_, size)| *size >= MAX_RESIZED) {
+                let found = format!("{size}, expected less than {MAX_RESIZED}");
+                report.add(rule::XNNPACK_NODE, &path.field(field), found);
+            }
+            if ![0, ALIGN_CORNERS, LEGACY_MODE].contains(&resize.flags) {
+                let found = format!("{:#x}, expected 0, 4 (legacy mode) or 8 (align corners)", resize.flags);
+                report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+            }
+        }
+        XNodeUnion::XNNFullyConnected(dense) if dense.flags > 1 => {
+            let found = format!("{:#x}, expected 0 or 1 (weights [in, out])", dense.flags);
+            report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+        }
+        XNodeUnion::XNNStaticTranspose(transpose) => {
+            let perm = transpose.perm.as_deref();
+            let mut sorted: Vec<u32> = perm.unwrap_or_default().to_vec();
+            sorted.sort_unstable();
+            let is_permutation = sorted.iter().zip(0..).all(|(dim, index)| *dim == index);
+            if list(perm, "perm", path, report) && (!is_permutation || sorted.is_empty()) {
+                let perm = transpose.perm();
+                let found = format!("{}, expected a permutation of 0 to {}", Few(perm), perm.len());
+                report.add_at(rule::XNNPACK_NODE, &path.field("perm"), report.offset(Some(perm)), found);
+            }
+            counted(transpose.num_dims, perm, path, report);
+        }
+        XNodeUnion::XNNStaticReshape(reshape) => {
+            let shape = reshape.new_shape.as_deref();
+            list(shape, "new_shape", path, report);
+            let zeros = reshape.new_shape().iter().filter(|size| **size == 0).count();
+            if zeros > 1 {
+                let found = format!("{}, expected at most one size of 0", Few(reshape.new_shape()));
+                report.add_at(rule::XNNPACK_NODE, &path.field("new_shape"), report.offset(shape), found);
+            }
+            counted(reshape.num_dims, shape, path, report);
+        }
+        XNodeUnion::XNNStaticSlice(slice) => {
+            let (offsets, sizes) = (slice.offsets.as_deref(), slice.sizes.as_deref());
+            let there = [list(offsets, "offsets", path, report), list(sizes, "sizes", path, report)];
+            if there == [true, true] && slice.offsets().len() != slice.sizes().len() {
+                let found = format!("{} sizes, but {} offsets", slice.sizes().len(), slice.offsets().len());
+                report.add_at(rule::XNNPACK_NODE, &path.field("sizes"), report.offset(sizes), found);
+            }
+            counted(slice.num_dims, offsets, path, report);
+        }
+        XNodeUnion::XNNStaticConstantPad(pad) => {
+            list(pad.pre_paddings.as_deref(), "pre_paddings", path, report);
+            list(pad.post_paddings.as_deref(), "post_paddings", path, report);
+        }
+        _ => (),
+    }
+}
+
+/// Whether a list that the node needs is there, and no longer than XNNPACK has dimensions.
+fn list(list: Option<&[u32]>, name: &'static str, path: &Path<'_>, report: &mut Report<'_>) -> bool {
+    match list {
+        None => {
+            report.add(rule::XNNPACK_NODE, &path.field(name), "absent, expected a list");
+            false
+        }
+        Some(list) if list.len() > MAX_RANK => {
+            let found = format!("{} dimensions, expected at most {MAX_RANK}", list.len());
+            report.add_at(rule::XNNPACK_NODE, &path.field(name), report.offset(Some(list)), found);
+            false
+        }
+        Some(_) => true,
+    }
+}
+
+/// The number that says how long a list is, which no reader looks at.
+fn counted(num_dims: u32, list: Option<&[u32]>, path: &Path<'_>, report: &mut Report<'_>) {
+    let len = list.unwrap_or_default().len();
+    if num_dims as usize != len {
+        let found = format!("{num_dims}, but there are {len} dimensions");
+        report.add(rule::XNNPACK_LISTS, &path.field("num_dims"), found);
+    }
+}
+
+fn positive(numbers: &[(&'static str, u32)], path: &Path<'_>, report: &mut Report<'_>) {
+    for (field, _) in numbers.iter().filter(|(_, number)| *number == 0) {
+        report.add(rule::XNNPACK_NODE, &path.field(field), "0, expected a positive number");
+    }
+}
+
+fn padding(flags: u32, padding: [u32; 4], path: &Path<'_>, report: &mut Report<'_>) {
+    if flags & SAME_PADDING != 0 && padding != [0; 4] {
+        let found = format!("{flags:#x}, which is TensorFlow's SAME padding, but the paddings are {}", Few(&padding));
+        report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+    }
+}
+
+fn convolution(conv: &XNNNodeConv, path: &Path<'_>, report: &mut Report<'_>) {
+    let paddings = [conv.padding_top, conv.padding_right, conv.padding_bottom, conv.padding_left];
+    padding(conv.flags, paddings, path, report);
+    if conv.flags & !SAME_PADDING != 0 {
+        let found = format!("{:#x}, expected 0 or 4 (TensorFlow's SAME padding)", conv.flags);
+        report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+    }
+    let numbers = [
+        ("kernel_height", conv.kernel_height),
+        ("kernel_width", conv.kernel_width),
+        ("subsampling_height", conv.subsampling_height),
+        ("subsampling_width", conv.subsampling_width),
+        ("dilation_height", conv.dilation_height),
+        ("dilation_width", conv.dilation_width),
+        ("groups", conv.groups),
+        ("group_input_channels", conv.group_input_channels),
+        ("group_output_channels", conv.group_output_channels),
+    ];
+    positive(&numbers, path, report);
+}
+
+fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Report<'_>) {
+    let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
+    padding(pool.flags, paddings, path, report);
+    let numbers = [
+        ("pooling_height", pool.pooling_height),
+        ("pooling_width", pool.pooling_width),
+        ("stride_height", pool.stride_height),
+        ("stride_width", pool.stride_width),
+        ("dilation_height", pool.dilation_height),
+        ("dilation_width", pool.dilation_width),
+    ];
+    // An average has no dilation: the runtime does not read it.
+    positive(numbers.get(..if dilated { 6 } else { 4 }).unwrap_or_default(), path, report);
+    if u64::from(pool.pooling_height) * u64::from(pool.pooling_width) == 1 {
+        let found = "a window of 1x1, which XNNPACK does not take";
+        report.add(rule::XNNPACK_NODE, &path.field("pooling_height"), found);
+    }
+}

@@ -1,0 +1,148 @@
+//! How values are quantized: dimensions, groups, zero points, and the scales that are in the FlatBuffer.
+
+use super::super::report::Report;
+use super::super::rule;
+use super::no_member;
+use crate::path::Path;
+use crate::schema::xnnpack::{
+    PerChannelGroupQuant, PerChannelQuant, PerTensorQuant, XNNDatatype, XNNQuantParams, XNNTensorValue,
+};
+use alloc::format;
+
+/// XNNPACK's kernels take groups of a multiple of so many numbers.
+const GROUP: i32 = 32;
+
+/// `path` is that of the quantized value.
+pub(super) fn check(
+    tensor: &XNNTensorValue<'_>,
+    params: &XNNQuantParams<'_>,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    let path = &path.field("quant_params");
+    match params {
+        XNNQuantParams::None | XNNQuantParams::Unknown(_) => {
+            report.add(rule::XNNPACK_UNION, path, no_member(params.tag(), params.name().is_some()));
+        }
+        XNNQuantParams::PerTensorQuant(quantization) => {
+            per_tensor(tensor.datatype, quantization, &path.field("PerTensorQuant"), report);
+        }
+        XNNQuantParams::PerChannelQuant(quantization) => {
+            per_channel(tensor, quantization, &path.field("PerChannelQuant"), report);
+        }
+        XNNQuantParams::PerTokenDynamicQuant(quantization) => {
+            let (dims, rank) = (quantization.num_nonbatch_dims, tensor.dims().len());
+            let path = &path.field("PerTokenDynamicQuant.num_nonbatch_dims");
+            if usize::try_from(dims).map_or(true, |dims| dims > rank) {
+                let found = format!("{dims}, expected 0 to the {rank} dimensions of the value");
+                report.add(rule::XNNPACK_QUANTIZATION, path, found);
+            }
+            if tensor.constant_buffer_idx != 0 {
+                let found = format!("constant {} quantized at run time", tensor.constant_buffer_idx);
+                report.add(rule::XNNPACK_QUANTIZATION, path, found);
+            }
+        }
+        XNNQuantParams::PerChannelGroupQuant(quantization) => {
+            groups(tensor, quantization, &path.field("PerChannelGroupQuant"), report);
+        }
+    }
+}
+
+/// Whether XNNPACK takes it as a scale: positive, finite and not subnormal.
+pub(super) fn is_scale(scale: f32) -> bool {
+    scale > 0.0 && scale.is_normal()
+}
+
+fn per_tensor(datatype: XNNDatatype, quantization: &PerTensorQuant, path: &Path<'_>, report: &mut Report<'_>) {
+    if !is_scale(quantization.scale) {
+        let found = format!("{:e}, expected a positive number", quantization.scale);
+        report.add(rule::XNNPACK_SCALES, &path.field("scale"), found);
+    }
+    let range = match datatype {
+        XNNDatatype::QINT8 => -128..=127,
+        XNNDatatype::QUINT8 => 0..=255,
+        _ => 0..=0,
+    };
+    if !range.contains(&quantization.zero_point) {
+        let found = format!("{}, expected {} to {}", quantization.zero_point, range.start(), range.end());
+        report.add(rule::XNNPACK_QUANTIZATION, &path.field("zero_point"), found);
+    }
+}
+
+/// The channels of a value, if that dimension exists.
+pub(super) fn channels(tensor: &XNNTensorValue<'_>, channel_dim: i32) -> Option<u32> {
+    tensor.dims().get(usize::try_from(channel_dim).ok()?).copied()
+}
+
+fn channel_dim(tensor: &XNNTensorValue<'_>, dim: i32, path: &Path<'_>, report: &mut Report<'_>) {
+    if channels(tensor, dim).is_none() {
+        let found = format!("{dim}, expected one of the {} dimensions of the value", tensor.dims().len());
+        report.add(rule::XNNPACK_QUANTIZATION, &path.field("channel_dim"), found);
+    }
+}
+
+fn per_channel(
+    tensor: &XNNTensorValue<'_>,
+    quantization: &PerChannelQuant<'_>,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    channel_dim(tensor, quantization.channel_dim, path, report);
+    let Some(channels) = channels(tensor, quantization.channel_dim) else {
+        return;
+    };
+    match quantization.scale_buffer_idx {
+        0 => inline(quantization.scale.as_deref(), channels.into(), path, report),
+        _ if quantization.num_scales != channels => {
+            let found = format!("{}, but there are {channels} channels", quantization.num_scales);
+            report.add(rule::XNNPACK_LISTS, &path.field("num_scales"), found);
+        }
+        _ => (),
+    }
+}
+
+fn groups(
+    tensor: &XNNTensorValue<'_>,
+    quantization: &PerChannelGroupQuant<'_>,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    let &[out, input] = tensor.dims() else {
+        let found = format!("groups of a value of {} dimensions, expected 2", tensor.dims().len());
+        return report.add(rule::XNNPACK_QUANTIZATION, path, found);
+    };
+    channel_dim(tensor, quantization.channel_dim, path, report);
+    let size = quantization.group_size;
+    let Some(group) = u64::try_from(size).ok().filter(|_| size > 0 && size % GROUP == 0) else {
+        let found = format!("{size}, expected a multiple of {GROUP}");
+        return report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
+    };
+    if u64::from(input) % group != 0 {
+        let found = format!("{size}, which does not divide the {input} columns");
+        report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
+    }
+    let expected = u64::from(out) * u64::from(input) / group;
+    match quantization.scale_buffer_idx {
+        0 => inline(quantization.scale.as_deref(), expected, path, report),
+        _ if u64::from(quantization.num_scales) != expected => {
+            let found = format!("{}, expected {expected}, one for each group", quantization.num_scales);
+            report.add(rule::XNNPACK_SCALES, &path.field("num_scales"), found);
+        }
+        _ => (),
+    }
+}
+
+/// Scales inside the FlatBuffer.
+fn inline(scales: Option<&[f32]>, expected: u64, path: &Path<'_>, report: &mut Report<'_>) {
+    let path = &path.field("scale");
+    let Some(scales) = scales else {
+        return report.add(rule::XNNPACK_SCALES, path, "absent, and scale_buffer_idx is 0: no scales");
+    };
+    if scales.len() as u64 != expected {
+        let found = format!("{} scales, expected {expected}", scales.len());
+        report.add_at(rule::XNNPACK_SCALES, path, report.offset(Some(scales)), found);
+    } else if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
+        let found = format!("{:e}, expected a positive number", scales.get(index).copied().unwrap_or_default());
+        report.add_at(rule::XNNPACK_SCALES, &path.index(index), report.offset_of(scales, index), found);
+    }
+}

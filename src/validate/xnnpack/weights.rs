@@ -1,0 +1,175 @@
+//! Weights and biases: that they have the shape that their node says, and data at all.
+
+use super::super::report::{Few, Report};
+use super::super::rule;
+use super::Graph;
+use super::constants::{Keys, numbers};
+use crate::delegate::NamedBlobs;
+use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
+use crate::path::Path;
+use crate::schema::xnnpack::{
+    NO_ID, XNNDatatype, XNNNodeConv, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue,
+};
+use alloc::{format, vec::Vec};
+
+/// [`XNNFullyConnected`](crate::schema::xnnpack::XNNFullyConnected) with weights `[in, out]`.
+const TRANSPOSE_WEIGHTS: u32 = 1;
+
+/// The weights of a node: who they are, and what they should be.
+struct Weights {
+    filter: u32,
+    bias: u32,
+    /// The sizes that the filter must have; `None` where the node does not say.
+    dims: Option<[u64; 4]>,
+    /// The dimension of the output channels.
+    channel_dim: usize,
+}
+
+fn weights(node: &XNodeUnion<'_>) -> Option<Weights> {
+    let conv = |conv: &XNNNodeConv, dims: [u64; 4], channel_dim| {
+        Some(Weights { filter: conv.filter_id, bias: conv.bias_id, dims: Some(dims), channel_dim })
+    };
+    match node {
+        XNodeUnion::XNNFullyConnected(node) => {
+            let channel_dim = (node.flags & TRANSPOSE_WEIGHTS) as usize;
+            Some(Weights { filter: node.filter_id, bias: node.bias_id, dims: None, channel_dim })
+        }
+        XNodeUnion::XNNConv2d(node) | XNodeUnion::XNNConvTranspose2d(node) => {
+            let out = u64::from(node.groups) * u64::from(node.group_output_channels);
+            let (height, width) = (node.kernel_height.into(), node.kernel_width.into());
+            conv(node, [out, height, width, node.group_input_channels.into()], 0)
+        }
+        XNodeUnion::XNNDepthwiseConv2d(node) => {
+            let multiplier = node.group_output_channels.checked_div(node.group_input_channels)?;
+            let out = u64::from(node.groups) * u64::from(multiplier);
+            conv(node, [1, node.kernel_height.into(), node.kernel_width.into(), out], 3)
+        }
+        _ => None,
+    }
+}
+
+/// `path` is that of the node's member.
+pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let Some(weights) = weights(&node.xnode_union) else {
+        return;
+    };
+    let Some((value, filter)) = graph.value(weights.filter) else {
+        return;
+    };
+    let dims = filter.dims();
+    let filter_path = &path.field("filter_id");
+    let offset = report.offset(Some(dims));
+    match weights.dims {
+        Some(expected) if !dims.iter().map(|size| u64::from(*size)).eq(expected) => {
+            let found = format!("a filter of {}, expected {}", Few(dims), Few(&expected));
+            report.add_at(rule::XNNPACK_WEIGHTS, filter_path, offset, found);
+        }
+        None if dims.len() != 2 => {
+            let found = format!("a filter of {} dimensions, expected 2", dims.len());
+            report.add_at(rule::XNNPACK_WEIGHTS, filter_path, offset, found);
+        }
+        _ if dims.contains(&0) => {
+            let found = format!("a filter of {}, expected no size of 0", Few(dims));
+            report.add_at(rule::XNNPACK_WEIGHTS, filter_path, offset, found);
+        }
+        _ => (),
+    }
+    let channels = dims.get(weights.channel_dim).copied();
+    let dim = match value.quant_params() {
+        Some(XNNQuantParams::PerChannelQuant(quantization)) => Some(quantization.channel_dim),
+        Some(XNNQuantParams::PerChannelGroupQuant(quantization)) => Some(quantization.channel_dim),
+        _ => None,
+    };
+    if let Some(dim) = dim.filter(|dim| usize::try_from(*dim) != Ok(weights.channel_dim)) {
+        let found = format!("a filter with scales along dimension {dim}, expected {}", weights.channel_dim);
+        report.add(rule::XNNPACK_WEIGHTS, filter_path, found);
+    }
+    if let Some(XNNQuantParams::PerTensorQuant(quantization)) = value.quant_params() {
+        if filter.datatype == XNNDatatype::QINT8 && quantization.zero_point != 0 {
+            let found = format!("a filter of qint8 with zero point {}, expected 0", quantization.zero_point);
+            report.add(rule::XNNPACK_WEIGHTS, filter_path, found);
+        }
+    }
+    if let (Some(bias), Some(channels)) = (graph.tensor(weights.bias), channels) {
+        if bias.dims() != [channels] {
+            let found = format!("a bias of {}, expected [{channels}]", Few(bias.dims()));
+            report.add_at(rule::XNNPACK_WEIGHTS, &path.field("bias_id"), report.offset(Some(bias.dims())), found);
+        }
+    }
+    let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
+        && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
+    for (id, field) in [(weights.filter, "filter_id"), (weights.bias, "bias_id")] {
+        match graph.tensor(id) {
+            Some(tensor) if id != NO_ID && tensor.constant_buffer_idx == 0 => {
+                no_data(graph, tensor, computed, &path.field(field), report);
+            }
+            _ => (),
+        }
+    }
+}
+
+/// A multiplication takes computed weights of plain numbers; everything else needs constants.
+fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path: &Path<'_>, report: &mut Report<'_>) {
+    if computed && (tensor.is_external() || graph.produced.contains(&tensor.id_out)) {
+        let found = format!("{tensor}, which is computed, expected a constant");
+        report.add(rule::XNNPACK_COMPUTED_WEIGHTS, path, found);
+    } else {
+        let found = format!("{tensor}, which has no data, expected a constant");
+        report.add(rule::XNNPACK_WEIGHTS, path, found);
+    }
+}
+
+/// XNNPACK refuses to multiply 8-bit numbers where the product of the scales is 256 times that of the output, or more.
+pub(super) fn requantization(
+    graph: &Graph<'_>,
+    blobs: &NamedBlobs<'_>,
+    keys: Keys,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
+    const MOST: f32 = 256.0;
+    for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
+        let Some(weights) = weights(&node.xnode_union) else {
+            continue;
+        };
+        let ids = node.xnode_union.ids();
+        let scale = |ids: &[(&str, u32)]| match graph.value(ids.first()?.1)?.0.quant_params()? {
+            XNNQuantParams::PerTensorQuant(quantization) => Some(quantization.scale),
+            _ => None,
+        };
+        let (Some(input), Some(output)) = (scale(&ids.inputs), scale(&ids.outputs)) else {
+            continue;
+        };
+        let Some((value, _)) = graph.value(weights.filter) else {
+            continue;
+        };
+        let most = filter_scales(graph, value, blobs, keys).into_iter().map(|scale| input * scale / output);
+        if let Some(product) = most.into_iter().find(|product| *product >= MOST) {
+            let found = format!("scales whose product is {product} times that of the output, expected less than 256");
+            let path = path.item("xnodes", index);
+            report.add(rule::XNNPACK_SCALES, &path.field("xnode_union").field(node.name()), found);
+        }
+    }
+}
+
+fn filter_scales(graph: &Graph<'_>, value: &XValue<'_>, blobs: &NamedBlobs<'_>, keys: Keys) -> Vec<f32> {
+    let Some(params) = value.quant_params() else {
+        return Vec::new();
+    };
+    let payload = graph.payload;
+    match (params, scales_constant(params)) {
+        (XNNQuantParams::PerTensorQuant(quantization), _) if keys == Keys::Own => [quantization.scale].into(),
+        (XNNQuantParams::PerChannelQuant(quantization), None) if keys == Keys::Own => quantization.scale().into(),
+        (_, Some((index, _, element))) => {
+            let own = match payload.constant(index) {
+                Some(ConstantPlace::Named { key, .. }) => blobs.get(key).ok().flatten().map(|blob| blob.file == 0),
+                _ => Some(true),
+            };
+            if own != Some(keys == Keys::Own) {
+                return Vec::new();
+            }
+            numbers(payload.constant_bytes(index, blobs).unwrap_or_default(), element).collect()
+        }
+        _ => Vec::new(),
+    }
+}
