@@ -32,7 +32,8 @@ pub struct Blobs<'t> {
 pub struct Blob<'t> {
     /// What it is.
     pub kind: BlobKind,
-    /// The reference from which [`Pte::bytes`] or [`Ptd::bytes`] gets the bytes; `None` if they are outside the file.
+    /// The reference from which [`Pte::bytes`] or [`Ptd::bytes`] gets the bytes; `None` if they are outside the file, and in a
+    /// bundle.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: Option<DataRef>,
     /// Bytes from the start of the file; `None` if the file does not contain them.
@@ -56,10 +57,19 @@ pub enum BlobKind {
     Mutable,
     /// A delegate's payload.
     Delegate,
+    /// A constant inside a delegate's payload: see [`Pte::delegate_constants`].
+    #[cfg_attr(feature = "serde", serde(rename = "delegate_constant"))]
+    DelegateConstant,
     /// A blob with a name, or the data of a `.ptd` key.
     Named,
     /// A tensor's data in a `.ptd` file.
     External,
+    /// The program in a bundle.
+    Program,
+    /// An input of a test case.
+    Input,
+    /// An expected output of a test case.
+    Expected,
 }
 
 impl fmt::Display for BlobKind {
@@ -69,8 +79,12 @@ impl fmt::Display for BlobKind {
             Self::Constant => "constant",
             Self::Mutable => "mutable",
             Self::Delegate => "delegate",
+            Self::DelegateConstant => "inside",
             Self::Named => "named",
             Self::External => "external",
+            Self::Program => "program",
+            Self::Input => "input",
+            Self::Expected => "expected",
         })
     }
 }
@@ -130,15 +144,43 @@ pub enum BlobUser<'t> {
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: Option<TensorShape<'t>>,
     },
+    /// A bundle, which holds a program.
+    Bundle {
+        /// What the bundle says its version is.
+        version: u32,
+    },
+    /// A test case of a bundle.
+    TestCase {
+        /// The name of the method that it tests.
+        method: &'t str,
+        /// Index into the method's test cases.
+        test_case: usize,
+        /// Index into the inputs or the expected outputs.
+        index: usize,
+        /// The tensor's type and shape.
+        #[cfg_attr(feature = "serde", serde(flatten))]
+        shape: TensorShape<'t>,
+    },
 }
 
 impl<'t> BlobUser<'t> {
+    /// The name of the method that it belongs to, if it belongs to one.
+    pub fn method(&self) -> Option<&'t str> {
+        match *self {
+            Self::Tensor { method, .. }
+            | Self::External { method, .. }
+            | Self::Delegate { method, .. }
+            | Self::TestCase { method, .. } => Some(method),
+            Self::Segment { .. } | Self::Key { .. } | Self::Bundle { .. } => None,
+        }
+    }
+
     /// The shape that it gives to the blob.
     pub fn shape(&self) -> Option<TensorShape<'t>> {
         match *self {
-            Self::Tensor { shape, .. } | Self::External { shape, .. } => Some(shape),
+            Self::Tensor { shape, .. } | Self::External { shape, .. } | Self::TestCase { shape, .. } => Some(shape),
             Self::Key { shape, .. } => shape,
-            Self::Segment { .. } | Self::Delegate { .. } => None,
+            Self::Segment { .. } | Self::Delegate { .. } | Self::Bundle { .. } => None,
         }
     }
 }
@@ -284,6 +326,8 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.blobs(),
             Self::Ptd(ptd) => ptd.blobs(),
+            Self::Bpte(bpte) => bpte.blobs(),
+            Self::Etdp(_) => Blobs::default(),
         }
     }
 
@@ -291,14 +335,17 @@ impl Model<'_> {
     ///
     /// Fails as [`Pte::bytes`] does.
     pub fn blob_bytes(&self, blob: &Blob<'_>) -> crate::Result<Option<Cow<'_, [u8]>>> {
-        let Some(data) = &blob.data else {
-            return Ok(None);
-        };
-        match (self, data) {
-            (Self::Pte(pte), DataRef::Segment { index, .. }) if blob.kind == BlobKind::Segment => pte.segment(*index),
-            (Self::Ptd(ptd), DataRef::Segment { index, .. }) if blob.kind == BlobKind::Segment => ptd.segment(*index),
-            (Self::Pte(pte), data) => pte.bytes(data).map(Cow::Borrowed),
-            (Self::Ptd(ptd), data) => ptd.bytes(data).map(Cow::Borrowed),
+        match (self, &blob.data) {
+            (Self::Bpte(bpte), _) => return Ok(bpte.blob_bytes(blob).map(Cow::Borrowed)),
+            (_, None) | (Self::Etdp(_), _) => return Ok(None),
+            (Self::Pte(pte), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
+                pte.segment(*index)
+            }
+            (Self::Ptd(ptd), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
+                ptd.segment(*index)
+            }
+            (Self::Pte(pte), Some(data)) => pte.bytes(data).map(Cow::Borrowed),
+            (Self::Ptd(ptd), Some(data)) => ptd.bytes(data).map(Cow::Borrowed),
         }
         .map(Some)
     }
@@ -308,6 +355,7 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.header.map(Header::Pte),
             Self::Ptd(ptd) => ptd.header.map(Header::Ptd),
+            Self::Bpte(_) | Self::Etdp(_) => None,
         }
     }
 }

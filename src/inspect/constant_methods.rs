@@ -77,7 +77,7 @@ fn constant<'t>(plan: &'t ExecutionPlan<'_>, index: i64, lists: bool) -> Returne
     }
 }
 
-fn double<'t>(number: f64) -> Returned<'t> {
+pub(super) fn double<'t>(number: f64) -> Returned<'t> {
     match number {
         number if number.is_nan() => Returned::NotFinite("nan"),
         f64::INFINITY => Returned::NotFinite("inf"),

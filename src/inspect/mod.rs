@@ -1,4 +1,4 @@
-//! Questions about a file, answered as plain data: what `pte info` and `pte list` print.
+//! Questions about a file, answered as plain data: what `pte info`, `list`, `size`, `memory`, `ops` and `disasm` print.
 //!
 //! ```
 //! use executorch_format::Model;
@@ -16,11 +16,52 @@
 //! Everything is `Serialize` with the feature `serde`.
 
 mod blobs;
+mod bundle;
 mod constant_methods;
+mod delegates;
+#[cfg(feature = "diff")]
+mod diff;
+mod disassembly;
+mod graph;
+pub(crate) mod liveness;
+mod markup;
+mod memory;
+mod numbers;
+mod operators;
+mod payloads;
+mod profile;
+#[cfg(feature = "layout")]
+mod report;
+mod runtime_memory;
+mod signatures;
+mod size;
 mod summary;
 
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
+pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use constant_methods::{ConstantMethod, Returned};
+pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
+#[cfg(feature = "diff")]
+pub use diff::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff};
+pub use disassembly::{Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, Operation, TensorPlace};
+pub use graph::{Dot, Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
+#[cfg(feature = "serde")]
+pub use graph::{
+    ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
+};
+#[cfg(feature = "layout")]
+pub use graph::{Layout, Placed, Svg};
+pub use memory::{BufferMemory, Memory, MethodMemory, PlannedTensor};
+pub use numbers::{Distance, Histogram};
+pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
+pub use payloads::PayloadFacts;
+pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile, TraceRun, TraceSummary};
+#[cfg(feature = "layout")]
+pub use report::{Drawing, Report, Weight};
+pub use runtime_memory::MethodAllocator;
+pub use size::{
+    Growth, MethodSize, OperatorSize, Size, SizeGroup, SizeKey, SizeKind, SizePart, TypeSize, Waste, WasteKind,
+};
 pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
     PlannedBuffer, PlannedMemory, ProgramSummary, SegmentCount, Summary, Value, ValueShape,

@@ -1,7 +1,11 @@
 //! A summary of a file.
 
+use super::bundle::BundleSummary;
 use super::constant_methods::ConstantMethod;
-use super::{Blob, BlobKind, Blobs, Fault};
+use super::delegates::{self, Operators};
+use super::payloads::{self, PayloadFacts};
+use super::profile::TraceSummary;
+use super::{Blob, BlobKind, Blobs, Fault, MethodAllocator};
 use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};
 use crate::file::model::Model;
 use crate::file::ptd::Ptd;
@@ -33,7 +37,7 @@ pub struct Summary<'t> {
     pub faults: Vec<Fault>,
 }
 
-/// What is inside a file of either kind.
+/// What is inside a file of any kind.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[non_exhaustive]
@@ -43,6 +47,10 @@ pub enum Content<'t> {
     Program(ProgramSummary<'t>),
     /// Of a `.ptd`.
     FlatTensor(FlatTensorSummary<'t>),
+    /// Of a `.bpte`, besides the program.
+    Bundle(BundleSummary<'t>),
+    /// Of a `.etdp`.
+    Trace(TraceSummary<'t>),
 }
 
 /// The extended header of either kind of file.
@@ -111,6 +119,11 @@ pub struct ProgramSummary<'t> {
     pub named_data: BlobCount,
     /// The payloads of delegates.
     pub delegates: BlobCount,
+    /// What is in each of them.
+    pub payloads: Vec<PayloadFacts<'t>>,
+    /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file: one with a key counts
+    /// once.
+    pub delegate_constants: BlobCount,
 }
 
 /// What is in a method.
@@ -133,6 +146,8 @@ pub struct Method<'t> {
     pub delegates: Vec<Backend<'t>>,
     /// The memory that was planned for it.
     pub planned_memory: PlannedMemory,
+    /// What the runtime allocates besides, to load it.
+    pub method_allocator: MethodAllocator,
 }
 
 /// An input or output.
@@ -200,7 +215,7 @@ pub struct Instructions {
 }
 
 /// All delegates of one backend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Backend<'t> {
     /// The backend's name.
@@ -209,6 +224,8 @@ pub struct Backend<'t> {
     pub delegates: usize,
     /// The total size of the payloads, in bytes: a shared payload counts once.
     pub payload_bytes: u64,
+    /// The operators inside the payloads that this crate can parse, the most frequent first.
+    pub operators: Vec<OperatorCalls>,
 }
 
 /// The planned memory of a method.
@@ -274,6 +291,8 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.summary(),
             Self::Ptd(ptd) => ptd.summary(),
+            Self::Bpte(bpte) => bpte.summary(),
+            Self::Etdp(etdp) => etdp.summary(),
         }
     }
 }
@@ -283,10 +302,13 @@ impl Pte<'_> {
     pub fn summary(&self) -> Summary<'_> {
         let Blobs { blobs, faults } = self.blobs();
         let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
-        let (constant, computing): (Vec<_>, Vec<_>) = self.methods().iter().partition(|plan| plan.is_constant());
-        let metadata = constant.into_iter().filter_map(|plan| Some((plan.name(), plan.constant()?)));
+        let (constant, computing): (Vec<_>, Vec<_>) =
+            self.methods().iter().enumerate().partition(|(_, plan)| plan.is_constant());
+        let metadata = constant.into_iter().filter_map(|(_, plan)| Some((plan.name(), plan.constant()?)));
+        let opened = self.open_payloads();
+        let operators = delegates::operators(self, &opened);
         let content = ProgramSummary {
-            methods: computing.into_iter().map(|plan| method(self, plan)).collect(),
+            methods: computing.into_iter().map(|(index, plan)| method(self, index, plan, &operators)).collect(),
             metadata: metadata.map(|(name, value)| ConstantMethod { name, value }).collect(),
             segments: segment_count(self.program.segments().iter().map(|segment| segment.size)),
             constants: count(BlobKind::Constant),
@@ -294,6 +316,8 @@ impl Pte<'_> {
             external: count(BlobKind::External),
             named_data: count(BlobKind::Named),
             delegates: count(BlobKind::Delegate),
+            payloads: payloads::facts(self, &opened),
+            delegate_constants: delegates::count_constants(&opened),
         };
         Summary {
             kind: FileKind::Pte,
@@ -367,7 +391,7 @@ impl From<Header> for HeaderSummary {
     }
 }
 
-fn method<'t>(pte: &Pte<'_>, plan: &'t ExecutionPlan<'_>) -> Method<'t> {
+fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: &Operators<'_>) -> Method<'t> {
     let mut instructions = Instructions::default();
     let mut calls = vec![0; plan.operators().len()];
     for (_, instruction) in plan.instructions() {
@@ -390,8 +414,9 @@ fn method<'t>(pte: &Pte<'_>, plan: &'t ExecutionPlan<'_>) -> Method<'t> {
         values: plan.values().len(),
         operators,
         instructions,
-        delegates: backends(pte, plan),
+        delegates: backends(pte, index, plan, inside),
         planned_memory: plan.planned_memory(),
+        method_allocator: pte.method_allocator(plan),
     }
 }
 
@@ -407,16 +432,17 @@ fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
     indices.iter().map(describe).collect()
 }
 
-fn backends<'t>(pte: &Pte<'_>, plan: &'t ExecutionPlan<'_>) -> Vec<Backend<'t>> {
+fn backends<'t>(pte: &Pte<'_>, method: usize, plan: &'t ExecutionPlan<'_>, inside: &Operators<'_>) -> Vec<Backend<'t>> {
     let mut by_id: BTreeMap<&str, Vec<&BackendDelegate<'_>>> = BTreeMap::new();
     for delegate in plan.delegates() {
         by_id.entry(delegate.id()).or_default().push(delegate);
     }
-    let backend = |(id, delegates): (&'t str, Vec<&BackendDelegate<'_>>)| {
-        let payloads: BTreeSet<DataRef> =
-            delegates.iter().filter_map(|delegate| pte.delegate_data(delegate).ok()).collect();
+    let backend = |(id, list): (&'t str, Vec<&BackendDelegate<'_>>)| {
+        let count = list.len();
+        let payloads: BTreeSet<DataRef> = list.iter().filter_map(|delegate| pte.delegate_data(delegate).ok()).collect();
         let payload_bytes = payloads.iter().map(DataRef::size).fold(0, u64::saturating_add);
-        Backend { id, delegates: delegates.len(), payload_bytes }
+        let operators = delegates::sorted(inside.get(&(method, id)).cloned().unwrap_or_default());
+        Backend { id, delegates: count, payload_bytes, operators }
     };
     by_id.into_iter().map(backend).collect()
 }

@@ -1,0 +1,186 @@
+//! What is in a bundled program: its test cases and their tensors. The program inside answers for itself.
+
+use super::constant_methods::{Returned, double};
+use super::summary::{Content, Summary};
+use super::{Blob, BlobKind, BlobUser, Blobs, DelegateConstants};
+use crate::file::bpte::Bpte;
+use crate::file::header::FileKind;
+use crate::file::pte::Pte;
+use crate::file::segment::offset_in;
+use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
+use crate::tensor::TensorShape;
+use alloc::{vec, vec::Vec};
+
+/// What is in a `.bpte` file, besides the program.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct BundleSummary<'t> {
+    /// What the bundle says its version is: 2 in every file seen.
+    pub bundle_version: u32,
+    /// Where the program starts, in bytes from the start of the file; `None` where it is not in the file.
+    pub program_offset: Option<u64>,
+    /// Bytes of the program.
+    pub program_size: u64,
+    /// The test cases, method by method.
+    pub test_suites: Vec<TestSuite<'t>>,
+}
+
+/// The test cases of one method.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct TestSuite<'t> {
+    /// The method's name.
+    pub method: &'t str,
+    /// Its test cases.
+    pub test_cases: Vec<TestCase<'t>>,
+}
+
+/// One test case.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct TestCase<'t> {
+    /// What the method is given.
+    pub inputs: Vec<TestValue<'t>>,
+    /// What it is expected to return; empty where nothing is compared.
+    pub expected_outputs: Vec<TestValue<'t>>,
+}
+
+/// An input or expected output of a test case.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct TestValue<'t> {
+    /// The schema's name of what it is; `None` where the schema is newer.
+    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    pub kind: Option<&'static str>,
+    /// The type and shape, if it is a tensor.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub shape: Option<TensorShape<'t>>,
+    /// Bytes of the tensor's elements.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub size: Option<u64>,
+    /// The number, if it is one.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub value: Option<Returned<'t>>,
+}
+
+impl<'t> TestSuite<'t> {
+    fn of(suite: &'t BundledMethodTestSuite<'_>) -> Self {
+        Self { method: suite.method_name(), test_cases: suite.test_cases().iter().map(TestCase::of).collect() }
+    }
+}
+
+impl<'t> TestCase<'t> {
+    fn of(case: &'t BundledMethodTestCase<'_>) -> Self {
+        Self {
+            inputs: case.inputs().iter().map(TestValue::of).collect(),
+            expected_outputs: case.expected_outputs().iter().map(TestValue::of).collect(),
+        }
+    }
+}
+
+impl<'t> TestValue<'t> {
+    fn of(value: &'t Value<'_>) -> Self {
+        let number = match &value.val {
+            ValueUnion::Int(number) => Some(Returned::Int(number.int_val)),
+            ValueUnion::Bool(bit) => Some(Returned::Bool(bit.bool_val)),
+            ValueUnion::Double(number) => Some(double(number.double_val)),
+            _ => None,
+        };
+        let tensor = value.tensor();
+        let size = tensor.map(|tensor| tensor.data().len() as u64);
+        Self { kind: value.val.name(), shape: tensor.map(Tensor::shape), size, value: number }
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The tensor, if it is one.
+    pub fn tensor(&self) -> Option<&Tensor<'a>> {
+        match &self.val {
+            ValueUnion::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+}
+
+impl BundledMethodTestCase<'_> {
+    /// Its tensors, in order: whether each is an input or an expected output, its index among these, and itself.
+    pub(crate) fn tensors(&self) -> impl Iterator<Item = (BlobKind, usize, &Tensor<'_>)> {
+        let lists = [(BlobKind::Input, self.inputs()), (BlobKind::Expected, self.expected_outputs())];
+        lists.into_iter().flat_map(|(kind, values)| {
+            let tensors = values.iter().enumerate().filter_map(|(index, value)| Some((index, value.tensor()?)));
+            tensors.map(move |(index, tensor)| (kind, index, tensor))
+        })
+    }
+}
+
+impl Bpte<'_> {
+    /// What is in the file, in short, but for what is in the program: see [`program`](Self::program) for that.
+    pub fn summary(&self) -> Summary<'_> {
+        let content = BundleSummary {
+            bundle_version: self.bundled_program.version,
+            program_offset: self.program_offset(),
+            program_size: self.bundled_program.program().len() as u64,
+            test_suites: self.bundled_program.method_test_suites().iter().map(TestSuite::of).collect(),
+        };
+        Summary {
+            kind: FileKind::Bpte,
+            identifier: FileKind::Bpte.identifier(),
+            header: None,
+            content: Content::Bundle(content),
+            faults: Vec::new(),
+        }
+    }
+
+    /// Every blob of the file: the program as a whole, and the tensors of the test cases.
+    pub fn blobs(&self) -> Blobs<'_> {
+        let version = self.bundled_program.version;
+        let program = self.bundled_program.program.as_deref();
+        let program = program.map(|bytes| self.blob(BlobKind::Program, bytes, BlobUser::Bundle { version }));
+        let tensors = self.test_cases().flat_map(|(suite, test_case, case)| {
+            case.tensors().map(move |(kind, index, tensor)| {
+                let method = suite.method_name();
+                let user = BlobUser::TestCase { method, test_case, index, shape: tensor.shape() };
+                self.blob(kind, tensor.data(), user)
+            })
+        });
+        Blobs { blobs: program.into_iter().chain(tensors).collect(), faults: Vec::new() }
+    }
+
+    /// The same with the blobs of the program inside, after the program, with their offsets in this file. `program` is what
+    /// [`program`](Self::program) gave.
+    pub fn blobs_with<'t>(&'t self, program: &'t Pte<'_>) -> Blobs<'t> {
+        let mut found = self.blobs();
+        let Blobs { mut blobs, faults } = program.blobs();
+        let start = self.program_offset();
+        for blob in &mut blobs {
+            blob.data = None;
+            blob.offset = blob.offset.zip(start).map(|(offset, start)| offset.saturating_add(start));
+        }
+        let first_test = found.blobs.len().min(1);
+        found.blobs.splice(first_test..first_test, blobs);
+        found.faults.extend(faults);
+        found
+    }
+
+    /// The constants inside the payloads of the program's delegates, with their offsets in this file, as for
+    /// [`blobs_with`](Self::blobs_with).
+    pub fn delegate_constants_with<'t>(&self, program: &'t Pte<'_>) -> DelegateConstants<'t> {
+        let mut found = program.delegate_constants();
+        let start = self.program_offset();
+        for constant in &mut found.constants {
+            constant.offset = constant.offset.zip(start).map(|(offset, start)| offset.saturating_add(start));
+        }
+        found
+    }
+
+    /// The bytes of a blob that [`blobs`](Self::blobs) gave; `None` where they are not in the file.
+    pub(super) fn blob_bytes(&self, blob: &Blob<'_>) -> Option<&[u8]> {
+        let start = usize::try_from(blob.offset?).ok()?;
+        self.source.as_ref()?.bytes.get(start..)?.get(..usize::try_from(blob.size).ok()?)
+    }
+
+    fn blob<'t>(&'t self, kind: BlobKind, bytes: &'t [u8], user: BlobUser<'t>) -> Blob<'t> {
+        let offset = self.source.as_ref().and_then(|source| offset_in(&source.bytes, bytes));
+        Blob { kind, data: None, offset, size: bytes.len() as u64, users: vec![user] }
+    }
+}

@@ -1,0 +1,209 @@
+//! What is inside delegates: how many operators of each kind, and every constant.
+
+use super::{BlobCount, Fault, OperatorCalls};
+use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
+use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
+use crate::file::pte::Pte;
+use crate::path::{FieldPath, Step};
+use crate::schema::xnnpack::XNNDatatype;
+use alloc::{collections::BTreeMap, collections::BTreeSet, string::String, vec, vec::Vec};
+
+/// The constants inside the payloads of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct DelegateConstants<'t> {
+    /// Each use of each constant, payload by payload.
+    pub constants: Vec<DelegateConstant<'t>>,
+    /// Payloads that cannot be parsed, and constants that are not in the file.
+    pub faults: Vec<Fault>,
+}
+
+/// A constant inside a payload, as one of its users sees it.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct DelegateConstant<'t> {
+    /// Bytes from the start of the file; `None` if the file does not contain it.
+    pub offset: Option<u64>,
+    /// The size, in bytes.
+    pub size: u64,
+    /// What uses it.
+    pub user: DelegateConstantUser<'t>,
+}
+
+/// What uses a constant inside a payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct DelegateConstantUser<'t> {
+    /// The method's name; `None` for a payload in a file of its own.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub method: Option<&'t str>,
+    /// Index into the method's delegates.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub delegate: Option<usize>,
+    /// Index of the constant in the payload.
+    pub constant: u32,
+    /// The key in the named data of this file or of a `.ptd`.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub key: Option<String>,
+    /// Index of the value in the payload; `None` if no value uses it.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub value: Option<usize>,
+    /// Whether it holds the value's scales, and not its elements.
+    pub scales: bool,
+    /// The type of its elements.
+    pub datatype: XNNDatatype,
+    /// The size of each dimension, in elements.
+    pub dims: Vec<u32>,
+}
+
+impl Pte<'_> {
+    /// The constants inside the payloads that this crate can parse. The payloads themselves are among the
+    /// [`blobs`](Self::blobs).
+    pub fn delegate_constants(&self) -> DelegateConstants<'_> {
+        let blobs = NamedBlobs::new(self, []);
+        let mut found = DelegateConstants::default();
+        for opened in self.open_payloads() {
+            let Some((method, delegate)) = opened.delegates.first().copied() else {
+                continue;
+            };
+            let payload = match &opened.payload {
+                Ok(Payload::Xnnpack(payload)) => payload,
+                Ok(_) => continue,
+                Err(error) => {
+                    found.faults.push(Fault { path: path(method, delegate), error: error.clone() });
+                    continue;
+                }
+            };
+            let start = self.range(&opened.data).map(|range| range.start);
+            for constant in payload.constants() {
+                let offset = match &constant.place {
+                    ConstantPlace::Named { key, .. } => match blobs.get(key) {
+                        Ok(blob) => blob.and_then(|blob| Some(self.range(&blob.data)?.start)),
+                        Err(error) => {
+                            found.faults.push(Fault { path: path(method, delegate), error });
+                            None
+                        }
+                    },
+                    _ => match payload.constant_bytes(constant.index, &blobs) {
+                        Ok(_) => payload.constant_range(constant.index).and_then(|range| Some(start? + range.start)),
+                        Err(error) => {
+                            found.faults.push(Fault { path: path(method, delegate), error });
+                            None
+                        }
+                    },
+                };
+                let name = self.methods().get(method).map(|plan| plan.name());
+                found.constants.extend(uses(&constant, offset, name, Some(delegate)));
+            }
+        }
+        found
+    }
+}
+
+fn path(method: usize, delegate: usize) -> FieldPath {
+    let steps = [Step::Field("execution_plan"), Step::Index(method), Step::Field("delegates"), Step::Index(delegate)];
+    steps.into_iter().chain([Step::Field("processed")]).collect()
+}
+
+impl Xnnpack<'_> {
+    /// The constants of a payload that is a file of its own. Those with a key are not in it.
+    pub fn delegate_constants(&self) -> DelegateConstants<'_> {
+        let mut found = DelegateConstants::default();
+        for constant in self.constants() {
+            if !matches!(constant.place, ConstantPlace::Named { .. }) {
+                if let Err(error) = self.constant_bytes(constant.index, &NamedBlobs::NONE) {
+                    let path = [Step::Field("constant_data"), Step::Index(constant.index as usize)];
+                    found.faults.push(Fault { path: path.into_iter().collect(), error });
+                    continue;
+                }
+            }
+            let offset = self.constant_range(constant.index).map(|range| range.start);
+            found.constants.extend(uses(&constant, offset, None, None));
+        }
+        found
+    }
+}
+
+/// A row for each use; one without a value if there is none.
+fn uses<'m>(
+    constant: &Constant<'_>,
+    offset: Option<u64>,
+    method: Option<&'m str>,
+    delegate: Option<usize>,
+) -> Vec<DelegateConstant<'m>> {
+    let size = constant.place.size();
+    let key = match &constant.place {
+        ConstantPlace::Named { key, .. } => Some(String::from(*key)),
+        _ => None,
+    };
+    let row = |value, scales, datatype, dims| {
+        let key = key.clone();
+        let user =
+            DelegateConstantUser { method, delegate, constant: constant.index, key, value, scales, datatype, dims };
+        DelegateConstant { offset, size, user }
+    };
+    if constant.uses.is_empty() {
+        return vec![row(None, false, XNNDatatype::INVALID, Vec::new())];
+    }
+    let uses = constant.uses.iter().map(|used| match used {
+        ConstantUse::Tensor { value, tensor } => row(Some(*value), false, tensor.datatype, tensor.dims().into()),
+        ConstantUse::Scales { value, count, element_size } => {
+            let datatype = if *element_size == 2 { XNNDatatype::BF16 } else { XNNDatatype::FP32 };
+            row(Some(*value), true, datatype, vec![*count])
+        }
+    });
+    uses.collect()
+}
+
+/// How many operators of each kind are inside the delegates of a method and backend.
+pub(super) type Operators<'t> = BTreeMap<(usize, &'t str), BTreeMap<&'static str, usize>>;
+
+/// The operators inside all delegates.
+pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Operators<'t> {
+    let mut all = Operators::new();
+    for opened in opened {
+        let Ok(Payload::Xnnpack(payload)) = &opened.payload else {
+            continue;
+        };
+        let counts = payload.graph.count_nodes();
+        for (method, index) in &opened.delegates {
+            let delegate = pte.methods().get(*method).and_then(|plan| plan.delegates().get(*index));
+            let operators = all.entry((*method, delegate.map_or("", |delegate| delegate.id()))).or_default();
+            for (name, count) in &counts {
+                *operators.entry(name).or_default() += count;
+            }
+        }
+    }
+    all
+}
+
+/// The constants of all payloads: those with a key, in named data or elsewhere, count once.
+pub(super) fn count_constants(opened: &[OpenPayload<'_>]) -> BlobCount {
+    let mut constants = BlobCount::default();
+    let mut keys = BTreeSet::new();
+    for opened in opened {
+        let Ok(Payload::Xnnpack(payload)) = &opened.payload else {
+            continue;
+        };
+        for constant in payload.constants() {
+            constants.users += constant.uses.len();
+            let fresh = match &constant.place {
+                ConstantPlace::Named { key, .. } => keys.insert(String::from(*key)),
+                _ => true,
+            };
+            if fresh {
+                constants.count += 1;
+                constants.bytes = constants.bytes.saturating_add(constant.place.size());
+            }
+        }
+    }
+    constants
+}
+
+/// As a list, the most frequent first.
+pub(super) fn sorted(operators: BTreeMap<&'static str, usize>) -> Vec<OperatorCalls> {
+    let operators = operators.into_iter().map(|(name, calls)| OperatorCalls { name: name.into(), calls });
+    let mut operators: Vec<OperatorCalls> = operators.collect();
+    operators.sort_by_key(|operator| core::cmp::Reverse(operator.calls));
+    operators
+}

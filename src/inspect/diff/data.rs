@@ -1,0 +1,351 @@
+//! Weights and named blobs: compared by their bytes, wherever these are.
+
+use super::{Change, ChangeKind, Diff, DiffOptions, Side, Subject};
+use crate::error::Result;
+use crate::file::pte::{Pte, TensorData};
+use crate::inspect::numbers;
+use crate::schema::program::{ExecutionPlan, Tensor};
+use crate::tensor::TensorShape;
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, string::ToString, vec::Vec};
+use core::hash::{Hash, Hasher};
+
+/// What was found so far, and what waits for a partner.
+pub(super) struct Comparer<'s> {
+    pub(super) diff: Diff,
+    options: DiffOptions,
+    /// Where external tensors are: by key, of each side.
+    external: [BTreeMap<&'s str, &'s [u8]>; 2],
+    /// Weights of each side without a partner.
+    lonely: [Vec<Weight<'s>>; 2],
+    /// Keys of each side without a partner.
+    lonely_keys: [Vec<(String, &'s [u8])>; 2],
+    /// Bytes that were compared, by their addresses and lengths.
+    compared: BTreeMap<[(usize, usize); 2], bool>,
+    /// The bytes of weights that have a partner, by address and length.
+    partnered: [BTreeSet<(usize, usize)>; 2],
+    /// How many bytes may still be compared: many tensors may share the same ones.
+    budget: u64,
+}
+
+/// The data of a tensor.
+#[derive(Clone, Copy)]
+struct Weight<'s> {
+    method: &'s str,
+    value: usize,
+    name: Option<&'s str>,
+    shape: TensorShape<'s>,
+    bytes: &'s [u8],
+    /// In which of the places for tensors' data it is.
+    place: &'static str,
+}
+
+impl Weight<'_> {
+    fn text(&self) -> String {
+        let name = self.name.map_or_else(|| format!("value {}", self.value), ToOwned::to_owned);
+        format!("{name} {}", self.shape)
+    }
+}
+
+fn address(bytes: &[u8]) -> (usize, usize) {
+    (bytes.as_ptr() as usize, bytes.len())
+}
+
+impl<'s> Comparer<'s> {
+    pub(super) fn new(before: &Side<'s>, after: &Side<'s>, options: &DiffOptions) -> Self {
+        let external = |side: &Side<'s>| {
+            let entries = side.data.iter().flat_map(|ptd| ptd.entries().map(move |entry| (entry, ptd)));
+            entries.filter_map(|(entry, ptd)| Some((entry.key(), ptd.entry_bytes(&entry).ok()?))).collect()
+        };
+        let size = |side: &Side<'_>| {
+            let data = side.data.iter().map(|ptd| ptd.source.as_ref().map_or(0, |source| source.bytes.len()));
+            let model = side.model.source().map_or(0, |source| source.bytes.len());
+            (model + data.sum::<usize>()) as u64
+        };
+        Self {
+            diff: Diff::default(),
+            options: *options,
+            external: [external(before), external(after)],
+            lonely: Default::default(),
+            lonely_keys: Default::default(),
+            compared: BTreeMap::new(),
+            partnered: Default::default(),
+            budget: 16 * (size(before) + size(after)),
+        }
+    }
+
+    pub(super) fn difference(&mut self, change: Change) {
+        self.diff.differences.push(change);
+    }
+
+    pub(super) fn storage(&mut self, change: Change) {
+        self.diff.storage.push(change);
+    }
+
+    /// A difference, where two texts differ.
+    pub(super) fn changed(&mut self, subject: Subject, method: Option<&str>, name: &str, before: &str, after: &str) {
+        if before != after {
+            let (before, after) = (Some(before.to_owned()), Some(after.to_owned()));
+            self.difference(Change { before, after, ..Change::new(subject, ChangeKind::Changed, method, name) });
+        }
+    }
+
+    /// Whether the bytes are equal; `None` where too many bytes were compared before.
+    pub(super) fn equal(&mut self, before: &[u8], after: &[u8]) -> Option<bool> {
+        if before.len() != after.len() || address(before) == address(after) {
+            return Some(before.len() == after.len());
+        }
+        let pair = [address(before), address(after)];
+        if let Some(equal) = self.compared.get(&pair) {
+            return Some(*equal);
+        }
+        self.budget = self.budget.checked_sub(before.len() as u64)?;
+        let equal = before == after;
+        self.compared.insert(pair, equal);
+        Some(equal)
+    }
+
+    fn weight(
+        &self,
+        side: usize,
+        pte: &'s Pte<'s>,
+        plan: &'s ExecutionPlan<'s>,
+        value: usize,
+        tensor: &'s Tensor<'s>,
+    ) -> Option<Result<Weight<'s>>> {
+        let (bytes, place) = match pte.tensor_data(tensor) {
+            Ok(TensorData::None | TensorData::Planned(_)) => return None,
+            Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
+            Ok(TensorData::Mutable(data)) => (pte.bytes(&data), "initial state"),
+            // Without its .ptd it has no bytes to compare.
+            Ok(TensorData::External(key)) => (Ok(*self.external.get(side)?.get(key)?), "external"),
+            Err(error) => (Err(error), ""),
+        };
+        let name = tensor.fully_qualified_name();
+        let shape = tensor.shape();
+        Some(bytes.map(|bytes| Weight { method: plan.name(), value, name, shape, bytes, place }))
+    }
+
+    /// Two tensors that are matched with each other: compares their data, if they have any.
+    pub(super) fn tensors(
+        &mut self,
+        before: (&'s Pte<'s>, &'s ExecutionPlan<'s>, usize),
+        after: (&'s Pte<'s>, &'s ExecutionPlan<'s>, usize),
+    ) {
+        let found = |side: usize, (pte, plan, value): (&'s Pte<'s>, &'s ExecutionPlan<'s>, usize)| {
+            let tensor = plan.tensor(value)?;
+            Some((self.weight(side, pte, plan, value, tensor), tensor))
+        };
+        let (Some((one, tensor)), Some((other, other_tensor))) = (found(0, before), found(1, after)) else { return };
+        match (one, other) {
+            (None, None) => {
+                let key = |tensor: &'s Tensor<'s>| {
+                    tensor.fully_qualified_name().filter(|_| tensor.is_external()).unwrap_or("none")
+                };
+                let (key, other_key) = (key(tensor), key(other_tensor));
+                let name = before.2.to_string();
+                self.changed(Subject::Weight, Some(before.1.name()), &format!("key of value {name}"), key, other_key);
+            }
+            (Some(Ok(one)), Some(Ok(other))) => self.pair(&one, &other),
+            (Some(Err(one)), Some(Err(other))) => {
+                let name = format!("data of value {}", before.2);
+                self.changed(Subject::Weight, Some(before.1.name()), &name, &one.to_string(), &other.to_string());
+            }
+            (one, other) => {
+                let text = |weight: &Option<Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
+                    Some(Ok(weight)) => weight.place.to_owned(),
+                    Some(Err(error)) => error.to_string(),
+                    None if tensor.is_external() => "in a .ptd file that was not given".into(),
+                    None => "no data".into(),
+                };
+                let (text, other_text) = (text(&one, tensor), text(&other, other_tensor));
+                self.changed(
+                    Subject::Weight,
+                    Some(before.1.name()),
+                    &format!("data of value {}", before.2),
+                    &text,
+                    &other_text,
+                );
+            }
+        }
+    }
+
+    fn pair(&mut self, one: &Weight<'s>, other: &Weight<'s>) {
+        let [first, second] = &mut self.partnered;
+        let (new, other_new) = (first.insert(address(one.bytes)), second.insert(address(other.bytes)));
+        if !new && !other_new {
+            return;
+        }
+        let equal = self.equal(one.bytes, other.bytes);
+        if equal == Some(true) {
+            if one.place != other.place {
+                let (before, after) = (Some(one.place.to_owned()), Some(other.place.to_owned()));
+                self.storage(Change {
+                    before,
+                    after,
+                    ..Change::new(Subject::Weight, ChangeKind::Moved, Some(one.method), one.text())
+                });
+            }
+            return;
+        }
+        let mut change = Change::new(Subject::Weight, ChangeKind::Changed, Some(one.method), one.text());
+        if equal.is_none() {
+            change.after = Some("not compared: too many tensors share their bytes".into());
+        } else if one.shape != other.shape {
+            (change.before, change.after) = (Some(one.shape.to_string()), Some(other.shape.to_string()));
+        } else if self.options.tensors {
+            change.distance = numbers::distance(one.shape.scalar_type, one.bytes, other.bytes);
+        }
+        self.difference(change);
+    }
+
+    /// The data of tensors that have no partner on the other side: of whole methods, or of values.
+    pub(super) fn only(
+        &mut self,
+        side: usize,
+        pte: &'s Pte<'s>,
+        plan: &'s ExecutionPlan<'s>,
+        values: impl Iterator<Item = usize>,
+    ) {
+        for value in values {
+            let weight = plan.tensor(value).and_then(|tensor| self.weight(side, pte, plan, value, tensor));
+            if let (Some(Ok(weight)), Some(list)) = (weight, self.lonely.get_mut(side)) {
+                list.push(weight);
+            }
+        }
+    }
+
+    /// Finds partners for weights that have none: the same bytes, or the same name.
+    pub(super) fn weights(&mut self) {
+        let [mut before, mut after] = core::mem::take(&mut self.lonely);
+        for (list, partnered) in [&mut before, &mut after].into_iter().zip(&self.partnered) {
+            let mut seen = BTreeSet::new();
+            list.retain(|weight| !partnered.contains(&address(weight.bytes)) && seen.insert(address(weight.bytes)));
+        }
+        let mut alike: BTreeMap<Option<u64>, Vec<Weight<'s>>> = BTreeMap::new();
+        for weight in after {
+            alike.entry(self.hash(weight.bytes)).or_default().push(weight);
+        }
+        let mut rest = Vec::new();
+        for weight in before {
+            let same = self.hash(weight.bytes).and_then(|hash| {
+                let list = alike.get_mut(&Some(hash))?;
+                let at = list.iter().position(|other| weight.bytes == other.bytes)?;
+                Some(list.swap_remove(at))
+            });
+            match same {
+                Some(other) => {
+                    let (before, after) = (Some(weight.text()), Some(other.text()));
+                    let name = if before == after { weight.text() } else { String::new() };
+                    let change = Change::new(Subject::Weight, ChangeKind::Moved, Some(weight.method), name);
+                    self.storage(Change { before, after, ..change });
+                }
+                None => rest.push(weight),
+            }
+        }
+        let mut after: Vec<Weight<'s>> = alike.into_values().flatten().collect();
+        after.sort_by_key(|weight| (weight.method, weight.value));
+        let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
+        for (index, weight) in after.iter().enumerate().rev() {
+            weight.name.map(|name| by_name.insert(name, index));
+        }
+        let mut taken = BTreeSet::new();
+        for weight in rest {
+            match weight.name.and_then(|name| by_name.remove(name)) {
+                Some(index) => {
+                    taken.insert(index);
+                    after.get(index).copied().into_iter().for_each(|other| self.pair(&weight, &other));
+                }
+                None => self.lonely_weight(&weight, ChangeKind::Removed),
+            }
+        }
+        for (_, weight) in after.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
+            self.lonely_weight(weight, ChangeKind::Added);
+        }
+    }
+
+    fn lonely_weight(&mut self, weight: &Weight<'_>, kind: ChangeKind) {
+        self.difference(Change::new(Subject::Weight, kind, Some(weight.method), weight.text()));
+    }
+
+    /// A hash of bytes; `None` where too many were looked at before.
+    fn hash(&mut self, bytes: &[u8]) -> Option<u64> {
+        self.budget = self.budget.checked_sub(bytes.len() as u64)?;
+        let mut hasher = std::hash::DefaultHasher::new();
+        bytes.hash(&mut hasher);
+        Some(hasher.finish())
+    }
+
+    /// A named blob or key, of one side or both.
+    pub(super) fn key(&mut self, name: &str, before: Option<Keyed<'s>>, after: Option<Keyed<'s>>) {
+        let shape = |keyed: &Keyed<'_>| keyed.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
+        match (before, after) {
+            (Some(one), Some(other)) => {
+                let (shape, other_shape) = (shape(&one), shape(&other));
+                self.changed(Subject::Key, None, name, &shape, &other_shape);
+                let (bytes, other_bytes) = match (&one.bytes, &other.bytes) {
+                    (Ok(bytes), Ok(other_bytes)) => (*bytes, *other_bytes),
+                    (bytes, other_bytes) => {
+                        let text = |bytes: &Result<&[u8]>| {
+                            bytes.as_ref().map_or_else(ToString::to_string, |_| "present".into())
+                        };
+                        return self.changed(Subject::Key, None, name, &text(bytes), &text(other_bytes));
+                    }
+                };
+                if self.equal(bytes, other_bytes) != Some(true) && shape == other_shape {
+                    let mut change = Change::new(Subject::Key, ChangeKind::Changed, None, format!("{name} {shape}"));
+                    if bytes.len() != other_bytes.len() {
+                        let text = |bytes: &[u8]| Some(format!("{} bytes", bytes.len()));
+                        (change.before, change.after) = (text(bytes), text(other_bytes));
+                    } else if let Some(shape) = one.shape.filter(|_| self.options.tensors) {
+                        change.distance = numbers::distance(shape.scalar_type, bytes, other_bytes);
+                    }
+                    self.difference(change);
+                }
+            }
+            (Some(one), None) => self.lonely_keys[0].push((name.to_owned(), one.bytes.unwrap_or_default())),
+            (None, Some(other)) => self.lonely_keys[1].push((name.to_owned(), other.bytes.unwrap_or_default())),
+            (None, None) => {}
+        }
+    }
+
+    /// Finds partners for keys that have none: the same bytes under another key.
+    pub(super) fn keys(&mut self) {
+        let [before, after] = core::mem::take(&mut self.lonely_keys);
+        let mut alike: BTreeMap<Option<u64>, Vec<(String, &[u8])>> = BTreeMap::new();
+        for (name, bytes) in after {
+            alike.entry(self.hash(bytes)).or_default().push((name, bytes));
+        }
+        for (name, bytes) in before {
+            let same = self.hash(bytes).filter(|_| !bytes.is_empty()).and_then(|hash| {
+                let list = alike.get_mut(&Some(hash))?;
+                let at = list.iter().position(|(_, other)| bytes == *other)?;
+                Some(list.swap_remove(at))
+            });
+            let change = match same {
+                Some((other, _)) => {
+                    let change = Change::new(Subject::Key, ChangeKind::Moved, None, "");
+                    Change { before: Some(name), after: Some(other), ..change }
+                }
+                None => {
+                    let before = Some(format!("{} bytes", bytes.len()));
+                    Change { before, ..Change::new(Subject::Key, ChangeKind::Removed, None, name) }
+                }
+            };
+            self.difference(change);
+        }
+        let mut after: Vec<_> = alike.into_values().flatten().collect();
+        after.sort();
+        for (name, bytes) in after {
+            let after = Some(format!("{} bytes", bytes.len()));
+            self.difference(Change { after, ..Change::new(Subject::Key, ChangeKind::Added, None, name) });
+        }
+    }
+}
+
+/// The bytes under a key, and their shape if they are a tensor.
+pub(super) struct Keyed<'s> {
+    pub(super) bytes: Result<&'s [u8]>,
+    pub(super) shape: Option<TensorShape<'s>>,
+}

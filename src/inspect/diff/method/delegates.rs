@@ -1,0 +1,123 @@
+//! The delegates of two methods, and what is inside their payloads.
+
+use super::Pair;
+use crate::delegate::Payload;
+use crate::error::counted;
+use crate::file::pte::Pte;
+use crate::inspect::diff::{ChangeKind, Subject, tree};
+use crate::path::Path;
+use crate::schema::program::{BackendDelegate, CompileSpec, ExecutionPlan};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, string::ToString, vec::Vec};
+
+impl<'s> Pair<'_, 's> {
+    pub(super) fn delegates(&mut self) {
+        let [plan, other_plan] = self.plans;
+        let [pte, other_pte] = self.ptes;
+        let (mut used, mut other_used) = (BTreeSet::new(), BTreeSet::new());
+        // What no call names is matched by its index.
+        let taken: BTreeSet<usize> = self.delegates.values().copied().collect();
+        for index in
+            (0..plan.delegates().len().min(other_plan.delegates().len())).filter(|index| !taken.contains(index))
+        {
+            self.delegates.entry(index).or_insert(index);
+        }
+        for (index, other_index) in core::mem::take(&mut self.delegates) {
+            let (Some(one), Some(other)) = (plan.delegates().get(index), other_plan.delegates().get(other_index))
+            else {
+                continue;
+            };
+            used.insert(index);
+            other_used.insert(other_index);
+            let name = format!("{index} ({})", one.id());
+            self.changed(Subject::Delegate, &index.to_string(), one.id(), other.id());
+            let specs = |delegate: &'s BackendDelegate<'s>| delegate.compile_specs();
+            if specs(one) != specs(other) {
+                self.change(
+                    Subject::Delegate,
+                    ChangeKind::Changed,
+                    format!("{name} compile specs"),
+                    Some(specs_text(one)),
+                    Some(specs_text(other)),
+                );
+            }
+            let bytes = |pte: &'s Pte<'s>, delegate: &'s BackendDelegate<'s>| {
+                pte.delegate_data(delegate).and_then(|data| pte.bytes(&data))
+            };
+            match (bytes(pte, one), bytes(other_pte, other)) {
+                (Ok(one), Ok(other)) => {
+                    if self.comparer.equal(one, other) != Some(true) {
+                        let text = |bytes: &[u8]| Some(format!("payload of {} bytes", bytes.len()));
+                        self.change(Subject::Delegate, ChangeKind::Changed, name, text(one), text(other));
+                        self.payload(index, (plan, other_plan), other_index);
+                    }
+                }
+                (one, other) => {
+                    let text = |bytes: crate::Result<&[u8]>| {
+                        bytes.map_or_else(|error| error.to_string(), |_| "present".into())
+                    };
+                    self.changed(Subject::Delegate, &name, &text(one), &text(other));
+                }
+            }
+        }
+        let id = |delegate: &BackendDelegate<'_>| Some(delegate.id().into());
+        for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| !used.contains(index)) {
+            self.change(Subject::Delegate, ChangeKind::Removed, index.to_string(), id(delegate), None);
+        }
+        for (index, delegate) in
+            other_plan.delegates().iter().enumerate().filter(|(index, _)| !other_used.contains(index))
+        {
+            self.change(Subject::Delegate, ChangeKind::Added, index.to_string(), None, id(delegate));
+        }
+    }
+
+    /// What differs inside two payloads, as far as this crate knows what they are.
+    fn payload(
+        &mut self,
+        index: usize,
+        (plan, other_plan): (&'s ExecutionPlan<'s>, &'s ExecutionPlan<'s>),
+        other_index: usize,
+    ) {
+        let open = |pte: &'s Pte<'s>, plan: &'s ExecutionPlan<'s>, index: usize| {
+            let delegate = plan.delegates().get(index)?;
+            match pte.delegate(delegate).ok()? {
+                Payload::Xnnpack(xnnpack) => Some(xnnpack),
+                _ => None,
+            }
+        };
+        let [pte, other_pte] = self.ptes;
+        let (Some(one), Some(other)) = (open(pte, plan, index), open(other_pte, other_plan, other_index)) else {
+            return;
+        };
+        let mut fields = Vec::new();
+        tree::compare(&one.graph, &other.graph, &Path::ROOT, &mut |path, before, after| {
+            fields.push((format!("{index} {path}"), before, after));
+        });
+        if one.constant_data != other.constant_data {
+            let text = |bytes: &[u8]| format!("{} bytes", bytes.len());
+            let (text, other_text) = (text(&one.constant_data), text(&other.constant_data));
+            let other_text = if text == other_text { "other values".into() } else { other_text };
+            fields.push((format!("{index} constant data"), text, other_text));
+        }
+        // Nodes of lists of different lengths have no partners: which kinds there are more or fewer of.
+        if one.graph.xnodes().len() != other.graph.xnodes().len() {
+            let [before, after] = [&one, &other].map(|payload| BTreeMap::from_iter(payload.graph.count_nodes()));
+            for kind in BTreeSet::from_iter(before.keys().chain(after.keys())) {
+                let count = |counts: &BTreeMap<&'static str, usize>| {
+                    counts.get(kind).map_or_else(|| "none".into(), |count| counted(*count, "node"))
+                };
+                if before.get(kind) != after.get(kind) {
+                    fields.push((format!("{index} {kind}"), count(&before), count(&after)));
+                }
+            }
+        }
+        for (name, before, after) in fields {
+            self.change(Subject::Payload, ChangeKind::Changed, name, Some(before), Some(after));
+        }
+    }
+}
+
+fn specs_text(delegate: &BackendDelegate<'_>) -> String {
+    let spec = |spec: &CompileSpec<'_>| format!("{:?} of {} bytes", spec.key(), spec.value().len());
+    format!("[{}]", delegate.compile_specs().iter().take(16).map(spec).collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,236 @@
+//! The instructions of two methods, matched as lines of a text are.
+
+use super::text::{arguments, exact, label, number, shown};
+use super::{InstructionOf, Pair};
+use crate::inspect::diff::{ChangeKind, Subject};
+use crate::schema::program::{ExecutionPlan, Frame, InstructionArguments};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+use imara_diff::{Algorithm, Token};
+
+impl<'s> Pair<'_, 's> {
+    /// Matches the instructions, then the values in their arguments.
+    pub(super) fn instructions(&mut self) {
+        let plans = self.plans;
+        let lists: [Vec<((usize, usize), InstructionOf<'s>)>; 2] = plans.map(|plan| plan.instructions().collect());
+        let [before, after] = &lists;
+        let chains = plans.map(|plan| plan.chains().len().to_string());
+        self.changed(Subject::Instruction, "chains", &chains[0], &chains[1]);
+        let mut numbers = Numbers::default();
+        let tokens = numbers.tokens(plans[0]);
+        let other_tokens = numbers.tokens(plans[1]);
+        let mut matched = imara_diff::Diff::default();
+        matched.compute_with(Algorithm::Histogram, &tokens, &other_tokens, numbers.0.len() as u32);
+        let mut partner: Vec<Option<usize>> = vec![None; before.len()];
+        let (mut removed, mut added) = (Vec::new(), Vec::new());
+        let (mut first, mut second) = (0, 0);
+        let pair_up = |partner: &mut Vec<Option<usize>>, first: usize, second: usize| {
+            partner.get_mut(first).into_iter().for_each(|place| *place = Some(second));
+        };
+        for hunk in matched.hunks() {
+            while first < hunk.before.start as usize {
+                pair_up(&mut partner, first, second);
+                (first, second) = (first + 1, second + 1);
+            }
+            let operator = |list: &[((usize, usize), InstructionOf<'s>)], side: usize, index: usize| {
+                list.get(index).and_then(|(_, instruction)| Some(label(plans.get(side)?, instruction)))
+            };
+            // The same operator with another number in its arguments.
+            let mut others: Vec<usize> = hunk.after.clone().map(|index| index as usize).collect();
+            for index in hunk.before.clone().map(|index| index as usize) {
+                let same =
+                    others.iter().take(64).position(|other| operator(before, 0, index) == operator(after, 1, *other));
+                match same {
+                    Some(at) => {
+                        pair_up(&mut partner, index, others.get(at).copied().unwrap_or_default());
+                        others.drain(..=at).take(at).for_each(|other| added.push(other));
+                    }
+                    None => removed.push(index),
+                }
+            }
+            added.append(&mut others);
+            (first, second) = (hunk.before.end as usize, hunk.after.end as usize);
+        }
+        while first < before.len() && second < after.len() {
+            pair_up(&mut partner, first, second);
+            (first, second) = (first + 1, second + 1);
+        }
+        self.match_arguments(&lists, [&tokens, &other_tokens], &partner);
+        self.unmatched(&lists, [&tokens, &other_tokens], &removed, &added);
+        self.jumps(&lists, &partner);
+        self.stack_traces(&lists, &partner);
+    }
+
+    /// Instructions that have a partner: compares them, and matches the values in their arguments.
+    fn match_arguments(
+        &mut self,
+        lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2],
+        tokens: [&[Token]; 2],
+        partner: &[Option<usize>],
+    ) {
+        let [before, after] = lists;
+        let [plan, other_plan] = self.plans;
+        for (index, (place, instruction)) in before.iter().enumerate() {
+            let Some(second) = partner.get(index).copied().flatten() else { continue };
+            let Some((_, other)) = after.get(second) else { continue };
+            let (args, other_args) = (arguments(instruction), arguments(other));
+            let same = tokens[0].get(index) == tokens[1].get(second);
+            if !same {
+                self.instruction_changed(*place, shown(plan, instruction), shown(other_plan, other));
+            }
+            let mut fits = args.len() == other_args.len();
+            for (one, other) in args.iter().zip(&other_args) {
+                fits &= self.match_values(*one, *other, false);
+            }
+            if !fits && same {
+                self.instruction_changed(*place, shown(plan, instruction), shown(other_plan, other));
+            }
+            if let (InstructionArguments::DelegateCall(one), InstructionArguments::DelegateCall(other)) =
+                (instruction, other)
+            {
+                if let (Ok(one), Ok(other)) =
+                    (usize::try_from(one.delegate_index), usize::try_from(other.delegate_index))
+                {
+                    self.delegates.entry(one).or_insert(other);
+                }
+            }
+        }
+    }
+
+    fn instruction_changed(&mut self, place: (usize, usize), before: String, after: String) {
+        // What they look like does not tell which tensors they take, nor the end of a long list.
+        let after = if before == after { "the same with other values".into() } else { after };
+        self.change(Subject::Instruction, ChangeKind::Changed, number(place), Some(before), Some(after));
+    }
+
+    /// Instructions without a partner: moved where the same one is on both sides.
+    fn unmatched(
+        &mut self,
+        lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2],
+        tokens: [&[Token]; 2],
+        removed: &[usize],
+        added: &[usize],
+    ) {
+        let mut waiting: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        for index in added.iter().rev() {
+            tokens[1].get(*index).into_iter().for_each(|token| waiting.entry(token.0).or_default().push(*index));
+        }
+        let [before, after] = lists;
+        let [plan, other_plan] = self.plans;
+        let mut moved = BTreeSet::new();
+        for index in removed {
+            let Some((place, instruction)) = before.get(*index) else { continue };
+            let text = Some(shown(plan, instruction));
+            match tokens[0].get(*index).and_then(|token| waiting.get_mut(&token.0)?.pop()) {
+                Some(other) => {
+                    moved.insert(other);
+                    let Some((other_place, other)) = after.get(other) else { continue };
+                    let name = format!("{} -> {}", number(*place), number(*other_place));
+                    self.change(Subject::Instruction, ChangeKind::Moved, name, text, None);
+                    for (one, other) in arguments(instruction).iter().zip(&arguments(other)) {
+                        self.match_values(*one, *other, false);
+                    }
+                }
+                None => self.change(Subject::Instruction, ChangeKind::Removed, number(*place), text, None),
+            }
+        }
+        for index in added.iter().filter(|index| !moved.contains(*index)) {
+            if let Some((place, instruction)) = after.get(*index) {
+                self.change(
+                    Subject::Instruction,
+                    ChangeKind::Added,
+                    number(*place),
+                    None,
+                    Some(shown(other_plan, instruction)),
+                );
+            }
+        }
+    }
+
+    /// Where jumps go: to instructions that are matched with each other.
+    fn jumps(&mut self, lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2], partner: &[Option<usize>]) {
+        let [before, after] = lists;
+        let end = |list: &[((usize, usize), InstructionOf<'s>)], chain: usize, index: i32| {
+            let index = usize::try_from(index).unwrap_or(usize::MAX);
+            list.partition_point(|(place, _)| *place < (chain, index))
+        };
+        for (((chain, index), instruction), partner_index) in before.iter().zip(partner) {
+            let other = partner_index.and_then(|second| after.get(second));
+            if let (
+                InstructionArguments::JumpFalseCall(jump),
+                Some(((other_chain, _), InstructionArguments::JumpFalseCall(other))),
+            ) = (instruction, other)
+            {
+                let target = end(before, *chain, jump.destination_instruction);
+                let other_target = end(after, *other_chain, other.destination_instruction);
+                let expected =
+                    partner.get(target..).unwrap_or_default().iter().flatten().next().copied().unwrap_or(after.len());
+                // What was put in right there may be jumped to or passed.
+                if other_target != expected
+                    && other_target != partner.get(target.wrapping_sub(1)).copied().flatten().map_or(0, |last| last + 1)
+                {
+                    let text = |destination: i32| format!("jumps to {destination}");
+                    let (one, other) = (text(jump.destination_instruction), text(other.destination_instruction));
+                    self.changed(Subject::Instruction, &number((*chain, *index)), &one, &other);
+                }
+            }
+        }
+    }
+
+    fn stack_traces(&mut self, lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2], partner: &[Option<usize>]) {
+        let frames = |side: usize, index: usize| {
+            let ((chain, index), _) = lists.get(side)?.get(index)?;
+            self.plans.get(side)?.chains().get(*chain)?.stacktrace().get(*index)?.items.as_deref()
+        };
+        let (mut lost, mut new, mut other) = (0, 0, 0);
+        for (index, second) in partner.iter().enumerate() {
+            let Some(second) = second else { continue };
+            let traces: (Option<&[Frame<'_>]>, Option<&[Frame<'_>]>) = (frames(0, index), frames(1, *second));
+            match traces {
+                (Some(one), Some(two)) if one != two => other += 1,
+                (Some(_), None) => lost += 1,
+                (None, Some(_)) => new += 1,
+                _ => {}
+            }
+        }
+        for (count, kind) in [(lost, ChangeKind::Removed), (new, ChangeKind::Added), (other, ChangeKind::Changed)] {
+            if count > 0 {
+                self.change(Subject::StackTrace, kind, format!("of {count} instructions"), None, None);
+            }
+        }
+    }
+}
+
+/// A number for each text, the same for the same text.
+#[derive(Default)]
+struct Numbers(BTreeMap<String, u32>);
+
+impl Numbers {
+    fn number(&mut self, text: String) -> u32 {
+        let next = self.0.len() as u32;
+        *self.0.entry(text).or_insert(next)
+    }
+
+    /// What makes two instructions the same: what they run, the kinds of their arguments, and numbers and strings among them. Which
+    /// tensors they take is compared apart.
+    fn tokens(&mut self, plan: &ExecutionPlan<'_>) -> Vec<Token> {
+        let values: Vec<u32> = plan.values().iter().map(|value| self.number(exact(plan, &value.val))).collect();
+        let operators: Vec<u32> =
+            plan.operators().iter().map(|operator| self.number(format!("operator {}", operator.full_name()))).collect();
+        let mut token = |instruction: &InstructionArguments<'_>| {
+            let operator = match instruction {
+                InstructionArguments::KernelCall(call) => {
+                    operators.get(usize::try_from(call.op_index).unwrap_or(usize::MAX))
+                }
+                _ => None,
+            };
+            let mut text = operator.map_or_else(|| label(plan, instruction), |operator| format!("operator {operator}"));
+            for value in arguments(instruction) {
+                let number = usize::try_from(value).ok().and_then(|value| values.get(value));
+                text += &number.map_or_else(|| format!(" {value}?"), |number| format!(" {number}"));
+            }
+            Token(self.number(text))
+        };
+        plan.instructions().map(|(_, instruction)| token(instruction)).collect()
+    }
+}

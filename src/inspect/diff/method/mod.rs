@@ -1,0 +1,222 @@
+//! Two methods of one name.
+
+mod delegates;
+mod instructions;
+mod text;
+mod values;
+
+use super::data::Comparer;
+use super::{Change, ChangeKind, Subject};
+use crate::file::pte::Pte;
+use crate::inspect::graph::value_text;
+use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+pub(super) use text::returned;
+use text::{arguments, exact};
+
+/// Compares two methods of one name.
+pub(super) fn compare<'s>(
+    comparer: &mut Comparer<'s>,
+    (pte, plan): (&'s Pte<'s>, &'s ExecutionPlan<'s>),
+    (other_pte, other_plan): (&'s Pte<'s>, &'s ExecutionPlan<'s>),
+) {
+    let mut pair = Pair {
+        comparer,
+        ptes: [pte, other_pte],
+        plans: [plan, other_plan],
+        name: plan.name(),
+        values: BTreeMap::new(),
+        taken: BTreeMap::new(),
+        delegates: BTreeMap::new(),
+        computed: [plan, other_plan].map(computed),
+        renumbered: 0,
+        replaced: Vec::new(),
+        operators: [plan, other_plan]
+            .map(|plan| plan.operators().iter().map(|operator| operator.full_name()).collect()),
+        budget: 16 * (size(plan) + size(other_plan)),
+    };
+    pair.containers();
+    pair.ends(Subject::Input, [plan.inputs(), other_plan.inputs()]);
+    pair.instructions();
+    pair.ends(Subject::Output, [plan.outputs(), other_plan.outputs()]);
+    pair.rest();
+    pair.operators();
+    pair.plan();
+    pair.delegates();
+    pair.constant();
+}
+type InstructionOf<'s> = &'s InstructionArguments<'s>;
+
+/// Two methods, and which of their values are matched with each other.
+struct Pair<'c, 's> {
+    comparer: &'c mut Comparer<'s>,
+    ptes: [&'s Pte<'s>; 2],
+    plans: [&'s ExecutionPlan<'s>; 2],
+    name: &'s str,
+    /// The values that are matched with each other, by the first method's index.
+    values: BTreeMap<usize, usize>,
+    /// The same by the second method's index.
+    taken: BTreeMap<usize, usize>,
+    /// The delegates that are matched with each other, by the first method's index.
+    delegates: BTreeMap<usize, usize>,
+    /// Values that kernels write, such as computed sizes.
+    computed: [BTreeSet<usize>; 2],
+    /// How many values have another index.
+    renumbered: usize,
+    /// Tensors that have another place in planned memory: what they are, the old and the new place.
+    replaced: Vec<(String, String, String)>,
+    /// The operators' names with their overloads.
+    operators: [Vec<String>; 2],
+    /// How many list items may still be matched: many instructions may name one long list.
+    budget: usize,
+}
+
+/// The last argument of each kernel, which is its result.
+fn computed(plan: &ExecutionPlan<'_>) -> BTreeSet<usize> {
+    let last = |instruction: InstructionOf<'_>| match instruction {
+        InstructionArguments::KernelCall(call) => call.args().last().copied(),
+        _ => None,
+    };
+    plan.instructions().filter_map(|(_, instruction)| usize::try_from(last(instruction)?).ok()).collect()
+}
+
+impl<'s> Pair<'_, 's> {
+    fn changed(&mut self, subject: Subject, name: &str, before: &str, after: &str) {
+        self.comparer.changed(subject, Some(self.name), name, before, after);
+    }
+
+    fn change(
+        &mut self,
+        subject: Subject,
+        kind: ChangeKind,
+        name: String,
+        before: Option<String>,
+        after: Option<String>,
+    ) {
+        let change = Change::new(subject, kind, Some(self.name), name);
+        self.comparer.difference(Change { before, after, ..change });
+    }
+
+    fn containers(&mut self) {
+        let [one, other] = self.plans.map(|plan| plan.container_meta_type.as_ref());
+        let text = |text: Option<&'s str>| text.unwrap_or("absent");
+        let (inputs, other_inputs) = (one.map(|one| one.encoded_inp_str()), other.map(|one| one.encoded_inp_str()));
+        self.changed(Subject::Input, "containers", text(inputs), text(other_inputs));
+        let (outputs, other_outputs) = (one.map(|one| one.encoded_out_str()), other.map(|one| one.encoded_out_str()));
+        self.changed(Subject::Output, "containers", text(outputs), text(other_outputs));
+    }
+
+    /// Inputs or outputs: matched by position.
+    fn ends(&mut self, subject: Subject, indices: [&'s [i32]; 2]) {
+        let [before, after] = indices;
+        for position in 0..before.len().max(after.len()) {
+            let text = |plan: usize, list: &[i32]| {
+                list.get(position).and_then(|value| Some(value_text(self.plans.get(plan)?, *value)))
+            };
+            match (text(0, before), text(1, after)) {
+                (Some(one), Some(other)) => {
+                    self.changed(subject, &position.to_string(), &one, &other);
+                    self.same_items(subject, position, &one, &other, [before, after]);
+                    let values = before.get(position).zip(after.get(position));
+                    let fits = values.is_none_or(|(one, other)| self.match_values(*one, *other, true));
+                    if !fits {
+                        let texts = (Some("one value".into()), Some("another value".into()));
+                        self.change(subject, ChangeKind::Changed, position.to_string(), texts.0, texts.1);
+                    }
+                }
+                (before @ Some(_), None) => {
+                    self.change(subject, ChangeKind::Removed, position.to_string(), before, None)
+                }
+                (None, after) => self.change(subject, ChangeKind::Added, position.to_string(), None, after),
+            }
+        }
+    }
+
+    /// The items of long lists, of which texts show the first only.
+    fn same_items(&mut self, subject: Subject, position: usize, one: &str, other: &str, lists: [&[i32]; 2]) {
+        let [one_exact, other_exact] = [0, 1].map(|side| {
+            let (plan, list) = (self.plans.get(side)?, lists.get(side)?);
+            Some(exact(plan, &plan.value(*list.get(position)?)?.val))
+        });
+        if one == other && one_exact != other_exact {
+            let after = Some("the same with other values".into());
+            self.change(subject, ChangeKind::Changed, position.to_string(), Some(one.into()), after);
+        }
+    }
+
+    /// How often each operator is called.
+    fn operators(&mut self) {
+        let count = |side: usize| {
+            let (plan, names) = (self.plans.get(side), self.operators.get(side));
+            let (Some(plan), Some(names)) = (plan, names) else { return BTreeMap::new() };
+            let mut calls = vec![0; names.len()];
+            for (_, instruction) in plan.instructions() {
+                if let InstructionArguments::KernelCall(call) = instruction {
+                    let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
+                    calls.get_mut(index).into_iter().for_each(|count| *count += 1);
+                }
+            }
+            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+            for (name, calls) in names.iter().zip(calls) {
+                *counts.entry(name.clone()).or_default() += calls;
+            }
+            counts
+        };
+        let counts = [count(0), count(1)];
+        let [before, after] = &counts;
+        let calls = |count: usize| if count == 1 { "1 call".into() } else { format!("{count} calls") };
+        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for name in names {
+            match (before.get(name), after.get(name)) {
+                (Some(one), Some(other)) => self.changed(Subject::Operator, name, &calls(*one), &calls(*other)),
+                (Some(one), None) => {
+                    self.change(Subject::Operator, ChangeKind::Removed, name.clone(), Some(calls(*one)), None)
+                }
+                (None, Some(other)) => {
+                    self.change(Subject::Operator, ChangeKind::Added, name.clone(), None, Some(calls(*other)))
+                }
+                (None, None) => {}
+            }
+        }
+    }
+
+    /// The sizes of planned buffers, and the places in them.
+    fn plan(&mut self) {
+        let [one, other] = self.plans.map(ExecutionPlan::planned_memory);
+        let text = |buffer: Option<&crate::inspect::PlannedBuffer>| {
+            buffer.map_or("none".into(), |buffer| {
+                format!("{} bytes on {}:{}", buffer.size, buffer.device_type, buffer.device_index)
+            })
+        };
+        for index in 0..one.buffers.len().max(other.buffers.len()) {
+            let (before, after) = (text(one.buffers.get(index)), text(other.buffers.get(index)));
+            self.changed(Subject::Plan, &format!("buffer {}", index + 1), &before, &after);
+        }
+        let replaced = core::mem::take(&mut self.replaced);
+        for (value, before, after) in replaced {
+            self.changed(Subject::Plan, &value, &before, &after);
+        }
+    }
+
+    /// What a method that computes nothing returns; of tensors their data is compared already.
+    fn constant(&mut self) {
+        let [one, other] =
+            self.plans.map(|plan| plan.constant().map_or_else(|| "is computed".into(), |value| returned(&value)));
+        // Outputs that differ were reported: once is enough.
+        if one != other {
+            let name = self.name;
+            self.comparer
+                .diff
+                .differences
+                .retain(|change| change.subject != Subject::Output || change.method.as_deref() != Some(name));
+            self.comparer.changed(Subject::Metadata, None, name, &one, &other);
+        }
+    }
+}
+
+/// How many values, list items, instructions and arguments a method has.
+fn size(plan: &ExecutionPlan<'_>) -> usize {
+    let items = plan.values().iter().map(|value| 1 + value.val.tensors().map_or(0, <[i32]>::len));
+    items.sum::<usize>() + plan.instructions().map(|(_, instruction)| 1 + arguments(instruction).len()).sum::<usize>()
+}

@@ -1,0 +1,91 @@
+//! Instructions and values as texts: to compare them, and to show them.
+
+use crate::inspect::Returned;
+use crate::inspect::graph::{short, value_text};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+
+/// An instruction's index, with its chain's where there may be several.
+pub(super) fn number((chain, index): (usize, usize)) -> String {
+    if chain == 0 { index.to_string() } else { format!("{chain}.{index}") }
+}
+
+/// The values that an instruction mentions.
+pub(super) fn arguments(instruction: &InstructionArguments<'_>) -> Vec<i32> {
+    match instruction {
+        InstructionArguments::KernelCall(call) => call.args().into(),
+        InstructionArguments::DelegateCall(call) => call.args().into(),
+        InstructionArguments::MoveCall(call) => vec![call.move_from, call.move_to],
+        InstructionArguments::JumpFalseCall(call) => vec![call.cond_value_index],
+        InstructionArguments::FreeCall(call) => vec![call.value_index],
+        _ => Vec::new(),
+    }
+}
+
+/// What an instruction runs.
+pub(super) fn label(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments<'_>) -> String {
+    match instruction {
+        InstructionArguments::KernelCall(call) => {
+            let operator = plan.operator(call);
+            operator.map_or_else(
+                || format!("operator {}", call.op_index),
+                |operator| match operator.overload() {
+                    "" => short(operator.name()),
+                    overload => format!("{}.{}", short(operator.name()), short(overload)),
+                },
+            )
+        }
+        InstructionArguments::DelegateCall(call) => {
+            let delegate = usize::try_from(call.delegate_index).ok().and_then(|index| plan.delegates().get(index));
+            delegate.map_or_else(
+                || format!("delegate {}", call.delegate_index),
+                |delegate| format!("delegate {}", short(delegate.id())),
+            )
+        }
+        other => other.name().unwrap_or("unknown").into(),
+    }
+}
+
+/// Numbers and strings as they are, tensors only as such.
+pub(super) fn exact(plan: &ExecutionPlan<'_>, value: &KernelTypes<'_>) -> String {
+    match value {
+        KernelTypes::Tensor(_) => "tensor".into(),
+        KernelTypes::TensorList(list) => format!("{} tensors", list.items().len()),
+        KernelTypes::OptionalTensorList(list) => {
+            format!("{:?} of tensors", list.items().iter().map(|item| plan.tensor(*item).is_some()).collect::<Vec<_>>())
+        }
+        KernelTypes::IntList(list) => {
+            let item = |item: &i64| match plan.value(*item).map(|value| &value.val) {
+                Some(KernelTypes::Int(value)) => Some(value.int_val),
+                _ => None,
+            };
+            format!("{:?}", list.items().iter().map(item).collect::<Vec<_>>())
+        }
+        other => format!("{other:?}"),
+    }
+}
+
+/// An instruction as a person reads it, without indices.
+pub(super) fn shown(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments<'_>) -> String {
+    const MOST: usize = 64;
+    let arguments = arguments(instruction);
+    let mut texts: Vec<String> = arguments.iter().take(MOST).map(|index| value_text(plan, *index)).collect();
+    if arguments.len() > MOST {
+        texts.push(format!("… {} more", arguments.len() - MOST));
+    }
+    format!("{}({})", label(plan, instruction), texts.join(", "))
+}
+
+/// What a method that computes nothing returns.
+pub(in crate::inspect::diff) fn returned(value: &Returned<'_>) -> String {
+    match value {
+        Returned::Null => "None".into(),
+        Returned::Int(number) => number.to_string(),
+        Returned::Bool(bit) => bit.to_string(),
+        Returned::Double(number) => format!("{number:?}"),
+        Returned::NotFinite(name) => (*name).into(),
+        Returned::String(string) => format!("{string:?}"),
+        Returned::Tensor(tensor) => tensor.shape().to_string_with(tensor.shape_dynamism),
+        Returned::List(items) => format!("[{}]", items.iter().map(returned).collect::<Vec<_>>().join(", ")),
+    }
+}

@@ -1,0 +1,185 @@
+//! Which values of two methods are matched with each other, and how they differ.
+
+use super::Pair;
+use super::text::{arguments, exact};
+use crate::inspect::diff::{Change, ChangeKind, Subject, tree};
+use crate::inspect::graph::value_text;
+use crate::path::Path;
+use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
+use alloc::collections::BTreeMap;
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+
+impl<'s> Pair<'_, 's> {
+    /// Matches two values. `false`: one of them is matched with another one already. `reported`: that they look different was
+    /// reported already.
+    pub(super) fn match_values(&mut self, one: i32, other: i32, reported: bool) -> bool {
+        let (Ok(first), Ok(second)) = (usize::try_from(one), usize::try_from(other)) else {
+            return one == other;
+        };
+        let [plan, other_plan] = self.plans;
+        let (Some(value), Some(other_value)) = (plan.values().get(first), other_plan.values().get(second)) else {
+            return plan.values().get(first).is_none() && other_plan.values().get(second).is_none();
+        };
+        match (&value.val, &other_value.val) {
+            (KernelTypes::Tensor(tensor), KernelTypes::Tensor(other_tensor)) => {
+                let has_data = |tensor: &Tensor<'_>| tensor.is_external() || tensor.data_buffer_idx > 0;
+                let both_constant = has_data(tensor) && has_data(other_tensor);
+                match (self.values.get(&first), self.taken.get(&second)) {
+                    (Some(known), Some(_)) if *known == second => return true,
+                    (None, None) => {}
+                    // One constant may be stored as several tensors.
+                    _ if both_constant => {}
+                    _ => return false,
+                }
+                self.values.insert(first, second);
+                self.taken.insert(second, first);
+                self.renumbered += usize::from(first != second);
+                self.tensor(first, (tensor, other_tensor), reported);
+                let [pte, other_pte] = self.ptes;
+                self.comparer.tensors((pte, plan, first), (other_pte, other_plan, second));
+                true
+            }
+            (KernelTypes::TensorList(one), KernelTypes::TensorList(other)) => {
+                self.items(one.items(), other.items(), reported)
+            }
+            (KernelTypes::OptionalTensorList(one), KernelTypes::OptionalTensorList(other)) => {
+                self.items(one.items(), other.items(), reported)
+            }
+            (one, other) => {
+                let same = core::mem::discriminant(one) == core::mem::discriminant(other);
+                let computed = self.computed[0].contains(&first) || self.computed[1].contains(&second);
+                let known = (self.values.get(&first), self.taken.get(&second));
+                if computed && !matches!(known, (None, None)) {
+                    return same && known.0 == Some(&second);
+                }
+                self.values.entry(first).or_insert(second);
+                self.taken.entry(second).or_insert(first);
+                same
+            }
+        }
+    }
+
+    fn items(&mut self, one: &'s [i32], other: &'s [i32], reported: bool) -> bool {
+        let Some(budget) = self.budget.checked_sub(one.len()).filter(|_| one.len() == other.len()) else {
+            return false;
+        };
+        self.budget = budget;
+        one.iter().zip(other).fold(true, |fits, (one, other)| self.match_values(*one, *other, reported) && fits)
+    }
+
+    fn tensor(&mut self, value: usize, (one, other): (&'s Tensor<'s>, &'s Tensor<'s>), reported: bool) {
+        let text = |tensor: &Tensor<'_>| tensor.shape().to_string_with(tensor.shape_dynamism);
+        let (shape, other_shape) = (text(one), text(other));
+        if !reported {
+            self.changed(Subject::Value, &value.to_string(), &shape, &other_shape);
+        }
+        let place = |tensor: &Tensor<'_>| match tensor.allocation_info {
+            Some(place) => format!("buffer {} at {}", place.memory_id, place.memory_offset()),
+            None => "not planned".into(),
+        };
+        if one.allocation_info != other.allocation_info {
+            self.replaced.push((format!("value {value} {shape}"), place(one), place(other)));
+        }
+        if one == other {
+            return;
+        }
+        let mut fields = Vec::new();
+        tree::compare(one, other, &Path::ROOT, &mut |path, before, after| {
+            fields.push((path.to_string(), before, after))
+        });
+        // What the shape, the place and the data say. A shape is the same without its list of dimensions in order.
+        let in_shape = ["scalar_type", "sizes", "dim_order", "shape_dynamism"];
+        let elsewhere = ["data_buffer_idx", "allocation_info", "extra_tensor_info"];
+        let starts = |path: &str, names: &[&str]| names.iter().any(|name| path.starts_with(name));
+        for (path, before, after) in fields {
+            let inside = ["extra_tensor_info.device_type", "extra_tensor_info.device_index"].contains(&path.as_str());
+            let seen = starts(&path, &elsewhere) || (shape != other_shape && starts(&path, &in_shape));
+            if inside || !seen {
+                self.change(Subject::Value, ChangeKind::Changed, format!("{value} {path}"), Some(before), Some(after));
+            }
+        }
+    }
+
+    /// Values that no matched instruction, input or output mentions.
+    pub(super) fn rest(&mut self) {
+        let [plan, other_plan] = self.plans;
+        let [pte, other_pte] = self.ptes;
+        let mentioned = |plan: &ExecutionPlan<'_>| {
+            let mut mentioned = vec![false; plan.values().len()];
+            let mut mention = |value: i32| {
+                let place = usize::try_from(value).ok().and_then(|value| mentioned.get_mut(value));
+                place.into_iter().for_each(|place| *place = true);
+            };
+            plan.instructions().for_each(|(_, instruction)| arguments(instruction).into_iter().for_each(&mut mention));
+            plan.inputs().iter().chain(plan.outputs()).for_each(|value| mention(*value));
+            for value in plan.values() {
+                match &value.val {
+                    KernelTypes::IntList(list) => {
+                        list.items().iter().filter_map(|item| i32::try_from(*item).ok()).for_each(&mut mention)
+                    }
+                    KernelTypes::TensorList(list) => list.items().iter().for_each(|item| mention(*item)),
+                    KernelTypes::OptionalTensorList(list) => list.items().iter().for_each(|item| mention(*item)),
+                    _ => {}
+                }
+            }
+            mentioned
+        };
+        // Values that nothing uses: matched by what they are.
+        let unused = |plan: &ExecutionPlan<'_>| {
+            let mut unused: BTreeMap<(Option<String>, String), Vec<usize>> = BTreeMap::new();
+            for (index, _) in mentioned(plan).iter().enumerate().filter(|(_, mentioned)| !**mentioned) {
+                let exact = plan.value(index).map(|value| exact(plan, &value.val));
+                unused.entry((exact, value_text(plan, index as i32))).or_default().push(index);
+            }
+            unused
+        };
+        let (one, mut other) = (unused(plan), unused(other_plan));
+        for (key, indices) in one {
+            let text = &key.1;
+            let mut others = other.remove(&key).unwrap_or_default().into_iter();
+            for index in indices {
+                match others.next() {
+                    Some(second) => {
+                        self.match_values(index as i32, second as i32, false);
+                    }
+                    None => self.change(
+                        Subject::Value,
+                        ChangeKind::Removed,
+                        format!("{index}, which nothing uses"),
+                        Some(text.clone()),
+                        None,
+                    ),
+                }
+            }
+            for second in others {
+                self.change(
+                    Subject::Value,
+                    ChangeKind::Added,
+                    format!("{second}, which nothing uses"),
+                    None,
+                    Some(text.clone()),
+                );
+            }
+        }
+        for ((_, text), indices) in other {
+            for second in indices {
+                self.change(
+                    Subject::Value,
+                    ChangeKind::Added,
+                    format!("{second}, which nothing uses"),
+                    None,
+                    Some(text.clone()),
+                );
+            }
+        }
+        let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains_key(value)).collect();
+        self.comparer.only(0, pte, plan, lonely.into_iter());
+        let lonely: Vec<usize> =
+            (0..other_plan.values().len()).filter(|value| !self.taken.contains_key(value)).collect();
+        self.comparer.only(1, other_pte, other_plan, lonely.into_iter());
+        if self.renumbered > 0 {
+            let name = format!("{} of {} have another index", self.renumbered, plan.values().len());
+            self.comparer.storage(Change::new(Subject::Value, ChangeKind::Moved, Some(self.name), name));
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! What differs between two files: what a person would call a difference, apart from how it is stored.
+
+mod data;
+mod method;
+mod tree;
+
+use super::numbers::Distance;
+use crate::file::header::Header;
+use crate::file::model::Model;
+use crate::file::ptd::{Entry, Ptd};
+use crate::file::pte::Pte;
+use crate::file::source::Source;
+use crate::schema::program::{ExecutionPlan, NamedData};
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::{format, string::String, string::ToString, vec::Vec};
+use core::fmt;
+use data::{Comparer, Keyed};
+
+/// A file to compare.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'s> {
+    /// The program, or the keys.
+    pub model: &'s Model<'s>,
+    /// The `.ptd` files that go with a program: where its external tensors are looked up.
+    pub data: &'s [Ptd<'s>],
+}
+
+/// What to compare beside what is always compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DiffOptions {
+    /// How far the values of changed weights are apart.
+    pub tensors: bool,
+}
+
+/// What differs between two files.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Diff {
+    /// What makes them two different models.
+    pub differences: Vec<Change>,
+    /// What is only stored differently: places, sizes and the order of what has no order.
+    pub storage: Vec<Change>,
+}
+
+/// Something that differs.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Change {
+    /// What kind of thing it is.
+    pub subject: Subject,
+    /// What became of it.
+    pub kind: ChangeKind,
+    /// The method that it is in.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub method: Option<String>,
+    /// Which one it is: an index, a name, a field path. Indices are those of the first file where it is in both.
+    pub name: String,
+    /// What it was.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub before: Option<String>,
+    /// What it is.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub after: Option<String>,
+    /// How far the values are apart, where that was asked for.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub distance: Option<Distance>,
+}
+
+/// What became of something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+pub enum ChangeKind {
+    /// It is only in the second file.
+    Added,
+    /// It is only in the first file.
+    Removed,
+    /// It is in both, and differs.
+    Changed,
+    /// It is in both, at another place or under another name.
+    Moved,
+}
+
+/// What kind of thing differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Subject {
+    /// The whole file.
+    File,
+    /// A method.
+    Method,
+    /// What a method that computes nothing returns.
+    Metadata,
+    /// An input of a method.
+    Input,
+    /// An output of a method.
+    Output,
+    /// How often an operator is called.
+    Operator,
+    /// An instruction.
+    Instruction,
+    /// A value of a method.
+    Value,
+    /// The planned memory of a method.
+    Plan,
+    /// A delegate.
+    Delegate,
+    /// A field inside the payload of a delegate.
+    Payload,
+    /// A constant, an initial state, or the data of an external tensor.
+    Weight,
+    /// A named blob, or a key of a `.ptd`.
+    Key,
+    /// Python source lines.
+    StackTrace,
+}
+
+impl Subject {
+    /// Its name, as it is serialized.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Method => "method",
+            Self::Metadata => "metadata",
+            Self::Input => "input",
+            Self::Output => "output",
+            Self::Operator => "operator",
+            Self::Instruction => "instruction",
+            Self::Value => "value",
+            Self::Plan => "plan",
+            Self::Delegate => "delegate",
+            Self::Payload => "payload",
+            Self::Weight => "weight",
+            Self::Key => "key",
+            Self::StackTrace => "stack_trace",
+        }
+    }
+}
+
+impl Diff {
+    /// Whether both are the same model, however they are stored.
+    pub fn is_same(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// Shows as one line: `forward instruction 3: aten::add.out(…) -> aten::mul.out(…)`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(method) = &self.method {
+            write!(f, "{method} ")?;
+        }
+        f.write_str(self.subject.name())?;
+        if !self.name.is_empty() {
+            write!(f, " {}", self.name)?;
+        }
+        match (&self.before, &self.after) {
+            (Some(before), Some(after)) => write!(f, ": {before} -> {after}"),
+            (Some(text), None) | (None, Some(text)) => write!(f, ": {text}"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// What differs between two files.
+///
+/// Instructions are matched as a text comparison matches lines, by their operator and the values in their arguments; a tensor is the same
+/// tensor where matched instructions take or give it. So an instruction that was put in is one difference, although it
+/// gives every value after it another index. Weights are compared by their bytes wherever they are: in the program, in a
+/// segment, or in a `.ptd` file.
+///
+/// ```
+/// use executorch_format::Model;
+/// use executorch_format::inspect::{DiffOptions, Side, diff};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let (one, other) = (std::fs::read("tests/data/1.5.1/add/add.pte")?, std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?);
+/// let (one, other) = (Model::parse(&one)?, Model::parse(&other)?);
+/// let sides = (Side { model: &one, data: &[] }, Side { model: &other, data: &[] });
+/// for change in diff(&sides.0, &sides.1, &DiffOptions::default()).differences {
+///     println!("{change}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff {
+    let identical = |one: Option<&Source<'_>>, other: Option<&Source<'_>>| {
+        one.zip(other).is_some_and(|(one, other)| one.whole && other.whole && one.bytes == other.bytes)
+    };
+    let data =
+        before.data.iter().zip(after.data).all(|(one, other)| identical(one.source.as_ref(), other.source.as_ref()));
+    if before.data.len() == after.data.len() && data && identical(before.model.source(), after.model.source()) {
+        return Diff::default();
+    }
+    let mut comparer = Comparer::new(before, after, options);
+    match (before.model, after.model) {
+        (Model::Pte(one), Model::Pte(other)) => programs(&mut comparer, one, other),
+        (Model::Ptd(one), Model::Ptd(other)) => keys(&mut comparer, one, other),
+        (one, other) => {
+            let (one, other) = (one.kind().to_string(), other.kind().to_string());
+            comparer.changed(Subject::File, None, "kind", &one, &other);
+        }
+    }
+    stored(&mut comparer, before.model, after.model);
+    comparer.diff
+}
+
+fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s>) {
+    let (version, other_version) = (one.program.version.to_string(), other.program.version.to_string());
+    comparer.changed(Subject::File, None, "version", &version, &other_version);
+    let name = |plan: &&ExecutionPlan<'_>| plan.name().to_owned();
+    for (before, after) in matched(one.methods().iter(), other.methods().iter(), name) {
+        match (before, after) {
+            (Some(before), Some(after)) => method::compare(comparer, (one, before), (other, after)),
+            (before, after) => {
+                let text = |plan: &ExecutionPlan<'_>| match plan.constant() {
+                    Some(value) => format!("returns {}", method::returned(&value)),
+                    None => format!("{} instructions", plan.instructions().count()),
+                };
+                let plan = before.or(after);
+                let subject =
+                    if plan.is_some_and(ExecutionPlan::is_constant) { Subject::Metadata } else { Subject::Method };
+                let kind = if before.is_some() { ChangeKind::Removed } else { ChangeKind::Added };
+                let name = plan.map(|plan| plan.name()).unwrap_or_default();
+                comparer.difference(Change {
+                    before: before.map(text),
+                    after: after.map(text),
+                    ..Change::new(subject, kind, None, name)
+                });
+                for (side, pte, plan) in [(0, one, before), (1, other, after)] {
+                    plan.iter().for_each(|plan| comparer.only(side, pte, plan, 0..plan.values().len()));
+                }
+            }
+        }
+    }
+    let order = |pte: &Pte<'_>| pte.methods().iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>();
+    let (names, other_names) = (order(one), order(other));
+    if names != other_names && sorted(&names) == sorted(&other_names) {
+        comparer.storage(Change::new(Subject::Method, ChangeKind::Moved, None, "their order in the file"));
+    }
+    comparer.weights();
+    let key = |named: &&NamedData<'_>| named.key().to_owned();
+    for (before, after) in matched(one.named_data().iter(), other.named_data().iter(), key) {
+        let name = before.or(after).map(|named| named.key()).unwrap_or_default();
+        let keyed = |pte: &'s Pte<'s>, named: &'s NamedData<'s>| Keyed {
+            bytes: pte.named_data_ref(named).and_then(|data| pte.bytes(&data)),
+            shape: None,
+        };
+        comparer.key(name, before.map(|named| keyed(one, named)), after.map(|named| keyed(other, named)));
+    }
+    comparer.keys();
+}
+
+fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
+    let key = |entry: &Entry<'_>| entry.key().to_owned();
+    for (before, after) in matched(one.entries(), other.entries(), key) {
+        let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
+        let keyed = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Keyed { bytes: ptd.entry_bytes(&entry), shape: entry.shape };
+        comparer.key(&name, before.map(|entry| keyed(one, entry)), after.map(|entry| keyed(other, entry)));
+    }
+    comparer.keys();
+}
+
+/// How both files are stored.
+fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
+    let facts = |model: &Model<'_>| {
+        let segments = match model {
+            Model::Pte(pte) => pte.program.segments().len(),
+            Model::Ptd(ptd) => ptd.flat_tensor.segments().len(),
+            _ => 0,
+        };
+        let header = match model.header() {
+            Some(Header::Pte(header)) => {
+                format!("{} bytes, segments from {}", header.length, header.segment_base_offset)
+            }
+            Some(Header::Ptd(header)) => {
+                format!("{} bytes, segments from {}", header.length, header.segment_base_offset)
+            }
+            None => "none".into(),
+        };
+        let size = model.source().map_or_else(|| "none".into(), |source| format!("{} bytes", source.bytes.len()));
+        [("size", size), ("segments", segments.to_string()), ("header", header)]
+    };
+    for ((name, before), (_, after)) in facts(one).into_iter().zip(facts(other)) {
+        if before != after {
+            let (before, after) = (Some(before), Some(after));
+            comparer.storage(Change { before, after, ..Change::new(Subject::File, ChangeKind::Changed, None, name) });
+        }
+    }
+    let Some((source, other_source)) = one.source().zip(other.source()) else { return };
+    if source.newer_tables + other_source.newer_tables > 0 && source.metadata() != other_source.metadata() {
+        let name = "fields that this schema does not know: not compared";
+        comparer.difference(Change::new(Subject::File, ChangeKind::Changed, None, name));
+    }
+    if comparer.diff.is_same() && comparer.diff.storage.is_empty() && source.bytes != other_source.bytes {
+        comparer.storage(Change::new(Subject::File, ChangeKind::Changed, None, "the order of its bytes"));
+    }
+}
+
+/// Pairs of one name, in the first list's order, with what has no partner; what only the second has comes last.
+fn matched<T: Copy>(
+    before: impl Iterator<Item = T>,
+    after: impl Iterator<Item = T>,
+    name: impl Fn(&T) -> String,
+) -> Vec<(Option<T>, Option<T>)> {
+    let mut pairs: Vec<(Option<T>, Option<T>)> = Vec::new();
+    let mut open: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for item in before {
+        open.entry(name(&item)).or_default().push(pairs.len());
+        pairs.push((Some(item), None));
+    }
+    // The first of a name is taken first.
+    open.values_mut().for_each(|list| list.reverse());
+    for item in after {
+        match open.get_mut(&name(&item)).and_then(Vec::pop).and_then(|index| pairs.get_mut(index)) {
+            Some(pair) => pair.1 = Some(item),
+            None => pairs.push((None, Some(item))),
+        }
+    }
+    pairs
+}
+
+fn sorted(names: &[String]) -> Vec<&String> {
+    let mut names: Vec<_> = names.iter().collect();
+    names.sort();
+    names
+}
+
+impl Change {
+    fn new(subject: Subject, kind: ChangeKind, method: Option<&str>, name: impl Into<String>) -> Self {
+        let method = method.map(ToOwned::to_owned);
+        Self { subject, kind, method, name: name.into(), before: None, after: None, distance: None }
+    }
+}

@@ -1,0 +1,409 @@
+//! What a program does, instruction by instruction.
+
+use super::constant_methods::{Returned, double};
+use super::signatures::{Parameter, Signature, Signatures};
+use super::{Fault, ValueShape};
+use crate::error::Error;
+use crate::file::pte::{Pte, TensorData};
+use crate::file::segment::DataRef;
+use crate::path::{Path, Step};
+use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
+use alloc::{collections::BTreeSet, format, vec, vec::Vec};
+use core::fmt;
+
+/// The methods of a program, with all that they do.
+///
+/// ```
+/// use executorch_format::Pte;
+/// use executorch_format::inspect::Operation;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let disassembly = pte.disassembly();
+/// let operators: Vec<&str> = disassembly.methods[0].chains[0].instructions.iter().filter_map(|instruction| {
+///     match &instruction.operation {
+///         Operation::Kernel { operator, .. } => Some(*operator),
+///         _ => None,
+///     }
+/// }).collect();
+/// assert_eq!(operators.last(), Some(&"aten::addmm"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Disassembly<'t> {
+    /// The methods, in the file's order.
+    pub methods: Vec<MethodCode<'t>>,
+    /// References that are out of range.
+    pub faults: Vec<Fault>,
+}
+
+/// What a method does.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct MethodCode<'t> {
+    /// The method's name.
+    pub name: &'t str,
+    /// Indices into `values`.
+    pub inputs: &'t [i32],
+    /// Indices into `values`.
+    pub outputs: &'t [i32],
+    /// What instructions work on.
+    pub values: Vec<CodeValue<'t>>,
+    /// The instructions, in one chain in every file seen.
+    pub chains: Vec<ChainCode<'t>>,
+}
+
+/// A list of instructions.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct ChainCode<'t> {
+    /// The instructions, run in order.
+    pub instructions: Vec<Code<'t>>,
+}
+
+/// An instruction.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Code<'t> {
+    /// What it does.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub operation: Operation<'t>,
+    /// Whether an instruction jumps here.
+    pub jumped_to: bool,
+    /// The Python calls that led to it, outermost first, if the file has them.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "<[_]>::is_empty"))]
+    pub stack: &'t [Frame<'t>],
+}
+
+/// What an instruction does.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "operation", rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Operation<'t> {
+    /// Runs a kernel.
+    Kernel {
+        /// The operator's name, such as `aten::add`; empty where its index is out of range.
+        operator: &'t str,
+        /// Its overload, such as `out`.
+        overload: &'t str,
+        /// What it works on.
+        arguments: Vec<Argument>,
+    },
+    /// Runs a delegate.
+    Delegate {
+        /// The backend's name; empty where the delegate's index is out of range.
+        backend: &'t str,
+        /// Index into the method's delegates.
+        delegate: i32,
+        /// What it works on: inputs, then outputs.
+        arguments: Vec<Argument>,
+    },
+    /// Makes a value another one.
+    Move {
+        /// Index into the method's values.
+        from: i32,
+        /// Index into the method's values.
+        to: i32,
+    },
+    /// Jumps where a value is false.
+    JumpFalse {
+        /// Index into the method's values.
+        condition: i32,
+        /// Index into the chain's instructions.
+        destination: i32,
+    },
+    /// Frees a dynamic tensor's memory.
+    Free {
+        /// Index into the method's values.
+        value: i32,
+    },
+    /// What the schema does not know.
+    Unknown,
+}
+
+/// What a kernel or a delegate works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Argument {
+    /// Its name, if the operator is known; `None` also for a call's result, which ends the arguments once more.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub name: Option<&'static str>,
+    /// Whether the kernel writes it. Of a delegate's arguments, and of an operator's that is not known, that is not known.
+    pub output: bool,
+    /// Index into the method's values.
+    pub value: i32,
+}
+
+/// A value of a method.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct CodeValue<'t> {
+    /// The schema's name of what it is; `None` where the schema is newer.
+    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    pub kind: Option<&'static str>,
+    /// The number, text or list of numbers that it is.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub constant: Option<Returned<'t>>,
+    /// The values that it is a list of: indices, −1 for a missing one.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub items: Option<Vec<i64>>,
+    /// The type and shape, if it is a tensor.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub tensor: Option<ValueShape<'t>>,
+    /// Where its bytes are, if it is a tensor.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub place: Option<TensorPlace<'t>>,
+    /// Whether an instruction is known to write it: a number is then what it is before the first one has run.
+    pub written: bool,
+}
+
+/// Where a tensor's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum TensorPlace<'t> {
+    /// Given at run time.
+    Runtime,
+    /// In planned memory, without an initial state.
+    Planned {
+        /// Index of the buffer, from 1.
+        buffer: u32,
+        /// Bytes from its start.
+        offset: u64,
+    },
+    /// A constant.
+    Constant {
+        /// Index of the constant.
+        index: u32,
+        /// Where it is in the file.
+        data: DataRef,
+    },
+    /// In planned memory, with an initial state.
+    Mutable {
+        /// Index of the initial state.
+        index: u32,
+        /// Where that is in the file.
+        data: DataRef,
+        /// Index of the buffer, from 1.
+        buffer: u32,
+        /// Bytes from its start.
+        offset: u64,
+    },
+    /// In a `.ptd` file.
+    External {
+        /// The key.
+        key: &'t str,
+    },
+}
+
+impl Pte<'_> {
+    /// Every instruction of every method, with the names of its arguments as far as its operator is known.
+    pub fn disassembly(&self) -> Disassembly<'_> {
+        let signatures = Signatures::new();
+        let mut faults = Vec::new();
+        let methods = self.methods().iter().enumerate();
+        let methods = methods.map(|(index, plan)| self.method_code(index, plan, &signatures, &mut faults)).collect();
+        Disassembly { methods, faults }
+    }
+
+    fn method_code<'t>(
+        &'t self,
+        method: usize,
+        plan: &'t ExecutionPlan<'_>,
+        signatures: &Signatures,
+        faults: &mut Vec<Fault>,
+    ) -> MethodCode<'t> {
+        let mut values: Vec<CodeValue<'t>> = Vec::new();
+        for (index, value) in plan.values().iter().enumerate() {
+            values.push(code_value(value));
+            let KernelTypes::Tensor(tensor) = &value.val else {
+                continue;
+            };
+            match self.tensor_data(tensor) {
+                Ok(data) => {
+                    let place = TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref());
+                    values.last_mut().into_iter().for_each(|value| value.place = Some(place));
+                }
+                Err(error) => {
+                    let path = [Step::Field("execution_plan"), Step::Index(method), Step::Field("values")];
+                    let tensor = [Step::Index(index), Step::Field("val"), Step::Field("Tensor")];
+                    faults.push(Fault { path: path.into_iter().chain(tensor).collect(), error });
+                }
+            }
+        }
+        let root = Path::ROOT.item("execution_plan", method);
+        let known = plan.operators().iter().map(|operator| signatures.get(&operator.full_name()));
+        let known: Vec<Option<Signature>> = known.collect();
+        let chains: Vec<ChainCode<'t>> = plan
+            .chains()
+            .iter()
+            .enumerate()
+            .map(|(index, chain)| chain_code(plan, chain, &known, &root.item("chains", index), faults))
+            .collect();
+        for written in chains.iter().flat_map(|chain| &chain.instructions).flat_map(|code| code.operation.written()) {
+            let value = usize::try_from(written).ok().and_then(|index| values.get_mut(index));
+            value.into_iter().for_each(|value| value.written = true);
+        }
+        MethodCode { name: plan.name(), inputs: plan.inputs(), outputs: plan.outputs(), values, chains }
+    }
+}
+
+fn code_value<'t>(value: &'t EValue<'_>) -> CodeValue<'t> {
+    let mut code = CodeValue { kind: value.val.name(), ..CodeValue::default() };
+    let wide = |items: &[i32]| items.iter().map(|item| i64::from(*item)).collect();
+    match &value.val {
+        KernelTypes::Int(value) => code.constant = Some(Returned::Int(value.int_val)),
+        KernelTypes::Bool(value) => code.constant = Some(Returned::Bool(value.bool_val)),
+        KernelTypes::Double(value) => code.constant = Some(double(value.double_val)),
+        KernelTypes::String(value) => code.constant = Some(Returned::String(value.string_val())),
+        KernelTypes::DoubleList(list) => {
+            code.constant = Some(Returned::List(list.items().iter().map(|item| double(*item)).collect()));
+        }
+        KernelTypes::BoolList(list) => {
+            code.constant = Some(Returned::List(list.items().iter().map(|item| Returned::Bool(*item)).collect()));
+        }
+        KernelTypes::IntList(list) => code.items = Some(list.items().to_vec()),
+        KernelTypes::Tensor(tensor) => code.tensor = Some(ValueShape::of(tensor)),
+        list => code.items = list.tensors().map(wide),
+    }
+    code
+}
+
+impl<'t> TensorPlace<'t> {
+    pub(super) fn of(
+        data: TensorData<'t>,
+        index: u32,
+        allocation: Option<&crate::schema::program::AllocationDetails>,
+    ) -> Self {
+        let (buffer, offset) = allocation.map_or((0, 0), |place| (place.memory_id, place.memory_offset()));
+        match data {
+            TensorData::None => Self::Runtime,
+            TensorData::Planned(_) => Self::Planned { buffer, offset },
+            TensorData::Constant(data) => Self::Constant { index, data },
+            TensorData::Mutable(data) => Self::Mutable { index, data, buffer, offset },
+            TensorData::External(key) => Self::External { key },
+        }
+    }
+}
+
+fn chain_code<'t>(
+    plan: &'t ExecutionPlan<'_>,
+    chain: &'t Chain<'_>,
+    known: &[Option<Signature>],
+    path: &Path<'_>,
+    faults: &mut Vec<Fault>,
+) -> ChainCode<'t> {
+    let instructions = chain.instructions().iter();
+    let operations = instructions.map(|instruction| operation(plan, &instruction.instr_args, known));
+    let operations: Vec<Operation<'t>> = operations.collect();
+    let destinations: BTreeSet<usize> = operations.iter().filter_map(Operation::destination).collect();
+    for (index, (operation, instruction)) in operations.iter().zip(chain.instructions()).enumerate() {
+        let mut check = |list, item: i32, count| {
+            if usize::try_from(item).ok().is_none_or(|item| item >= count) {
+                let error = Error::reference(format!("{list} {item}, but there are {count}"));
+                faults.push(Fault { path: path.item("instructions", index).to_field_path(), error });
+            }
+        };
+        match &instruction.instr_args {
+            InstructionArguments::KernelCall(call) => check("operator", call.op_index, plan.operators().len()),
+            InstructionArguments::DelegateCall(call) => check("delegate", call.delegate_index, plan.delegates().len()),
+            // The end of the chain is a good destination.
+            InstructionArguments::JumpFalseCall(call) => {
+                check("instruction", call.destination_instruction, operations.len() + 1);
+            }
+            _ => {}
+        }
+        operation.values().for_each(|value| check("value", value, plan.values().len()));
+    }
+    let mut stacks = chain.stacktrace().iter();
+    let code = |(index, operation)| {
+        let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
+        Code { operation, jumped_to: destinations.contains(&index), stack }
+    };
+    ChainCode { instructions: operations.into_iter().enumerate().map(code).collect() }
+}
+
+fn operation<'t>(
+    plan: &'t ExecutionPlan<'_>,
+    instruction: &InstructionArguments<'_>,
+    known: &[Option<Signature>],
+) -> Operation<'t> {
+    let argument = |(value, parameter): (&i32, Parameter)| Argument {
+        name: parameter.name,
+        output: parameter.output,
+        value: *value,
+    };
+    match instruction {
+        InstructionArguments::KernelCall(call) => {
+            let signature = usize::try_from(call.op_index).ok().and_then(|index| known.get(index)?.as_ref());
+            let parameters = Signatures::parameters(signature, call.args());
+            let arguments = call.args().iter().zip(parameters).map(argument).collect();
+            let operator = plan.operator(call);
+            let (operator, overload) = operator.map_or_else(Default::default, |one| (one.name(), one.overload()));
+            Operation::Kernel { operator, overload, arguments }
+        }
+        InstructionArguments::DelegateCall(call) => {
+            let delegate = usize::try_from(call.delegate_index).ok().and_then(|index| plan.delegates().get(index));
+            let unknown = vec![Parameter { name: None, output: false }; call.args().len()];
+            let arguments = call.args().iter().zip(unknown).map(argument).collect();
+            let backend = delegate.map_or("", |delegate| delegate.id());
+            Operation::Delegate { backend, delegate: call.delegate_index, arguments }
+        }
+        InstructionArguments::MoveCall(call) => Operation::Move { from: call.move_from, to: call.move_to },
+        InstructionArguments::JumpFalseCall(call) => {
+            Operation::JumpFalse { condition: call.cond_value_index, destination: call.destination_instruction }
+        }
+        InstructionArguments::FreeCall(call) => Operation::Free { value: call.value_index },
+        _ => Operation::Unknown,
+    }
+}
+
+impl fmt::Display for TensorPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Runtime => f.write_str("given at run time"),
+            Self::Planned { buffer, offset } => write!(f, "buffer {buffer} at {offset}"),
+            Self::Constant { index, .. } => write!(f, "constant {index}"),
+            Self::Mutable { index, buffer, offset, .. } => {
+                write!(f, "initial state {index}, buffer {buffer} at {offset}")
+            }
+            Self::External { key } => write!(f, "external {key}"),
+        }
+    }
+}
+
+impl Operation<'_> {
+    /// The values that it is known to write.
+    fn written(&self) -> impl Iterator<Item = i32> {
+        let (arguments, to) = match self {
+            Self::Kernel { arguments, .. } => (arguments.as_slice(), None),
+            Self::Move { to, .. } => (Default::default(), Some(*to)),
+            _ => Default::default(),
+        };
+        arguments.iter().filter(|argument| argument.output).map(|argument| argument.value).chain(to)
+    }
+
+    /// The instruction that it may jump to.
+    fn destination(&self) -> Option<usize> {
+        match self {
+            Self::JumpFalse { destination, .. } => usize::try_from(*destination).ok(),
+            _ => None,
+        }
+    }
+
+    /// The values that it names, in order.
+    pub fn values(&self) -> impl Iterator<Item = i32> {
+        let (arguments, others) = match self {
+            Self::Kernel { arguments, .. } | Self::Delegate { arguments, .. } => (arguments.as_slice(), [None, None]),
+            Self::Move { from, to } => (Default::default(), [Some(*from), Some(*to)]),
+            Self::JumpFalse { condition: value, .. } | Self::Free { value } => {
+                (Default::default(), [Some(*value), None])
+            }
+            Self::Unknown => Default::default(),
+        };
+        arguments.iter().map(|argument| argument.value).chain(others.into_iter().flatten())
+    }
+}

@@ -1,0 +1,100 @@
+//! A graph in Graphviz's language.
+
+use super::{Graph, InstructionPlace, Node, NodeKind};
+use crate::inspect::markup::is_unsafe;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+
+/// A graph in Graphviz's language, DOT, as its `Display` writes it.
+///
+/// ```
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let pte = executorch_format::Pte::parse(&file)?;
+/// for graph in pte.graphs() {
+///     print!("{}", graph.dot());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Dot<'g>(&'g Graph<'g>);
+
+impl<'t> Graph<'t> {
+    /// The graph in Graphviz's language.
+    pub fn dot(&self) -> Dot<'_> {
+        Dot(self)
+    }
+}
+
+impl fmt::Display for Dot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(graph) = self;
+        writeln!(f, "digraph {} {{", Quoted(graph.method))?;
+        writeln!(
+            f,
+            "  node [shape=box, style=\"rounded,filled\", fillcolor=white, fontname=\"sans-serif\", fontsize=11];"
+        )?;
+        writeln!(f, "  edge [fontname=\"sans-serif\", fontsize=9, color=\"#667788\"];")?;
+        for (index, node) in graph.nodes.iter().enumerate() {
+            writeln!(f, "  n{index} [label={}, fillcolor=\"{}\"];", Quoted(&node.label), color(node.kind))?;
+        }
+        // Neighbours of one call are in a box of their own.
+        let numbered: Vec<_> = graph.nodes.iter().enumerate().collect();
+        for (number, run) in
+            numbered.chunk_by(|(_, one), (_, other)| call(one).is_some() && call(one) == call(other)).enumerate()
+        {
+            let Some((_, (delegate, _))) = run.first().and_then(|(at, node)| Some((at, call(node)?))) else { continue };
+            write!(
+                f,
+                "  subgraph cluster{number} {{ label={}; style=rounded; color=\"#8c7fc0\"; fontsize=10;",
+                Quoted(delegate)
+            )?;
+            run.iter().try_for_each(|(at, _)| write!(f, " n{at};"))?;
+            writeln!(f, " }}")?;
+        }
+        for edge in &graph.edges {
+            write!(f, "  n{} -> n{}", edge.from, edge.to)?;
+            match edge.value {
+                Some(_) => writeln!(f, " [label={}];", Quoted(graph.edge_text(edge)))?,
+                None => writeln!(f, " [style=dashed, constraint=false];")?,
+            }
+        }
+        f.write_str("}\n")
+    }
+}
+
+/// The backend and the instruction of a node inside a delegate.
+fn call<'t>(node: &Node<'t>) -> Option<(&'t str, Option<InstructionPlace>)> {
+    node.delegate.map(|delegate| (delegate, node.instruction))
+}
+
+/// The colour that a kind of node is filled with in every picture.
+pub(super) fn color(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Input | NodeKind::Output => "#d8ead2",
+        NodeKind::State => "#fbe5cc",
+        NodeKind::Delegate | NodeKind::Inside => "#d9d3ec",
+        NodeKind::Move | NodeKind::Jump => "#f6d3d3",
+        NodeKind::Kernel => "#dce9f7",
+        NodeKind::Unknown => "#dddddd",
+    }
+}
+
+/// A quoted string, in which nothing is an escape of Graphviz's.
+struct Quoted<'t>(&'t str);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for character in self.0.chars() {
+            match character {
+                '"' => f.write_str("\\\"")?,
+                '\\' => f.write_str("\\\\")?,
+                _ if is_unsafe(character) => write!(f, "\\{}", character.escape_unicode())?,
+                _ => f.write_char(character)?,
+            }
+        }
+        f.write_char('"')
+    }
+}

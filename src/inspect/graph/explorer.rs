@@ -1,0 +1,138 @@
+//! Graphs in the form that Google's Model Explorer opens: `graph_builder.py` of `ai-edge-model-explorer` 0.1 states it.
+
+use super::flow::short;
+use super::{Graph, GraphArgument, Node};
+use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
+use serde::Serialize;
+
+/// The graphs of a file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplorerGraphs<'t> {
+    /// What the list of graphs shows.
+    pub label: String,
+    /// A graph for each method.
+    pub graphs: Vec<ExplorerGraph<'t>>,
+}
+
+/// A graph.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplorerGraph<'t> {
+    /// The method's name.
+    pub id: &'t str,
+    /// The nodes.
+    pub nodes: Vec<ExplorerNode<'t>>,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplorerNode<'t> {
+    /// The index of the node.
+    pub id: String,
+    /// What the node shows.
+    pub label: &'t str,
+    /// The layer that it is in: the delegate, for a node inside one; otherwise none.
+    pub namespace: String,
+    /// Other facts.
+    pub attrs: Vec<ExplorerPair<'t>>,
+    /// Where its inputs come from.
+    pub incoming_edges: Vec<ExplorerEdge>,
+    /// Its inputs.
+    pub inputs_metadata: Vec<ExplorerMetadata<'t>>,
+    /// Its outputs.
+    pub outputs_metadata: Vec<ExplorerMetadata<'t>>,
+}
+
+/// Where an input comes from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExplorerEdge {
+    /// The node.
+    pub source_node_id: String,
+    /// Which of its outputs.
+    pub source_node_output_id: String,
+    /// Which input of the taker.
+    pub target_node_input_id: String,
+}
+
+/// Facts about an input or output.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplorerMetadata<'t> {
+    /// Which one.
+    pub id: String,
+    /// The facts.
+    pub attrs: Vec<ExplorerPair<'t>>,
+}
+
+/// A fact.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ExplorerPair<'t> {
+    /// Its name.
+    pub key: &'static str,
+    /// What is so.
+    pub value: Cow<'t, str>,
+}
+
+/// Graphs in the form that Model Explorer opens. `label` is what its list of graphs shows: the file's name.
+pub fn model_explorer<'g>(label: &str, graphs: &'g [Graph<'_>]) -> ExplorerGraphs<'g> {
+    ExplorerGraphs { label: label.into(), graphs: graphs.iter().map(explorer_graph).collect() }
+}
+
+fn explorer_graph<'g>(graph: &'g Graph<'_>) -> ExplorerGraph<'g> {
+    let mut nodes: Vec<ExplorerNode<'_>> =
+        graph.nodes.iter().enumerate().map(|(index, node)| explorer_node(index, node)).collect();
+    for edge in &graph.edges {
+        let (Some(from), Some(to)) = (graph.nodes.get(edge.from), graph.nodes.get(edge.to)) else { continue };
+        // A view has another value than what wrote its memory: the last output is taken.
+        let given = from.arguments.iter().filter(|argument| argument.output);
+        let output = given.clone().position(|argument| Some(argument.value) == edge.value);
+        let output = output.unwrap_or_else(|| given.count().saturating_sub(1));
+        let input = to.arguments.iter().position(|argument| Some(argument.value) == edge.value).unwrap_or_default();
+        let edge_of = ExplorerEdge {
+            source_node_id: edge.from.to_string(),
+            source_node_output_id: output.to_string(),
+            target_node_input_id: input.to_string(),
+        };
+        if let Some(node) = nodes.get_mut(edge.to) {
+            node.incoming_edges.push(edge_of);
+        }
+    }
+    ExplorerGraph { id: graph.method, nodes }
+}
+
+fn explorer_node<'g>(index: usize, node: &'g Node<'_>) -> ExplorerNode<'g> {
+    let mut attrs = vec![pair("kind", node.kind.name())];
+    if let Some(place) = node.instruction {
+        attrs.push(pair("instruction", format!("{} of chain {}", place.index, place.chain)));
+    }
+    let side = |output: bool| {
+        let arguments = node.arguments.iter().enumerate().filter(move |(_, argument)| argument.output == output);
+        let numbered = arguments.enumerate();
+        numbered
+            .map(move |(number, (position, argument))| metadata(if output { number } else { position }, argument))
+            .collect()
+    };
+    ExplorerNode {
+        id: index.to_string(),
+        label: &node.label,
+        namespace: node.delegate.zip(node.instruction).map_or_else(String::new, |(delegate, place)| {
+            // A slash would be a layer in a layer.
+            format!("{} {}.{}", short(delegate).replace('/', "_"), place.chain, place.index)
+        }),
+        attrs,
+        incoming_edges: Vec::new(),
+        inputs_metadata: side(false),
+        outputs_metadata: side(true),
+    }
+}
+
+fn metadata<'g>(id: usize, argument: &'g GraphArgument<'_>) -> ExplorerMetadata<'g> {
+    let mut attrs = vec![pair("value", argument.value_name()), pair("tensor_shape", argument.text.as_str())];
+    attrs.extend(argument.name.map(|name| pair("name", name)));
+    attrs.extend(argument.place.map(|place| pair("place", place.to_string())));
+    ExplorerMetadata { id: id.to_string(), attrs }
+}
+
+fn pair<'g>(key: &'static str, value: impl Into<Cow<'g, str>>) -> ExplorerPair<'g> {
+    ExplorerPair { key, value: value.into() }
+}

@@ -1,0 +1,86 @@
+//! The nodes inside a delegate's payload, as nodes of the method's graph.
+
+use super::flow::{Flow, Opened};
+use super::{Edge, GraphArgument, InstructionPlace, Node, NodeKind};
+use crate::delegate::{Payload, Xnnpack};
+use crate::file::pte::Pte;
+use crate::schema::xnnpack::NO_ID;
+use alloc::collections::BTreeMap;
+use alloc::{string::String, string::ToString, vec::Vec};
+
+/// The payloads of a method's delegates whose nodes are known, by the delegate's index.
+pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
+    let mut methods: Vec<Opened<'t>> = pte.methods().iter().map(|_| BTreeMap::new()).collect();
+    for opened in pte.open_payloads() {
+        // A payload that several delegates share is shown once: the others are a node each.
+        let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), opened.payload)
+        else {
+            continue;
+        };
+        if let Some(payloads) = methods.get_mut(*method) {
+            payloads.insert(*delegate, payload);
+        }
+    }
+    methods
+}
+
+impl<'t> Flow<'t, '_> {
+    /// A node for each node of a payload. `args` are the values that the delegate is called with.
+    pub(super) fn inside(&mut self, payload: &Xnnpack<'_>, delegate: &'t str, place: InstructionPlace, args: &[i32]) {
+        let values = payload.graph.xvalues();
+        let tensor = |id: u32| values.get(usize::try_from(id).ok()?)?.tensor();
+        let external = |id: u32| {
+            let position = tensor(id).filter(|tensor| tensor.is_external())?.external_id;
+            args.get(usize::try_from(position).ok()?).copied()
+        };
+        let argument = |name: &'static str, id: u32, output: bool| GraphArgument {
+            value: external(id).unwrap_or_else(|| inner(id)),
+            name: Some(name.trim_end_matches("_id")),
+            text: tensor(id).map_or_else(String::new, ToString::to_string),
+            output,
+            place: external(id).and_then(|value| self.place_of(value)),
+        };
+        let mut found: Vec<(Node<'t>, Vec<u32>, Vec<u32>)> = Vec::new();
+        for node in payload.graph.xnodes() {
+            let ids = node.xnode_union.ids();
+            let present = |list: Vec<(&'static str, u32)>| list.into_iter().filter(|(_, id)| *id != NO_ID);
+            let inputs: Vec<_> = present(ids.inputs).collect();
+            let outputs: Vec<_> = present(ids.outputs).collect();
+            let taken = inputs.iter().map(|(name, id)| argument(name, *id, false));
+            let given = outputs.iter().map(|(name, id)| argument(name, *id, true));
+            let arguments = taken.chain(given).collect();
+            let (kind, label) = (NodeKind::Inside, node.name().to_string());
+            let node = Node { kind, label, delegate: Some(delegate), instruction: Some(place), arguments };
+            let id = |(_, id): (&'static str, u32)| id;
+            found.push((node, inputs.into_iter().map(id).collect(), outputs.into_iter().map(id).collect()));
+        }
+        // What it is called with is read before anything is written: an output may have the place of an input.
+        let mut writers: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut written = Vec::new();
+        for (node, inputs, outputs) in found {
+            self.graph.nodes.push(node);
+            let to = self.graph.nodes.len() - 1;
+            for id in inputs {
+                match (writers.get(&id), external(id)) {
+                    (Some(from), value) => {
+                        let value = Some(value.unwrap_or_else(|| inner(id)));
+                        self.graph.edges.push(Edge { from: *from, to, value });
+                    }
+                    (None, Some(value)) => self.read(value, to),
+                    // A constant.
+                    (None, None) => {}
+                }
+            }
+            for id in outputs {
+                writers.insert(id, to);
+                written.extend(external(id).map(|value| (value, to)));
+            }
+        }
+        written.into_iter().for_each(|(value, node)| self.write(value, node));
+    }
+}
+
+/// How a value inside a payload is numbered among the method's.
+fn inner(id: u32) -> i32 {
+    -1 - i32::try_from(id).unwrap_or(i32::MAX - 1)
+}

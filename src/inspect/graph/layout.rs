@@ -1,0 +1,226 @@
+//! Where the nodes of a graph go in a picture. The crate `rust-sugiyama` does it, in layers from top to bottom.
+//!
+//! Its time grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
+//! passes many layers is not drawn: the node that takes it names where it comes from: a picture of a transformer is otherwise black with the edges from
+//! its inputs to each of its blocks.
+
+use super::{Edge, Graph};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
+use rust_sugiyama::configure::{Config, RankingType};
+
+/// Where the nodes of a graph go. Lengths are pixels of the unscaled picture.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Layout {
+    /// Of the whole picture.
+    pub width: f64,
+    /// Of the whole picture.
+    pub height: f64,
+    /// A place for each node.
+    pub nodes: Vec<Placed>,
+    /// Indices of edges that pass too many layers to be drawn, in order. The nodes that they go to have room for a third line,
+    /// which names where they come from.
+    pub far: Vec<usize>,
+}
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Placed {
+    /// Its left side.
+    pub x: f64,
+    /// Its upper side.
+    pub y: f64,
+    /// From left to right.
+    pub width: f64,
+    /// From top to bottom.
+    pub height: f64,
+}
+
+/// An edge that passes more layers than this is not drawn.
+const FAR: usize = 16;
+
+/// The nodes of a band, as soon as its last layer is full.
+const BAND: usize = 300;
+
+/// Edges of a band that are looked at. A good method has about one for each node.
+const BAND_EDGES: usize = 4 * BAND;
+
+/// Between nodes.
+const GAP: f64 = 28.0;
+
+/// The height of a node: two lines.
+const HEIGHT: f64 = 40.0;
+
+/// A third line, for where the node takes values from that no edge shows.
+const LINE: f64 = 15.0;
+
+/// The widest node, in characters.
+pub(super) const CHARACTERS: usize = 44;
+
+impl Graph<'_> {
+    /// Where the nodes go in a picture, from top to bottom.
+    pub fn layout(&self) -> Layout {
+        let ranks = ranks(self);
+        let rank = |node: usize| ranks.get(node).copied().unwrap_or_default();
+        let is_far = |edge: &Edge| edge.value.is_some() && rank(edge.to).saturating_sub(rank(edge.from)) > FAR;
+        let far: Vec<usize> =
+            self.edges.iter().enumerate().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
+        let mut layout = Layout { nodes: vec![Placed::default(); self.nodes.len()], far, ..Layout::default() };
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by_key(|node| rank(*node));
+        let mut band_of = vec![0; self.nodes.len()];
+        let mut bands: Vec<Vec<usize>> = Vec::new();
+        for layer in order.chunk_by(|one, other| rank(*one) == rank(*other)) {
+            match bands.last_mut() {
+                Some(band) if band.len() + layer.len() <= BAND => band.extend(layer),
+                _ => bands.push(layer.to_vec()),
+            }
+            for node in layer {
+                band_of.get_mut(*node).into_iter().for_each(|band| *band = bands.len() - 1);
+            }
+        }
+        let mut heights = vec![HEIGHT; self.nodes.len()];
+        for edge in layout.far.iter().filter_map(|edge| self.edges.get(*edge)) {
+            heights.get_mut(edge.to).into_iter().for_each(|height| *height = HEIGHT + LINE);
+        }
+        let mut edges: Vec<Vec<(u32, u32)>> = vec![Vec::new(); bands.len()];
+        for edge in self.edges.iter().filter(|edge| edge.value.is_some() && !is_far(edge)) {
+            let (from, to) = (band_of.get(edge.from), band_of.get(edge.to));
+            if let Some(list) = from.filter(|_| from == to).and_then(|band| edges.get_mut(*band)) {
+                if list.len() < BAND_EDGES {
+                    list.push((edge.from as u32, edge.to as u32));
+                }
+            }
+        }
+        let mut widths = Vec::new();
+        for (band, mut edges) in bands.iter().zip(edges) {
+            edges.dedup();
+            let (width, height) = self.place_band(band, &edges, &heights, layout.height, &mut layout.nodes);
+            layout.height += height + GAP;
+            widths.push(width);
+        }
+        layout.width = widths.iter().copied().fold(0.0, f64::max);
+        for (band, width) in bands.iter().zip(widths) {
+            for node in band {
+                if let Some(place) = layout.nodes.get_mut(*node) {
+                    place.x += (layout.width - width) / 2.0;
+                }
+            }
+        }
+        layout
+    }
+
+    /// Places the nodes of a band below `top`: its width and height.
+    fn place_band(
+        &self,
+        band: &[usize],
+        edges: &[(u32, u32)],
+        heights: &[f64],
+        top: f64,
+        places: &mut [Placed],
+    ) -> (f64, f64) {
+        let size = |node: usize| (self.node_width(node), heights.get(node).copied().unwrap_or(HEIGHT));
+        let parts = if band.len() > BAND || edges.is_empty() {
+            // One layer: side by side.
+            band.iter().map(|node| vec![(*node, (0.0, 0.0))]).collect()
+        } else {
+            layers(band, edges, size)
+        };
+        let mut parts: Vec<Vec<(usize, (f64, f64))>> = parts;
+        // In the order of the method.
+        parts.sort_by_key(|nodes| nodes.iter().map(|(node, _)| *node).min());
+        let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
+        for part in parts {
+            let extent = |node: usize, (x, y): (f64, f64)| {
+                let (width, height) = size(node);
+                (x - width / 2.0, y - height / 2.0, x + width / 2.0, y + height / 2.0)
+            };
+            let around = part
+                .iter()
+                .map(|(node, center)| extent(*node, *center))
+                .reduce(|one, other| (one.0.min(other.0), one.1.min(other.1), one.2.max(other.2), one.3.max(other.3)));
+            let (x0, y0, x1, y1) = around.unwrap_or_default();
+            if left > 0.0 && left + x1 - x0 > SHELF {
+                (left, shelf_top, shelf_height) = (0.0, shelf_top + shelf_height + GAP, 0.0);
+            }
+            for (node, center) in &part {
+                let (x, y, right, bottom) = extent(*node, *center);
+                if let Some(place) = places.get_mut(*node) {
+                    *place = Placed { x: x - x0 + left, y: y - y0 + shelf_top, width: right - x, height: bottom - y };
+                }
+            }
+            left += x1 - x0 + GAP;
+            width = width.max(left - GAP);
+            shelf_height = shelf_height.max(y1 - y0);
+        }
+        (width, shelf_top + shelf_height - top)
+    }
+
+    fn node_width(&self, node: usize) -> f64 {
+        let Some(node) = self.nodes.get(node) else { return 0.0 };
+        let longest = node.label.chars().count().max(node.result().chars().count()).clamp(8, CHARACTERS);
+        longest as f64 * 7.0 + 18.0
+    }
+}
+
+/// The centers of a band's nodes, each connected part with an origin of its own.
+fn layers(band: &[usize], edges: &[(u32, u32)], size: impl Fn(usize) -> (f64, f64)) -> Vec<Vec<(usize, (f64, f64))>> {
+    let config = Config {
+        vertex_spacing: GAP,
+        // Unlike the default, it takes a bounded number of steps.
+        ranking_type: RankingType::Original,
+        dummy_size: 0.5,
+        transpose: band.len() <= BAND / 2,
+        ..Config::default()
+    };
+    // The crate counts nodes from 0.
+    let indices: BTreeMap<u32, u32> = band.iter().map(|node| *node as u32).zip(0..).collect();
+    let sizes: Vec<(u32, (f64, f64))> = (0..).zip(band.iter().map(|node| size(*node))).collect();
+    let index = |node: &u32| indices.get(node).copied();
+    let edges: Vec<(u32, u32)> = edges.iter().filter_map(|(from, to)| Some((index(from)?, index(to)?))).collect();
+    let parts = rust_sugiyama::from_vertices_and_edges(&sizes, &edges, &config).into_iter();
+    let node = |(index, center): &(usize, (f64, f64))| Some((*band.get(*index)?, *center));
+    parts.map(|(nodes, _, _)| nodes.iter().filter_map(node).collect()).collect()
+}
+
+/// The width up to which parts without edges between them go side by side.
+const SHELF: f64 = 1600.0;
+
+impl super::Node<'_> {
+    /// What a node shows on its second line: its first output, or what an output of the method takes.
+    pub fn result(&self) -> &str {
+        let given = self.arguments.iter().find(|argument| argument.output).or(self.arguments.first());
+        given.map_or("", |argument| &argument.text)
+    }
+}
+
+/// The layer of each node: just above the first one that takes what it gives.
+fn ranks(graph: &Graph<'_>) -> Vec<usize> {
+    let count = graph.nodes.len();
+    let mut earliest = vec![0usize; count];
+    let mut latest = vec![usize::MAX; count];
+    let data = || graph.edges.iter().filter(|edge| edge.value.is_some() && edge.from < edge.to && edge.to < count);
+    let get = |ranks: &[usize], node: usize| ranks.get(node).copied().unwrap_or_default();
+    // Edges are sorted by where they come from; all that go to a node come from earlier ones.
+    for edge in data() {
+        let rank = get(&earliest, edge.from) + 1;
+        if let Some(place) = earliest.get_mut(edge.to) {
+            *place = rank.max(*place);
+        }
+    }
+    for edge in data().rev() {
+        let taker = match get(&latest, edge.to) {
+            usize::MAX => get(&earliest, edge.to),
+            rank => rank,
+        };
+        if let Some(place) = latest.get_mut(edge.from) {
+            *place = taker.saturating_sub(1).min(*place);
+        }
+    }
+    earliest
+        .iter()
+        .zip(latest)
+        .map(|(earliest, latest)| if latest == usize::MAX { *earliest } else { latest })
+        .collect()
+}

@@ -1,0 +1,242 @@
+//! A method as a graph: which instruction makes what another one takes.
+
+mod dot;
+#[cfg(feature = "serde")]
+mod explorer;
+mod flow;
+mod inside;
+#[cfg(feature = "layout")]
+mod layout;
+#[cfg(feature = "layout")]
+mod svg;
+
+pub use dot::Dot;
+#[cfg(feature = "serde")]
+pub use explorer::{
+    ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
+};
+#[cfg(feature = "diff")]
+pub(super) use flow::short;
+#[cfg(feature = "layout")]
+pub use layout::{Layout, Placed};
+#[cfg(feature = "layout")]
+pub use svg::Svg;
+
+use super::TensorPlace;
+use super::signatures::Signatures;
+use crate::file::pte::Pte;
+use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
+use alloc::{format, string::String, vec::Vec};
+
+/// A method as a graph.
+///
+/// Its edges come from a look at the instructions in order: a value goes from the last instruction before that wrote it, or
+/// that wrote the same place of planned memory, which is how a file stores a view. Where a method jumps back, what one round of
+/// the loop gives to the next is not among the edges.
+///
+/// ```
+/// use executorch_format::Pte;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// for graph in pte.graphs() {
+///     for edge in &graph.edges {
+///         println!("{} -> {}", graph.nodes[edge.from].label, graph.nodes[edge.to].label);
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Graph<'t> {
+    /// The method's name.
+    pub method: &'t str,
+    /// Inputs and states first, then instructions in order, then outputs.
+    pub nodes: Vec<Node<'t>>,
+    /// A data edge always goes from an earlier node to a later one.
+    pub edges: Vec<Edge>,
+    /// Why some edges may be missing.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub incomplete: Option<&'static str>,
+}
+
+/// A node: an instruction, or where values come from and go to.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Node<'t> {
+    /// What it is.
+    pub kind: NodeKind,
+    /// The operator with its overload, the backend, or which input or output it is.
+    pub label: String,
+    /// The backend of the delegate that it is inside of.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub delegate: Option<&'t str>,
+    /// The instruction.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub instruction: Option<InstructionPlace>,
+    /// What it takes and gives, in the file's order.
+    pub arguments: Vec<GraphArgument<'t>>,
+}
+
+/// Where an instruction is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct InstructionPlace {
+    /// Index into the method's chains.
+    pub chain: usize,
+    /// Index into the chain's instructions.
+    #[cfg_attr(feature = "serde", serde(rename = "instruction"))]
+    pub index: usize,
+}
+
+/// What a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// An input of the method.
+    Input,
+    /// A mutable tensor with an initial state, before the first instruction.
+    State,
+    /// Runs a kernel.
+    Kernel,
+    /// Runs a delegate of which no more is known here.
+    Delegate,
+    /// A node inside an XNNPACK delegate. Those of one call have the same instruction.
+    Inside,
+    /// Copies a value.
+    Move,
+    /// Jumps if a value is false.
+    Jump,
+    /// An instruction that the schema does not know.
+    Unknown,
+    /// An output of the method.
+    Output,
+}
+
+impl NodeKind {
+    /// Its name, as it is serialized.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::State => "state",
+            Self::Kernel => "kernel",
+            Self::Delegate => "delegate",
+            Self::Inside => "inside",
+            Self::Move => "move",
+            Self::Jump => "jump",
+            Self::Unknown => "unknown",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// What an instruction takes or gives.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct GraphArgument<'t> {
+    /// Index into the method's values; for a value inside a delegate, -1 minus its id there.
+    pub value: i32,
+    /// Its name, if the operator is known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub name: Option<&'static str>,
+    /// A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`.
+    pub text: String,
+    /// Whether the instruction writes it.
+    pub output: bool,
+    /// Where a tensor's bytes are.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub place: Option<TensorPlace<'t>>,
+}
+
+/// What goes from a node to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Edge {
+    /// Index of the node that it comes from.
+    pub from: usize,
+    /// Index of the node that takes it.
+    pub to: usize,
+    /// Index into the method's values, as the taker names it; `None` for a jump to an instruction.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub value: Option<i32>,
+}
+
+impl Pte<'_> {
+    /// Every method that computes something, as a graph. An XNNPACK delegate is shown by the nodes inside it at its first call,
+    /// and as one node at others.
+    pub fn graphs(&self) -> Vec<Graph<'_>> {
+        let signatures = Signatures::new();
+        let methods = self.methods().iter().zip(inside::opened(self));
+        let computing = methods.filter(|(plan, _)| !plan.is_constant());
+        computing.map(|(plan, opened)| flow::graph(self, plan, &signatures, opened)).collect()
+    }
+}
+
+impl GraphArgument<'_> {
+    /// The value's number as pictures show it: `%7`, and `%id 7` for one inside a delegate.
+    pub fn value_name(&self) -> String {
+        if self.value < 0 { format!("%id {}", -1 - self.value) } else { format!("%{}", self.value) }
+    }
+}
+
+impl Graph<'_> {
+    /// The type and shape, or the value, that goes along an edge; empty for a jump.
+    pub fn edge_text(&self, edge: &Edge) -> &str {
+        let taker = self.nodes.get(edge.to);
+        let argument = taker.and_then(|node| node.arguments.iter().find(|argument| Some(argument.value) == edge.value));
+        argument.map_or("", |argument| &argument.text)
+    }
+}
+
+/// Values and items of lists that a text shows.
+const MOST: usize = 16;
+
+/// A value in short: a tensor's type and shape, or the value itself, long ones cut off.
+pub(super) fn value_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
+    match plan.value(index).map(|value| &value.val) {
+        Some(KernelTypes::Null(_)) => "None".into(),
+        Some(KernelTypes::Int(value)) => format!("{}", value.int_val),
+        Some(KernelTypes::Bool(value)) => format!("{}", value.bool_val),
+        Some(KernelTypes::Double(value)) => format!("{:?}", value.double_val),
+        Some(KernelTypes::Tensor(tensor)) => tensor_text(tensor),
+        Some(KernelTypes::String(value)) => {
+            let text: String = value.string_val().chars().take(80).collect();
+            format!("{text:?}")
+        }
+        Some(KernelTypes::DoubleList(list)) => listed(list.items(), |item| format!("{item:?}")),
+        Some(KernelTypes::BoolList(list)) => listed(list.items(), |item| format!("{item}")),
+        Some(KernelTypes::IntList(list)) => {
+            listed(list.items(), |item| i32::try_from(*item).map_or("?".into(), |item| item_text(plan, item)))
+        }
+        Some(KernelTypes::TensorList(list)) => listed(list.items(), |item| item_text(plan, *item)),
+        Some(KernelTypes::OptionalTensorList(list)) => listed(list.items(), |item| item_text(plan, *item)),
+        _ => "?".into(),
+    }
+}
+
+/// An item of a list: a list inside a list, which no writer makes, stays closed.
+fn item_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
+    match plan.value(index).map(|value| &value.val) {
+        Some(KernelTypes::Int(_) | KernelTypes::Tensor(_) | KernelTypes::Null(_)) => value_text(plan, index),
+        None if index == -1 => "None".into(),
+        _ => "?".into(),
+    }
+}
+
+fn tensor_text(tensor: &Tensor<'_>) -> String {
+    if tensor.sizes().len() > MOST {
+        return format!("a tensor of {} dimensions", tensor.sizes().len());
+    }
+    tensor.shape().to_string_with(tensor.shape_dynamism)
+}
+
+fn listed<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+    let mut shown: Vec<String> = items.iter().take(MOST).map(text).collect();
+    if items.len() > MOST {
+        shown.push(format!("… {} more", items.len() - MOST));
+    }
+    format!("[{}]", shown.join(", "))
+}

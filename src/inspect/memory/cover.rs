@@ -1,0 +1,105 @@
+//! How many bytes a set of ranges covers, while ranges come and go.
+
+use alloc::{vec, vec::Vec};
+
+/// A segment tree over the bounds of all ranges that will come: each change takes the logarithm of their number.
+pub(super) struct Cover {
+    /// In order, without repetition.
+    bounds: Vec<u64>,
+    /// The node `n` has the children `2n` and `2n + 1`; the root is 1.
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Node {
+    /// How many ranges cover all of it, and not all of its parent.
+    ranges: usize,
+    /// Bytes that are covered in it.
+    covered: u64,
+}
+
+impl Cover {
+    pub(super) fn new(bounds: impl Iterator<Item = u64>) -> Self {
+        let mut bounds: Vec<u64> = bounds.collect();
+        bounds.sort_unstable();
+        bounds.dedup();
+        let nodes = vec![Node::default(); 2 * bounds.len().next_power_of_two()];
+        Self { bounds, nodes }
+    }
+
+    /// Bytes that are covered now.
+    pub(super) fn covered(&self) -> u64 {
+        self.node(1).covered
+    }
+
+    /// Adds a range, or takes one away that was added.
+    pub(super) fn change(&mut self, start: u64, end: u64, add: bool) {
+        let find = |bound: u64| self.bounds.partition_point(|other| *other < bound);
+        let range = (find(start), find(end));
+        if range.0 < range.1 {
+            self.change_in(1, (0, self.bounds.len().next_power_of_two()), range, add);
+        }
+    }
+
+    /// Changes the part of `range` that is in `node`, whose own range of bounds is `own`.
+    fn change_in(&mut self, node: usize, own: (usize, usize), range: (usize, usize), add: bool) {
+        if range.1 <= own.0 || own.1 <= range.0 {
+            return;
+        }
+        let mut ranges = self.node(node).ranges;
+        if range.0 <= own.0 && own.1 <= range.1 {
+            ranges = if add { ranges + 1 } else { ranges.saturating_sub(1) };
+        } else {
+            let middle = own.0.midpoint(own.1);
+            self.change_in(2 * node, (own.0, middle), range, add);
+            self.change_in(2 * node + 1, (middle, own.1), range, add);
+        }
+        let bound = |index: usize| self.bounds.get(index).or(self.bounds.last()).copied().unwrap_or_default();
+        let covered = match ranges {
+            0 if own.1 - own.0 == 1 => 0,
+            0 => self.node(2 * node).covered + self.node(2 * node + 1).covered,
+            _ => bound(own.1) - bound(own.0),
+        };
+        if let Some(node) = self.nodes.get_mut(node) {
+            *node = Node { ranges, covered };
+        }
+    }
+
+    fn node(&self, index: usize) -> Node {
+        self.nodes.get(index).copied().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The ranges of a small file's tensors, and a byte-by-byte count beside it.
+    #[test]
+    fn it_counts_what_a_count_of_every_byte_counts() {
+        let ranges: Vec<(u64, u64)> =
+            (0..60u64).map(|seed| (seed * 37 % 101, seed * 37 % 101 + seed * 13 % 29)).collect();
+        let mut cover = Cover::new(ranges.iter().flat_map(|range| [range.0, range.1]));
+        let mut bytes = [0; 160];
+        // Each is added, and every third one of those before is taken away again.
+        for (index, range) in ranges.iter().enumerate() {
+            let old = ranges.get(index / 3).filter(|_| index % 3 == 2);
+            for (range, add) in [(Some(range), true), (old, false)] {
+                let Some((start, end)) = range.copied() else {
+                    continue;
+                };
+                cover.change(start, end, add);
+                let bytes = bytes.iter_mut().skip(start as usize).take((end - start) as usize);
+                bytes.for_each(|count| *count += if add { 1 } else { -1 });
+            }
+            assert_eq!(cover.covered(), bytes.iter().filter(|count| **count > 0).count() as u64);
+        }
+    }
+
+    #[test]
+    fn nothing_covers_nothing() {
+        let mut cover = Cover::new(core::iter::empty());
+        cover.change(0, 0, true);
+        assert_eq!(cover.covered(), 0);
+    }
+}

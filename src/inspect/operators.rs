@@ -1,0 +1,247 @@
+//! What programs need of a runtime: operators with the types of their tensors, and backends.
+
+use super::Fault;
+use crate::delegate::Payload;
+use crate::error::Error;
+use crate::file::pte::Pte;
+use crate::path::{FieldPath, Path};
+use crate::schema::ScalarType;
+use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, vec, vec::Vec};
+
+/// ExecuTorch's `kTensorDimensionLimit`: it refuses a tensor of a higher rank.
+const HIGHEST_RANK: usize = 16;
+
+/// The operators and backends that one program needs, or several together.
+///
+/// ```
+/// use executorch_format::Pte;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
+/// let operators = Pte::parse(&file)?.operators();
+/// for (name, operator) in &operators.operators {
+///     println!("{name}: {} calls", operator.calls);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Operators {
+    /// By name with overload, such as `aten::add.out`: all that methods list, also those that no instruction calls.
+    pub operators: BTreeMap<String, OperatorUse>,
+    /// By the backend's name.
+    pub backends: BTreeMap<String, BackendUse>,
+    /// References that are out of range. Calls with such arguments are counted without them.
+    pub faults: Vec<Fault>,
+}
+
+/// How an operator is used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct OperatorUse {
+    /// How many instructions call it.
+    pub calls: usize,
+    /// The tensors that it is called with, each combination once: by ExecuTorch's kernel key.
+    pub kernels: BTreeMap<String, KernelUse>,
+}
+
+/// One combination of types and dim orders that an operator is called with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct KernelUse {
+    /// How many instructions call it so.
+    pub calls: usize,
+    /// The type and dim order of each tensor among the arguments, in their order: outputs too, and the result once more. Of a list of
+    /// tensors, the first one counts.
+    pub tensors: Vec<TensorUse>,
+}
+
+/// The type and dim order of an argument.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct TensorUse {
+    /// The type of the elements.
+    pub scalar_type: ScalarType,
+    /// The dimensions as they are stored, outermost first.
+    pub dim_order: Vec<u8>,
+}
+
+/// How a backend is used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct BackendUse {
+    /// How many delegates.
+    pub delegates: usize,
+    /// How many instructions call one.
+    pub calls: usize,
+    /// How often each operator is in the payloads, where they are XNNPACK's or Vulkan's: by the name that the payload's schema
+    /// has for it. A payload that several delegates share counts once.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    pub operators: BTreeMap<String, usize>,
+}
+
+/// ExecuTorch's name for a combination of types and dim orders: `v1/6;0,1|6;0,1`, numbers of scalar types with dim orders.
+pub fn kernel_key(tensors: &[TensorUse]) -> String {
+    let tensor = |tensor: &TensorUse| {
+        let order: Vec<String> = tensor.dim_order.iter().map(|dimension| format!("{dimension}")).collect();
+        format!("{};{}", tensor.scalar_type.0, order.join(","))
+    };
+    // The official tool cuts the last character off: without tensors, that is the slash.
+    match tensors {
+        [] => "v1".into(),
+        tensors => format!("v1/{}", tensors.iter().map(tensor).collect::<Vec<_>>().join("|")),
+    }
+}
+
+impl OperatorUse {
+    /// Adds a call with these tensors.
+    fn add(&mut self, tensors: Vec<TensorUse>) {
+        self.calls += 1;
+        let kernel = self.kernels.entry(kernel_key(&tensors)).or_default();
+        kernel.calls += 1;
+        kernel.tensors = tensors;
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.calls += other.calls;
+        for (key, other) in other.kernels {
+            let kernel = self.kernels.entry(key).or_default();
+            kernel.calls += other.calls;
+            kernel.tensors = other.tensors;
+        }
+    }
+}
+
+impl BackendUse {
+    fn merge(&mut self, other: Self) {
+        self.delegates += other.delegates;
+        self.calls += other.calls;
+        for (name, count) in other.operators {
+            *self.operators.entry(name).or_default() += count;
+        }
+    }
+}
+
+impl TensorUse {
+    fn of(tensor: &Tensor<'_>) -> Self {
+        Self { scalar_type: tensor.scalar_type, dim_order: tensor.dim_order().to_vec() }
+    }
+}
+
+impl Pte<'_> {
+    /// The operators and backends that the program needs, with the types of tensors that its instructions name.
+    pub fn operators(&self) -> Operators {
+        let mut operators = Operators::default();
+        for (index, plan) in self.methods().iter().enumerate() {
+            operators.add(plan, &Path::ROOT.item("execution_plan", index));
+        }
+        operators.add_inside(self);
+        operators
+    }
+}
+
+impl Operators {
+    /// Adds what another program needs: a runtime for both needs all of it.
+    pub fn merge(&mut self, other: Self) {
+        for (name, other) in other.operators {
+            self.operators.entry(name).or_default().merge(other);
+        }
+        for (name, other) in other.backends {
+            self.backends.entry(name).or_default().merge(other);
+        }
+        self.faults.extend(other.faults);
+    }
+
+    /// The types of elements that any operator is called with.
+    pub fn scalar_types(&self) -> BTreeSet<ScalarType> {
+        let kernels = self.operators.values().flat_map(|operator| operator.kernels.values());
+        kernels.flat_map(|kernel| &kernel.tensors).map(|tensor| tensor.scalar_type).collect()
+    }
+
+    /// Adds what a method needs.
+    pub(crate) fn add(&mut self, plan: &ExecutionPlan<'_>, path: &Path<'_>) {
+        // By index: a name may be long, and called often.
+        let mut operators = vec![OperatorUse::default(); plan.operators().len()];
+        let mut backends = vec![BackendUse { delegates: 1, ..BackendUse::default() }; plan.delegates().len()];
+        let mut tensors = tensors(plan);
+        for (value, tensor) in tensors.iter_mut().enumerate() {
+            let high = |tensor: &mut &Tensor<'_>| tensor.dim_order().len() > HIGHEST_RANK;
+            if let Some(tensor) = tensor.take_if(high) {
+                let found = format!("{} dimensions, expected at most {HIGHEST_RANK}", tensor.dim_order().len());
+                self.fault(&path.item("values", value).field("val"), found);
+            }
+        }
+        for ((chain, index), instruction) in plan.instructions() {
+            let path = path.item("chains", chain);
+            let path = path.item("instructions", index);
+            match instruction {
+                InstructionArguments::KernelCall(call) => {
+                    for arg in call.args().iter().filter(|arg| plan.value(**arg).is_none()) {
+                        let found = format!("value {arg}, but there are {}", plan.values().len());
+                        self.fault(&path.field("instr_args.KernelCall.args"), found);
+                    }
+                    let args = call.args().iter().filter_map(|arg| *tensors.get(usize::try_from(*arg).ok()?)?);
+                    match usize::try_from(call.op_index).ok().and_then(|index| operators.get_mut(index)) {
+                        Some(operator) => operator.add(args.map(TensorUse::of).collect()),
+                        None => {
+                            let found = format!("operator {}, but there are {}", call.op_index, operators.len());
+                            self.fault(&path.field("instr_args.KernelCall.op_index"), found);
+                        }
+                    }
+                }
+                InstructionArguments::DelegateCall(call) => {
+                    match usize::try_from(call.delegate_index).ok().and_then(|index| backends.get_mut(index)) {
+                        Some(backend) => backend.calls += 1,
+                        None => {
+                            let found = format!("delegate {}, but there are {}", call.delegate_index, backends.len());
+                            self.fault(&path.field("instr_args.DelegateCall.delegate_index"), found);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (operator, found) in plan.operators().iter().zip(operators) {
+            self.operators.entry(operator.full_name()).or_default().merge(found);
+        }
+        for (delegate, found) in plan.delegates().iter().zip(backends) {
+            self.backends.entry(delegate.id().into()).or_default().merge(found);
+        }
+    }
+
+    /// Adds the operators inside payloads.
+    fn add_inside(&mut self, pte: &Pte<'_>) {
+        for opened in pte.open_payloads() {
+            let delegate = opened
+                .delegates
+                .first()
+                .and_then(|(method, delegate)| pte.methods().get(*method)?.delegates().get(*delegate));
+            let (Some(delegate), Ok(payload)) = (delegate, &opened.payload) else { continue };
+            let Some(backend) = self.backends.get_mut(delegate.id()) else { continue };
+            let mut count = |name: &str, count: usize| *backend.operators.entry(name.into()).or_default() += count;
+            match payload {
+                Payload::Xnnpack(xnnpack) => {
+                    xnnpack.graph.count_nodes().into_iter().for_each(|(name, nodes)| count(name, nodes));
+                }
+                Payload::Vulkan(vulkan) => vulkan.graph.chain().iter().for_each(|call| count(call.name(), 1)),
+                _ => {}
+            }
+        }
+    }
+
+    fn fault(&mut self, path: &Path<'_>, found: String) {
+        let path: FieldPath = path.to_field_path();
+        self.faults.push(Fault { path, error: Error::reference(found) });
+    }
+}
+
+/// For each value of a method, the tensor that a kernel key has for it: itself, or the first tensor of a list.
+fn tensors<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> Vec<Option<&'t Tensor<'a>>> {
+    let first =
+        |value: &EValue<'_>| value.val.tensors().and_then(|list| list.iter().find_map(|item| plan.tensor(*item)));
+    let values = plan.values().iter().enumerate();
+    values.map(|(index, value)| plan.tensor(index).or_else(|| first(value))).collect()
+}

@@ -1,0 +1,49 @@
+//! What is in the payloads of delegates, in short.
+
+use crate::delegate::{OpenPayload, PayloadSummary};
+use crate::file::pte::Pte;
+use alloc::vec::Vec;
+
+/// A payload of a file.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct PayloadFacts<'t> {
+    /// The name of the method of its first delegate.
+    pub method: &'t str,
+    /// The index of that delegate in its method.
+    pub delegate: usize,
+    /// The delegate's id.
+    pub id: &'t str,
+    /// Bytes from the start of the file; `None` where it is not in the file.
+    pub offset: Option<u64>,
+    /// The size, in bytes.
+    pub size: u64,
+    /// What is inside.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub summary: PayloadSummary,
+}
+
+impl Pte<'_> {
+    /// What is in each payload of the file, in the order of the delegates. A shared payload is there once.
+    pub fn payload_facts(&self) -> Vec<PayloadFacts<'_>> {
+        facts(self, &self.open_payloads())
+    }
+}
+
+/// The same for payloads that were opened before.
+pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<PayloadFacts<'t>> {
+    let facts = |opened: &OpenPayload<'_>| {
+        let (method, delegate) = opened.delegates.first().copied()?;
+        let plan = pte.methods().get(method)?;
+        let id = plan.delegates().get(delegate)?.id();
+        Some(PayloadFacts {
+            method: plan.name(),
+            delegate,
+            id,
+            offset: pte.range(&opened.data).map(|range| range.start),
+            size: opened.data.size(),
+            summary: PayloadSummary::of(id, &opened.payload),
+        })
+    };
+    opened.iter().filter_map(facts).collect()
+}

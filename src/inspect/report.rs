@@ -1,0 +1,103 @@
+//! Everything that a page about a file shows, as one value.
+
+use super::{BlobKind, BlobUser, Graph, Histogram, Layout, Memory, Operators, Size, Summary};
+use crate::file::model::Model;
+use crate::tensor::TensorView;
+use alloc::vec::Vec;
+
+/// What a page about a file shows: the answers to most questions, with the pictures' coordinates.
+///
+/// `web/viewer` draws it; `pte report` puts both into one page.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Report<'t> {
+    /// What is in the file, in short.
+    pub summary: Summary<'t>,
+    /// Where its bytes went; `None` for a tree that was not read from a file.
+    pub size: Option<Size<'t>>,
+    /// The planned memory; `None` for a `.ptd`.
+    pub memory: Option<Memory<'t>>,
+    /// The operators and backends; `None` for a `.ptd`.
+    pub operators: Option<Operators>,
+    /// The methods as graphs, with the places of their nodes.
+    pub graphs: Vec<Drawing<'t>>,
+    /// The tensors in the file, the largest first.
+    pub weights: Vec<Weight<'t>>,
+}
+
+/// A graph and where its nodes go.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Drawing<'t> {
+    /// The graph.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub graph: Graph<'t>,
+    /// Where its nodes go.
+    pub layout: Layout,
+}
+
+/// The data of a tensor, or of several that share it.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Weight<'t> {
+    /// What it is.
+    pub kind: BlobKind,
+    /// Bytes from the start of the file.
+    pub offset: Option<u64>,
+    /// Bytes.
+    pub bytes: u64,
+    /// Who uses it.
+    pub users: Vec<BlobUser<'t>>,
+    /// How its values are spread, as the first user reads them; `None` for a type without numbers, and for data that was too
+    /// large to be read for that.
+    pub histogram: Option<Histogram>,
+}
+
+/// Of a tensor with more bytes no histogram is made.
+const LARGEST: u64 = 16 << 20;
+
+/// The bytes of all tensors that histograms are made of.
+const MOST: u64 = 128 << 20;
+
+/// Ranges of a histogram.
+const BINS: usize = 40;
+
+impl Model<'_> {
+    /// Everything that a page about the file shows. It reads the values of weights of up to 16 MiB, 128 MiB in all.
+    pub fn report<'t>(&'t self) -> Report<'t> {
+        let (memory, operators, graphs) = match self {
+            Self::Pte(pte) => {
+                let drawing = |graph: Graph<'t>| Drawing { layout: graph.layout(), graph };
+                (Some(pte.memory()), Some(pte.operators()), pte.graphs().into_iter().map(drawing).collect())
+            }
+            _ => (None, None, Vec::new()),
+        };
+        Report { summary: self.summary(), size: self.size().ok(), memory, operators, graphs, weights: self.weights() }
+    }
+
+    fn weights(&self) -> Vec<Weight<'_>> {
+        let mut budget = MOST;
+        let mut blobs = self.blobs().blobs;
+        blobs.sort_by_key(|blob| core::cmp::Reverse(blob.size));
+        let is_tensor = |kind| matches!(kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named);
+        let mut weights = Vec::new();
+        for blob in blobs.into_iter().filter(|blob| is_tensor(blob.kind)) {
+            let shape = blob.users.iter().find_map(BlobUser::shape);
+            let mut histogram = None;
+            if let Some(shape) = shape.filter(|_| blob.size <= LARGEST.min(budget)) {
+                budget -= blob.size;
+                let bytes = self.blob_bytes(&blob).ok().flatten();
+                histogram = bytes.and_then(|bytes| TensorView { shape, bytes: &bytes }.histogram(BINS));
+            }
+            weights.push(Weight {
+                kind: blob.kind,
+                offset: blob.offset,
+                bytes: blob.size,
+                users: blob.users,
+                histogram,
+            });
+        }
+        weights
+    }
+}

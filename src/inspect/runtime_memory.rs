@@ -1,0 +1,138 @@
+//! How much memory ExecuTorch's runtime takes to load a method, besides the memory that was planned for its tensors.
+
+use crate::file::pte::Pte;
+use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism};
+
+/// What the runtime takes from a method's allocator (`MemoryManager::method_allocator`) to load it, in bytes: as ExecuTorch
+/// 1.5's `Method::init` allocates, with a temporary allocator of its own, and without what backends take (XNNPACK's: 272 bytes more for
+/// each delegate, where pointers have 8).
+///
+/// Where the allocator's memory starts at a multiple of 8, these are exact for the portable build of that release: the 64-bit
+/// sizes were compared with what it took for the files of `tests/data`. The 32-bit sizes are those of machines on which 64-bit
+/// numbers are aligned to 8 bytes, such as ARM, and follow from the same structures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct MethodAllocator {
+    /// Where pointers have 8 bytes.
+    pub bits_64: u64,
+    /// Where they have 4.
+    pub bits_32: u64,
+}
+
+/// The sizes of the runtime's structures, in bytes, from the headers of ExecuTorch 1.5.1. Those of 64-bit machines are what a C++
+/// compiler says.
+#[derive(Clone, Copy)]
+struct Sizes {
+    pointer: u64,
+    /// `FreeableBuffer`: a variant of two pairs of data and function, a pointer, a size.
+    freeable_buffer: u64,
+    /// `TensorImpl`: seven words, and four bytes of types.
+    tensor_impl: u64,
+}
+
+const SIZES_64: Sizes = Sizes { pointer: 8, freeable_buffer: 40, tensor_impl: 64 };
+const SIZES_32: Sizes = Sizes { pointer: 4, freeable_buffer: 32, tensor_impl: 32 };
+
+/// `EValue`: eight bytes of content, and a tag.
+const VALUE: u64 = 16;
+/// The largest alignment of a structure: that of a 64-bit number.
+const WIDE: u64 = 8;
+
+impl Pte<'_> {
+    /// What the runtime takes to load a method of this file.
+    pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
+        let named = !self.named_data().is_empty();
+        let size = |sizes| Bump { end: 0, sizes }.method(plan, named);
+        MethodAllocator { bits_64: size(SIZES_64), bits_32: size(SIZES_32) }
+    }
+}
+
+/// Memory that is given out from its start on.
+struct Bump {
+    end: u64,
+    sizes: Sizes,
+}
+
+impl Bump {
+    fn list(&mut self, count: usize, size: u64, alignment: u64) {
+        self.end = self.end.next_multiple_of(alignment).saturating_add(size.saturating_mul(count as u64));
+    }
+
+    /// So many structures of so many pointers each.
+    fn pointers(&mut self, count: usize, pointers: u64) {
+        self.list(count, pointers * self.sizes.pointer, self.sizes.pointer);
+    }
+
+    /// In the order in which the runtime does it, since padding depends on it.
+    fn method(mut self, plan: &ExecutionPlan<'_>, named: bool) -> u64 {
+        let sizes = self.sizes;
+        self.list(plan.values().len(), VALUE, WIDE);
+        self.list(plan.inputs().len(), 1, 1);
+        let external = plan.tensors().filter(|(_, tensor)| is_external_constant(tensor)).count();
+        if external > 0 {
+            // A key and a `FreeableBuffer`.
+            self.list(external, (sizes.pointer + sizes.freeable_buffer).next_multiple_of(WIDE), WIDE);
+        }
+        plan.values().iter().for_each(|value| self.value(&value.val));
+        // A `FreeableBuffer`, the backend and its handle.
+        self.list(plan.delegates().len(), (2 * sizes.pointer + sizes.freeable_buffer).next_multiple_of(WIDE), WIDE);
+        if external > 0 && named {
+            // `MergedDataMap`.
+            self.pointers(1, 3);
+        }
+        plan.delegates().iter().for_each(|delegate| self.pointers(delegate.compile_specs().len(), 3));
+        self.pointers(plan.chains().len(), 4);
+        for chain in plan.chains() {
+            let instructions = chain.instructions();
+            self.pointers(instructions.len(), 1);
+            self.pointers(instructions.len(), 2);
+            for instruction in instructions {
+                match &instruction.instr_args {
+                    InstructionArguments::KernelCall(call) => self.pointers(call.args().len(), 1),
+                    InstructionArguments::DelegateCall(call) => self.pointers(call.args().len(), 1),
+                    _ => {}
+                }
+            }
+        }
+        self.end
+    }
+
+    fn value(&mut self, value: &KernelTypes<'_>) {
+        match value {
+            KernelTypes::IntList(list) => {
+                self.pointers(list.items().len(), 1);
+                self.list(list.items().len(), 8, WIDE);
+                self.pointers(1, 3);
+            }
+            KernelTypes::BoolList(_) | KernelTypes::DoubleList(_) | KernelTypes::String(_) => self.pointers(1, 2),
+            KernelTypes::TensorList(list) => {
+                self.pointers(list.items().len(), 1);
+                self.pointers(list.items().len(), 1);
+                self.pointers(1, 3);
+            }
+            KernelTypes::OptionalTensorList(list) => {
+                self.pointers(list.items().len(), 2);
+                self.pointers(list.items().len(), 1);
+                self.pointers(1, 3);
+            }
+            KernelTypes::Tensor(tensor) => self.tensor(tensor),
+            _ => {}
+        }
+    }
+
+    fn tensor(&mut self, tensor: &Tensor<'_>) {
+        let rank = tensor.sizes().len();
+        if tensor.shape_dynamism != TensorShapeDynamism::STATIC {
+            self.list(rank, 4, 4);
+            self.list(rank, 1, 1);
+        }
+        // Strides.
+        self.list(rank, 4, 4);
+        self.list(1, self.sizes.tensor_impl, self.sizes.pointer);
+    }
+}
+
+/// What the runtime looks up in a `.ptd` and keeps.
+fn is_external_constant(tensor: &Tensor<'_>) -> bool {
+    tensor.is_external() && tensor.allocation_info.is_none()
+}

@@ -1,0 +1,267 @@
+//! Who has which bytes of a file: claims are gathered, and what nobody claims is listed separately.
+
+use super::{SizeKind, SizePart, payload};
+use crate::file::source::Source;
+use crate::flatbuffer::description::TableDescription;
+use crate::flatbuffer::read::{Limits, Record};
+use crate::flatbuffer::walk::{PartKind, walk};
+use crate::flatbuffer::write::HEAD_SIZE;
+use crate::inspect::{Blob, BlobKind, BlobUser};
+use crate::schema::DataSegment;
+use crate::schema::program::{BackendDelegateInlineData, Buffer};
+use alloc::{collections::BTreeMap, vec, vec::Vec};
+use core::cmp::Reverse;
+
+/// The part that all vtables belong to.
+const VTABLES: &str = "vtables";
+
+/// The part of bytes in the FlatBuffer that only a newer schema explains.
+const NEWER: &str = "fields of a newer schema";
+
+/// Padding that is longer is no padding: no writer aligns to more.
+const LONGEST_PADDING: u64 = 16 << 20;
+
+/// Some bytes of the file that a part wants.
+struct Claim {
+    start: u64,
+    end: u64,
+    part: usize,
+    /// The method that the bytes belong to, if they belong to one.
+    method: Option<usize>,
+}
+
+/// The claims to a file.
+pub(super) struct Ledger<'t> {
+    file: &'t [u8],
+    /// Where the identifier and the extended header end.
+    header_end: u64,
+    metadata_size: u64,
+    /// Whether the FlatBuffer holds fields that the schema does not know.
+    newer: bool,
+    parts: Vec<SizePart<'t>>,
+    /// Parts that are made of many pieces.
+    groups: BTreeMap<(SizeKind, &'static str), usize>,
+    claims: Vec<Claim>,
+    /// Where something that is listed starts, or a segment ends: what nobody claims is cut there. `true`: what is listed there
+    /// has no user if it has no claim.
+    cuts: BTreeMap<u64, bool>,
+    /// Where each segment starts and ends, in order.
+    segments: Vec<(u64, u64)>,
+    /// Bytes of each method's tables, vectors and strings.
+    methods: Vec<u64>,
+    /// Padding that no alignment to 16 asks for.
+    slack: Slack,
+}
+
+/// Gaps that are larger than an alignment of 16 makes them.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Slack {
+    /// Multiples of 16 bytes.
+    pub(super) bytes: u64,
+    /// How many gaps.
+    pub(super) gaps: usize,
+}
+
+/// A file whose every byte is in a part.
+pub(super) struct Settled<'t> {
+    pub(super) parts: Vec<SizePart<'t>>,
+    /// Bytes of each method's tables, vectors and strings.
+    pub(super) methods: Vec<u64>,
+    pub(super) slack: Slack,
+}
+
+impl<'t> Ledger<'t> {
+    pub(super) fn new(source: &'t Source<'_>, methods: usize) -> Self {
+        Self {
+            file: &source.bytes,
+            header_end: HEAD_SIZE as u64,
+            metadata_size: source.metadata_size as u64,
+            newer: source.newer_tables > 0,
+            parts: Vec::new(),
+            groups: BTreeMap::new(),
+            claims: Vec::new(),
+            cuts: BTreeMap::new(),
+            segments: Vec::new(),
+            methods: vec![0; methods],
+            slack: Slack::default(),
+        }
+    }
+
+    fn claim(&mut self, start: u64, size: u64, part: usize, method: Option<usize>) {
+        let length = self.file.len() as u64;
+        let (start, end) = (start.min(length), start.saturating_add(size).min(length));
+        self.claims.push(Claim { start, end, part, method });
+    }
+
+    /// The part that all pieces of a kind belong to.
+    fn group(&mut self, kind: SizeKind, detail: &'static str) -> usize {
+        let parts = &mut self.parts;
+        *self.groups.entry((kind, detail)).or_insert_with(|| {
+            parts.push(SizePart::new(kind, Some(detail)));
+            parts.len() - 1
+        })
+    }
+
+    /// The root offset, the identifier, and an extended header of `length` bytes.
+    pub(super) fn header(&mut self, length: u32) {
+        self.header_end = HEAD_SIZE as u64 + u64::from(length);
+        self.parts.push(SizePart::new(SizeKind::Header, None));
+        self.claim(0, self.header_end, self.parts.len() - 1, None);
+    }
+
+    /// Every table, vector and string of the metadata, apart from the blobs in it.
+    pub(super) fn program(&mut self, root: &'static TableDescription) {
+        let file = self.file;
+        let metadata = file.get(..self.metadata_size as usize).unwrap_or_default();
+        let blobs = [Buffer::DESCRIPTION, BackendDelegateInlineData::DESCRIPTION].map(|table| table.name);
+        walk(metadata, root, &Limits::default(), &mut |part| {
+            let method = part.path.item_of_root("execution_plan");
+            let group = self.group(SizeKind::Program, part.owner.name);
+            let size = match &part.kind {
+                PartKind::Table(table) => {
+                    let vtables = self.group(SizeKind::Program, VTABLES);
+                    self.claim(table.vtable.into(), table.vtable_size.into(), vtables, None);
+                    part.size.max(table.inline_size.unwrap_or_default().into())
+                }
+                // What it counts is a blob.
+                PartKind::Numbers { .. } if blobs.contains(&part.owner.name) => 4,
+                _ => part.size,
+            };
+            self.claim(part.position.into(), size.into(), group, method);
+        });
+    }
+
+    /// The list of segments, and which of them something refers to.
+    pub(super) fn segments(&mut self, base: u64, table: &[DataSegment], referenced: impl Iterator<Item = bool>) {
+        for (DataSegment { offset, size }, referenced) in table.iter().zip(referenced) {
+            let start = base.saturating_add(*offset);
+            let end = start.saturating_add(*size);
+            if start < end {
+                self.segments.push((start, end));
+                *self.cuts.entry(start).or_default() |= !referenced;
+                self.cuts.entry(end).or_default();
+            }
+        }
+        self.segments.sort_unstable();
+    }
+
+    /// Where constants that are listed start.
+    pub(super) fn starts(&mut self, starts: impl Iterator<Item = u64>) {
+        self.cuts.extend(starts.map(|start| (start, true)));
+    }
+
+    /// A blob. Segments are no part of their own: what they hold is.
+    pub(super) fn blob(&mut self, blob: Blob<'t>) {
+        let (kind, name) = match (blob.kind, blob.users.first()) {
+            (BlobKind::Constant, _) => (SizeKind::Constant, None),
+            (BlobKind::Mutable, _) => (SizeKind::Mutable, None),
+            (BlobKind::Delegate, Some(BlobUser::Delegate { id, .. })) => (SizeKind::Delegate, Some(*id)),
+            (BlobKind::Named, Some(BlobUser::Key { key, .. })) => (SizeKind::Named, Some(*key)),
+            _ => return,
+        };
+        let Some(offset) = blob.offset else {
+            return;
+        };
+        if kind == SizeKind::Delegate {
+            self.payload(offset, blob.size, name, &blob.users);
+        } else {
+            self.parts.push(SizePart { name, users: blob.users, ..SizePart::new(kind, None) });
+            self.claim(offset, blob.size, self.parts.len() - 1, None);
+        }
+        // Something starts here, even where it is empty.
+        self.cuts.insert(offset, false);
+    }
+
+    /// A delegate's payload, in parts as its own header says.
+    fn payload(&mut self, offset: u64, size: u64, name: Option<&'t str>, users: &[BlobUser<'t>]) {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let bytes = self.file.get(start..).and_then(|rest| rest.get(..usize::try_from(size).ok()?));
+        for (detail, range) in payload::parts(bytes.unwrap_or_default()) {
+            let users = users.to_vec();
+            self.parts.push(SizePart { name, users, ..SizePart::new(SizeKind::Delegate, Some(detail)) });
+            self.claim(offset.saturating_add(range.start), range.end - range.start, self.parts.len() - 1, None);
+        }
+    }
+
+    /// Gives every byte to one part.
+    pub(super) fn settle(mut self) -> Settled<'t> {
+        let mut claims = core::mem::take(&mut self.claims);
+        // Of those that start together, the largest comes first.
+        claims.sort_unstable_by_key(|claim| (claim.start, Reverse(claim.end), claim.part));
+        let mut settled = 0;
+        for claim in claims {
+            if claim.start > settled {
+                self.unclaimed(settled, claim.start);
+            }
+            let start = claim.start.max(settled);
+            let bytes = claim.end.saturating_sub(start);
+            if let Some(part) = self.parts.get_mut(claim.part) {
+                part.add(start, bytes);
+            }
+            if let Some(method) = claim.method.and_then(|method| self.methods.get_mut(method)) {
+                *method += bytes;
+            }
+            settled = settled.max(claim.end);
+        }
+        self.unclaimed(settled, self.file.len() as u64);
+        Settled { parts: self.parts, methods: self.methods, slack: self.slack }
+    }
+
+    /// Bytes that nobody claims, cut where something is listed.
+    fn unclaimed(&mut self, start: u64, end: u64) {
+        if start >= end {
+            return;
+        }
+        let inner: Vec<u64> = self.cuts.range(start + 1..end).map(|(cut, _)| *cut).collect();
+        let starts = core::iter::once(start).chain(inner.iter().copied());
+        let ends = inner.iter().copied().chain([end]);
+        for (start, end) in starts.zip(ends) {
+            let part = self.part_of_unclaimed(start, end);
+            if let Some(part) = self.parts.get_mut(part) {
+                part.add(start, end - start);
+            }
+        }
+    }
+
+    fn part_of_unclaimed(&mut self, start: u64, end: u64) -> usize {
+        let place = if start < self.metadata_size {
+            if start == self.header_end { "header" } else { "program" }
+        } else {
+            let before = self.segments.partition_point(|(segment, _)| *segment <= start);
+            let inside =
+                before.checked_sub(1).and_then(|last| self.segments.get(last)).is_some_and(|last| start < last.1);
+            if inside { "segment" } else { "between segments" }
+        };
+        let listed = self.cuts.get(&start) == Some(&true);
+        let bytes = self.file.get(start as usize..end as usize).unwrap_or_default();
+        if !listed && end - start <= LONGEST_PADDING && bytes.iter().all(|byte| *byte == 0) {
+            // The metadata is not laid out again.
+            if start >= self.metadata_size && end - start >= 16 {
+                self.slack.bytes += (end - start) & !15;
+                self.slack.gaps += 1;
+            }
+            return self.group(SizeKind::Padding, place);
+        }
+        match place {
+            "program" if self.newer => self.group(SizeKind::Program, NEWER),
+            "program" => self.group(SizeKind::Unreferenced, place),
+            _ => {
+                self.parts.push(SizePart::new(SizeKind::Unreferenced, Some(place)));
+                self.parts.len() - 1
+            }
+        }
+    }
+}
+
+impl SizePart<'_> {
+    fn new(kind: SizeKind, detail: Option<&'static str>) -> Self {
+        Self { kind, detail, name: None, offset: None, bytes: 0, pieces: 0, users: Vec::new() }
+    }
+
+    /// Adds a run of bytes.
+    fn add(&mut self, start: u64, bytes: u64) {
+        self.offset = if self.pieces == 0 { Some(start) } else { None };
+        self.bytes += bytes;
+        self.pieces += 1;
+    }
+}

@@ -1,0 +1,332 @@
+//! Every byte of a file, by what it is for.
+
+mod ledger;
+mod payload;
+mod uses;
+mod waste;
+
+pub use waste::{Waste, WasteKind};
+
+use super::{BlobUser, Blobs, Fault};
+use crate::error::{Error, Result};
+use crate::file::model::Model;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::segment::marked;
+use crate::file::source::Source;
+use crate::flatbuffer::read::Record;
+use crate::schema::{DataSegment, Program, ScalarType};
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use core::cmp::Reverse;
+use core::fmt;
+use ledger::{Ledger, Settled};
+
+/// Where the bytes of a file go.
+///
+/// ```
+/// use executorch_format::Model;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+/// let model = Model::parse(&file)?;
+/// let size = model.size()?;
+/// for part in &size.parts {
+///     println!("{:12} {} bytes", part.kind, part.bytes);
+/// }
+/// assert_eq!(size.parts.iter().map(|part| part.bytes).sum::<u64>(), file.len() as u64);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Size<'t> {
+    /// Bytes.
+    pub file_size: u64,
+    /// All parts of the file, the largest first. None overlaps another one: their bytes sum up to the file's size.
+    pub parts: Vec<SizePart<'t>>,
+    /// What each method takes, in the file's order.
+    pub methods: Vec<MethodSize<'t>>,
+    /// The weights in this file by the type of their elements, the largest first.
+    pub scalar_types: Vec<TypeSize>,
+    /// The weights and payloads in this file by the operator or backend that uses them, the largest first.
+    pub operators: Vec<OperatorSize>,
+    /// What the file could do without, the largest first.
+    pub waste: Vec<Waste>,
+    /// References that are out of range: their bytes are not counted.
+    pub faults: Vec<Fault>,
+}
+
+/// Bytes of a file with one purpose: a blob, or all tables of a kind, or all padding of a kind.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SizePart<'t> {
+    /// What they are for.
+    pub kind: SizeKind,
+    /// What they are, more closely: for [`SizeKind::Program`] the schema's name of a table, or `vtables`; for padding and
+    /// unreferenced bytes where they are (`header`, `program`, `segment`, `between segments`); for a delegate what of its payload
+    /// (`header`, `FlatBuffer`, `weights`, `padding`), or `payload` where that is not known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub detail: Option<&'static str>,
+    /// The backend of a payload, the key of named data.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub name: Option<&'t str>,
+    /// Bytes from the start of the file; `None` for a part of several pieces.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub offset: Option<u64>,
+    /// Bytes, without those that another part has already: of blobs that overlap, the one that starts first has them.
+    pub bytes: u64,
+    /// How many runs of bytes it is made of: tables, vectors and strings, or gaps.
+    pub pieces: usize,
+    /// Who uses it, if it is a blob.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub users: Vec<BlobUser<'t>>,
+}
+
+/// What bytes of a file are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum SizeKind {
+    /// The identifier and the extended header.
+    Header,
+    /// The FlatBuffer: tables with their vectors and strings.
+    Program,
+    /// A constant.
+    Constant,
+    /// The initial state of a mutable tensor.
+    Mutable,
+    /// A delegate's payload.
+    Delegate,
+    /// A blob with a name, or the data of a `.ptd` key.
+    Named,
+    /// Zeros that put what follows at a multiple of something.
+    Padding,
+    /// Bytes that nothing in the file refers to.
+    Unreferenced,
+}
+
+impl fmt::Display for SizeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Header => "header",
+            Self::Program => "program",
+            Self::Constant => "constant",
+            Self::Mutable => "mutable",
+            Self::Delegate => "delegate",
+            Self::Named => "named",
+            Self::Padding => "padding",
+            Self::Unreferenced => "unreferenced",
+        })
+    }
+}
+
+/// What one method takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct MethodSize<'t> {
+    /// The method's name.
+    pub name: &'t str,
+    /// Bytes of its tables, vectors and strings, apart from vtables, which methods share.
+    pub program: u64,
+    /// Bytes of the constants, initial states and payloads that it uses.
+    pub data: u64,
+    /// Those of them that another method uses too.
+    pub shared: u64,
+}
+
+/// What the weights of one type of elements take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct TypeSize {
+    /// The type, as the first tensor that uses the bytes has it.
+    pub scalar_type: ScalarType,
+    /// Bytes.
+    pub bytes: u64,
+    /// How many blobs.
+    pub blobs: usize,
+}
+
+/// What an operator's arguments, or a backend's payloads, take.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct OperatorSize {
+    /// The operator's name with its overload, or the backend's.
+    pub name: String,
+    /// Bytes. A blob that several operators use counts for each.
+    pub bytes: u64,
+    /// How many blobs.
+    pub blobs: usize,
+}
+
+/// All parts of a file of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SizeGroup<'t> {
+    /// What the parts have in common.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub key: SizeKey<'t>,
+    /// Bytes.
+    pub bytes: u64,
+    /// How many runs of bytes.
+    pub pieces: usize,
+}
+
+/// What parts of a file can have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct SizeKey<'t> {
+    /// What they are for.
+    pub kind: SizeKind,
+    /// The backend of payloads.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub backend: Option<&'t str>,
+    /// What they are, more closely, as for [`SizePart::detail`].
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub detail: Option<&'static str>,
+}
+
+/// How much two files differ in parts of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Growth<'t> {
+    /// What the parts have in common.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub key: SizeKey<'t>,
+    /// Bytes in the one file.
+    pub before: u64,
+    /// Bytes in the other file.
+    pub after: u64,
+}
+
+impl Growth<'_> {
+    /// How many bytes more the other file takes.
+    pub fn bytes(&self) -> i128 {
+        i128::from(self.after) - i128::from(self.before)
+    }
+}
+
+impl<'t> SizePart<'t> {
+    /// What it has in common with others.
+    pub fn key(&self) -> SizeKey<'t> {
+        let backend = self.name.filter(|_| self.kind == SizeKind::Delegate);
+        SizeKey { kind: self.kind, backend, detail: self.detail }
+    }
+}
+
+impl<'t> Size<'t> {
+    /// The parts by what they have in common, the largest first.
+    pub fn groups(&self) -> Vec<SizeGroup<'t>> {
+        let mut sums: BTreeMap<_, (u64, usize)> = BTreeMap::new();
+        for part in &self.parts {
+            let (bytes, pieces) = sums.entry(part.key()).or_default();
+            *bytes += part.bytes;
+            *pieces += part.pieces;
+        }
+        let group = |(key, (bytes, pieces))| SizeGroup { key, bytes, pieces };
+        let mut groups: Vec<SizeGroup<'t>> = sums.into_iter().map(group).collect();
+        groups.sort_by_key(|group| Reverse(group.bytes));
+        groups
+    }
+
+    /// Where another file takes more or fewer bytes than this one: a line for each kind of part that either has, the largest
+    /// difference first.
+    pub fn growth(&self, other: &Self) -> Vec<Growth<'t>> {
+        let mut sums: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+        for part in &self.parts {
+            sums.entry(part.key()).or_default().0 += part.bytes;
+        }
+        for part in &other.parts {
+            sums.entry(part.key()).or_default().1 += part.bytes;
+        }
+        let growth = |(key, (before, after))| Growth { key, before, after };
+        let mut growth: Vec<Growth<'t>> = sums.into_iter().map(growth).collect();
+        growth.sort_by_key(|growth| Reverse(growth.bytes().unsigned_abs()));
+        growth
+    }
+}
+
+impl Model<'_> {
+    /// Where the bytes of the file go that this was read from.
+    ///
+    /// Fails as [`Pte::size`] does.
+    pub fn size(&self) -> Result<Size<'_>> {
+        match self {
+            Self::Pte(pte) => pte.size(),
+            Self::Ptd(ptd) => ptd.size(),
+            other => Err(Error::reference(format!("the bytes of a {} file are not accounted for", other.kind()))),
+        }
+    }
+}
+
+impl Pte<'_> {
+    /// Where the bytes of the file go that this was read from. What was changed since is not in that file: write it first.
+    ///
+    /// Takes time in proportion to the metadata, and looks at the bytes of blobs of one size only as far as they are equal.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where it was not read from a whole file.
+    pub fn size(&self) -> Result<Size<'_>> {
+        let source = whole(self.source.as_ref())?;
+        let mut ledger = Ledger::new(source, self.methods().len());
+        ledger.header(self.header.map_or(0, |header| header.length));
+        ledger.program(Program::DESCRIPTION);
+        let referenced = self.segment_users().into_iter().map(|users| users > 0);
+        ledger.segments(self.segment_base_offset(), self.program.segments(), referenced);
+        ledger.starts(self.constant_starts());
+        let Blobs { blobs, faults } = self.blobs();
+        blobs.into_iter().for_each(|blob| ledger.blob(blob));
+        let settled = ledger.settle();
+        let methods = uses::methods(self, &settled.parts, &settled.methods);
+        let operators = uses::operators(self, &settled.parts);
+        Ok(Size { methods, operators, ..Size::new(source, settled, faults) })
+    }
+
+    /// Where each item of the lists of constants and initial states starts in the file.
+    fn constant_starts(&self) -> impl Iterator<Item = u64> {
+        let lists = self.program.constant_segment.iter().chain(self.program.mutable_data_segments());
+        lists.flat_map(|list| {
+            let segment = self.program.segments().get(list.segment_index as usize).copied();
+            let DataSegment { offset, size } = segment.unwrap_or_default();
+            let base = self.segment_base_offset().saturating_add(offset);
+            // The first item is a placeholder.
+            let offsets = list.offsets().iter().skip(1).filter(move |offset| **offset < size);
+            offsets.map(move |offset| base.saturating_add(*offset))
+        })
+    }
+}
+
+impl Ptd<'_> {
+    /// Where the bytes of the file go that this was read from, as for [`Pte::size`].
+    pub fn size(&self) -> Result<Size<'_>> {
+        let source = whole(self.source.as_ref())?;
+        let mut ledger = Ledger::new(source, 0);
+        ledger.header(self.header.map_or(0, |header| header.length));
+        ledger.program(self.flat_tensor.root());
+        let table = self.flat_tensor.segments();
+        let referenced = marked(table.len(), self.entries().map(|entry| entry.segment_index));
+        ledger.segments(self.segment_base_offset(), table, referenced.into_iter());
+        let Blobs { blobs, faults } = self.blobs();
+        blobs.into_iter().for_each(|blob| ledger.blob(blob));
+        Ok(Size::new(source, ledger.settle(), faults))
+    }
+}
+
+fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
+    source.filter(|source| source.whole).ok_or_else(|| Error::reference("the whole file, which was not given"))
+}
+
+impl<'t> Size<'t> {
+    fn new(source: &'t Source<'_>, settled: Settled<'t>, faults: Vec<Fault>) -> Self {
+        let waste = waste::find(&source.bytes, &settled);
+        let mut parts = settled.parts;
+        parts.sort_by_key(|part| Reverse(part.bytes));
+        Self {
+            file_size: source.bytes.len() as u64,
+            scalar_types: uses::scalar_types(&parts),
+            parts,
+            methods: Vec::new(),
+            operators: Vec::new(),
+            waste,
+            faults,
+        }
+    }
+}
