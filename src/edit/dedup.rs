@@ -1,0 +1,256 @@
+//! Equal blobs, stored once.
+
+use super::report::{Action, EditReport, Subject, User};
+use crate::error::Result;
+use crate::file::model::Model;
+use crate::file::ptd::Ptd;
+use crate::file::pte::{Pte, TensorData};
+use crate::file::references::{DataList, DataUser, payloads_mut};
+use crate::file::segment::DataRef;
+use crate::inspect::{BlobKind, BlobUser};
+use crate::schema::program::DataLocation;
+use crate::write::relayout::{kept_alignments, least_common_multiple};
+use alloc::{borrow::Cow, collections::BTreeMap, string::String, vec::Vec};
+
+/// For each of some blobs the first that is equal.
+fn firsts<'b>(blobs: impl Iterator<Item = (usize, &'b [u8])>) -> BTreeMap<usize, usize> {
+    let mut seen = BTreeMap::<(usize, &[u8]), usize>::new();
+    let equal = |(index, bytes): (usize, &'b [u8])| {
+        let first = *seen.entry((bytes.len(), bytes)).or_insert(index);
+        (first != index).then_some((index, first))
+    };
+    blobs.filter_map(equal).collect()
+}
+
+impl<'a> Pte<'a> {
+    /// Stores equal blobs once: among constants, among initial states, and among delegate payloads and named data. The report has each
+    /// copy that is gone.
+    ///
+    /// ```
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/const_dtypes/const_dtypes.pte")?;
+    /// let mut pte = executorch_format::Pte::parse(&file)?;
+    /// println!("{} bytes are copies of others", pte.dedup()?.bytes_saved());
+    /// assert_eq!(pte.dedup()?.changes, []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails as [`lay_out`](Self::lay_out) does.
+    pub fn dedup(&mut self) -> Result<EditReport> {
+        let mut report = EditReport::default();
+        let options = self.layout_to_keep()?;
+        let users = self.users_by_place()?;
+        let mut changed = self.clone();
+        for list in [DataList::Constants, DataList::States] {
+            changed.dedup_list(list, &users, &mut report)?;
+        }
+        changed.dedup_segments(&users, &mut report)?;
+        changed.dedup_inline(&users, &mut report);
+        if !report.changes.is_empty() {
+            *self = changed.lay_out(&options)?;
+        }
+        Ok(report)
+    }
+
+    fn users_by_place(&self) -> Result<BTreeMap<Place, Vec<User>>> {
+        let mut users = BTreeMap::<Place, Vec<User>>::new();
+        for (user, data) in self.data_users() {
+            let place = match (user, data?) {
+                (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::Mutable(_)) => {
+                    DataList::of(tensor).map(|list| Place::Entry(list, tensor.data_buffer_idx))
+                }
+                (DataUser::Delegate { delegate, .. }, _) => delegate.processed.map(|payload| match payload.location {
+                    DataLocation::SEGMENT => Place::Segment(payload.index),
+                    _ => Place::Inline(payload.index),
+                }),
+                (DataUser::NamedData { named, .. }, _) => Some(Place::Segment(named.segment_index)),
+                _ => None,
+            };
+            if let Some(place) = place {
+                users.entry(place).or_default().push(User::of(&user));
+            }
+        }
+        Ok(users)
+    }
+
+    fn dedup_list(
+        &mut self,
+        list: DataList,
+        users: &BTreeMap<Place, Vec<User>>,
+        report: &mut EditReport,
+    ) -> Result<()> {
+        let mut entries = self.entries(list)?;
+        let firsts = firsts(entries.blobs.iter().map(|blob| &**blob).enumerate());
+        if firsts.is_empty() {
+            return Ok(());
+        }
+        let subject = match list {
+            DataList::Constants => Subject::Constant,
+            DataList::States => Subject::InitialState,
+        };
+        for (at, data_buffer_idx) in entries.at.iter_mut().zip(1..) {
+            let Some(first) = at.and_then(|blob| firsts.get(&blob)) else { continue };
+            let size = at.and_then(|blob| entries.blobs.get(blob)).map_or(0, |blob| blob.len() as u64);
+            *at = Some(*first);
+            let users = users.get(&Place::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
+            report.add(Action::Shared, subject, "", users, [size, 0]);
+        }
+        self.put_entries(list, entries, self.entry_alignment(list).into())
+    }
+
+    fn dedup_segments(&mut self, users: &BTreeMap<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
+        let before = self.segment_users();
+        let whole = |index: &u32| {
+            let data = self.whole_segment(*index).ok()?;
+            Some((*index as usize, self.bytes(&data).ok().filter(|bytes| !bytes.is_empty())?))
+        };
+        let indices = users.keys().filter_map(|place| match place {
+            Place::Segment(index) => Some(index),
+            _ => None,
+        });
+        let firsts = firsts(indices.filter_map(whole));
+        let first = |index: u32| firsts.get(&(index as usize)).map_or(index, |first| *first as u32);
+        let kept = kept_alignments(self.program.segments());
+        for (index, first) in &firsts {
+            let (index, first) = (*index as u32, *first as u32);
+            let [own, other] = [first, index].map(|index| kept.get(index as usize).copied().unwrap_or(1));
+            self.set_segment_alignment(first, least_common_multiple(own, other)?);
+            let size = self.whole_segment(index)?.size();
+            let users = users.get(&Place::Segment(index)).cloned().unwrap_or_default();
+            let named = users.iter().any(|user| matches!(user, User::Key { .. }));
+            let subject = if named { Subject::NamedData } else { Subject::Payload };
+            report.add(Action::Shared, subject, "", users, [size, 0]);
+        }
+        for named in self.program.named_data.iter_mut().flatten() {
+            named.segment_index = first(named.segment_index);
+        }
+        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::SEGMENT) {
+            payload.index = first(payload.index);
+        }
+        self.remove_unused_segments(&before);
+        Ok(())
+    }
+
+    fn dedup_inline(&mut self, users: &BTreeMap<Place, Vec<User>>, report: &mut EditReport) {
+        let inline = self.program.backend_delegate_data();
+        let filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
+        let firsts = firsts(filled);
+        let size = |index: usize| inline.get(index).map_or(0, |data| data.data().len() as u64);
+        for index in firsts.keys() {
+            let users = users.get(&Place::Inline(*index as u32)).cloned().unwrap_or_default();
+            report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
+        }
+        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::INLINE) {
+            payload.index = firsts.get(&(payload.index as usize)).map_or(payload.index, |first| *first as u32);
+        }
+        self.remove_inline_payloads(|index| firsts.contains_key(&(index as usize)));
+    }
+}
+
+/// Where a blob of a program is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    Entry(DataList, u32),
+    Segment(u32),
+    Inline(u32),
+}
+
+impl<'a> Ptd<'a> {
+    /// Stores equal blobs once, whatever their keys.
+    ///
+    /// Fails as [`lay_out`](Self::lay_out) does.
+    pub fn dedup(&mut self) -> Result<EditReport> {
+        let mut report = EditReport::default();
+        let mut blobs = BTreeMap::new();
+        let mut keys = BTreeMap::<u32, Vec<User>>::new();
+        for entry in self.entries() {
+            // Early files have several tensors in a segment: only what has one of its own is shared.
+            if let Some(bytes) = self.segments.get(entry.segment_index as usize).and_then(|segment| {
+                let size = self.flat_tensor.segments().get(entry.segment_index as usize)?.size;
+                segment.get(0, size).filter(|bytes| !bytes.is_empty())
+            }) {
+                blobs.insert(entry.segment_index as usize, bytes);
+            }
+            keys.entry(entry.segment_index).or_default().push(User::Key { key: entry.key().into() });
+        }
+        let firsts = firsts(blobs.iter().map(|(index, bytes)| (*index, *bytes)));
+        if firsts.is_empty() {
+            return Ok(report);
+        }
+        for index in firsts.keys() {
+            let size = blobs.get(index).map_or(0, |bytes| bytes.len() as u64);
+            let users = keys.get(&(*index as u32)).cloned().unwrap_or_default();
+            report.add(Action::Shared, Subject::Key, "", users, [size, 0]);
+        }
+        self.change(|ptd| {
+            for (index, first) in &firsts {
+                ptd.share_alignment(*index, *first)?;
+            }
+            let first = |index: &mut u32| *index = firsts.get(&(*index as usize)).map_or(*index, |first| *first as u32);
+            let legacy = ptd.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
+            legacy.into_iter().flatten().for_each(|tensor| first(&mut tensor.segment_index));
+            ptd.flat_tensor.named_data.iter_mut().flatten().for_each(|named| first(&mut named.segment_index));
+            ptd.remove_unused_segments();
+            Ok(())
+        })?;
+        Ok(report)
+    }
+}
+
+/// Bytes that several places hold.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Copies<'t> {
+    /// Bytes of one.
+    pub size: u64,
+    /// How many copies there are.
+    pub places: usize,
+    /// Who uses each copy.
+    pub users: Vec<CopyUser<'t>>,
+}
+
+/// Who uses a copy.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct CopyUser<'t> {
+    /// Index into the files that were given.
+    pub file: usize,
+    /// What the blob is there.
+    pub kind: BlobKind,
+    /// Who uses it.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub user: BlobUser<'t>,
+}
+
+/// Blobs that several files hold, or one file several times: largest first. Segments of constants are not blobs here, what is in
+/// them is.
+///
+/// Fails where a file's bytes are not there.
+pub fn copies<'t>(files: &'t [Model<'_>]) -> Result<Vec<Copies<'t>>> {
+    let mut found = BTreeMap::<(usize, Cow<'t, [u8]>), BTreeMap<(usize, DataRef), Vec<CopyUser<'t>>>>::new();
+    for (file, model) in files.iter().enumerate() {
+        for blob in model.blobs().blobs.into_iter().filter(|blob| blob.kind != BlobKind::Segment && blob.size > 0) {
+            if let (Some(bytes), Some(data)) = (model.blob_bytes(&blob)?, blob.data) {
+                let users = blob.users.iter().map(|user| CopyUser { file, kind: blob.kind, user: *user });
+                let places = found.entry((bytes.len(), bytes)).or_default();
+                places.entry((file, data)).or_default().extend(users);
+            }
+        }
+    }
+    let several = found.into_iter().rev().filter(|(_, places)| places.len() > 1);
+    let copies = several.map(|((size, _), places)| Copies {
+        size: size as u64,
+        places: places.len(),
+        users: places.into_values().flatten().collect(),
+    });
+    Ok(copies.collect())
+}
+
+impl core::fmt::Display for Copies<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let users: Vec<String> =
+            self.users.iter().map(|user| alloc::format!("{} of file {}", user.kind, user.file + 1)).collect();
+        write!(f, "{} bytes: {}", self.size, users.join(", "))
+    }
+}

@@ -1,0 +1,299 @@
+//! Data out of a program, into a `.ptd`.
+
+use super::report::{Action, EditReport, Subject, User};
+use crate::error::{Error, Result};
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::references::{DataList, tensor_mut};
+use crate::file::segment::Segment;
+use crate::flatbuffer::text::Text;
+use crate::schema::flat_tensor::TensorLayout;
+use crate::schema::program::{Tensor, TensorDataLocation};
+use crate::tensor::TensorShape;
+use crate::write::collect::NewEntry;
+use crate::write::relayout::{PtdOptions, kept_alignments};
+use alloc::{borrow::Cow, collections::BTreeMap, format, string::String, vec::Vec};
+
+/// What can be moved into a `.ptd`: a tensor's data, or named data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Candidate<'t> {
+    /// A constant, an initial state or named data.
+    pub subject: Subject,
+    /// The method's name; empty for named data.
+    pub method: &'t str,
+    /// Index into the method's values, or into the named data.
+    pub index: usize,
+    /// The name that the file has for it.
+    pub name: Option<&'t str>,
+    /// The default key: its name or, where it has none, `method.index`, such as `forward.12`. Users of the
+    /// same data with the same shape get the same key.
+    pub key: &'t str,
+    /// The type and shape, for a tensor.
+    pub shape: Option<TensorShape<'t>>,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// An entry of a list: all its users go together.
+type Group = (DataList, u32);
+
+/// A tensor with data in the file.
+struct Place<'t> {
+    method: usize,
+    value: usize,
+    plan: &'t str,
+    tensor: &'t Tensor<'t>,
+    group: Group,
+    size: u64,
+    key: String,
+}
+
+impl Place<'_> {
+    fn candidate(&self) -> Candidate<'_> {
+        let subject = match self.group.0 {
+            DataList::Constants => Subject::Constant,
+            DataList::States => Subject::InitialState,
+        };
+        Candidate {
+            subject,
+            method: self.plan,
+            index: self.value,
+            name: own_name(self.tensor),
+            key: &self.key,
+            shape: Some(self.tensor.shape()),
+            size: self.size,
+        }
+    }
+
+    fn default_key(&self) -> String {
+        default_key(self.plan, self.value)
+    }
+
+    fn user(&self) -> User {
+        User::Value { method: self.plan.into(), value: self.value }
+    }
+}
+
+/// The key of data that the file has no name for.
+pub(super) fn default_key(method: &str, value: usize) -> String {
+    format!("{method}.{value}")
+}
+
+fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {
+    tensor.fully_qualified_name().filter(|name| !name.is_empty())
+}
+
+/// A shape as something to sort by.
+type ShapeKey<'t> = (i8, &'t [i32], &'t [u8]);
+
+fn shape_key<'t>(tensor: &'t Tensor<'_>) -> ShapeKey<'t> {
+    (tensor.scalar_type.0, tensor.sizes(), tensor.dim_order())
+}
+
+/// What a key means: two tensors can share it where this is equal.
+type Meaning<'t> = (Group, ShapeKey<'t>);
+
+/// What is moved, decided before anything is changed.
+struct Moves<'a> {
+    /// The tensors, each with its key.
+    tensors: Vec<(usize, usize, String)>,
+    groups: Vec<Group>,
+    /// Indices of named data.
+    named: Vec<usize>,
+    entries: Vec<NewEntry<'a>>,
+    report: EditReport,
+}
+
+impl<'a> Pte<'a> {
+    /// Moves constants, initial states and named data into a `.ptd`, which is returned. `choose` gets each candidate and returns its
+    /// key, usually [`Candidate::key`], or `None` to leave it where it is. All tensors that share a constant go with it. Named data keeps
+    /// its key, by which delegates look for it.
+    ///
+    /// ```
+    /// use executorch_format::edit::Subject;
+    /// use executorch_format::{PtdOptions, Pte};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+    /// let mut pte = Pte::parse(&file)?;
+    /// let (weights, report) = pte.externalize(&PtdOptions::default(), |candidate| {
+    ///     (candidate.subject == Subject::Constant && candidate.size > 16).then(|| candidate.key.to_owned())
+    /// })?;
+    /// assert_eq!(weights.entries().next().unwrap().key(), report.changes[0].name);
+    /// assert_eq!(pte.validate_with(&[weights], Default::default()), []);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a key would name two different blobs, in the `.ptd` or together with
+    /// what the program already has under that key, and as [`lay_out`](Self::lay_out).
+    pub fn externalize(
+        &mut self,
+        options: &PtdOptions,
+        choose: impl FnMut(&Candidate<'_>) -> Option<String>,
+    ) -> Result<(Ptd<'a>, EditReport)> {
+        let Moves { tensors, groups, named, entries, report } = self.moves(choose)?;
+        let data = Ptd::build(entries, options)?;
+        self.change(|pte| {
+            // Renumbering goes by the indices that tensors still have, so the lists are taken first.
+            let mut lists = [DataList::Constants, DataList::States].map(|list| (list, pte.entries(list)));
+            for (method, value, key) in tensors {
+                if let Some(tensor) = tensor_mut(&mut pte.program, method, value) {
+                    let extra = tensor.extra_tensor_info.get_or_insert_default();
+                    extra.fully_qualified_name = Some(key.into());
+                    extra.location = TensorDataLocation::EXTERNAL;
+                    tensor.data_buffer_idx = 0;
+                }
+            }
+            for (list, entries) in &mut lists {
+                let moved: Vec<u32> = groups.iter().filter(|group| group.0 == *list).map(|group| group.1).collect();
+                if !moved.is_empty() {
+                    let mut entries = core::mem::replace(entries, Ok(Default::default()))?;
+                    moved.into_iter().for_each(|index| entries.remove(index));
+                    pte.put_entries(*list, entries, pte.entry_alignment(*list).into())?;
+                }
+            }
+            pte.remove_named_data(&named);
+            Ok(())
+        })?;
+        Ok((data, report))
+    }
+
+    fn moves(&self, mut choose: impl FnMut(&Candidate<'_>) -> Option<String>) -> Result<Moves<'a>> {
+        let places = self.proposed()?;
+        let chosen: Vec<Option<String>> = places.iter().map(|place| choose(&place.candidate())).collect();
+        let mut groups = BTreeMap::<Group, BTreeMap<ShapeKey<'_>, &str>>::new();
+        for (place, key) in places.iter().zip(&chosen) {
+            if let Some(key) = key {
+                groups.entry(place.group).or_default().entry(shape_key(place.tensor)).or_insert(key);
+            }
+        }
+        let mut moves = Moves {
+            tensors: Vec::new(),
+            groups: groups.keys().copied().collect(),
+            named: self.chosen_named_data(&mut choose),
+            entries: Vec::new(),
+            report: EditReport::default(),
+        };
+        let mut taken = self.keys_that_stay(&moves.named);
+        let mut keys = BTreeMap::<(Group, &str), usize>::new();
+        // In the order of the lists, so that `internalize` can give the same indices again.
+        let mut in_order: Vec<(&Place<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
+        in_order.sort_by_key(|(place, _)| place.group);
+        let list = |list| self.entries(list).map(|entries| (entries, self.entry_alignment(list)));
+        let (constants, states) = (list(DataList::Constants)?, list(DataList::States)?);
+        for (place, own) in in_order {
+            let Some(shapes) = groups.get(&place.group) else { continue };
+            let shared = || shapes.get(&shape_key(place.tensor)).copied();
+            let key = own.as_deref().or_else(shared).unwrap_or(&place.key);
+            moves.tensors.push((place.method, place.value, key.into()));
+            if let Some(at) = keys.get(&(place.group, key)) {
+                let change = moves.report.changes.get_mut(*at);
+                change.into_iter().for_each(|change| change.users.push(place.user()));
+                if taken.get(key) == Some(&Some((place.group, shape_key(place.tensor)))) {
+                    continue;
+                }
+            }
+            if taken.insert(key.into(), Some((place.group, shape_key(place.tensor)))).is_some() {
+                return Err(two_meanings(key, &place.user()));
+            }
+            keys.insert((place.group, key), moves.report.changes.len());
+            let (entries, alignment) = if place.group.0 == DataList::Constants { &constants } else { &states };
+            let bytes = entries
+                .bytes(place.group.1)
+                .and_then(|bytes| cut(bytes, place.size))
+                .ok_or_else(|| Error::reference(format!("the data of {} is not in the file", place.user())))?;
+            let layout = TensorLayout::from(place.tensor.shape()).into_owned();
+            let (key_text, alignment) = (Text::from(String::from(key)), *alignment);
+            let entry = NewEntry { key: key_text, tensor_layout: Some(layout), bytes, alignment };
+            moves.entries.push(entry);
+            let subject = place.candidate().subject;
+            moves.report.add(Action::Externalized, subject, key, alloc::vec![place.user()], [place.size, 0]);
+        }
+        let alignments = kept_alignments(self.program.segments());
+        for index in &moves.named {
+            let Some(named) = self.named_data().get(*index) else { continue };
+            let key = named.key.clone().unwrap_or_default();
+            if taken.insert(key.as_str().into(), None).is_some() {
+                return Err(two_meanings(&key, &User::Key { key: key.as_str().into() }));
+            }
+            let index = named.segment_index as usize;
+            let bytes = self.segments.get(index).and_then(Segment::contiguous);
+            let bytes = bytes.ok_or_else(|| Error::reference(format!("the bytes of segment {index} are not there")))?;
+            let alignment = alignments.get(index).map_or(1, |alignment| *alignment as u32);
+            moves.report.add(
+                Action::Externalized,
+                Subject::NamedData,
+                key.as_str(),
+                Vec::new(),
+                [bytes.len() as u64, 0],
+            );
+            moves.entries.push(NewEntry { key, tensor_layout: None, bytes, alignment });
+        }
+        Ok(moves)
+    }
+
+    /// Every tensor with data in the file, with the key that it would get.
+    fn proposed(&self) -> Result<Vec<Place<'_>>> {
+        let mut places = Vec::new();
+        for (method, plan) in self.methods().iter().enumerate() {
+            for (value, tensor) in plan.tensors() {
+                let Some(list) = DataList::of(tensor) else { continue };
+                let size = tensor.byte_size()?;
+                let group = (list, tensor.data_buffer_idx);
+                places.push(Place { method, value, plan: plan.name(), tensor, group, size, key: String::new() });
+            }
+        }
+        let mut meanings = BTreeMap::<String, Meaning<'_>>::new();
+        let mut shared = BTreeMap::<Meaning<'_>, String>::new();
+        // The file's own names first: a name that two different tensors have is the first one's.
+        for place in &mut places {
+            let meaning = (place.group, shape_key(place.tensor));
+            let Some(name) = own_name(place.tensor) else { continue };
+            if *meanings.entry(name.into()).or_insert(meaning) == meaning {
+                place.key = name.into();
+                shared.entry(meaning).or_insert_with(|| name.into());
+            }
+        }
+        for place in places.iter_mut().filter(|place| place.key.is_empty()) {
+            let meaning = (place.group, shape_key(place.tensor));
+            let default = place.default_key();
+            place.key = shared.entry(meaning).or_insert(default).clone();
+        }
+        Ok(places)
+    }
+
+    fn chosen_named_data(&self, mut choose: impl FnMut(&Candidate<'_>) -> Option<String>) -> Vec<usize> {
+        let chosen = |(index, named): (usize, &crate::schema::program::NamedData<'_>)| {
+            let size = self.named_data_ref(named).map_or(0, |data| data.size());
+            let (subject, key) = (Subject::NamedData, named.key());
+            let candidate = Candidate { subject, method: "", index, name: Some(key), key, shape: None, size };
+            choose(&candidate).map(|_| index)
+        };
+        self.named_data().iter().enumerate().filter_map(chosen).collect()
+    }
+
+    /// The keys that are in use already: those of external tensors, and of named data except that with the given indices.
+    fn keys_that_stay<'t>(&self, moved: &[usize]) -> BTreeMap<String, Option<Meaning<'t>>> {
+        let tensors = self.methods().iter().flat_map(|plan| plan.tensors());
+        let external = tensors.filter(|(_, tensor)| tensor.is_external());
+        let external = external.filter_map(|(_, tensor)| tensor.fully_qualified_name());
+        let stays = |(index, _): &(usize, _)| moved.binary_search(index).is_err();
+        let named = self.named_data().iter().enumerate().filter(stays).map(|(_, named)| named.key());
+        external.chain(named).map(|key| (key.into(), None)).collect()
+    }
+}
+
+/// The first `size` bytes, borrowed where the whole is.
+fn cut<'a>(bytes: &Cow<'a, [u8]>, size: u64) -> Option<Cow<'a, [u8]>> {
+    let size = usize::try_from(size).ok()?;
+    match bytes {
+        Cow::Borrowed(bytes) => bytes.get(..size).map(Cow::Borrowed),
+        Cow::Owned(bytes) => bytes.get(..size).map(|bytes| Cow::Owned(bytes.to_vec())),
+    }
+}
+
+fn two_meanings(key: &str, user: &User) -> Error {
+    Error::unwritable(format!("the key {key:?} of {user} is taken by other data: give it another name"))
+}

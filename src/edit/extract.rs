@@ -1,0 +1,163 @@
+//! Blobs out of a file, each into one of its own.
+
+use super::report::{Subject, User};
+use crate::error::{Error, Result};
+use crate::file::model::Model;
+use crate::file::segment::DataRef;
+use crate::inspect::{Blob, BlobKind, BlobUser};
+use crate::tensor::TensorShape;
+use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+
+/// What a folder of extracted blobs holds: its manifest.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Extraction<'t> {
+    /// A file for each blob.
+    pub files: Vec<Extracted<'t>>,
+}
+
+/// A blob, and the file that it goes to.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Extracted<'t> {
+    /// The file's name, unique in its folder whatever the system: letters, digits, `.`, `_` and `-`.
+    pub file: String,
+    /// What it is.
+    pub subject: Subject,
+    /// The key or name, if it has one.
+    pub name: Option<&'t str>,
+    /// All that refer to it.
+    pub users: Vec<User>,
+    /// The type and shape, for a tensor.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub shape: Option<TensorShape<'t>>,
+    /// Bytes from the start of the file that it is in.
+    pub offset: Option<u64>,
+    /// Bytes.
+    pub size: u64,
+    /// What [`Model::bytes`] needs to give the bytes.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub data: DataRef,
+}
+
+impl<'m> Model<'m> {
+    /// Every blob of the file except whole segments, with a file name for each.
+    ///
+    /// ```
+    /// use executorch_format::Model;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+    /// let model = Model::parse(&file)?;
+    /// for blob in model.extraction()?.files {
+    ///     println!("{}: {} bytes", blob.file, model.bytes(&blob.data)?.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails with the first reference that does not resolve, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a
+    /// file of another kind.
+    pub fn extraction(&self) -> Result<Extraction<'_>> {
+        if let Self::Bpte(_) | Self::Etdp(_) = self {
+            let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
+            return Err(Error::unwritable(reason));
+        }
+        let found = self.blobs();
+        if let Some(fault) = found.faults.into_iter().next() {
+            return Err(fault.error);
+        }
+        let mut taken = BTreeMap::new();
+        let files = found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
+        Ok(Extraction { files })
+    }
+
+    /// The bytes that a reference means.
+    ///
+    /// Fails as [`Pte::bytes`](crate::Pte::bytes) does.
+    pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
+        match self {
+            Self::Pte(pte) => pte.bytes(data),
+            Self::Ptd(ptd) => ptd.bytes(data),
+            Self::Bpte(_) | Self::Etdp(_) => Err(Error::reference(format!("{data:?} in a {} file", self.kind()))),
+        }
+    }
+}
+
+fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut BTreeMap<String, u32>) -> Option<Extracted<'t>> {
+    let (data, first) = (blob.data?, blob.users.first()?);
+    let (subject, ending) = match (blob.kind, model) {
+        (BlobKind::Constant, _) => (Subject::Constant, "bin"),
+        (BlobKind::Mutable, _) => (Subject::InitialState, "bin"),
+        (BlobKind::Delegate, _) => (Subject::Payload, "payload"),
+        (BlobKind::Named, Model::Pte(_)) => (Subject::NamedData, "bin"),
+        (BlobKind::Named, Model::Ptd(_)) => (Subject::Key, "bin"),
+        // A delegate's constants are in its payload, or are named data.
+        (BlobKind::Segment | BlobKind::External | BlobKind::DelegateConstant, _) => return None,
+        // Of kinds of files that have none of these.
+        (BlobKind::Named | BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
+    };
+    let name = blob.users.iter().find_map(|user| name(user, model));
+    let stem = match (name, first) {
+        (Some(name), _) => safe(name),
+        (None, BlobUser::Delegate { method, index, .. }) => format!("{}.delegate{index}", safe(method)),
+        (None, BlobUser::Tensor { method, value, .. }) => format!("{}.{value}", safe(method)),
+        (None, _) => "blob".into(),
+    };
+    let file = unique(&stem, ending, taken);
+    let users = blob.users.iter().filter_map(user).collect();
+    let shape = first.shape();
+    Some(Extracted { file, subject, name, users, shape, offset: blob.offset, size: blob.size, data })
+}
+
+fn name<'t>(user: &BlobUser<'t>, model: &'t Model<'_>) -> Option<&'t str> {
+    let name = match (*user, model) {
+        (BlobUser::Key { key, .. }, _) => Some(key),
+        (BlobUser::Tensor { method, value, .. }, Model::Pte(pte)) => {
+            pte.method(method)?.tensor(value)?.fully_qualified_name()
+        }
+        _ => None,
+    };
+    name.filter(|name| !name.is_empty())
+}
+
+fn user(user: &BlobUser<'_>) -> Option<User> {
+    match *user {
+        BlobUser::Tensor { method, value, .. } => Some(User::Value { method: method.into(), value }),
+        BlobUser::Delegate { method, index, .. } => Some(User::Delegate { method: method.into(), delegate: index }),
+        BlobUser::Key { key, .. } => Some(User::Key { key: key.into() }),
+        _ => None,
+    }
+}
+
+/// A name as a file name that every system accepts: without path separators and without characters that a terminal or a shell interprets.
+fn safe(name: &str) -> String {
+    const MOST: usize = 100;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+    let safe: String = name.chars().take(MOST).map(|c| if plain(c) { c } else { '_' }).collect();
+    // No hidden file, no option.
+    match safe.starts_with(['.', '-']) || safe.is_empty() {
+        true => format!("_{safe}"),
+        false => safe,
+    }
+}
+
+/// A name that no other file has, also on systems that treat `A` and `a` as equal. `taken` has the names in lower case, each with the number
+/// that the last one like it got.
+fn unique(stem: &str, ending: &str, taken: &mut BTreeMap<String, u32>) -> String {
+    let first = format!("{stem}.{ending}");
+    let Some(last) = taken.get(&first.to_ascii_lowercase()) else {
+        taken.insert(first.to_ascii_lowercase(), 1);
+        return first;
+    };
+    let mut number = *last;
+    loop {
+        number += 1;
+        let file = format!("{stem}-{number}.{ending}");
+        if !taken.contains_key(&file.to_ascii_lowercase()) {
+            taken.insert(file.to_ascii_lowercase(), 1);
+            taken.insert(first.to_ascii_lowercase(), number);
+            return file;
+        }
+    }
+}

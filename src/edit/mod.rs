@@ -1,0 +1,100 @@
+//! Changing a finished file, and nothing else in it.
+//!
+//! Each operation is a method of [`Pte`] or [`Ptd`]. It changes the tree and recomputes
+//! the layout of the file, in the file's own style; [`image`](crate::Pte::image) then writes it. If it fails, nothing is changed. Bytes that it does
+//! not touch stay borrowed until they are written.
+//!
+//! ```
+//! use executorch_format::edit::Strip;
+//! use executorch_format::{PtdOptions, Pte};
+//!
+//! # fn main() -> executorch_format::Result<()> {
+//! let file = std::fs::read("tests/data/1.5.1/stacktrace/stacktrace.pte")?;
+//! let mut pte = Pte::parse(&file)?;
+//! pte.strip(&Strip::ALL)?;
+//! let (weights, report) = pte.externalize(&PtdOptions::default(), |data| Some(data.key.to_owned()))?;
+//! for change in &report.changes {
+//!     println!("{change}");
+//! }
+//! assert_eq!(weights.entries().count(), 2);
+//! assert!(pte.image()?.size() < file.len() as u64);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | on a `.pte` | on a `.ptd` |
+//! |---|---|
+//! | [`replace`](crate::Pte::replace), [`dedup`](crate::Pte::dedup) | [`replace`](crate::Ptd::replace), [`dedup`](crate::Ptd::dedup) |
+//! | [`externalize`](crate::Pte::externalize), [`internalize`](crate::Pte::internalize) | [`merge`](crate::Ptd::merge), [`split`](crate::Ptd::split) |
+//! | [`strip`](crate::Pte::strip), [`select`](crate::Pte::select) | [`rename`](crate::Ptd::rename), [`filter`](crate::Ptd::filter) |
+//! | [`set_metadata`](crate::Pte::set_metadata), [`remove_metadata`](crate::Pte::remove_metadata) | |
+//!
+//! In a bundle (`.bpte`), [`replace_program`](crate::Bpte::replace_program) puts another program in.
+
+mod bundle;
+mod dedup;
+mod externalize;
+mod extract;
+mod internalize;
+mod metadata;
+mod payload_keys;
+mod ptd;
+mod replace;
+mod report;
+mod select;
+mod strip;
+mod verify;
+
+pub use dedup::{Copies, CopyUser, copies};
+pub use externalize::Candidate;
+pub use extract::{Extracted, Extraction};
+pub use metadata::{METADATA_PREFIX, Metadata, MetadataContent, MetadataValue};
+pub use replace::{NewData, Target};
+pub use report::{Action, Change, EditReport, Subject, User};
+pub use strip::Strip;
+pub use verify::{new_errors, new_errors_of_pair};
+
+use crate::error::{Error, Result};
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::path::Step;
+use crate::write::relayout::{PtdOptions, PteOptions};
+
+impl<'a> Pte<'a> {
+    /// How the file is laid out. Fails if a reference to data is out of range: after an edit it could refer to something else.
+    fn layout_to_keep(&self) -> Result<PteOptions> {
+        self.check_references()?;
+        for (user, data) in self.data_users() {
+            data.map_err(|error| user.path().steps().iter().rev().fold(error, located))?;
+        }
+        PteOptions::of(self)
+    }
+
+    /// Makes a change and recomputes the layout. If either fails, nothing is changed.
+    fn change<R>(&mut self, change: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let options = self.layout_to_keep()?;
+        let mut changed = self.clone();
+        let result = change(&mut changed)?;
+        *self = changed.lay_out(&options)?;
+        Ok(result)
+    }
+}
+
+fn located(error: Error, step: &Step) -> Error {
+    match *step {
+        Step::Field(name) => error.in_field(name),
+        Step::Index(index) => error.in_item(index),
+    }
+}
+
+impl<'a> Ptd<'a> {
+    /// As for a program.
+    fn change<R>(&mut self, change: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        self.check_references()?;
+        let options = PtdOptions::of(self)?;
+        let mut changed = self.clone();
+        let result = change(&mut changed)?;
+        *self = changed.lay_out(&options)?;
+        Ok(result)
+    }
+}

@@ -1,0 +1,110 @@
+//! The keys of named data that delegates' payloads name.
+
+use crate::delegate::VulkanPlace;
+use crate::delegate::xnnpack::ConstantPlace;
+use crate::delegate::{Payload, Xnnpack};
+use crate::error::{Error, Result};
+use crate::file::pte::Pte;
+use crate::file::segment::DataRef;
+use alloc::{borrow::Cow, collections::BTreeSet, format, string::String, vec::Vec};
+
+/// The keys that the payloads of some methods name.
+#[derive(Debug, Default)]
+pub(super) struct PayloadKeys {
+    /// The keys in payloads of XNNPACK and Vulkan.
+    pub(super) named: BTreeSet<String>,
+    /// The backends whose payloads do not say which keys they look up.
+    pub(super) unknown: BTreeSet<String>,
+}
+
+impl<'a> Pte<'a> {
+    /// The keys under which payloads of XNNPACK find their constants. Its cache of packed weights goes by them: content that changes
+    /// needs another key.
+    ///
+    /// ```
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear_xnnpack/linear_xnnpack.pte")?;
+    /// let pte = executorch_format::Pte::parse(&file)?;
+    /// // The exporter's keys are the SHA-256 of what they name.
+    /// assert!(pte.xnnpack_keys().iter().all(|key| key.len() == 64));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn xnnpack_keys(&self) -> BTreeSet<String> {
+        let payloads = self.open_payloads().into_iter().filter_map(|open| open.payload.ok());
+        let xnnpack = |payload| match payload {
+            Payload::Xnnpack(xnnpack) => keys_of(&xnnpack),
+            _ => Vec::new(),
+        };
+        payloads.flat_map(xnnpack).collect()
+    }
+
+    /// The keys that the payloads of these methods name. `of` gets a method's index.
+    pub(super) fn payload_keys(&self, of: impl Fn(usize) -> bool) -> PayloadKeys {
+        let mut keys = PayloadKeys::default();
+        for open in self.open_payloads() {
+            let delegates = open.delegates.iter().filter(|(method, _)| of(*method));
+            let ids = delegates.filter_map(|(method, index)| self.methods().get(*method)?.delegates().get(*index));
+            let ids: BTreeSet<String> = ids.map(|delegate| delegate.id().into()).collect();
+            if ids.is_empty() {
+                continue;
+            }
+            match &open.payload {
+                Ok(Payload::Xnnpack(xnnpack)) => keys.named.extend(keys_of(xnnpack)),
+                Ok(Payload::Vulkan(vulkan)) => {
+                    let blobs = vulkan.graph.constants().iter().chain(vulkan.graph.shaders());
+                    keys.named.extend(blobs.filter_map(|bytes| match vulkan.place(bytes) {
+                        Some(VulkanPlace::Named(key)) => Some(String::from(key)),
+                        _ => None,
+                    }));
+                }
+                _ => keys.unknown.extend(ids),
+            }
+        }
+        keys
+    }
+
+    /// Gives named data another key, in payloads of XNNPACK too. Several old keys become one.
+    pub(super) fn change_keys(&mut self, old: &[String], new: &str) -> Result<()> {
+        let mut payloads: Vec<(DataRef, Vec<u8>)> = Vec::new();
+        for open in self.open_payloads() {
+            let Ok(Payload::Xnnpack(mut xnnpack)) = open.payload else { continue };
+            let constants = xnnpack.graph.constant_data.iter_mut().flatten();
+            let keys = constants.filter_map(|constant| constant.named_key.as_mut());
+            let mut changed = false;
+            for key in keys.filter(|key| old.iter().any(|old| **old == ***key)) {
+                *key = String::from(new).into();
+                changed = true;
+            }
+            if changed {
+                payloads.push((open.data, xnnpack.to_vec()?));
+            }
+        }
+        for (data, bytes) in payloads {
+            self.overwrite(&data, Cow::Owned(bytes));
+        }
+        // The first keeps its place; the others, and what already had the key, are the same bytes.
+        let keyed = |key: &str| old.iter().any(|old| old == key);
+        let named = self.named_data().iter().enumerate();
+        let mut same = named.filter(|(_, named)| keyed(named.key()) || named.key() == new).map(|(index, _)| index);
+        let first = same.next();
+        let others: Vec<usize> = same.collect();
+        let place = first.and_then(|first| self.program.named_data.as_mut()?.get_mut(first));
+        let named = place.ok_or_else(|| Error::reference(format!("no named data has the key {old:?}")))?;
+        named.key = Some(String::from(new).into());
+        if !others.is_empty() {
+            self.remove_named_data(&others);
+        }
+        Ok(())
+    }
+}
+
+fn keys_of(xnnpack: &Xnnpack<'_>) -> Vec<String> {
+    let count = xnnpack.graph.constant_data().len() as u32;
+    let key = |index| match xnnpack.constant(index) {
+        Some(ConstantPlace::Named { key, .. }) => Some(String::from(key)),
+        _ => None,
+    };
+    // The first entry is a placeholder.
+    (1..count).filter_map(key).collect()
+}

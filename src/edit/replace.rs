@@ -1,0 +1,415 @@
+//! Other bytes for a blob.
+
+use super::report::{Action, EditReport, Subject, User};
+use crate::error::{Error, Result};
+use crate::file::ptd::Ptd;
+use crate::file::pte::{Pte, TensorData};
+use crate::file::references::DataUser;
+use crate::file::segment::{DataRef, Segment};
+use crate::schema::flat_tensor::TensorLayout;
+use crate::tensor::{TensorShape, TensorView};
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+use core::ops::Range;
+
+/// What is worth knowing where named data keeps its key.
+const SAME_KEY: &str = "a delegate may cache what it made of named data by its key: a process or cache that has seen the old content may \
+                        go on with that";
+
+/// Which blob of a program is to be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Target<'t> {
+    /// The data of a method's value.
+    Value {
+        /// The method's name.
+        method: &'t str,
+        /// Index into the method's values.
+        value: usize,
+    },
+    /// The data of every tensor with that name, or the named data with that key.
+    Name(&'t str),
+}
+
+/// The bytes that take the place of others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewData<'a> {
+    /// What errors call it, such as the name of the file that it came from.
+    pub source: String,
+    /// The type and shape; `None`: just bytes, which are taken for whatever they replace.
+    pub tensor_layout: Option<TensorLayout<'a>>,
+    /// The bytes.
+    pub bytes: Cow<'a, [u8]>,
+    /// Whether a tensor in another dim order is put into the one that is needed. Else it is refused.
+    pub permute: bool,
+    /// The key that named data gets with it where XNNPACK looks it up: the exporter's is the SHA-256 of the bytes, in hex. `None`: such a
+    /// replacement is refused, because XNNPACK would find what it packed of the old bytes under the old key. The old key says
+    /// that this is no concern.
+    pub key: Option<String>,
+    /// Whether it is from NumPy, which stores types that it does not have as integers: see
+    /// [`ScalarType::numpy_type`](crate::schema::ScalarType::numpy_type).
+    pub numpy: bool,
+}
+
+impl<'a> NewData<'a> {
+    /// Just bytes.
+    pub fn bytes(source: impl Into<String>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
+        let (source, bytes) = (source.into(), bytes.into());
+        Self { source, tensor_layout: None, bytes, permute: false, key: None, numpy: false }
+    }
+
+    /// A tensor.
+    pub fn tensor(source: impl Into<String>, view: &TensorView<'a>) -> Self {
+        Self { tensor_layout: Some(view.shape.into()), ..Self::bytes(source, view.bytes) }
+    }
+
+    /// Put into the dim order that is needed.
+    pub fn with_permute(self, permute: bool) -> Self {
+        Self { permute, ..self }
+    }
+
+    /// With that key.
+    pub fn with_key(self, key: Option<String>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// The bytes for a tensor of that type and shape.
+    fn bytes_for(&self, user: &User, shape: &TensorShape<'_>) -> Result<Cow<'a, [u8]>> {
+        let (source, size) = (&self.source, shape.byte_size()?);
+        let Some(layout) = &self.tensor_layout else {
+            if self.bytes.len() as u64 != size {
+                let found = self.bytes.len();
+                return Err(Error::tensor(format!("{user} is {shape}, {size} bytes; {source} holds {found} bytes")));
+            }
+            return Ok(self.bytes.clone());
+        };
+        let own = layout.shape();
+        let is_its_numpy_type = self.numpy && shape.scalar_type.numpy_type() == Some(own.scalar_type);
+        if own.scalar_type != shape.scalar_type && !is_its_numpy_type || own.sizes != shape.sizes {
+            return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}")));
+        }
+        if self.bytes.len() as u64 != size {
+            let found = self.bytes.len();
+            return Err(Error::tensor(format!("{source} has {found} bytes, but {own} takes {size}")));
+        }
+        if own.dim_order == shape.dim_order {
+            return Ok(self.bytes.clone());
+        }
+        if !self.permute {
+            let reason = "the same elements in another order: ask for a permutation";
+            return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}, {reason}")));
+        }
+        TensorView { shape: own, bytes: &self.bytes }.in_dim_order(shape.dim_order).map(Cow::Owned)
+    }
+}
+
+/// A blob that gets new bytes, and all that share it.
+struct Blob<'a> {
+    subject: Subject,
+    name: String,
+    users: Vec<User>,
+    bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Pte<'a> {
+    /// Gives a constant, an initial state or named data other bytes. All that share it have them then, as the report names them.
+    ///
+    /// A tensor's new data has its scalar type and sizes; its file keeps its layout, byte for byte outside the data. Named data may
+    /// change its size.
+    ///
+    /// ```
+    /// use executorch_format::Pte;
+    /// use executorch_format::edit::{NewData, Target};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+    /// let mut pte = Pte::parse(&file)?;
+    /// let target = Target::Value { method: "forward", value: 0 };
+    /// let zeros = vec![0; pte.methods()[0].tensor(0).unwrap().byte_size()? as usize];
+    /// let report = pte.replace(&target, &NewData::bytes("zeros", zeros))?;
+    /// println!("{}", report.changes[0]);
+    /// assert_eq!(pte.image()?.size(), file.len() as u64);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where type, sizes or dim order of any tensor that shares the data
+    /// are others, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where the target is not in the file, and with
+    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where XNNPACK looks the data up and [`NewData::key`] is missing or taken.
+    pub fn replace(&mut self, target: &Target<'_>, new: &NewData<'a>) -> Result<EditReport> {
+        let mut report = EditReport::default();
+        let mut writes: Vec<(DataRef, Cow<'a, [u8]>)> = Vec::new();
+        let mut keys = Vec::new();
+        for data in self.data_of(target)? {
+            if writes.iter().any(|(other, _)| *other == data) {
+                continue;
+            }
+            let Blob { subject, mut name, mut users, bytes } = self.checked(&data, new)?;
+            if let Some((old, key)) = self.new_key(&data, &users, &bytes, new)? {
+                report
+                    .notes
+                    .push(format!("the key is now {key}, in the payloads of XNNPACK too; it was {}", old.join(", ")));
+                users.retain(|user| !matches!(user, User::Key { key } if old.contains(key)));
+                users.insert(0, User::Key { key: key.clone() });
+                name.clone_from(&key);
+                keys.push((old, key));
+            } else if subject == Subject::NamedData && !report.notes.iter().any(|note| note == SAME_KEY) {
+                report.notes.push(SAME_KEY.into());
+            }
+            report.add(Action::Replaced, subject, name, users, [data.size(), bytes.len() as u64]);
+            writes.push((data, bytes));
+        }
+        match keys.is_empty() && writes.iter().all(|(data, bytes)| data.size() == bytes.len() as u64) {
+            true => writes.into_iter().for_each(|(data, bytes)| self.overwrite(&data, bytes)),
+            false => self.change(|pte| {
+                writes.into_iter().for_each(|(data, bytes)| pte.overwrite(&data, bytes));
+                keys.iter().try_for_each(|(old, key)| pte.change_keys(old, key))
+            })?,
+        }
+        Ok(report)
+    }
+
+    /// The data that a target names.
+    fn data_of(&self, target: &Target<'_>) -> Result<Vec<DataRef>> {
+        let (mut found, mut external) = (Vec::new(), None);
+        for (user, data) in self.data_users() {
+            let matches = match (target, &user) {
+                (Target::Value { method, value }, DataUser::Tensor { plan, value: other, .. }) => {
+                    plan.name() == *method && value == other
+                }
+                (Target::Name(name), DataUser::Tensor { tensor, .. }) => tensor.fully_qualified_name() == Some(*name),
+                (Target::Name(name), DataUser::NamedData { named, .. }) => named.key() == *name,
+                _ => false,
+            };
+            if matches {
+                match data? {
+                    TensorData::External(key) => external = Some(key),
+                    data => found.extend(data.data_ref()),
+                }
+            }
+        }
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let what = match target {
+            Target::Value { method, value } => format!("{method} value {value}"),
+            Target::Name(name) => format!("the name {name:?}"),
+        };
+        Err(Error::reference(match external {
+            Some(key) => format!("{what} is in a .ptd, under the key {key:?}: replace it there"),
+            None => format!("{what} has no data in the file"),
+        }))
+    }
+
+    /// All that share the data, after checking that the new bytes suit them.
+    fn checked(&self, data: &DataRef, new: &NewData<'a>) -> Result<Blob<'a>> {
+        let (mut subject, mut name, mut users) = (Subject::NamedData, String::new(), Vec::new());
+        let mut bytes = None;
+        for (user, other) in self.data_users() {
+            let Some(other) = other.ok().filter(|other| other.data_ref().is_some_and(|other| overlap(data, &other)))
+            else {
+                continue;
+            };
+            let who = User::of(&user);
+            match user {
+                DataUser::Tensor { tensor, .. } => {
+                    if other.data_ref() != Some(*data) {
+                        return Err(Error::tensor(format!("{who} has a part of the same bytes, expected all or none")));
+                    }
+                    subject = match other {
+                        TensorData::Mutable(_) => Subject::InitialState,
+                        _ => Subject::Constant,
+                    };
+                    name = tensor.fully_qualified_name().unwrap_or(&name).into();
+                    let own = new.bytes_for(&who, &tensor.shape())?;
+                    bytes.get_or_insert(own);
+                }
+                DataUser::NamedData { named, .. } => name = named.key().into(),
+                DataUser::Delegate { .. } => {}
+            }
+            users.push(who);
+        }
+        Ok(Blob { subject, name, users, bytes: bytes.unwrap_or_else(|| new.bytes.clone()) })
+    }
+
+    /// The keys of the data that have to change with it, and what they become.
+    fn new_key(
+        &self,
+        data: &DataRef,
+        users: &[User],
+        bytes: &[u8],
+        new: &NewData<'_>,
+    ) -> Result<Option<(Vec<String>, String)>> {
+        let keys = users.iter().filter_map(|user| match user {
+            User::Key { key } => Some(key),
+            _ => None,
+        });
+        let mut old: Vec<String> = keys.cloned().collect();
+        if old.is_empty() || self.bytes(data)? == bytes {
+            return Ok(None);
+        }
+        let looked_up = self.xnnpack_keys();
+        old.retain(|key| looked_up.contains(key));
+        let Some(first) = old.first() else { return Ok(None) };
+        let (size, found) = (data.size(), bytes.len() as u64);
+        if size != found {
+            let reason =
+                format!("{first:?} is a constant of XNNPACK, {size} bytes; {} holds {found} bytes", new.source);
+            return Err(Error::tensor(reason));
+        }
+        let Some(key) = new.key.clone() else {
+            return Err(Error::unwritable(format!(
+                "XNNPACK looks {first:?} up and may have packed the old bytes under that key: other bytes need a new key"
+            )));
+        };
+        if old == [key.as_str()] {
+            return Ok(None);
+        }
+        for named in self.named_data().iter().filter(|named| named.key() == key && !old.contains(&key)) {
+            if self.bytes(&self.named_data_ref(named)?)? != bytes {
+                return Err(Error::unwritable(format!("the key {key:?} is taken by other data: give another one")));
+            }
+        }
+        Ok(Some((old, key)))
+    }
+
+    pub(super) fn overwrite(&mut self, data: &DataRef, bytes: Cow<'a, [u8]>) {
+        match *data {
+            DataRef::Segment { index, offset, size } => {
+                let table = self.program.segments.iter_mut().flatten().nth(index as usize);
+                if let (Some(segment), Some(entry)) = (self.segments.get_mut(index as usize), table) {
+                    segment.overwrite(entry, offset, size, bytes);
+                }
+            }
+            DataRef::ConstantBuffer { index, .. } => {
+                let buffers = self.program.constant_buffer.iter_mut().flatten();
+                buffers.skip(index as usize).take(1).for_each(|buffer| buffer.storage = Some(bytes.clone()));
+            }
+            DataRef::DelegateData { index, .. } => {
+                let payloads = self.program.backend_delegate_data.iter_mut().flatten();
+                payloads.skip(index as usize).take(1).for_each(|payload| payload.data = Some(bytes.clone()));
+            }
+        }
+    }
+}
+
+/// Whether two references have bytes in common.
+fn overlap(one: &DataRef, other: &DataRef) -> bool {
+    match (range(one), range(other)) {
+        (Some((segment, range)), Some((other, second))) => {
+            let shared = range.start < second.end && second.start < range.end;
+            segment == other && (shared || range == second)
+        }
+        _ => one == other,
+    }
+}
+
+fn range(data: &DataRef) -> Option<(u32, Range<u64>)> {
+    match *data {
+        DataRef::Segment { index, offset, size } => Some((index, offset..offset.saturating_add(size))),
+        _ => None,
+    }
+}
+
+impl<'a> Ptd<'a> {
+    /// Gives a key other bytes, and with it all keys that share them. A tensor's new data has its scalar type and sizes; a blob may
+    /// change its size.
+    ///
+    /// ```
+    /// use executorch_format::Ptd;
+    /// use executorch_format::edit::NewData;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/add_mul_external/_default_external_constant.ptd")?;
+    /// let mut ptd = Ptd::parse(&file)?;
+    /// assert_eq!(ptd.get("a").unwrap().shape.unwrap().to_string(), "f32[2, 2]");
+    /// ptd.replace("a", &NewData::bytes("zeros", vec![0; 16]))?;
+    /// let error = ptd.replace("a", &NewData::bytes("zeros", vec![0; 4])).unwrap_err();
+    /// assert!(error.to_string().contains("key a is f32[2, 2], 16 bytes; zeros holds 4 bytes"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails as [`Pte::replace`] does.
+    pub fn replace(&mut self, key: &str, new: &NewData<'a>) -> Result<EditReport> {
+        let Some(entry) = self.get(key) else {
+            return Err(Error::reference(format!("no key {key:?}")));
+        };
+        let data = self.entry_data(&entry)?;
+        let (mut users, mut bytes) = (Vec::new(), None);
+        for other in self.entries() {
+            let there = self.entry_data(&other)?;
+            if !overlap(&data, &there) {
+                continue;
+            }
+            let user = User::Key { key: other.key().into() };
+            if there != data {
+                return Err(Error::tensor(format!("{user} has a part of the same bytes, expected all or none")));
+            }
+            if let Some(shape) = &other.shape {
+                bytes.get_or_insert(new.bytes_for(&user, shape)?);
+            }
+            users.push(user);
+        }
+        let bytes = bytes.unwrap_or_else(|| new.bytes.clone());
+        let mut report = EditReport::default();
+        if entry.shape.is_none() && *self.entry_bytes(&entry)? != *bytes {
+            report.notes.push(SAME_KEY.into());
+        }
+        report.add(Action::Replaced, Subject::Key, key, users, [data.size(), bytes.len() as u64]);
+        match data.size() == bytes.len() as u64 {
+            true => self.overwrite(&data, bytes),
+            false => self.change(|ptd| {
+                ptd.overwrite(&data, bytes);
+                Ok(())
+            })?,
+        }
+        Ok(report)
+    }
+
+    fn overwrite(&mut self, data: &DataRef, bytes: Cow<'a, [u8]>) {
+        if let DataRef::Segment { index, offset, size } = *data {
+            let table = self.flat_tensor.segments.iter_mut().flatten().nth(index as usize);
+            if let (Some(segment), Some(entry)) = (self.segments.get_mut(index as usize), table) {
+                segment.overwrite(entry, offset, size, bytes);
+            }
+        }
+    }
+}
+
+impl<'a> Segment<'a> {
+    /// Puts bytes in the place of `size` bytes at `offset`; where they are all of the segment, they may be more or fewer.
+    fn overwrite(&mut self, entry: &mut crate::schema::DataSegment, offset: u64, size: u64, bytes: Cow<'a, [u8]>) {
+        if offset == 0 && size == entry.size {
+            entry.size = bytes.len() as u64;
+            *self = Self::Whole(bytes);
+            return;
+        }
+        let end = offset.saturating_add(size);
+        let parts = match core::mem::take(self) {
+            Self::Absent => Vec::new(),
+            Self::Whole(whole) => vec![(0, whole)],
+            Self::Parts(parts) => parts,
+        };
+        let mut kept = Vec::with_capacity(parts.len() + 2);
+        let mut new = Some((offset, bytes));
+        for (start, part) in parts {
+            let part_end = start.saturating_add(part.len() as u64);
+            // What is before the new bytes, these, what is after them.
+            let cut = |from: u64, to: u64| {
+                let range = from.checked_sub(start)? as usize..to.checked_sub(start)? as usize;
+                let bytes = match &part {
+                    Cow::Borrowed(bytes) => bytes.get(range).map(Cow::Borrowed),
+                    Cow::Owned(bytes) => bytes.get(range).map(|bytes| Cow::Owned(bytes.to_vec())),
+                };
+                bytes.filter(|bytes| !bytes.is_empty()).map(|bytes| (from, bytes))
+            };
+            kept.extend(cut(start, part_end.min(offset)));
+            if part_end >= end || start >= end {
+                kept.extend(new.take());
+            }
+            kept.extend(cut(start.max(end), part_end));
+        }
+        kept.extend(new);
+        *self = Self::Parts(kept);
+    }
+}

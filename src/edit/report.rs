@@ -1,0 +1,200 @@
+//! What an operation did, as plain data.
+
+use crate::file::references::DataUser;
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+/// What an operation did to a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct EditReport {
+    /// What was changed, in the file's order. Empty: nothing.
+    pub changes: Vec<Change>,
+    /// Further remarks, one sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One blob, or other part of a file, that was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Change {
+    /// What was done to it.
+    pub action: Action,
+    /// What it is.
+    pub subject: Subject,
+    /// Its name or key, after the change; empty if it has none.
+    pub name: String,
+    /// Everything that refers to it.
+    pub users: Vec<User>,
+    /// The bytes that it took in this file.
+    pub bytes_before: u64,
+    /// The bytes that it takes in this file.
+    pub bytes_after: u64,
+}
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum Action {
+    /// It is new.
+    Added,
+    /// It has other bytes.
+    Replaced,
+    /// It is gone.
+    Removed,
+    /// It went to a `.ptd`.
+    Externalized,
+    /// It came from a `.ptd`.
+    Internalized,
+    /// It has the same bytes as another one, and no copy of its own any more.
+    Shared,
+    /// It has another name.
+    Renamed,
+    /// It was copied into a file of its own.
+    Extracted,
+}
+
+/// What was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum Subject {
+    /// A constant.
+    Constant,
+    /// The initial state of a mutable tensor.
+    InitialState,
+    /// A delegate's payload.
+    Payload,
+    /// A blob with a name.
+    NamedData,
+    /// A key of a `.ptd`.
+    Key,
+    /// A data segment.
+    Segment,
+    /// A method.
+    Method,
+    /// The stack traces of a method.
+    StackTraces,
+    /// The names of a method's tensors.
+    Names,
+    /// Bytes between blobs.
+    Padding,
+    /// The program in a bundle.
+    Program,
+}
+
+/// Who refers to a blob.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[non_exhaustive]
+pub enum User {
+    /// A tensor.
+    Value {
+        /// The method's name.
+        method: String,
+        /// Index into the method's values.
+        value: usize,
+    },
+    /// A delegate.
+    Delegate {
+        /// The method's name.
+        method: String,
+        /// Index into the method's delegates.
+        delegate: usize,
+    },
+    /// A name or key.
+    Key {
+        /// The name.
+        key: String,
+    },
+}
+
+impl EditReport {
+    /// Adds a change.
+    pub(super) fn add(
+        &mut self,
+        action: Action,
+        subject: Subject,
+        name: impl Into<String>,
+        users: Vec<User>,
+        bytes: [u64; 2],
+    ) {
+        let [bytes_before, bytes_after] = bytes;
+        self.changes.push(Change { action, subject, name: name.into(), users, bytes_before, bytes_after });
+    }
+
+    /// The bytes of blobs that were removed, less those that were added: negative if there are more than before.
+    pub fn bytes_saved(&self) -> i128 {
+        self.changes.iter().map(|change| i128::from(change.bytes_before) - i128::from(change.bytes_after)).sum()
+    }
+}
+
+impl User {
+    /// What refers to a blob, from the tree.
+    pub(super) fn of(user: &DataUser<'_>) -> Self {
+        match *user {
+            DataUser::Tensor { plan, value, .. } => Self::Value { method: plan.name().into(), value },
+            DataUser::Delegate { plan, index, .. } => Self::Delegate { method: plan.name().into(), delegate: index },
+            DataUser::NamedData { named, .. } => Self::Key { key: named.key().into() },
+        }
+    }
+}
+
+impl fmt::Display for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value { method, value } => write!(f, "{method} value {value}"),
+            Self::Delegate { method, delegate } => write!(f, "{method} delegate {delegate}"),
+            Self::Key { key } => write!(f, "key {key}"),
+        }
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Added => "added",
+            Self::Replaced => "replaced",
+            Self::Removed => "removed",
+            Self::Externalized => "externalized",
+            Self::Internalized => "internalized",
+            Self::Shared => "shared",
+            Self::Renamed => "renamed",
+            Self::Extracted => "extracted",
+        })
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Constant => "constant",
+            Self::InitialState => "initial state",
+            Self::Payload => "payload",
+            Self::NamedData => "named data",
+            Self::Key => "key",
+            Self::Segment => "segment",
+            Self::Method => "method",
+            Self::StackTraces => "stack traces",
+            Self::Names => "names",
+            Self::Padding => "padding",
+            Self::Program => "program",
+        })
+    }
+}
+
+/// As `externalized constant layer.weight (forward value 12): 64 bytes to 0`.
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { action, subject, name, users, bytes_before, bytes_after } = self;
+        write!(f, "{action} {subject}")?;
+        if !name.is_empty() {
+            write!(f, " {name}")?;
+        }
+        for (index, user) in users.iter().enumerate() {
+            write!(f, "{}{user}", if index == 0 { " (" } else { ", " })?;
+        }
+        write!(f, "{}: {bytes_before} bytes to {bytes_after}", if users.is_empty() { "" } else { ")" })
+    }
+}
