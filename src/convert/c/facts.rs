@@ -1,0 +1,129 @@
+//! What a firmware needs besides the bytes, as constants.
+
+use super::joined;
+use super::names::{comment, literal, upper};
+use crate::file::model::Model;
+use crate::file::pte::Pte;
+use crate::inspect::{Content, Method, ProgramSummary, Value};
+use crate::schema::program::TensorShapeDynamism;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, vec, vec::Vec};
+
+/// The lines of the header for a model. Macros start with `prefix`.
+pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
+    match model.summary().content {
+        Content::Program(program) => joined(program_lines(&program, prefix)),
+        _ => String::new(),
+    }
+}
+
+fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
+    let (mut taken, mut lines) = (BTreeMap::new(), Vec::new());
+    for method in &program.methods {
+        method_lines(method, &format!("{prefix}_{}", unique(upper(method.name), &mut taken)), &mut lines);
+    }
+    let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
+    let backends: BTreeSet<&str> =
+        program.methods.iter().flat_map(|method| &method.delegates).map(|backend| backend.id).collect();
+    for (what, macro_name, names) in
+        [("The operators to register", "OPERATORS", &operators), ("The backends to register", "BACKENDS", &backends)]
+    {
+        lines.push(String::new());
+        lines.push(format!("/* {what}: {prefix}_{macro_name}(X) is X(\"name\") for each. */"));
+        lines.push(format!("#define {prefix}_{macro_name}_COUNT {}u", names.len()));
+        let each = names.iter().map(|name| format!(" \\\n    X(\"{}\")", literal(name)));
+        lines.push(each.fold(format!("#define {prefix}_{macro_name}(X)"), |text, name| text + &name));
+    }
+    lines
+}
+
+/// A name that no other method has: some are equal in capital letters. `taken` has each with the number that the last one like it got.
+fn unique(plain: String, taken: &mut BTreeMap<String, u32>) -> String {
+    let mut number = *taken.entry(plain.clone()).and_modify(|number| *number += 1).or_insert(1);
+    if number == 1 {
+        return plain;
+    }
+    loop {
+        let name = format!("{plain}_{number}");
+        if !taken.contains_key(&name) {
+            taken.insert(name.clone(), 1);
+            taken.insert(plain, number);
+            return name;
+        }
+        number += 1;
+    }
+}
+
+fn operators<'t>(method: &'t Method<'_>) -> impl Iterator<Item = &'t str> {
+    method.operators.iter().map(|operator| operator.name.as_str())
+}
+
+fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
+    let name = comment(method.name);
+    let buffers = &method.planned_memory.buffers;
+    let sizes: Vec<String> = buffers.iter().map(|buffer| format!("{}u", buffer.size.max(0))).collect();
+    lines.extend([
+        String::new(),
+        format!("/* Method {name}. */"),
+        format!("#define {prefix}_NAME \"{}\"", literal(method.name)),
+        "/* Its planned buffers, in bytes, in the order of MethodMeta::memory_planned_buffer_size. */".into(),
+        format!("#define {prefix}_PLANNED_COUNT {}u", buffers.len()),
+    ]);
+    lines.extend(sizes.iter().enumerate().map(|(index, size)| format!("#define {prefix}_PLANNED_{index}_SIZE {size}")));
+    if !sizes.is_empty() {
+        lines.push(format!("#define {prefix}_PLANNED_SIZES {{{}}}", sizes.join(", ")));
+    }
+    for (what, values) in [("INPUT", &method.inputs), ("OUTPUT", &method.outputs)] {
+        lines.push(format!("#define {prefix}_{what}_COUNT {}u", values.len()));
+        lines.extend(values.iter().enumerate().flat_map(|(index, value)| {
+            value_lines(value, &format!("{prefix}_{what}_{index}"), &format!("{} {index}", what.to_ascii_lowercase()))
+        }));
+    }
+}
+
+fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
+    let Some(tensor) = &value.tensor else {
+        return vec![format!("/* {what}: {}, no tensor. */", comment(value.kind.unwrap_or("unknown")))];
+    };
+    let shape = tensor.shape();
+    let text = comment(&shape.to_string_with(tensor.shape_dynamism));
+    let Ok(size) = shape.byte_size() else {
+        return vec![format!("/* {what}: {text}, whose size is not known. */")];
+    };
+    let bound = match tensor.shape_dynamism {
+        TensorShapeDynamism::STATIC => "in bytes",
+        _ => "in bytes at most",
+    };
+    vec![format!("/* {what}: {text}, {bound}. */"), format!("#define {prefix}_SIZE {size}u")]
+}
+
+/// What a build needs to register no more kernels than a program calls: the lines of ExecuTorch's CMake macro `gen_selected_ops`, and each
+/// backend as a comment.
+///
+/// ```
+/// use executorch_format::Pte;
+/// use executorch_format::convert::operator_lines;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let lines = operator_lines(&Pte::parse(&file)?, "model");
+/// assert!(lines.contains("gen_selected_ops(LIB_NAME \"model_ops\" ROOT_OPS \"aten::"));
+/// # Ok(())
+/// # }
+/// ```
+pub fn operator_lines(pte: &Pte<'_>, name: &str) -> String {
+    let Content::Program(program) = pte.summary().content else {
+        return String::new();
+    };
+    let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
+    let operators: Vec<String> = operators.into_iter().map(comment).collect();
+    let backends: BTreeSet<&str> =
+        program.methods.iter().flat_map(|method| &method.delegates).map(|backend| backend.id).collect();
+    let mut lines = Vec::new();
+    if !operators.is_empty() {
+        let name = comment(name);
+        lines.push(format!("gen_selected_ops(LIB_NAME \"{name}_ops\" ROOT_OPS \"{}\")", operators.join(",")));
+    }
+    lines.extend(backends.into_iter().map(|backend| format!("# backend: {}", comment(backend))));
+    joined(lines)
+}

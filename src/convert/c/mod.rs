@@ -1,0 +1,188 @@
+//! A file as a C array, with what else a firmware needs.
+
+mod facts;
+mod names;
+
+use crate::error::{Error, Result};
+use crate::file::model::Model;
+use crate::file::style::{ALIGNMENT, alignment};
+use crate::write::relayout::{PtdOptions, PteOptions};
+use alloc::{format, string::String, vec::Vec};
+use names::{check_identifier, comment, literal, upper};
+
+pub use facts::operator_lines;
+
+/// Bytes on each line of the source.
+const LINE: usize = 16;
+
+/// How many bytes a piece of the source has, at most.
+const PIECE: usize = 4096 * LINE;
+
+/// How a C array is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct COptions {
+    /// The array's name. Macros begin with it in capital letters.
+    pub name: String,
+    /// What the array starts at a multiple of, in bytes, a power of two. `None`: what the file's segments need, see [`CArray`].
+    pub alignment: Option<u32>,
+    /// The section that the array goes to, by GCC's attribute.
+    pub section: Option<String>,
+}
+
+/// A file as a C array: a header, and the lines of a source file. Both are C11 and C++17.
+///
+/// Segments start at multiples of their alignment in the file, so the array has to start at such a multiple: it is aligned to what all
+/// segments and constants start at multiples of, up to 4096, and to at least 16, as the runtime demands.
+///
+/// ```
+/// use executorch_format::Model;
+/// use executorch_format::convert::{CArray, COptions};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let options = COptions { name: "model".into(), ..COptions::default() };
+/// let array = CArray::new(&Model::parse(&file)?, &file, &options)?;
+/// assert!(array.header("add_mul.pte").contains("#define MODEL_FORWARD_INPUT_0_SIZE 16u"));
+/// let source: String = array.source("model.h").collect();
+/// assert!(source.contains("const unsigned char model[MODEL_SIZE] = {"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CArray<'t> {
+    name: String,
+    section: Option<String>,
+    alignment: u32,
+    bytes: &'t [u8],
+    facts: String,
+}
+
+impl<'t> CArray<'t> {
+    /// A model, and the bytes that it was read from.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and C++,
+    /// the alignment is not a power of two, or the section's name has a quote, a backslash or a control character.
+    pub fn new(model: &Model<'_>, bytes: &'t [u8], options: &COptions) -> Result<Self> {
+        let COptions { name, alignment: asked, section } = options;
+        check_identifier(name)?;
+        if bytes.is_empty() {
+            return Err(Error::unwritable("C has no array without elements"));
+        }
+        let forbidden = |c: char| matches!(c, '"' | '\\') || c.is_control();
+        if let Some(section) = section.as_ref().filter(|section| section.is_empty() || section.contains(forbidden)) {
+            return Err(Error::unwritable(format!("{section:?} is not the name of a section")));
+        }
+        let alignment = match asked {
+            Some(asked) => alignment(*asked, "alignment")? as u32,
+            None => needed_alignment(model)?,
+        };
+        let facts = facts::lines(model, &upper(name));
+        Ok(Self { name: name.clone(), section: section.clone(), alignment, bytes, facts })
+    }
+
+    /// What the array starts at a multiple of, in bytes.
+    pub fn alignment(&self) -> u32 {
+        self.alignment
+    }
+
+    /// The header's text. `file` is the name of the file that it is made of.
+    pub fn header(&self, file: &str) -> String {
+        let Self { name, alignment, bytes, facts, .. } = self;
+        let (prefix, file, size) = (upper(name), comment(file), bytes.len());
+        format!(
+            "/* Made by `pte to-c` from {file}. */
+#ifndef {prefix}_H
+#define {prefix}_H
+
+/* The size of the array, in bytes. */
+#define {prefix}_SIZE {size}u
+/* The array starts at a multiple of so many bytes. */
+#define {prefix}_ALIGNMENT {alignment}u
+
+#ifdef __cplusplus
+extern \"C\" {{
+#endif
+
+/* The bytes of {file}. */
+extern const unsigned char {name}[{prefix}_SIZE];
+
+#ifdef __cplusplus
+}}
+#endif
+{facts}
+#endif
+"
+        )
+    }
+
+    /// The source's text in pieces. `header` is the name of the header's file.
+    pub fn source(&self, header: &str) -> impl Iterator<Item = String> {
+        let Self { name, section, alignment, bytes, .. } = self;
+        let prefix = upper(name);
+        let section = section.as_ref().map(|section| format!("__attribute__((section(\"{section}\"))) "));
+        let section = section.unwrap_or_default();
+        let first = format!(
+            "#include \"{}\"
+
+#ifdef __cplusplus
+alignas({alignment})
+#else
+_Alignas({alignment})
+#endif
+{section}const unsigned char {name}[{prefix}_SIZE] = {{
+",
+            literal(header)
+        );
+        [first].into_iter().chain(bytes.chunks(PIECE).map(lines)).chain(["};\n".into()])
+    }
+
+    /// Writes header and source, each whole or not at all. The source includes the header by its file's name. `file` is the name of the
+    /// file that they are made of.
+    ///
+    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
+    #[cfg(feature = "std")]
+    pub fn save(&self, file: &str, header: &std::path::Path, source: &std::path::Path) -> Result<()> {
+        use crate::write::save::replace;
+
+        let name = header.file_name().unwrap_or_default().to_string_lossy();
+        let written = replace(source, |out| self.source(&name).try_for_each(|piece| out.write_all(piece.as_bytes())));
+        written.map_err(|error| Error::io(error, source))?;
+        let written = replace(header, |out| out.write_all(self.header(file).as_bytes()));
+        written.map_err(|error| Error::io(error, header))
+    }
+}
+
+/// What a file has to start at a multiple of in memory, so that its segments and constants are where they should be.
+fn needed_alignment(model: &Model<'_>) -> Result<u32> {
+    let needed = match model {
+        Model::Pte(pte) => {
+            let PteOptions { segment_alignment, constant_alignment, .. } = PteOptions::of(pte)?;
+            match pte.program.segments().iter().all(|segment| segment.size == 0) {
+                true => constant_alignment.unwrap_or(ALIGNMENT),
+                false => segment_alignment.max(constant_alignment.unwrap_or(ALIGNMENT)),
+            }
+        }
+        Model::Ptd(ptd) => PtdOptions::of(ptd)?.segment_alignment,
+        // Programs inside bundles are aligned to this.
+        Model::Bpte(_) | Model::Etdp(_) => ALIGNMENT,
+    };
+    Ok(needed.max(ALIGNMENT))
+}
+
+fn lines(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let digit = |value: u8| char::from(*DIGITS.get(usize::from(value)).unwrap_or(&b'0'));
+    let mut text = String::with_capacity(bytes.len().div_ceil(LINE) * (LINE * 5 + 1));
+    for line in bytes.chunks(LINE) {
+        for byte in line {
+            text.extend(['0', 'x', digit(byte >> 4), digit(byte & 15), ',']);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Texts with a line end after each.
+fn joined(lines: Vec<String>) -> String {
+    lines.into_iter().fold(String::new(), |text, line| text + &line + "\n")
+}

@@ -1,0 +1,59 @@
+//! Names from a file as C takes them.
+
+use crate::error::{Error, Result};
+use alloc::{format, string::String};
+use core::fmt::Write;
+
+/// The words of C11 and C++17 that no array can be called.
+const KEYWORDS: &str = "\
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl \
+    const const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export \
+    extern false float for friend goto if inline int long main mutable namespace new noexcept not not_eq nullptr \
+    operator or or_eq private protected public register reinterpret_cast restrict return short signed sizeof \
+    static static_assert static_cast struct switch template this thread_local throw true try typedef typeid \
+    typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
+
+/// Fails unless a name is an identifier in C and C++ that the language does not keep for itself.
+pub(super) fn check_identifier(name: &str) -> Result<()> {
+    let fits = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    if !fits
+        || !name.starts_with(|c: char| c.is_ascii_alphabetic())
+        || name.contains("__")
+        || KEYWORDS.split(' ').any(|word| word == name)
+    {
+        return Err(Error::unwritable(format!(
+            "{name:?} cannot be the name of an array in C and C++: expected a letter, then letters, digits and single underscores"
+        )));
+    }
+    Ok(())
+}
+
+/// A name as a part of a macro's name: capital letters, digits, underscores.
+pub(super) fn upper(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
+    name.chars().map(plain).collect()
+}
+
+/// A name between quotes: its UTF-8, with octal escapes for every character that C would interpret there.
+pub(super) fn literal(name: &str) -> String {
+    name.bytes().fold(String::with_capacity(name.len()), |text, byte| match byte {
+        b' '..=b'~' if !matches!(byte, b'"' | b'\\' | b'?') => text + core::str::from_utf8(&[byte]).unwrap_or_default(),
+        _ => text + &format!("\\{byte:03o}"),
+    })
+}
+
+/// A name inside a comment: printable ASCII that cannot end it, start another, or be a trigraph or an escape.
+pub(super) fn comment(name: &str) -> String {
+    let mut safe = String::with_capacity(name.len());
+    let mut before = ' ';
+    for c in name.chars() {
+        let ends = matches!((before, c), ('*', '/') | ('/', '*') | ('?', '?'));
+        match c {
+            ' '..='~' if !ends && !matches!(c, '"' | '\\') => safe.push(c),
+            // A string takes no result but `Ok`.
+            _ => drop(write!(safe, "<{:04X}>", u32::from(c))),
+        }
+        before = c;
+    }
+    safe
+}

@@ -1,0 +1,57 @@
+//! To and from what people already have: safetensors, NumPy's `.npy`, C arrays.
+//!
+//! A [`Ptd`](crate::Ptd) is in the middle: [`Safetensors::into_ptd`] and [`Safetensors::of_ptd`] are the two directions, and
+//! [`Pte::weights`](crate::Pte::weights) takes a program's constants and initial states as one. Bytes stay borrowed until they are
+//! written, except those of a tensor that is put into another dim order.
+//!
+//! ```
+//! use executorch_format::convert::Safetensors;
+//! use executorch_format::{Pte, Ptd, PtdOptions};
+//!
+//! # fn main() -> executorch_format::Result<()> {
+//! let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+//! let (weights, _) = Pte::parse(&file)?.weights()?;
+//! let (safetensors, _) = Safetensors::of_ptd(&weights, false)?;
+//! let bytes = safetensors.image()?.to_vec()?;
+//!
+//! let (back, _) = Safetensors::parse(&bytes)?.into_ptd(&PtdOptions::default(), false)?;
+//! let tensors = |ptd: &Ptd| ptd.entries().map(|entry| format!("{} {:?}", entry.key(), entry.shape)).collect::<std::collections::BTreeSet<_>>();
+//! assert_eq!(tensors(&back), tensors(&weights));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Scalar types
+//!
+//! | here | safetensors | numpy |
+//! |---|---|---|
+//! | `BOOL` | `BOOL` | `bool` |
+//! | `BYTE`, `UINT16`, `UINT32`, `UINT64` | `U8`, `U16`, `U32`, `U64` | `uint8`, `uint16`, `uint32`, `uint64` |
+//! | `CHAR`, `SHORT`, `INT`, `LONG` | `I8`, `I16`, `I32`, `I64` | `int8`, `int16`, `int32`, `int64` |
+//! | `HALF`, `FLOAT`, `DOUBLE` | `F16`, `F32`, `F64` | `float16`, `float32`, `float64` |
+//! | `BFLOAT16` | `BF16` | `uint16` |
+//! | `FLOAT8E5M2`, `FLOAT8E4M3FN` | `F8_E5M2`, `F8_E4M3` | `uint8` |
+//! | `FLOAT8E5M2FNUZ`, `FLOAT8E4M3FNUZ` | `F8_E5M2FNUZ`, `F8_E4M3FNUZ` | `uint8` |
+//! | 9 (complex64) | `C64` | `complex64` |
+//! | 10 (complex128) | none | `complex128` |
+//! | 8 (complex32) | none | `uint32` |
+//! | `QINT8`, `QINT32` | none | `int8`, `int32` |
+//! | `QUINT8`, `QUINT4X2`, `QUINT2X4`, 8-bit bits | none | `uint8` |
+//! | `BITS16` | none | `uint16` |
+//! | none | `F4`, `F6_E2M3`, `F6_E3M2`, `F8_E8M0` | |
+//!
+//! # What else is kept
+//!
+//! The texts of `__metadata__` are blobs with keys under `metadata.` in a `.ptd`, and come back. A tensor of safetensors is always in its
+//! natural dim order: one that was not is permuted, and `__metadata__` has its dim order under `executorch.dim_order.NAME`, such as
+//! `0,2,3,1`, so that the way back restores it. Permuted
+//! tensors are held in memory, all of a file at once; all others are borrowed from the source and written in pieces. Other blobs, and keys that are not UTF-8, have no place in safetensors.
+
+mod c;
+mod npy;
+mod safetensors;
+
+pub use ::safetensors::Dtype;
+pub use c::{CArray, COptions, operator_lines};
+pub use npy::Npy;
+pub use safetensors::{SafeTensor, Safetensors, ShardIndex, Skipped};

@@ -1,0 +1,60 @@
+//! The index of a model whose safetensors file is cut into shards.
+
+use super::read::{Texts, from_json};
+use crate::error::{Error, Result};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::{format, string::String, string::ToString, vec::Vec};
+use serde::{Deserialize, Serialize};
+
+/// Which shard each tensor is in: `model.safetensors.index.json`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ShardIndex {
+    /// Metadata about the model.
+    pub metadata: IndexMetadata,
+    /// The file of each tensor, by the tensor's name: in the folder of the index.
+    pub weight_map: BTreeMap<String, String>,
+}
+
+/// Metadata about the model in an index.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct IndexMetadata {
+    /// The size of all tensors, in bytes.
+    pub total_size: u64,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    weight_map: Texts,
+}
+
+impl ShardIndex {
+    /// Reads an index. The total size in it is not read: it follows from the shards.
+    ///
+    /// Fails with [`ErrorKind::Other`](crate::ErrorKind::Other), which says where: if it is not JSON of that form, a name is there
+    /// twice, or a file is in another folder.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let text = core::str::from_utf8(bytes)
+            .map_err(|error| Error::other("index", error.valid_up_to(), "it is not UTF-8"))?;
+        let Read { weight_map: Texts(files) } = from_json(text, 0)?;
+        let elsewhere = |file: &str| matches!(file, "" | "." | "..") || file.contains(['/', '\\', ':', '\0']);
+        if let Some((name, file)) = files.iter().find(|(_, file)| elsewhere(file)) {
+            let at = text.find(&format!("{file:?}")).unwrap_or_default();
+            let fault =
+                format!("tensor {name:?}: expected the name of a file in the index' own folder, found {file:?}");
+            return Err(Error::other("index", at, fault));
+        }
+        Ok(Self { metadata: IndexMetadata::default(), weight_map: files.into_iter().collect() })
+    }
+
+    /// The files of the shards, each once, in order of their names.
+    pub fn files(&self) -> Vec<&str> {
+        let files: BTreeSet<&str> = self.weight_map.values().map(String::as_str).collect();
+        files.into_iter().collect()
+    }
+
+    /// The index as JSON.
+    pub fn to_json(&self) -> Result<String> {
+        let json = serde_json::to_string_pretty(self).map_err(|error| Error::unwritable(error.to_string()))?;
+        Ok(json + "\n")
+    }
+}

@@ -1,0 +1,71 @@
+//! The safetensors format: a JSON header, then the bytes of the tensors.
+
+mod index;
+mod ptd;
+mod read;
+mod shards;
+mod write;
+
+pub use index::ShardIndex;
+pub use ptd::Skipped;
+use safetensors::Dtype;
+
+use alloc::{borrow::Cow, string::String, vec::Vec};
+
+/// The longest header that the official reader takes, in bytes.
+const MAX_HEADER: u64 = 100_000_000;
+
+/// What the keys of `__metadata__` start with that remember a tensor's dim order. The tensor's name follows.
+const DIM_ORDER: &str = "executorch.dim_order.";
+
+const FORMAT: &str = "safetensors";
+
+/// The content of a safetensors file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Safetensors<'a> {
+    /// The texts of `__metadata__`, in the file's order, without those that [`dim_order`](SafeTensor::dim_order) has.
+    pub metadata: Vec<(String, String)>,
+    /// The tensors, in the order of their bytes.
+    pub tensors: Vec<SafeTensor<'a>>,
+}
+
+/// A tensor of a safetensors file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SafeTensor<'a> {
+    /// Its name, unique in the file.
+    pub name: Cow<'a, str>,
+    /// The type of the elements.
+    pub dtype: Dtype,
+    /// The size of each dimension, in elements.
+    pub shape: Vec<u64>,
+    /// The dim order that it had before it came into this file, if that is not the natural one. `bytes` are in the natural one.
+    pub dim_order: Option<Vec<u8>>,
+    /// The elements, little-endian, the last dimension innermost.
+    pub bytes: Cow<'a, [u8]>,
+}
+
+impl<'a> Safetensors<'a> {
+    /// Gives tensors other names: `name` gets each name and returns the new one.
+    pub fn rename(&mut self, mut name: impl FnMut(&str) -> Option<String>) {
+        for tensor in &mut self.tensors {
+            if let Some(new) = name(&tensor.name) {
+                tensor.name = Cow::Owned(new);
+            }
+        }
+    }
+}
+
+/// A dim order as `__metadata__` has it.
+fn dim_order_text(dim_order: &[u8]) -> String {
+    let dims: Vec<String> = dim_order.iter().map(|dim| alloc::format!("{dim}")).collect();
+    dims.join(",")
+}
+
+/// The same back: `None` if it is not a dim order of that many dimensions, or the natural one.
+fn dim_order_of(text: &str, rank: usize) -> Option<Vec<u8>> {
+    let dims = text.split(',').map(|dim| dim.parse().ok()).collect::<Option<Vec<u8>>>()?;
+    let mut sorted = dims.clone();
+    sorted.sort_unstable();
+    let natural = |dims: &[u8]| dims.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index);
+    (dims.len() == rank && natural(&sorted) && !natural(&dims)).then_some(dims)
+}

@@ -1,0 +1,207 @@
+//! From safetensors to `.ptd`, and from `.ptd` and `.pte` to safetensors.
+
+use super::{SafeTensor, Safetensors};
+use crate::edit::{METADATA_PREFIX, Subject};
+use crate::error::{Error, ErrorKind, Result};
+use crate::file::ptd::{Entry, Ptd};
+use crate::file::pte::Pte;
+use crate::flatbuffer::text::Text;
+use crate::schema::ScalarType;
+use crate::schema::flat_tensor::TensorLayout;
+use crate::tensor::{TensorShape, TensorView};
+use crate::write::collect::NewEntry;
+use crate::write::relayout::PtdOptions;
+use alloc::string::{String, ToString};
+use alloc::{borrow::Cow, format, vec::Vec};
+use safetensors::Dtype;
+
+/// PyTorch's complex64, which has no name in the schema.
+const COMPLEX64: ScalarType = ScalarType(9);
+
+/// The types that both have.
+const TYPES: &[(ScalarType, Dtype)] = &[
+    (ScalarType::BOOL, Dtype::BOOL),
+    (ScalarType::BYTE, Dtype::U8),
+    (ScalarType::CHAR, Dtype::I8),
+    (ScalarType::SHORT, Dtype::I16),
+    (ScalarType::INT, Dtype::I32),
+    (ScalarType::LONG, Dtype::I64),
+    (ScalarType::UINT16, Dtype::U16),
+    (ScalarType::UINT32, Dtype::U32),
+    (ScalarType::UINT64, Dtype::U64),
+    (ScalarType::HALF, Dtype::F16),
+    (ScalarType::BFLOAT16, Dtype::BF16),
+    (ScalarType::FLOAT, Dtype::F32),
+    (ScalarType::DOUBLE, Dtype::F64),
+    (COMPLEX64, Dtype::C64),
+    (ScalarType::FLOAT8E5M2, Dtype::F8_E5M2),
+    (ScalarType::FLOAT8E4M3FN, Dtype::F8_E4M3),
+    (ScalarType::FLOAT8E5M2FNUZ, Dtype::F8_E5M2FNUZ),
+    (ScalarType::FLOAT8E4M3FNUZ, Dtype::F8_E4M3FNUZ),
+];
+
+/// What was left out, since the other format cannot say it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Skipped {
+    /// What it is: `tensor`, `blob`, `metadata` or `payload`.
+    pub kind: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Why the other format cannot say it.
+    pub reason: String,
+}
+
+impl Skipped {
+    /// Leaves something out if `skip`, or refuses it.
+    pub(super) fn add(skip: bool, list: &mut Vec<Self>, kind: &'static str, name: &str, reason: String) -> Result<()> {
+        if !skip {
+            return Err(Error::unwritable(format!("{kind} {name:?}: {reason}: it can only be left out")));
+        }
+        list.push(Self { kind, name: name.to_string(), reason });
+        Ok(())
+    }
+}
+
+impl<'a> Safetensors<'a> {
+    /// The tensors of a `.ptd`, in the order of the official safetensors writer. With `skip`, what safetensors cannot say is left out and
+    /// listed.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there is such a thing and not `skip`, and as
+    /// [`Ptd::entry_bytes`] and [`TensorView::in_dim_order`] do.
+    pub fn of_ptd(ptd: &'a Ptd<'_>, skip: bool) -> Result<(Self, Vec<Skipped>)> {
+        let (mut file, mut skipped) = (Self::default(), Vec::new());
+        for entry in ptd.entries() {
+            let found = file.add(ptd, &entry).map_err(|error| name_it(error, entry.key()))?;
+            if let Some((kind, reason)) = found {
+                Skipped::add(skip, &mut skipped, kind, entry.key(), reason)?;
+            }
+        }
+        file.sort();
+        Ok((file, skipped))
+    }
+
+    /// Adds an entry, or returns what it is and why it cannot.
+    fn add(&mut self, ptd: &'a Ptd<'_>, entry: &Entry<'a>) -> Result<Option<(&'static str, String)>> {
+        let utf8 = entry.key.is_none_or(Text::is_utf8);
+        let Some(view) = ptd.tensor_view(entry)? else {
+            let text = entry.key().strip_prefix(METADATA_PREFIX).filter(|_| utf8);
+            let Some(key) = text else {
+                return Ok(Some(("blob", "safetensors has only tensors".into())));
+            };
+            return Ok(match core::str::from_utf8(ptd.entry_bytes(entry)?) {
+                Ok(value) => {
+                    self.metadata.push((key.into(), value.into()));
+                    None
+                }
+                Err(_) => Some(("metadata", "safetensors has only metadata that is UTF-8".into())),
+            });
+        };
+        if !utf8 {
+            return Ok(Some(("tensor", "safetensors has only names that are UTF-8".into())));
+        }
+        let TensorShape { scalar_type, sizes, dim_order } = view.shape;
+        let Some((_, dtype)) = TYPES.iter().find(|(own, _)| *own == scalar_type) else {
+            let name = scalar_type.short_name().map_or_else(|| scalar_type.to_string(), String::from);
+            return Ok(Some(("tensor", format!("safetensors does not have the scalar type {name}"))));
+        };
+        let natural: Vec<u8> = (0..sizes.len()).map(|dim| dim as u8).collect();
+        let bytes = match view.shape.is_natural() {
+            true => Cow::Borrowed(view.bytes),
+            false => Cow::Owned(view.in_dim_order(&natural)?),
+        };
+        self.tensors.push(SafeTensor {
+            name: entry.key().into(),
+            dtype: *dtype,
+            shape: sizes.iter().map(|size| u64::from(size.unsigned_abs())).collect(),
+            dim_order: (!view.shape.is_natural()).then(|| dim_order.into()),
+            bytes,
+        });
+        Ok(None)
+    }
+
+    /// The tensors as a `.ptd`, each in the dim order that it had. With `skip`, what a `.ptd` cannot say is left out and listed.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there is such a thing and not `skip`, and as
+    /// [`Ptd::build`] does.
+    pub fn into_ptd(self, options: &PtdOptions, skip: bool) -> Result<(Ptd<'a>, Vec<Skipped>)> {
+        let (mut entries, mut skipped) = (Vec::new(), Vec::new());
+        for tensor in self.tensors {
+            match new_layout(&tensor) {
+                Ok(layout) => entries.push(tensor.into_entry(layout)?),
+                Err(reason) => Skipped::add(skip, &mut skipped, "tensor", &tensor.name, reason)?,
+            }
+        }
+        entries.extend(
+            self.metadata
+                .into_iter()
+                .map(|(key, value)| NewEntry::blob(format!("{METADATA_PREFIX}{key}"), value.into_bytes())),
+        );
+        Ok((Ptd::build(entries, options)?, skipped))
+    }
+}
+
+/// The layout of a tensor's bytes in a `.ptd`, or why there is none.
+fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'static>, String> {
+    let Some((scalar_type, _)) = TYPES.iter().find(|(_, other)| *other == tensor.dtype) else {
+        return Err(format!("a .ptd does not have the type {}", tensor.dtype));
+    };
+    let size = |size: &u64| {
+        i32::try_from(*size).map_err(|_| format!("a .ptd has only sizes up to {}, but one is {size}", i32::MAX))
+    };
+    let sizes = tensor.shape.iter().map(size).collect::<core::result::Result<Vec<i32>, String>>()?;
+    let dim_order = (0..sizes.len()).map(|dim| dim as u8).collect();
+    Ok(TensorLayout { scalar_type: *scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
+}
+
+impl<'a> SafeTensor<'a> {
+    /// With `layout` in the natural dim order.
+    fn into_entry(self, layout: TensorLayout<'static>) -> Result<NewEntry<'a>> {
+        let Self { name, dim_order, bytes, .. } = self;
+        let (bytes, layout) = match dim_order {
+            None => (bytes, layout),
+            Some(dim_order) => {
+                let view = TensorView { shape: layout.shape(), bytes: &bytes };
+                let permuted = view.in_dim_order(&dim_order).map_err(|error| name_it(error, &name))?;
+                (Cow::Owned(permuted), TensorLayout { dim_order: Some(dim_order.into()), ..layout })
+            }
+        };
+        Ok(NewEntry { key: name.into(), tensor_layout: Some(layout), bytes, alignment: 1 })
+    }
+}
+
+/// The same error, with the tensor that it is about.
+fn name_it(error: Error, name: &str) -> Error {
+    match error.kind() {
+        ErrorKind::Tensor(fault) => Error::tensor(format!("{name:?}: {fault}")),
+        _ => error,
+    }
+}
+
+impl<'a> Pte<'a> {
+    /// The constants and initial states of a program, and its metadata, as a `.ptd` that borrows from it: with the names that
+    /// [`externalize`](Self::externalize) gives. The list has what is not among them: the payloads of delegates, in which weights may be.
+    ///
+    /// Fails as [`externalize`](Self::externalize) does.
+    pub fn weights(&self) -> Result<(Ptd<'a>, Vec<Skipped>)> {
+        let mut skipped = Vec::new();
+        let (weights, _) = self.clone().externalize(&PtdOptions::default(), |data| {
+            if data.subject == Subject::NamedData && !data.key.starts_with(METADATA_PREFIX) {
+                let reason = "it is a blob that a delegate reads".into();
+                skipped.push(Skipped { kind: "blob", name: data.key.into(), reason });
+                return None;
+            }
+            Some(data.key.into())
+        })?;
+        for plan in self.methods() {
+            for (index, delegate) in plan.delegates().iter().enumerate() {
+                if self.delegate_data(delegate)?.size() > 0 {
+                    let (name, reason) =
+                        (format!("{}.delegate{index}", plan.name()), "it is for its backend alone".into());
+                    skipped.push(Skipped { kind: "payload", name, reason });
+                }
+            }
+        }
+        Ok((weights, skipped))
+    }
+}

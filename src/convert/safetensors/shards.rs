@@ -1,0 +1,77 @@
+//! One model in several files.
+
+use super::index::IndexMetadata;
+use super::{Safetensors, ShardIndex, Skipped};
+use crate::error::{Error, Result};
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::{format, vec::Vec};
+
+impl<'a> Safetensors<'a> {
+    /// One model of its shards, each with its file's name. Texts of the metadata that all shards have are there once; of two that differ, the
+    /// first stays if `skip`.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if a tensor is not in the shard that `index` names, with
+    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two shards have a tensor of the same name or metadata that differs.
+    pub fn join(shards: Vec<(&str, Self)>, index: &ShardIndex, skip: bool) -> Result<(Self, Vec<Skipped>)> {
+        let (mut joined, mut skipped) = (Self::default(), Vec::new());
+        let mut places = BTreeMap::<String, &str>::new();
+        for (file, shard) in shards {
+            for (key, value) in shard.metadata {
+                match joined.metadata.iter().find(|(other, _)| *other == key) {
+                    None => joined.metadata.push((key, value)),
+                    Some((_, other)) if *other == value => {}
+                    Some((_, other)) => {
+                        let reason = format!("it is {other:?} in one shard and {value:?} in {file:?}");
+                        Skipped::add(skip, &mut skipped, "metadata", &key, reason)?;
+                    }
+                }
+            }
+            for tensor in &shard.tensors {
+                if let Some(other) = places.insert(tensor.name.to_string(), file) {
+                    let name = &tensor.name;
+                    return Err(Error::unwritable(format!("tensor {name:?} is in two shards, {other:?} and {file:?}")));
+                }
+            }
+            joined.tensors.extend(shard.tensors);
+        }
+        for (name, file) in &index.weight_map {
+            if places.get(name) != Some(&file.as_str()) {
+                return Err(Error::reference(format!("tensor {name:?} is not in {file:?}, where the index has it")));
+            }
+        }
+        Ok((joined, skipped))
+    }
+
+    /// Several files with at most `most` bytes of tensors each, in order; a larger tensor has a file to itself. Each has all the metadata.
+    pub fn split(self, most: u64) -> Vec<Self> {
+        let Self { metadata, tensors } = self;
+        let (mut shards, mut filled) = (Vec::<Self>::new(), 0u64);
+        for tensor in tensors {
+            let size = tensor.bytes.len() as u64;
+            filled = filled.saturating_add(size);
+            match shards.last_mut().filter(|_| filled <= most) {
+                Some(shard) => shard.tensors.push(tensor),
+                None => {
+                    filled = size;
+                    shards.push(Self { metadata: metadata.clone(), tensors: Vec::from([tensor]) });
+                }
+            }
+        }
+        if shards.is_empty() {
+            shards.push(Self { metadata, tensors: Vec::new() });
+        }
+        shards
+    }
+
+    /// The index of shards with those names.
+    pub fn index(shards: &[Self], files: &[String]) -> ShardIndex {
+        let tensors = || shards.iter().flat_map(|shard| &shard.tensors);
+        let named = shards.iter().zip(files);
+        let places = named.flat_map(|(shard, file)| shard.tensors.iter().map(move |tensor| (tensor, file)));
+        ShardIndex {
+            metadata: IndexMetadata { total_size: tensors().map(|tensor| tensor.bytes.len() as u64).sum() },
+            weight_map: places.map(|(tensor, file)| (tensor.name.to_string(), file.clone())).collect(),
+        }
+    }
+}
