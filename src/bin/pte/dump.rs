@@ -1,24 +1,117 @@
 //! `pte dump`: the tree as JSON.
 
-use crate::failure::Failure;
-use crate::json;
+use crate::failure::{Failure, each};
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use executorch_format::Model;
-use std::path::PathBuf;
+use executorch_format::delegate::{Payload, Xnnpack};
+use executorch_format::schema::{BundledProgram, ETDump, FlatTensor, Program};
+use executorch_format::{Model, Pte};
+use serde::Serialize;
+use std::path::Path;
 
 /// Print the whole metadata as JSON, with the schema's names, as flatc does
+///
+/// Each file is a document of its own in flatc's form, one after the other. With --json and --jsonl the trees are inside documents of this
+/// command.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte dump model.pte | jq '.execution_plan[].name'
+  pte dump --jsonl models/*.pte | jq -r 'select(.tree.version != 0) | .file'")]
 pub struct Arguments {
-    /// A .pte or .ptd file
-    file: PathBuf,
+    #[command(flatten)]
+    files: FileArguments,
+    #[command(flatten)]
+    form: JsonArguments,
+    /// Add `payloads`: what is inside each delegate's payload
+    #[arg(long)]
+    payloads: bool,
 }
 
-/// Prints a file's tree.
+/// The tree of a file.
+#[derive(Serialize)]
+struct Dump<'m, 'a> {
+    file: String,
+    tree: Tree<'m, 'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Tree<'m, 'a> {
+    Pte(&'m Program<'a>),
+    PteWithPayloads(WithPayloads<'m>),
+    Ptd(&'m FlatTensor<'a>),
+    Xnnpack(&'m Xnnpack<'a>),
+    Bpte(&'m BundledProgram<'a>),
+    Etdp(&'m ETDump<'a>),
+}
+
+/// A program with its payloads.
+#[derive(Serialize)]
+struct WithPayloads<'t> {
+    #[serde(flatten)]
+    program: &'t Program<'t>,
+    payloads: Vec<PayloadEntry<'t>>,
+}
+
+/// A payload, once for all delegates that share it.
+#[derive(Serialize)]
+struct PayloadEntry<'t> {
+    /// The method and the index of each delegate.
+    delegates: Vec<(&'t str, usize)>,
+    /// Bytes from the start of the file.
+    offset: Option<u64>,
+    /// In bytes.
+    size: u64,
+    /// `null` if it cannot be parsed.
+    payload: Option<Payload<'t>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+/// Prints the tree of each file. Goes on after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
-    match input.parse()? {
-        Model::Pte(pte) => json::print(&pte.program),
-        Model::Ptd(ptd) => json::print(&ptd.flat_tensor),
-        _ => Err(Failure::Usage(format!("{}: files of this kind have no metadata to print", arguments.file.display()))),
-    }
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        let print = |tree| match documents {
+            Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree }),
+            None => json::print_alone(&tree),
+        };
+        if let Some(payload) = input.payload()? {
+            return print(Tree::Xnnpack(&payload));
+        }
+        match &input.parse()? {
+            Model::Pte(pte) if arguments.payloads => print(Tree::PteWithPayloads(with_payloads(pte))),
+            Model::Pte(pte) => print(Tree::Pte(&pte.program)),
+            Model::Ptd(ptd) => print(Tree::Ptd(&ptd.flat_tensor)),
+            Model::Bpte(bpte) => print(Tree::Bpte(&bpte.bundled_program)),
+            Model::Etdp(etdp) => print(Tree::Etdp(&etdp.etdump)),
+            _ => Err(no_tree(path)),
+        }
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
+}
+
+fn no_tree(path: &Path) -> Failure {
+    Failure::Bad { file: path.to_owned(), findings: vec!["a kind of file that has no tree".to_owned()] }
+}
+
+fn with_payloads<'t>(pte: &'t Pte<'_>) -> WithPayloads<'t> {
+    let name = |(method, index): &(usize, usize)| (pte.methods().get(*method).map_or("", |plan| plan.name()), *index);
+    let payloads = pte.open_payloads().into_iter().map(|opened| {
+        let (payload, error) = match opened.payload {
+            Ok(payload) => (Some(payload), None),
+            Err(error) => (None, Some(error.to_string())),
+        };
+        PayloadEntry {
+            delegates: opened.delegates.iter().map(name).collect(),
+            offset: pte.range(&opened.data).map(|range| range.start),
+            size: opened.data.size(),
+            payload,
+            error,
+        }
+    });
+    WithPayloads { program: &pte.program, payloads: payloads.collect() }
 }

@@ -1,9 +1,16 @@
 //! Failures that end the command, their messages and exit codes.
 
+use crate::files::FileArguments;
+use crate::{json, text};
+use anstyle::{AnsiColor, Style};
 use executorch_format::inspect::Fault;
+use executorch_format::{Error, ErrorKind as FileError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+/// As clap's own errors look.
+const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 const BAD: u8 = 1;
 const USAGE: u8 = 2;
@@ -15,6 +22,13 @@ const UNWRITABLE: u8 = 2;
 pub enum Failure {
     /// A file is invalid.
     Bad {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong: field path, fault, offset.
+        findings: Vec<String>,
+    },
+    /// References of a file are out of range: what else is in it was printed.
+    Unsound {
         /// The file.
         file: PathBuf,
         /// What is wrong: field path, fault, offset.
@@ -44,11 +58,38 @@ pub enum Failure {
 
 impl Failure {
     /// A file that the library refuses.
-    pub fn bad(file: &Path, error: &executorch_format::Error) -> Self {
+    pub fn bad(file: &Path, error: &Error) -> Self {
         Self::Bad { file: file.to_owned(), findings: vec![error.to_string()] }
     }
 
-    /// Fails where references of a file lead nowhere.
+    /// A file that the library does not write: for what it says about the file, or the options, or what the system says.
+    pub fn unwritable(file: &Path, error: Error) -> Self {
+        let error = match error.kind() {
+            FileError::Unwritable(reason) => std::io::Error::other(with_path(&error, reason)),
+            FileError::Io { message, .. } => std::io::Error::other(message.clone()),
+            _ => error.into(),
+        };
+        Self::Unwritable { file: file.to_owned(), error }
+    }
+
+    /// A file with instructions for the command that cannot be understood.
+    pub fn usage_of(file: &Path, error: &impl std::fmt::Display) -> Self {
+        Self::Usage(format!("{}: {error}", text::path(file)))
+    }
+
+    /// A method that a file does not have.
+    pub fn no_method<'t>(file: &Path, name: &str, there: impl Iterator<Item = &'t str>) -> Self {
+        const MOST: usize = 10;
+        let mut names: Vec<String> = there.take(MOST + 1).map(|name| text::name(name, 40)).collect();
+        if names.len() > MOST {
+            names.truncate(MOST);
+            names.push("…".to_owned());
+        }
+        let (name, there) = (text::name(name, 40), names.join(", "));
+        Self::usage_of(file, &format!("no method is called {name}, there are: {there}"))
+    }
+
+    /// Fails where references of a file are out of range.
     pub fn unless_sound(file: &Path, faults: &[Fault]) -> Result<(), Self> {
         if faults.is_empty() {
             return Ok(());
@@ -56,10 +97,15 @@ impl Failure {
         Err(Self::Bad { file: file.to_owned(), findings: faults.iter().map(Fault::to_string).collect() })
     }
 
+    /// Whether the output has said it already.
+    fn is_printed(&self) -> bool {
+        matches!(self, Self::Unsound { .. } | Self::Reported(_))
+    }
+
     /// The exit code for it.
     pub fn code(&self) -> u8 {
         match self {
-            Self::Bad { .. } => BAD,
+            Self::Bad { .. } | Self::Unsound { .. } => BAD,
             Self::Unreadable { .. } => UNREADABLE,
             Self::Unwritable { .. } => UNWRITABLE,
             Self::Usage(_) => USAGE,
@@ -70,24 +116,59 @@ impl Failure {
         }
     }
 
-    /// Tells it on stderr.
-    pub fn report(&self) -> ExitCode {
+    /// What is to be said about it, without the file's name.
+    pub fn messages(&self) -> Vec<String> {
         match self {
-            Self::Bad { file, findings } => {
-                for finding in findings {
-                    eprintln!("error: {}: {finding}", file.display());
-                }
-            }
-            Self::Unreadable { file, error } => eprintln!("error: {}: cannot be read: {error}", file.display()),
-            Self::Unwritable { file, error } => eprintln!("error: {}: cannot be written: {error}", file.display()),
-            Self::Usage(fault) => eprintln!("error: {fault}"),
+            Self::Bad { findings, .. } | Self::Unsound { findings, .. } => findings.clone(),
+            Self::Unreadable { error, .. } => vec![format!("cannot be read: {error}")],
+            Self::Unwritable { error, .. } => vec![format!("cannot be written: {error}")],
+            Self::Usage(fault) => vec![fault.clone()],
             Self::Output(error) if error.kind() != ErrorKind::BrokenPipe => {
-                eprintln!("error: the output cannot be written: {error}");
+                vec![format!("the output cannot be written: {error}")]
             }
-            Self::Output(_) | Self::Reported(_) => {}
+            Self::Output(_) | Self::Reported(_) => Vec::new(),
+        }
+    }
+
+    /// The file that it is about.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Bad { file, .. }
+            | Self::Unsound { file, .. }
+            | Self::Unreadable { file, .. }
+            | Self::Unwritable { file, .. } => Some(file),
+            Self::Usage(_) | Self::Output(_) | Self::Reported(_) => None,
+        }
+    }
+
+    /// Prints it on stderr.
+    pub fn report(&self) -> ExitCode {
+        let file = match (self, self.file()) {
+            (Self::Unwritable { .. }, Some(file)) if file.as_os_str() == text::STANDARD => {
+                "standard output: ".to_owned()
+            }
+            (_, Some(file)) => format!("{}: ", text::path(file)),
+            (_, None) => String::new(),
+        };
+        for message in self.messages() {
+            let message = match self {
+                // What TOML's parser says has lines.
+                Self::Usage(_) => message.trim_end().split('\n').map(text::message).collect::<Vec<_>>().join("\n"),
+                _ => text::message(&message),
+            };
+            anstream::eprintln!("{ERROR}error:{ERROR:#} {file}{message}");
+        }
+        if let Self::Usage(_) = self {
+            eprintln!("\nFor more information, try '--help'.");
         }
         ExitCode::from(self.code())
     }
+}
+
+/// What is wrong, behind the field that it is about.
+fn with_path(error: &Error, reason: &str) -> String {
+    let path = error.path();
+    if path.is_empty() { reason.to_owned() } else { format!("{path}: {reason}") }
 }
 
 impl From<std::io::Error> for Failure {
@@ -100,4 +181,28 @@ impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         Self::Output(error.into())
     }
+}
+
+/// Does something with each file, and goes on after those that fail, which are reported at once: in the JSON too, where there is
+/// any. What is returned inside is the failure with the highest code, to be returned when the output is complete.
+pub fn each(
+    files: &FileArguments,
+    mut documents: Option<&mut json::Files>,
+    mut work: impl FnMut(&Path, Option<&mut json::Files>) -> Result<(), Failure>,
+) -> Result<Result<(), Failure>, Failure> {
+    let mut code = 0;
+    for file in files.expand() {
+        match work(&file.path, documents.as_deref_mut()) {
+            Ok(()) => {}
+            Err(output @ Failure::Output(_)) => return Err(output),
+            Err(failure) => {
+                failure.report();
+                code = code.max(failure.code());
+                if let Some(documents) = documents.as_deref_mut().filter(|_| !failure.is_printed()) {
+                    documents.add_failed(&file.path, &failure)?;
+                }
+            }
+        }
+    }
+    Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
 }

@@ -1,23 +1,31 @@
 //! `pte info`: a summary of a file.
 
+mod companions;
 mod print;
 
-use crate::failure::Failure;
-use crate::json;
+pub use companions::test_value;
+
+use crate::failure::{Failure, each};
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use executorch_format::inspect::Summary;
+use executorch_format::Model;
+use executorch_format::inspect::{Fault, Summary};
+use executorch_format::validate::{Release, ReleaseVerdict, loads_in};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
 
 /// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte info model.pte
+  pte info --json model.pte | jq '.files[0].methods[].name'
+  pte info --recursive --jsonl models/ | jq -r '[.file, .file_size] | @tsv'
+  curl -s https://example.com/model.pte | pte info -")]
 pub struct Arguments {
-    /// .pte and .ptd files
-    #[arg(required = true)]
-    files: Vec<PathBuf>,
-    /// Print JSON: one object per file, each on one line
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    files: FileArguments,
+    #[command(flatten)]
+    form: JsonArguments,
 }
 
 /// The summary of a file.
@@ -28,34 +36,46 @@ struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
+    /// The releases of ExecuTorch that load it: the first and the last of each unbroken row.
+    loads_in: Vec<(Release, Release)>,
+    #[serde(skip)]
+    releases: Vec<ReleaseVerdict>,
+    /// The program inside a bundle; `None` in any other file, and where it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<&'t Summary<'t>>,
 }
 
-/// Prints a summary of each file. Goes on after a file that fails.
+/// Prints a summary of each file, then fails if references in it are out of range. Goes on after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut code = 0;
-    for (at, file) in arguments.files.iter().enumerate() {
-        match show(file, arguments.json, at > 0) {
-            Ok(()) => {}
-            Err(output @ Failure::Output(_)) => return Err(output),
-            Err(failure) => {
-                failure.report();
-                code = code.max(failure.code());
-            }
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut apart = false;
+    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        let model = input.parse()?;
+        let summary = model.summary();
+        let program = match &model {
+            Model::Bpte(bpte) => Some(bpte.program()),
+            _ => None,
+        };
+        let inside = program.as_ref().and_then(|program| Some(program.as_ref().ok()?.summary()));
+        let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
+        let releases = model.releases();
+        let loads_in = loads_in(&releases);
+        let info = Info { file, file_size, summary: &summary, loads_in, releases, program: inside.as_ref() };
+        match documents {
+            Some(documents) => documents.add(&info)?,
+            None => print::text(path, &info, std::mem::replace(&mut apart, true))?,
         }
-    }
-    if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
-}
-
-/// Prints the summary of a file, then fails if references in it are out of range.
-fn show(file: &Path, as_json: bool, apart: bool) -> Result<(), Failure> {
-    let input = Input::open(file)?;
-    let model = input.parse()?;
-    let summary = model.summary();
-    let info = Info { file: file.display().to_string(), file_size: input.bytes().len() as u64, summary: &summary };
-    if as_json {
-        json::print_line(&info)?;
-    } else {
-        print::text(&info, apart)?;
-    }
-    Failure::unless_sound(file, &summary.faults)
+        if let Some(Err(error)) = &program {
+            return Err(Failure::bad(path, error));
+        }
+        let faults = inside.as_ref().map_or(&summary.faults, |inside| &inside.faults);
+        if faults.is_empty() {
+            return Ok(());
+        }
+        let findings = faults.iter().map(Fault::to_string).collect();
+        Err(Failure::Unsound { file: path.to_owned(), findings })
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
 }

@@ -1,25 +1,167 @@
 //! JSON on stdout, streamed: one line for each field of a table, one line for a list of numbers.
 
 use crate::failure::Failure;
+use clap::ArgMatches;
+use executorch_format::is_deceptive;
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::{CompactFormatter, Formatter};
+use serde_json::ser::Formatter;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Writes a value to stdout, indented.
+/// The number of the form of all JSON documents. A field may be added to them without another number; none is removed,
+/// and none changes its meaning.
+const FORMAT: u32 = 1;
+
+/// Whether a document was begun.
+static BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// Prints a document with the failure that ended the command, where JSON was asked for and none was begun.
+pub fn print_failure(failure: &Failure) -> Result<(), Failure> {
+    if BEGUN.load(Ordering::Relaxed) {
+        return Ok(());
+    }
+    let file = failure.file().map(|file| file.display().to_string());
+    print(&Failed { file, errors: failure.messages() })
+}
+
+/// Whether a command was asked for JSON.
+pub fn is_asked(matches: &ArgMatches) -> bool {
+    let flag = |name| matches.try_get_one::<bool>(name).is_ok_and(|flag| flag == Some(&true));
+    flag("json") || flag("jsonl") || matches.subcommand().is_some_and(|(_, matches)| is_asked(matches))
+}
+
+/// Whether a command that takes several files prints text or JSON.
+#[derive(clap::Args)]
+pub struct JsonArguments {
+    /// Print JSON: one document, with all files in it
+    #[arg(long)]
+    pub json: bool,
+    /// Print JSON: one document for each file, on a line of its own
+    #[arg(long, conflicts_with = "json")]
+    pub jsonl: bool,
+}
+
+impl JsonArguments {
+    /// Whether any JSON is printed.
+    pub fn any(&self) -> bool {
+        self.json || self.jsonl
+    }
+}
+
+/// A document, or one of several.
+#[derive(Serialize)]
+struct Document<'v, T> {
+    format: u32,
+    #[serde(flatten)]
+    value: &'v T,
+}
+
+/// Writes a struct to stdout as a document, indented, with the number of its form as the first field.
 pub fn print(value: &impl Serialize) -> Result<(), Failure> {
+    print_alone(&Document { format: FORMAT, value })
+}
+
+/// Writes a value to stdout, indented, as a document of somebody else's form.
+pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
+    BEGUN.store(true, Ordering::Relaxed);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default()))?;
     writeln!(out)?;
     Ok(out.flush()?)
 }
 
-/// Writes a value to stdout in one line.
-pub fn print_line(value: &impl Serialize) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    value.serialize(&mut Serializer::with_formatter(&mut out, CompactFormatter))?;
-    writeln!(out)?;
-    Ok(out.flush()?)
+/// What is said about several files, as one document or as one for each. An entry is written as soon as it is there.
+pub struct Files {
+    out: BufWriter<io::Stdout>,
+    lines: bool,
+    count: usize,
+}
+
+/// What is said about a file that cannot be read, or not summarized.
+#[derive(Serialize)]
+pub struct Failed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    errors: Vec<String>,
+}
+
+impl Files {
+    /// Begins the document.
+    pub fn start(arguments: &JsonArguments) -> Self {
+        Self::new(arguments.jsonl)
+    }
+
+    /// Begins the document, or, with `lines`, the documents.
+    pub fn new(lines: bool) -> Self {
+        BEGUN.store(true, Ordering::Relaxed);
+        Self { out: BufWriter::with_capacity(1 << 16, io::stdout()), lines, count: 0 }
+    }
+
+    /// Adds what is said about a file: a struct.
+    pub fn add(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        if self.lines {
+            let document = Document { format: FORMAT, value };
+            document.serialize(&mut Serializer::with_formatter(&mut self.out, Compact))?;
+            writeln!(self.out)?;
+        } else {
+            if self.count == 0 {
+                self.head()?
+            } else {
+                self.out.write_all(b", ")?
+            }
+            value.serialize(&mut Serializer::with_formatter(&mut self.out, Indented { depth: 1, filled: false }))?;
+        }
+        self.count += 1;
+        Ok(self.out.flush()?)
+    }
+
+    /// Adds a file that there is nothing to say about but why.
+    pub fn add_failed(&mut self, file: &Path, failure: &Failure) -> Result<(), Failure> {
+        self.add(&Failed { file: Some(file.display().to_string()), errors: failure.messages() })
+    }
+
+    /// Ends the document.
+    pub fn end(mut self) -> Result<(), Failure> {
+        if !self.lines {
+            if self.count == 0 {
+                self.head()?;
+            }
+            self.out.write_all(b"]\n}\n")?;
+        }
+        Ok(self.out.flush()?)
+    }
+
+    fn head(&mut self) -> io::Result<()> {
+        write!(self.out, "{{\n  \"format\": {FORMAT},\n  \"files\": [")
+    }
+}
+
+/// Writes the part of a string that needs no escape in JSON: with escapes all the same for what could act on a terminal.
+fn write_text<W: ?Sized + Write>(writer: &mut W, text: &str) -> io::Result<()> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return writer.write_all(text.as_bytes());
+    }
+    for character in text.chars() {
+        if is_deceptive(character) {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(writer, "\\u{unit:04x}")?;
+            }
+        } else {
+            write!(writer, "{character}")?;
+        }
+    }
+    Ok(())
+}
+
+/// Everything in one line.
+struct Compact;
+
+impl Formatter for Compact {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        write_text(writer, fragment)
+    }
 }
 
 /// Indents maps and keeps lists on one line.
@@ -31,11 +173,20 @@ struct Indented {
 
 impl Indented {
     fn new_line<W: ?Sized + Write>(&self, writer: &mut W) -> io::Result<()> {
-        write!(writer, "\n{:width$}", "", width = self.depth * 2)
+        const SPACES: &str = "\n                                                              ";
+        let width = 1 + self.depth * 2;
+        match SPACES.get(..width) {
+            Some(start) => writer.write_all(start.as_bytes()),
+            None => write!(writer, "\n{:width$}", "", width = width - 1),
+        }
     }
 }
 
 impl Formatter for Indented {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        write_text(writer, fragment)
+    }
+
     fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
         if first { Ok(()) } else { writer.write_all(b", ") }
     }
@@ -82,5 +233,15 @@ mod tests {
         let expected =
             "{\n  \"a\": [1, 2],\n  \"b\": {},\n  \"c\": [{\n    \"d\": null\n  }, {\n    \"e\": []\n  }]\n}";
         assert_eq!(String::from_utf8_lossy(&out), expected);
+    }
+
+    #[test]
+    fn strings_are_exact_and_harmless() {
+        let name = "a\u{202e}\u{1b}\u{e0041}\\é\u{7f}";
+        let mut out = Vec::new();
+        assert!(name.serialize(&mut Serializer::with_formatter(&mut out, Compact)).is_ok());
+        let text = String::from_utf8(out).unwrap_or_default();
+        assert!(!text.chars().any(is_deceptive), "{text}");
+        assert_eq!(serde_json::from_str::<String>(&text).ok().as_deref(), Some(name));
     }
 }

@@ -2,48 +2,127 @@
 
 #![deny(unsafe_code)]
 
+mod check;
+mod convert;
+mod diff;
+mod disasm;
 mod dump;
+mod edit;
 mod failure;
+mod files;
+mod graph;
 mod info;
 mod json;
 mod list;
+mod manual;
+mod memory;
 mod open;
+mod ops;
+mod profile;
 mod progress;
+mod report;
 mod rewrite;
+mod save;
+mod size;
+mod status;
+mod table;
+mod target;
 mod text;
+mod to_c;
 mod verify;
 
-use clap::{Parser, Subcommand};
-use failure::Failure;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 /// Inspects, verifies and rewrites ExecuTorch model files: .pte (programs) and .ptd (named tensors and blobs)
 #[derive(Parser)]
 #[command(name = "pte", version, arg_required_else_help = true)]
-#[command(
-    after_help = "Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, or a file cannot be read or written."
-)]
+#[command(after_help = "A file that is called - is standard input, or standard output where one is written.
+
+Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, or a file cannot be read or written; of several files, the highest.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
+    /// Show names and lists whole on a terminal too
+    #[arg(long, global = true)]
+    all: bool,
+    /// Say only what is wrong, and what was asked for
+    #[arg(short, long, global = true)]
+    quiet: bool,
 }
 
 #[derive(Subcommand)]
 enum Command {
+    Check(check::Arguments),
     Info(info::Arguments),
+    Diff(diff::Arguments),
     Dump(dump::Arguments),
+    Graph(graph::Arguments),
     List(list::Arguments),
+    Report(report::Arguments),
+    Size(size::Arguments),
+    Memory(memory::Arguments),
+    Ops(ops::Arguments),
+    Disasm(disasm::Arguments),
+    Profile(profile::Arguments),
     Rewrite(rewrite::Arguments),
     Verify(verify::Arguments),
+    Replace(edit::replace::Arguments),
+    Externalize(edit::externalize::Arguments),
+    Internalize(edit::internalize::Arguments),
+    Dedup(edit::dedup::Arguments),
+    Strip(edit::strip::Arguments),
+    Select(edit::select::Arguments),
+    Metadata(edit::metadata::Arguments),
+    Extract(edit::extract::Arguments),
+    Bundle(edit::bundle::Arguments),
+    Ptd(edit::ptd::Arguments),
+    Convert(convert::Arguments),
+    ToC(to_c::Arguments),
+    Completions(manual::CompletionArguments),
+    Man(manual::ManArguments),
 }
 
 fn main() -> ExitCode {
-    let outcome = match Arguments::parse().command {
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    text::show_whole(arguments.all || !io::stdout().is_terminal());
+    status::be_quiet(arguments.quiet);
+    let outcome = match arguments.command {
+        Command::Check(arguments) => check::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Dump(arguments) => dump::run(&arguments),
+        Command::Graph(arguments) => graph::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Size(arguments) => size::run(&arguments),
+        Command::Memory(arguments) => memory::run(&arguments),
+        Command::Ops(arguments) => ops::run(&arguments),
+        Command::Disasm(arguments) => disasm::run(&arguments),
+        Command::Profile(arguments) => profile::run(&arguments),
         Command::Rewrite(arguments) => rewrite::run(&arguments),
         Command::Verify(arguments) => verify::run(&arguments),
+        Command::Replace(arguments) => edit::replace::run(&arguments),
+        Command::Externalize(arguments) => edit::externalize::run(&arguments),
+        Command::Internalize(arguments) => edit::internalize::run(&arguments),
+        Command::Dedup(arguments) => edit::dedup::run(&arguments),
+        Command::Strip(arguments) => edit::strip::run(&arguments),
+        Command::Select(arguments) => edit::select::run(&arguments),
+        Command::Metadata(arguments) => edit::metadata::run(&arguments),
+        Command::Extract(arguments) => edit::extract::run(&arguments),
+        Command::Bundle(arguments) => edit::bundle::run(&arguments),
+        Command::Ptd(arguments) => edit::ptd::run(&arguments),
+        Command::Convert(arguments) => convert::run(&arguments),
+        Command::ToC(arguments) => to_c::run(&arguments),
+        Command::Completions(arguments) => manual::complete(&arguments),
+        Command::Man(arguments) => manual::print(&arguments),
     };
-    outcome.map_or_else(|failure: Failure| failure.report(), |()| ExitCode::SUCCESS)
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    if json::is_asked(&matches) {
+        // That standard output is closed too is said by the failure itself.
+        let _ = json::print_failure(&failure);
+    }
+    failure.report()
 }

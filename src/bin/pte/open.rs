@@ -1,7 +1,9 @@
 //! Opens files: their bytes, mapped into memory, and the tree parsed from them.
 
 use crate::failure::Failure;
-use executorch_format::Model;
+use crate::text;
+use executorch_format::delegate::Xnnpack;
+use executorch_format::{Model, PROBE_SIZE, ParseOptions, probe};
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -24,10 +26,31 @@ enum Bytes {
     Read(Vec<u8>),
 }
 
+/// The most bytes of metadata that are read from a pipe: a FlatBuffer has no more.
+const MOST_METADATA: u64 = 1 << 31;
+
+/// The most bytes that a pipe may have after what the file announces.
+const MOST_TRAILING: u64 = 1 << 20;
+
 impl Input {
-    /// Opens a file. Nothing is read yet but what a pipe holds.
+    /// Opens a file, or standard input where the path is `-`. Nothing is read yet but what a pipe holds.
     pub fn open(path: &Path) -> Result<Self, Failure> {
-        let bytes = open(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+        let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
+        let bytes = if path.as_os_str() == text::STANDARD {
+            Bytes::Read(read_stream(path, io::stdin().lock())?)
+        } else {
+            let file = File::open(path).map_err(unreadable)?;
+            let metadata = file.metadata().map_err(unreadable)?;
+            if metadata.is_dir() {
+                let hint = "it is a folder: name the files in it, or use --recursive where a command has it";
+                return Err(unreadable(io::Error::other(hint)));
+            }
+            if metadata.is_file() && metadata.len() > 0 {
+                Bytes::Mapped(map(&file).map_err(unreadable)?)
+            } else {
+                Bytes::Read(read_stream(path, file)?)
+            }
+        };
         Ok(Self { path: path.to_owned(), bytes })
     }
 
@@ -56,17 +79,57 @@ impl Input {
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
         Model::parse(self.bytes()).map_err(|error| Failure::bad(&self.path, &error))
     }
+
+    /// The XNNPACK payload that the file is, if it is one that was cut out of a `.pte`.
+    pub fn payload(&self) -> Result<Option<Xnnpack<'_>>, Failure> {
+        if !Xnnpack::is_one(self.bytes()) {
+            return Ok(None);
+        }
+        Xnnpack::parse(self.bytes()).map(Some).map_err(|error| Failure::bad(&self.path, &error))
+    }
 }
 
-fn open(path: &Path) -> io::Result<Bytes> {
-    let mut file = File::open(path)?;
-    let metadata = file.metadata()?;
-    if metadata.is_file() && metadata.len() > 0 {
-        return map(&file).map(Bytes::Mapped);
-    }
+/// Reads a pipe or a device, which may have no end: no more than the first bytes of what is no model, and of a model no more
+/// than it announces, with a little after that.
+fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(Bytes::Read(bytes))
+    let mut read_to = |bytes: &mut Vec<u8>, end: u64| -> Result<bool, Failure> {
+        let missing = end.saturating_sub(bytes.len() as u64);
+        from.by_ref().take(missing).read_to_end(bytes).map_err(unreadable)?;
+        Ok(bytes.len() as u64 == end)
+    };
+    let whole = !read_to(&mut bytes, PROBE_SIZE as u64)?;
+    // What is wrong with it is reported where the file is used.
+    let Ok(probe) = probe(&bytes) else { return Ok(bytes) };
+    if whole {
+        return Ok(bytes);
+    }
+    let end = if probe.header.is_some() {
+        if !read_to(&mut bytes, probe.metadata(0).end.min(MOST_METADATA))? {
+            return Ok(bytes);
+        }
+        let model = Model::parse_with(&bytes, &ParseOptions::METADATA).map_err(|error| Failure::bad(path, &error))?;
+        probe.data(data_end(&model)).map_or(0, |data| data.end).max(bytes.len() as u64)
+    } else {
+        MOST_METADATA
+    };
+    if read_to(&mut bytes, end.saturating_add(MOST_TRAILING))? {
+        let fault = format!("it goes on past the {end} bytes that it can have: write it to a file first");
+        return Err(unreadable(io::Error::other(fault)));
+    }
+    Ok(bytes)
+}
+
+/// Where the data ends that the tree refers to: an old header does not say it.
+fn data_end(model: &Model<'_>) -> u64 {
+    let (segments, header) = match model {
+        Model::Pte(pte) => (pte.program.segments(), pte.header.map(|header| header.segment_base_offset)),
+        Model::Ptd(ptd) => (ptd.flat_tensor.segments(), ptd.header.map(|header| header.segment_base_offset)),
+        _ => return 0,
+    };
+    let end = segments.iter().map(|segment| segment.offset.saturating_add(segment.size)).max();
+    header.unwrap_or_default().saturating_add(end.unwrap_or_default())
 }
 
 #[allow(unsafe_code)]
@@ -74,4 +137,26 @@ fn map(file: &File) -> io::Result<Mmap> {
     // SAFETY: the map is only read. The system cannot prevent another process from changing or truncating the file
     // at the same time; the official runtime, which also maps its files, has the same limitation.
     unsafe { Mmap::map(file) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_without_end_is_not_read_to_its_end() {
+        let path = Path::new("pipe");
+        assert_eq!(read_stream(path, io::repeat(0)).map(|bytes| bytes.len()).ok(), Some(PROBE_SIZE));
+    }
+
+    #[test]
+    fn a_model_with_no_end_behind_it_is_refused() {
+        let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte").unwrap_or_default();
+        let path = Path::new("pipe");
+        assert_eq!(read_stream(path, &*file).ok().as_deref(), Some(&*file));
+        let trailing = [&file, &b"more"[..]].concat();
+        assert_eq!(read_stream(path, &*trailing).ok(), Some(trailing));
+        let failed = read_stream(path, file.chain(io::repeat(7))).map(|bytes| bytes.len());
+        assert!(matches!(failed, Err(Failure::Unreadable { .. })), "{failed:?}");
+    }
 }

@@ -2,23 +2,28 @@
 
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::progress;
+use crate::save::save;
+use crate::{status, text};
 use clap::ValueEnum;
+use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{Error, Image, Model, Ptd, PtdOptions, Pte, PteOptions, WriteStyle};
-use std::io::{self, Write};
+use executorch_format::{Error, Model, PtdOptions, PteOptions, WriteStyle};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Write a file again: unchanged, or with a recomputed layout if any option is given
 ///
 /// A new layout is the one that ExecuTorch's current exporter would write, except for what the options change. Tables and
 /// fields keep their order.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte rewrite model.pte copy.pte
+  pte rewrite --segment-alignment 4096 --delegate segment model.pte model.pte
+  curl -s https://example.com/model.pte | pte rewrite --relayout - - > model.pte")]
 pub struct Arguments {
-    /// A .pte or .ptd file
+    /// A .pte, .ptd or .bpte file, or an XNNPACK payload cut out of a .pte; - is standard input
     input: PathBuf,
-    /// The file to write; may be the same file
+    /// The file to write; may be the same file; - is standard output
     output: PathBuf,
     #[command(flatten)]
     options: Options,
@@ -30,6 +35,9 @@ struct Options {
     /// Recompute the layout, even without another option
     #[arg(long)]
     relayout: bool,
+    /// Drop bytes after the last segment, which a new layout has no place for
+    #[arg(long)]
+    drop_trailing: bool,
     /// Align segments to this many bytes, a power of two [default: 128]; a segment also keeps the alignment of its old
     /// offset, up to 4096
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
@@ -37,6 +45,9 @@ struct Options {
     /// Align constants within their segment to this many bytes [default: keep their offsets] (.pte)
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     constant_alignment: Option<u32>,
+    /// Move constants out of the FlatBuffer into a segment, as runtimes since 1.3 require [default: where they are] (.pte)
+    #[arg(long, value_name = "WHERE")]
+    constants: Option<Constants>,
     /// Align delegate payloads to this many bytes [default: 16] (.pte)
     #[arg(long, value_name = "BYTES", value_parser = alignment)]
     delegate_alignment: Option<u32>,
@@ -49,6 +60,12 @@ struct Options {
     /// Length of the extended header in bytes: 24 up to ExecuTorch 0.7, 32 since 1.0 [default: 32] (.pte)
     #[arg(long, value_name = "BYTES", value_parser = header_length)]
     header_length: Option<u32>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Constants {
+    /// In a separate segment
+    Segment,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -81,65 +98,98 @@ fn header_length(text: &str) -> Result<u32, String> {
 /// Writes the file again.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.input)?;
-    let bad = |error: Error| Failure::bad(input.path(), &error);
-    let options = &arguments.options;
+    let (options, output) = (&arguments.options, &*arguments.output);
+    let unwritable = |error: Error| Failure::unwritable(output, error);
+    if let Some(payload) = input.payload()? {
+        let payload = options.for_payload(payload, input.path())?;
+        return save(&payload.image().map_err(unwritable)?, output);
+    }
     match input.parse()? {
         Model::Pte(pte) => {
-            let pte = program(pte, &input, options)?;
-            save(&pte.image().map_err(bad)?, &arguments.output)
+            options.check_trailing(pte.trailing_bytes(), input.path())?;
+            let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
+            save(&pte.image().map_err(unwritable)?, output)
         }
         Model::Ptd(ptd) => {
-            let ptd = flat_tensor(ptd, &input, options)?;
-            save(&ptd.image().map_err(bad)?, &arguments.output)
+            if let Some(option) = options.for_programs() {
+                let file = text::path(input.path());
+                return Err(Failure::Usage(format!("{option} is for .pte files, and {file} is a .ptd")));
+            }
+            options.check_trailing(ptd.trailing_bytes(), input.path())?;
+            let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
+            save(&ptd.image().map_err(unwritable)?, output)
         }
-        _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", input.path().display()))),
+        Model::Bpte(bpte) if !options.any() => save(&bpte.image().map_err(unwritable)?, output),
+        Model::Bpte(_) => {
+            let file = text::path(input.path());
+            Err(Failure::Usage(format!(
+                "{file}: a bundle has no layout to recompute: take the program out of it first"
+            )))
+        }
+        _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", text::path(input.path())))),
     }
-}
-
-fn program<'a>(pte: Pte<'a>, input: &Input, options: &Options) -> Result<Pte<'a>, Failure> {
-    if !options.any() {
-        return Ok(pte);
-    }
-    let bad = |error: Error| Failure::bad(input.path(), &error);
-    let default = PteOptions::default();
-    let options = PteOptions {
-        segment_alignment: options.segment_alignment.unwrap_or(default.segment_alignment),
-        constant_alignment: options.constant_alignment.or(default.constant_alignment),
-        delegate_alignment: options.delegate_alignment.unwrap_or(default.delegate_alignment),
-        delegates: options.delegate.map(DataLocation::from).or(default.delegates),
-        style: options.order.map(WriteStyle::from),
-        header_length: options.header_length.unwrap_or(default.header_length),
-    };
-    pte.lay_out(&options).map_err(bad)
-}
-
-fn flat_tensor<'a>(ptd: Ptd<'a>, input: &Input, options: &Options) -> Result<Ptd<'a>, Failure> {
-    if let Some(option) = options.for_programs() {
-        return Err(Failure::Usage(format!(
-            "{}: {option} is for .pte files, but this is a .ptd file",
-            input.path().display()
-        )));
-    }
-    if !options.any() {
-        return Ok(ptd);
-    }
-    let default = PtdOptions::default();
-    let options = PtdOptions {
-        segment_alignment: options.segment_alignment.unwrap_or(default.segment_alignment),
-        style: options.order.map(WriteStyle::from),
-    };
-    ptd.lay_out(&options).map_err(|error| Failure::bad(input.path(), &error))
 }
 
 impl Options {
     fn any(&self) -> bool {
-        self.relayout || self.segment_alignment.is_some() || self.order.is_some() || self.for_programs().is_some()
+        self.relayout
+            || self.drop_trailing
+            || self.segment_alignment.is_some()
+            || self.order.is_some()
+            || self.for_programs().is_some()
+    }
+
+    /// A payload is encoded again, or written as it was: no other option applies.
+    fn for_payload<'a>(&self, payload: Xnnpack<'a>, file: &Path) -> Result<Xnnpack<'a>, Failure> {
+        let others = self.segment_alignment.is_some() || self.order.is_some() || self.drop_trailing;
+        if others || self.for_programs().is_some() {
+            let file = text::path(file);
+            return Err(Failure::Usage(format!("of these options only --relayout is for payloads, and {file} is one")));
+        }
+        Ok(if self.relayout { Xnnpack { source: None, ..payload } } else { payload })
+    }
+
+    fn for_pte(&self) -> PteOptions {
+        let default = PteOptions::default();
+        PteOptions {
+            segment_alignment: self.segment_alignment.unwrap_or(default.segment_alignment),
+            constant_alignment: self.constant_alignment.or(default.constant_alignment),
+            constants: self.constants.map(|Constants::Segment| DataLocation::SEGMENT),
+            delegate_alignment: self.delegate_alignment.unwrap_or(default.delegate_alignment),
+            delegates: self.delegate.map(DataLocation::from).or(default.delegates),
+            style: self.order.map(WriteStyle::from),
+            header_length: self.header_length.unwrap_or(default.header_length),
+        }
+    }
+
+    fn for_ptd(&self) -> PtdOptions {
+        let default = PtdOptions::default();
+        PtdOptions {
+            segment_alignment: self.segment_alignment.unwrap_or(default.segment_alignment),
+            style: self.order.map(WriteStyle::from),
+        }
+    }
+
+    /// Fails where the file would, with its layout recomputed, lack bytes that the file has and nobody said to drop.
+    fn check_trailing(&self, trailing: Range<u64>, file: &Path) -> Result<(), Failure> {
+        if !self.any() || trailing.is_empty() {
+            return Ok(());
+        }
+        let (count, start) = (trailing.end - trailing.start, trailing.start);
+        let found = format!("{} bytes after the last segment (from byte {start})", count);
+        if !self.drop_trailing {
+            let fault = format!("{found} would be lost in a new layout: --drop-trailing drops them");
+            return Err(Failure::Bad { file: file.to_owned(), findings: vec![fault] });
+        }
+        status::say(format_args!("{}: {found} dropped", text::path(file)));
+        Ok(())
     }
 
     /// An option that was given and does not apply to a `.ptd`.
     fn for_programs(&self) -> Option<&'static str> {
         let given = [
             (self.constant_alignment.is_some(), "--constant-alignment"),
+            (self.constants.is_some(), "--constants"),
             (self.delegate_alignment.is_some(), "--delegate-alignment"),
             (self.delegate.is_some(), "--delegate"),
             (self.header_length.is_some(), "--header-length"),
@@ -164,18 +214,4 @@ impl From<Order> for WriteStyle {
             Order::BySize => Self::FLATC,
         }
     }
-}
-
-fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
-    let bar = progress::hidden(image.size());
-    let start = Instant::now();
-    let saved = image.save_with(output, |done, _| {
-        if bar.is_hidden() && start.elapsed() > progress::QUIET {
-            progress::show(&bar, "writing");
-        }
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    saved.map_err(|error| Failure::Unwritable { file: output.to_owned(), error: error.into() })?;
-    Ok(writeln!(io::stdout(), "{}: {} bytes", output.display(), image.size())?)
 }

@@ -1,6 +1,9 @@
 //! Formats sizes, counts and names for people.
 
-use std::fmt::Write;
+use executorch_format::{Escaped, is_deceptive};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// `640 B`, `1.5 MiB`.
 pub fn size(bytes: u64) -> String {
@@ -21,21 +24,70 @@ pub fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// A name from a file, made safe for a terminal and cut to `width` characters.
+/// Whether names and lists are shown whole: `--all` was given, or standard output is no terminal.
+static WHOLE: AtomicBool = AtomicBool::new(true);
+
+/// Shows names and lists whole, or cut so that they fit a terminal.
+pub fn show_whole(whole: bool) {
+    WHOLE.store(whole, Ordering::Relaxed);
+}
+
+/// How many items of a list are shown, where a terminal has room for `most`.
+pub fn most(most: usize) -> usize {
+    if WHOLE.load(Ordering::Relaxed) { usize::MAX } else { most }
+}
+
+/// A name from a file, escaped, and cut to `width` characters for a terminal.
 pub fn name(name: &str, width: usize) -> String {
-    let mut safe = String::new();
-    for (count, character) in name.chars().enumerate() {
-        if count == width {
-            safe.push('…');
-            break;
-        }
-        if character.is_control() {
-            let _ = write!(safe, "{}", character.escape_default());
-        } else {
-            safe.push(character);
-        }
+    match name.char_indices().nth(most(width)) {
+        Some((end, _)) => format!("{}…", Escaped(name.get(..end).unwrap_or_default())),
+        None => Escaped(name).to_string(),
     }
-    safe
+}
+
+/// The columns that a text takes on a terminal: two for a wide character.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// A text that stands after `before` characters of a line, cut so that the line fits a terminal.
+pub fn cut(text: &str, before: usize) -> String {
+    const WIDTH: usize = 80;
+    let room = most(WIDTH.saturating_sub(before).max(8));
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let mut columns = 0;
+    let fits = |character: &char| {
+        columns += character.width().unwrap_or_default();
+        columns < room
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// A string from a file, in quotes.
+pub fn quoted(string: &str, width: usize) -> String {
+    if string.is_empty() { "\"\"".to_owned() } else { format!("\"{}\"", name(string, width)) }
+}
+
+/// What standard input and output are called on the command line.
+pub const STANDARD: &str = "-";
+
+/// Where a file is: its name can hold anything too.
+pub fn path(path: &Path) -> String {
+    if path.as_os_str() == STANDARD {
+        return "standard input".to_owned();
+    }
+    Escaped(&path.to_string_lossy()).to_string()
+}
+
+/// A message that may hold names, which are escaped already or not: what could act on a terminal is.
+pub fn message(message: &str) -> String {
+    let escape = |character: char| match character {
+        character if is_deceptive(character) => character.escape_unicode().to_string(),
+        character => character.to_string(),
+    };
+    message.chars().map(escape).collect()
 }
 
 #[cfg(test)]
@@ -53,8 +105,15 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_of_a_name_do_not_reach_the_terminal() {
+    fn names_are_cut_for_a_terminal_only_and_escaped_everywhere() {
         assert_eq!(name("a\u{1b}[2Jb\n", 80), "a\\u{1b}[2Jb\\n");
+        show_whole(false);
         assert_eq!(name("日本語のなまえ", 3), "日本語…");
+        assert_eq!((cut("0123456789", 70), cut("0123456789a", 70)), ("0123456789".to_owned(), "012345678…".to_owned()));
+        show_whole(true);
+        assert_eq!(cut("0123456789a", 70), "0123456789a");
+        assert_eq!(name("日本語のなまえ", 3), "日本語のなまえ");
+        assert_eq!(path(Path::new("a\nb.pte")), "a\\nb.pte");
+        assert_eq!(message("bad \u{1b}[31m\\u{1b}"), "bad \\u{1b}[31m\\u{1b}");
     }
 }

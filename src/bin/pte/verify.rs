@@ -1,130 +1,172 @@
 //! `pte verify`: checks files and reports what is wrong and where.
 
+mod output;
+mod runtimes;
+mod sarif;
+
 use crate::failure::Failure;
+use crate::files::expand;
 use crate::json;
 use crate::open::Input;
-use crate::text;
-use executorch_format::validate::{self, Finding, RULES, Rule, Severity};
-use executorch_format::{Model, Ptd};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use executorch_format::delegate::Xnnpack;
+use executorch_format::validate::{Finding, History, Level, Policy, RULES, Release, Rule};
+use executorch_format::{FileKind, Model, Ptd, probe};
+use output::{Form, Output};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Check files: their structure, what the official runtime refuses, and what it should check but does not
+///
+/// The .pte files take external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Exit codes: 0 no errors (there may be warnings), 1 an error was found, 2 wrong usage, or a file cannot be read."
-)]
+#[command(after_help = "Levels, each with what the ones before it check:
+  structure  offsets, vtables, vectors, strings, unions and the headers
+  runtime    what ExecuTorch 1.5 refuses when it loads the file and its methods
+  strict     what it should check but does not
+
+Examples:
+  pte verify model.pte weights.ptd
+  pte verify --level runtime --recursive models/
+  pte verify --deny warnings --allow trailing-bytes model.pte
+  pte verify --policy policy.toml --format sarif -r models/ > findings.sarif
+
+A policy file: level = \"strict\", deny = [\"warnings\"], allow = [\"trailing-bytes\"], each on a line of its own.
+
+Exit codes: 0 no errors (there may be warnings), 1 an error was found, 2 wrong usage, or a file cannot be read.")]
 pub struct Arguments {
-    /// .pte and .ptd files
-    #[arg(required_unless_present = "rules")]
+    /// .pte, .ptd, .bpte and .etdp files, and XNNPACK payloads cut out of a .pte; - is standard input
+    #[arg(value_name = "FILE", required_unless_present = "rules")]
     files: Vec<PathBuf>,
-    /// A .ptd file with external data of the .pte files; it is checked too
+    /// Take every .pte and .ptd file in folders and the folders in them
+    #[arg(short, long)]
+    recursive: bool,
+    /// A .ptd file that the .pte files take external data from; it is checked too
     #[arg(long, value_name = "X.ptd")]
     data: Vec<PathBuf>,
-    /// How much to check; each level includes the levels before it
-    #[arg(long, value_enum, default_value_t = Level::Strict)]
-    level: Level,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    /// How much to check [default: strict]
+    #[arg(long, value_parser = levels())]
+    level: Option<Level>,
+    /// Say what these releases of ExecuTorch do with the files, instead: 0.7, 0.7..1.2, oldest..1.0, all
+    #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = runtimes::span, conflicts_with_all = ["data", "level", "deny", "allow", "policy"])]
+    runtime: Vec<runtimes::Span>,
+    /// Take what breaks the rule for an error; `warnings` stands for all that are warnings
+    #[arg(long, value_name = "RULE")]
+    deny: Vec<String>,
+    /// Leave out what breaks the rule
+    #[arg(long, value_name = "RULE")]
+    allow: Vec<String>,
+    /// A TOML file with level, deny and allow, to which the options add
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// What to print: sarif is the form that code scanning takes
+    #[arg(long, value_enum, default_value_t = Form::Text)]
+    format: Form,
+    #[command(flatten)]
+    json: json::JsonArguments,
     /// List every rule, with its level and what it protects from
-    #[arg(long, conflicts_with_all = ["files", "data", "level"])]
+    #[arg(long, conflicts_with_all = ["files", "data", "level", "deny", "allow", "policy", "format"])]
     rules: bool,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Level {
-    /// Offsets, vtables, vectors, strings, unions and headers
-    Structure,
-    /// What ExecuTorch 1.5 refuses when it loads the file and its methods
-    Runtime,
-    /// What ExecuTorch should check but does not
-    Strict,
+fn levels() -> impl TypedValueParser<Value = Level> {
+    PossibleValuesParser::new(Level::ALL.iter().map(|level| level.name())).try_map(|name| name.parse::<Level>())
 }
 
-impl From<Level> for validate::Level {
-    fn from(level: Level) -> Self {
-        match level {
-            Level::Structure => Self::Structure,
-            Level::Runtime => Self::Runtime,
-            Level::Strict => Self::Strict,
-        }
-    }
-}
-
-/// The findings of a file, as JSON.
+/// Every rule, as a document.
 #[derive(Serialize)]
-struct Verdict {
-    file: String,
-    level: String,
-    /// Whether there are no errors.
-    ok: bool,
-    findings: Vec<FindingEntry>,
-}
-
-#[derive(Serialize)]
-struct FindingEntry {
-    rule: &'static str,
-    severity: String,
-    path: String,
-    offset: Option<u64>,
-    message: String,
-    cve: Option<&'static str>,
+struct Rules {
+    rules: Vec<RuleEntry>,
 }
 
 #[derive(Serialize)]
 struct RuleEntry {
-    rule: &'static str,
-    level: String,
-    severity: String,
-    protects_from: &'static str,
-    cve: Option<&'static str>,
-    /// The first release of ExecuTorch that refuses such a file.
-    refused_since: Option<&'static str>,
+    #[serde(flatten)]
+    rule: &'static Rule,
+    /// The first release of ExecuTorch that refuses a violation.
+    refused_since: Option<Release>,
+    /// What each release was seen to do.
+    histories: Vec<&'static History>,
+}
+
+/// A `.ptd` file and where it serves.
+struct Data<'i> {
+    /// The folder whose `.pte` files it serves; `None`: all.
+    folder: Option<PathBuf>,
+    ptd: Ptd<'i>,
 }
 
 /// Checks files. Reports each as soon as it is checked.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
-        return rules(arguments.json);
+        return rules(arguments.json.any());
     }
-    let level = arguments.level.into();
-    let mut output = Output::start(arguments.json, level)?;
-    let mut unreadable = None;
-    let mut open = |path: &PathBuf| match Input::open(path) {
-        Ok(input) => Some(input),
-        Err(failure) => {
-            failure.report();
-            unreadable = Some(failure.code());
-            None
+    if !arguments.runtime.is_empty() {
+        let files: Vec<PathBuf> =
+            expand(&arguments.files, arguments.recursive).into_iter().map(|file| file.path).collect();
+        return runtimes::run(&files, &arguments.runtime, arguments.form());
+    }
+    let policy = policy(arguments)?;
+    let files: Vec<(PathBuf, bool)> = arguments.data.iter().map(|path| (path.clone(), false)).collect();
+    let listed = expand(&arguments.files, arguments.recursive).into_iter().map(|file| (file.path, file.found));
+    let opened: Vec<_> = files
+        .into_iter()
+        .chain(listed)
+        .map(|(path, found)| {
+            let input = Input::open(&path);
+            (path, found, input)
+        })
+        .collect();
+    let data: Vec<Data<'_>> = opened.iter().filter_map(|(path, found, input)| data(path, *found, input)).collect();
+    let mut output = Output::start(arguments.form(), policy.level);
+    let mut unreadable = 0;
+    for (path, found, input) in &opened {
+        match input {
+            Ok(input) => {
+                let folder = found.then(|| folder(path));
+                let serving = data.iter().filter(|data| data.folder.is_none() || data.folder == folder);
+                output.file(path, &policy.judge(verify(input, serving, policy.level)))?;
+            }
+            Err(failure) => {
+                failure.report();
+                unreadable = unreadable.max(failure.code());
+                output.failed(path, failure)?;
+            }
         }
-    };
-    let data: Vec<Input> = arguments.data.iter().filter_map(&mut open).collect();
-    let mut ptds = Vec::new();
-    for input in &data {
-        let (findings, ptd) = verify_data(input, level);
-        output.file(input.path(), &findings)?;
-        ptds.extend(ptd);
     }
-    for path in &arguments.files {
-        if let Some(input) = open(path) {
-            output.file(path, &verify(&input, &ptds, level))?;
-        }
-    }
-    let errors = output.end()?;
-    match unreadable.or((errors > 0).then_some(1)) {
-        Some(code) => Err(Failure::Reported(code)),
-        None => Ok(()),
-    }
+    let code = u8::from(output.end()? > 0).max(unreadable);
+    if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// The findings of a file, alone and together with the `.ptd` files.
-fn verify(input: &Input, ptds: &[Ptd<'_>], level: validate::Level) -> Vec<Finding> {
+fn folder(path: &Path) -> PathBuf {
+    path.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// What serves others, if it can be read: what is wrong with it is found when its turn comes.
+fn data<'i>(path: &Path, found: bool, input: &'i Result<Input, Failure>) -> Option<Data<'i>> {
+    let bytes = input.as_ref().ok()?.bytes();
+    probe(bytes).ok().filter(|probe| probe.kind == FileKind::Ptd)?;
+    Some(Data { folder: found.then(|| folder(path)), ptd: Ptd::parse(bytes).ok()? })
+}
+
+/// The findings of a file, alone and with the `.ptd` files beside it.
+fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Level) -> Vec<Finding> {
+    if Xnnpack::is_one(input.bytes()) {
+        return match Xnnpack::parse(input.bytes()) {
+            Ok(payload) => payload.validate(level),
+            Err(error) => vec![Finding::from(&error)],
+        };
+    }
     match Model::parse(input.bytes()) {
         Ok(Model::Pte(pte)) => {
             let mut findings = pte.validate(level);
-            findings.extend(pte.validate_with(ptds, level));
+            findings.extend(pte.validate_with(data.map(|data| &data.ptd), level));
+            findings
+        }
+        Ok(Model::Bpte(bpte)) => {
+            let mut findings = bpte.validate(level);
+            findings.extend(bpte.validate_with(data.map(|data| &data.ptd), level));
             findings
         }
         Ok(model) => model.validate(level),
@@ -132,109 +174,52 @@ fn verify(input: &Input, ptds: &[Ptd<'_>], level: validate::Level) -> Vec<Findin
     }
 }
 
-/// The findings of a `.ptd` file with external data, and the file if it can be parsed.
-fn verify_data(input: &Input, level: validate::Level) -> (Vec<Finding>, Option<Ptd<'_>>) {
-    match Ptd::parse(input.bytes()) {
-        Ok(ptd) => (ptd.validate(level), Some(ptd)),
-        Err(error) => (vec![Finding::from(&error)], None),
+impl Arguments {
+    /// The form of the output: `--json` and `--jsonl` are short for two.
+    fn form(&self) -> Form {
+        match (self.json.json, self.json.jsonl) {
+            (true, _) => Form::Json,
+            (_, true) => Form::Jsonl,
+            _ => self.format,
+        }
     }
 }
 
-/// The report, as text or as JSON: written file by file.
-struct Output {
-    out: BufWriter<io::Stdout>,
-    json: bool,
-    level: validate::Level,
-    files: usize,
-    bad: usize,
-    errors: usize,
-    warnings: usize,
-}
-
-impl Output {
-    fn start(json: bool, level: validate::Level) -> Result<Self, Failure> {
-        let mut out = BufWriter::new(io::stdout());
-        if json {
-            out.write_all(b"{\"files\": [")?;
-        }
-        Ok(Self { out, json, level, files: 0, bad: 0, errors: 0, warnings: 0 })
-    }
-
-    fn file(&mut self, path: &Path, findings: &[Finding]) -> Result<(), Failure> {
-        let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
-        if self.json {
-            let comma: &[u8] = if self.files > 0 { b",\n" } else { b"\n" };
-            self.out.write_all(comma)?;
-            serde_json::to_writer(&mut self.out, &verdict(path, self.level, errors == 0, findings))?;
-        } else {
-            let verdict = if errors + warnings == 0 { "ok".to_owned() } else { counts(errors, warnings) };
-            writeln!(self.out, "{}: {verdict}", path.display())?;
-            for finding in findings {
-                writeln!(self.out, "  {finding}")?;
-            }
-        }
-        self.files += 1;
-        self.bad += usize::from(errors > 0);
-        self.errors += errors;
-        self.warnings += warnings;
-        Ok(self.out.flush()?)
-    }
-
-    /// Ends the report and returns the number of errors.
-    fn end(mut self) -> Result<usize, Failure> {
-        if self.json {
-            self.out.write_all(b"\n]}\n")?;
-        } else {
-            let counts = counts(self.errors, self.warnings);
-            let files = text::count(self.files, "file");
-            writeln!(self.out, "{files} checked ({}), {} with errors: {counts}", self.level, self.bad)?;
-        }
-        self.out.flush()?;
-        Ok(self.errors)
-    }
-}
-
-fn verdict(path: &Path, level: validate::Level, ok: bool, findings: &[Finding]) -> Verdict {
-    let entry = |finding: &Finding| FindingEntry {
-        rule: finding.rule,
-        severity: finding.severity.to_string(),
-        path: finding.path.to_string(),
-        offset: finding.offset,
-        message: finding.message.clone(),
-        cve: finding.cve,
+/// What is checked: what the file says, then what the options say.
+fn policy(arguments: &Arguments) -> Result<Policy, Failure> {
+    let mut policy = match &arguments.policy {
+        Some(path) => read_policy(path)?,
+        None => Policy::default(),
     };
-    Verdict {
-        file: path.display().to_string(),
-        level: level.to_string(),
-        ok,
-        findings: findings.iter().map(entry).collect(),
-    }
+    policy.level = arguments.level.unwrap_or(policy.level);
+    policy.deny.extend_from_slice(&arguments.deny);
+    policy.allow.extend_from_slice(&arguments.allow);
+    policy.check().map_err(|error| Failure::Usage(error.to_string()))?;
+    Ok(policy)
 }
 
-fn counts(errors: usize, warnings: usize) -> String {
-    format!("{}, {}", text::count(errors, "error"), text::count(warnings, "warning"))
+fn read_policy(path: &Path) -> Result<Policy, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+    toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))
 }
 
 fn rules(as_json: bool) -> Result<(), Failure> {
     if as_json {
-        let entry = |rule: &&Rule| RuleEntry {
-            rule: rule.name,
-            level: rule.level.to_string(),
-            severity: rule.severity.to_string(),
-            protects_from: rule.protects,
-            cve: rule.cve.map(|cve| cve.id),
-            refused_since: rule.cve.map(|cve| cve.refused_since),
+        let entry = |rule: &&'static Rule| RuleEntry {
+            rule,
+            refused_since: rule.refused_since(),
+            histories: rule.histories().collect(),
         };
-        return json::print(&RULES.iter().map(entry).collect::<Vec<_>>());
+        return json::print(&Rules { rules: RULES.iter().map(entry).collect() });
     }
     let mut out = BufWriter::new(io::stdout().lock());
     let width = RULES.iter().map(|rule| rule.name.len()).max().unwrap_or(0);
     for rule in RULES {
         write!(out, "{:9}  {:7}  {:width$}  {}", rule.level, rule.severity, rule.name, rule.protects)?;
-        match rule.cve {
-            Some(cve) => writeln!(out, " ({}, refused since ExecuTorch {})", cve.id, cve.refused_since)?,
-            None => writeln!(out)?,
+        match (rule.cve, rule.refused_since()) {
+            (Some(cve), Some(since)) => writeln!(out, " ({cve}, refused since ExecuTorch {since})")?,
+            (Some(cve), None) => writeln!(out, " ({cve})")?,
+            (None, _) => writeln!(out)?,
         }
     }
     Ok(out.flush()?)

@@ -1,26 +1,28 @@
 //! The summary as text.
 
-use super::Info;
+use super::{Info, companions};
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::FileKind;
 use executorch_format::inspect::{
-    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, PlannedMemory, ProgramSummary, Returned,
-    SegmentCount, Value, ValueShape,
+    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, MethodAllocator, OperatorCalls, PlannedMemory,
+    ProgramSummary, Returned, SegmentCount, Summary, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
+use executorch_format::validate::{Behaviour, ReleaseVerdict};
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::Path;
 
-/// The most keys and operators that are shown. JSON has all.
-const MOST: usize = 20;
+/// The most keys and operators that are shown on a terminal.
+pub(super) const MOST: usize = 20;
 
 /// The most characters of a name that are shown.
-const NAME: usize = 80;
+pub(super) const NAME: usize = 80;
 
-type Out = BufWriter<StdoutLock<'static>>;
+pub(super) type Out = BufWriter<StdoutLock<'static>>;
 
 /// Prints the summary, after an empty line if `apart`.
-pub(super) fn text(info: &Info<'_>, apart: bool) -> Result<(), Failure> {
+pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     if apart {
         writeln!(out)?;
@@ -29,14 +31,17 @@ pub(super) fn text(info: &Info<'_>, apart: bool) -> Result<(), Failure> {
     let what = match summary.kind {
         FileKind::Pte => "ExecuTorch program (.pte)",
         FileKind::Ptd => "ExecuTorch tensor data (.ptd)",
+        FileKind::Bpte => "ExecuTorch bundled program (.bpte)",
+        FileKind::Etdp => "ExecuTorch profile, an ETDump (.etdp)",
         _ => "ExecuTorch file",
     };
-    writeln!(out, "{}: {what}", info.file)?;
-    let header = match &summary.header {
-        Some(header) => format!("extended header of {} bytes", header.length),
-        None => "no extended header".to_owned(),
+    writeln!(out, "{}: {what}", text::path(path))?;
+    let header = match (&summary.header, summary.kind) {
+        (Some(header), _) => format!(", extended header of {} bytes", header.length),
+        (None, FileKind::Pte | FileKind::Ptd) => ", no extended header".to_owned(),
+        (None, _) => String::new(),
     };
-    row(&mut out, "format", &format!("{}, {header}", summary.identifier))?;
+    row(&mut out, "format", &format!("{}{header}", summary.identifier))?;
     let mut size = format!("{} ({} bytes)", text::size(info.file_size), info.file_size);
     if let Some(header) = &summary.header {
         size += &format!(": metadata {}", text::size(header.metadata_size));
@@ -46,15 +51,52 @@ pub(super) fn text(info: &Info<'_>, apart: bool) -> Result<(), Failure> {
     }
     row(&mut out, "file size", &size)?;
     match &summary.content {
-        Content::Program(program) => print_program(&mut out, program)?,
+        Content::Program(program) => {
+            row(&mut out, "loads in", &loads_in(info))?;
+            print_program(&mut out, program)?;
+        }
         Content::FlatTensor(flat_tensor) => print_flat_tensor(&mut out, flat_tensor)?,
+        Content::Bundle(bundle) => companions::print_bundle(&mut out, bundle)?,
+        Content::Trace(trace) => companions::print_trace(&mut out, trace)?,
         _ => {}
+    }
+    if let Some(Summary { content: Content::Program(program), .. }) = info.program {
+        writeln!(out, "  the program inside")?;
+        print_program(&mut out, program)?;
     }
     Ok(out.flush()?)
 }
 
-fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
+pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {name:16}{value}")
+}
+
+/// `0.7 to 1.5 (0.6: external-tensors)`: the releases of ExecuTorch that load it, and why those next to them do not.
+fn loads_in(info: &Info<'_>) -> String {
+    if info.loads_in.is_empty() {
+        let latest = info.releases.last().and_then(|verdict| verdict.because.as_ref());
+        return format!("no release of ExecuTorch ({})", latest.map_or("unknown", |reason| reason.name));
+    }
+    let rows: Vec<String> = info
+        .loads_in
+        .iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
+        .collect();
+    let seen: Vec<&ReleaseVerdict> = info.releases.iter().filter(|verdict| verdict.release.was_seen()).collect();
+    let mut bounds: Vec<String> = Vec::new();
+    for pair in seen.windows(2) {
+        let [before, after] = pair else { continue };
+        let outside = match (before.behaviour == Behaviour::Loads, after.behaviour == Behaviour::Loads) {
+            (false, true) => before,
+            (true, false) => after,
+            _ => continue,
+        };
+        if let Some(reason) = &outside.because {
+            bounds.push(format!("{} {}: {}", outside.release, outside.behaviour, reason.name));
+        }
+    }
+    let bounds = if bounds.is_empty() { String::new() } else { format!(" ({})", bounds.join(", ")) };
+    format!("{}{bounds}", rows.join(", "))
 }
 
 fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {
@@ -79,9 +121,11 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
     blobs(out, "external", facts.external, "tensor whose data is in a .ptd file")?;
     blobs(out, "named data", facts.named_data, "name")?;
     blobs(out, "payloads", facts.delegates, "delegate")?;
+    blobs(out, "inside payloads", facts.delegate_constants, "value")?;
     for method in &facts.methods {
         print_method(out, method)?;
     }
+    companions::print_payloads(out, &facts.payloads)?;
     if !facts.metadata.is_empty() {
         writeln!(out, "  metadata (methods that return constants)")?;
         for ConstantMethod { name, value } in &facts.metadata {
@@ -106,23 +150,39 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
     let kinds: Vec<String> =
         method.instructions.by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
     line("instructions", format!("{}: {}", method.instructions.total, kinds.join(", ")))?;
-    let mut operators: Vec<String> = method
-        .operators
-        .iter()
-        .take(MOST)
-        .map(|operator| format!("{} {}", text::name(&operator.name, NAME), operator.calls))
-        .collect();
-    if method.operators.len() > MOST {
-        operators.push(format!("… {} more", method.operators.len() - MOST));
-    }
-    if !operators.is_empty() {
-        line("operators", format!("{}: {}", method.operators.len(), operators.join(", ")))?;
+    if !method.operators.is_empty() {
+        line("operators", operators(&method.operators))?;
     }
     for backend in &method.delegates {
         let (id, payload) = (text::name(backend.id, NAME), text::size(backend.payload_bytes));
         line("delegates", format!("{id}: {}, payload {payload}", backend.delegates))?;
+        if !backend.operators.is_empty() {
+            line("", operators(&backend.operators))?;
+        }
     }
-    line("planned memory", planned(&method.planned_memory))
+    line("planned memory", planned(&method.planned_memory))?;
+    let MethodAllocator { bits_64, bits_32 } = method.method_allocator;
+    let besides = if method.delegates.is_empty() { "" } else { ", and what the backends take" };
+    line("method memory", format!("{bits_64} B for the runtime, {bits_32} B where pointers have 32 bits{besides}"))
+}
+
+/// Says that a list was cut, and what shows all of it.
+fn more(count: usize) -> String {
+    format!("… {count} more (--all)")
+}
+
+/// How many kinds of operators there are, and how often the first of them are called.
+fn operators(operators: &[OperatorCalls]) -> String {
+    let most = text::most(MOST);
+    let mut shown: Vec<String> = operators
+        .iter()
+        .take(most)
+        .map(|operator| format!("{} {}", text::name(&operator.name, NAME), operator.calls))
+        .collect();
+    if operators.len() > most {
+        shown.push(more(operators.len() - most));
+    }
+    format!("{}: {}", operators.len(), shown.join(", "))
 }
 
 fn planned(memory: &PlannedMemory) -> String {
@@ -154,7 +214,7 @@ fn constant(value: &Returned<'_>) -> String {
         Returned::Bool(bit) => bit.to_string(),
         Returned::Double(number) => format!("{number:?}"),
         Returned::NotFinite(name) => (*name).to_owned(),
-        Returned::String(string) => text::name(&format!("{string:?}"), 4 * NAME),
+        Returned::String(string) => text::quoted(string, 4 * NAME),
         Returned::Tensor(tensor) => tensor_text(tensor),
         Returned::List(items) => format!("[{}]", items.iter().map(constant).collect::<Vec<_>>().join(", ")),
         _ => "?".to_owned(),
@@ -165,7 +225,8 @@ fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result
     row(out, "schema", &format!("of ExecuTorch {}", facts.schema))?;
     segments(out, facts.segments)?;
     row(out, "keys", &facts.keys.len().to_string())?;
-    let shown = facts.keys.iter().take(MOST).map(|key| {
+    let most = text::most(MOST);
+    let shown = facts.keys.iter().take(most).map(|key| {
         let shape = key.shape.map(|shape| shape.to_string());
         (text::name(key.key, NAME), shape.unwrap_or_else(|| "blob".to_owned()), text::size(key.size))
     });
@@ -177,8 +238,8 @@ fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result
     for (key, shape, size) in &shown {
         writeln!(out, "    {key:key_width$}  {shape:shape_width$}  {size}")?;
     }
-    if facts.keys.len() > MOST {
-        writeln!(out, "    … {} more", facts.keys.len() - MOST)?;
+    if facts.keys.len() > most {
+        writeln!(out, "    {}", more(facts.keys.len() - most))?;
     }
     Ok(())
 }

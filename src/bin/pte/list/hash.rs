@@ -35,8 +35,12 @@ pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
 }
 
 fn range(blob: &Row<'_>) -> Option<Range> {
-    // An empty blob may have no offset.
-    (blob.kind != BlobKind::External).then_some((blob.offset.unwrap_or(0), blob.size))
+    match blob.kind {
+        BlobKind::External => None,
+        BlobKind::DelegateConstant => Some((blob.offset?, blob.size)),
+        // An empty blob may have no offset.
+        _ => Some((blob.offset.unwrap_or(0), blob.size)),
+    }
 }
 
 /// The hash of each range. Every worker has its own reader.

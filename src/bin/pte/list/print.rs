@@ -1,13 +1,14 @@
 //! The list as a table.
 
-use super::{Listing, Row};
+use super::{Listing, Row, User};
 use crate::failure::Failure;
 use crate::text;
-use executorch_format::inspect::BlobUser;
+use executorch_format::inspect::{BlobUser, DelegateConstantUser};
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
-/// Prints one line for each blob.
-pub fn table(listing: &Listing<'_>) -> Result<(), Failure> {
+/// Prints one line for each user of a blob, in columns; the file's name before them where there are several.
+pub fn table(path: Option<&Path>, listing: &Listing<'_>) -> Result<(), Failure> {
     let rows: Vec<[String; 6]> = listing.blobs.iter().map(row).collect();
     let head = ["KIND", "OFFSET", "SIZE", "WHERE", "WHAT", "SHA-256"].map(str::to_owned);
     let mut widths = head.each_ref().map(|cell| cell.len());
@@ -18,6 +19,9 @@ pub fn table(listing: &Listing<'_>) -> Result<(), Failure> {
     }
     let hashed = listing.blobs.iter().any(|blob| blob.sha256.is_some());
     let mut out = BufWriter::new(io::stdout().lock());
+    if let Some(path) = path {
+        writeln!(out, "{}:", text::path(path))?;
+    }
     for row in std::iter::once(&head).chain(&rows) {
         let [kind, offset, size, location, what, hash] = row;
         let [kind_width, offset_width, size_width, location_width, what_width, _] = widths;
@@ -30,13 +34,18 @@ pub fn table(listing: &Listing<'_>) -> Result<(), Failure> {
         }
         writeln!(out, "{}", line.trim_end())?;
     }
-    let (blobs, size) = (text::count(rows.len(), "blob"), text::size(listing.file_size));
-    writeln!(out, "{blobs} in a file of {size} ({} bytes)", listing.file_size)?;
+    let (blobs, users) = (text::count(listing.count, "blob"), text::count(rows.len(), "user"));
+    let size = text::size(listing.file_size);
+    writeln!(out, "{blobs} with {users} in a file of {size} ({} bytes)", listing.file_size)?;
     Ok(out.flush()?)
 }
 
 fn row(row: &Row<'_>) -> [String; 6] {
-    let (location, what) = match &row.user {
+    let user = match &row.user {
+        User::Blob(user) => user,
+        User::Inside(user) => return cells(row, inside_payload(user)),
+    };
+    let location_and_what = match user {
         BlobUser::Segment { index } => (format!("segment {index}"), String::new()),
         BlobUser::Tensor { method, value, shape, .. } => (inside(method, "value", *value), shape.to_string()),
         BlobUser::Delegate { method, index, id, location } => {
@@ -49,11 +58,34 @@ fn row(row: &Row<'_>) -> [String; 6] {
         BlobUser::External { method, value, key, shape } => {
             (inside(method, "value", *value), format!("{} {shape}", text::name(key, 60)))
         }
+        BlobUser::Bundle { version } => ("bundle".to_owned(), format!("version {version}")),
+        BlobUser::TestCase { method, test_case, index, shape } => {
+            (inside(method, "test case", *test_case), format!("value {index} {shape}"))
+        }
         _ => Default::default(),
     };
+    cells(row, location_and_what)
+}
+
+fn cells(row: &Row<'_>, (location, what): (String, String)) -> [String; 6] {
     let offset = row.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
     let hash = row.sha256.clone().unwrap_or_else(|| "-".to_owned());
     [row.kind.to_string(), offset, text::size(row.size), location, what, hash]
+}
+
+/// A constant of a payload: whose delegate it is, and what it is there.
+fn inside_payload(user: &DelegateConstantUser<'_>) -> (String, String) {
+    let location = user.method.zip(user.delegate).map(|(method, delegate)| inside(method, "delegate", delegate));
+    let value = user.value.map_or_else(|| "unused".to_owned(), |value| format!("value {value}"));
+    let dims: Vec<String> = user.dims.iter().map(u32::to_string).collect();
+    let datatype = user.datatype.to_string();
+    let scales = if user.scales { "scales " } else { "" };
+    let shape = match user.value {
+        Some(_) => format!(" {scales}{}[{}]", datatype.trim_start_matches("xnn_datatype_"), dims.join(", ")),
+        None => String::new(),
+    };
+    let key = user.key.as_ref().map(|key| format!(" {}", text::name(key, 20))).unwrap_or_default();
+    (location.unwrap_or_default(), format!("constant {}, {value}{shape}{key}", user.constant))
 }
 
 fn inside(method: &str, what: &str, index: usize) -> String {

@@ -1,0 +1,214 @@
+//! `pte convert`: weights in another format.
+
+mod rename;
+
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::save::save;
+use crate::{json, status, text, to_c};
+use executorch_format::convert::{Safetensors, ShardIndex, Skipped};
+use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
+use rename::Renames;
+use serde::Serialize;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Convert weights between .ptd and safetensors, take them out of a .pte, or make a C array
+///
+/// The endings of the files determine the direction:
+///
+///   .safetensors or its index  to  .ptd
+///   .ptd, .pte                 to  .safetensors
+///   .pte, .ptd                 to  .c, as `pte to-c` does
+///   .safetensors               to  .safetensors, with other names or shards
+///
+/// Of a .pte, these are all constants and initial states, by their names or else METHOD.VALUE.
+/// Tensors whose dim order is not the natural one are permuted in memory; all others are copied from file to file.
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+#[command(after_help = "Examples:
+  pte convert model.safetensors weights.ptd
+  pte convert weights.ptd model.safetensors --max-shard-size 2GB
+  pte convert model.safetensors.index.json weights.ptd --rename-pattern '^model\\.='")]
+pub struct Arguments {
+    /// A .safetensors, an index of shards (.index.json), a .ptd or a .pte
+    input: PathBuf,
+    /// What to write: a .ptd, .safetensors or .c
+    output: PathBuf,
+    /// Leave out what the other format does not support, with a message, instead of refusing the file
+    #[arg(long)]
+    skip_unsupported: bool,
+    #[command(flatten)]
+    renames: Renames,
+    /// Write safetensors with at most this many bytes of tensors each, such as 2GB or 500MiB, and an index
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_shard_size: Option<u64>,
+    /// Start each tensor of a .ptd at a multiple of this many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = SEGMENT_ALIGNMENT)]
+    alignment: u32,
+    /// Print what was written and left out as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was done, as JSON has it.
+#[derive(Serialize)]
+struct Outcome {
+    inputs: Vec<String>,
+    outputs: Vec<Written>,
+    tensors: usize,
+    skipped: Vec<Skipped>,
+}
+
+#[derive(Serialize)]
+struct Written {
+    file: String,
+    /// In bytes.
+    size: u64,
+}
+
+/// Converts a file.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if !["c", "ptd", "safetensors"].contains(&ending(&arguments.output)) {
+        let file = text::path(&arguments.output);
+        return Err(Failure::Usage(format!("{file}: expected a name that ends in .ptd, .safetensors or .c")));
+    }
+    let input = Input::open(&arguments.input)?;
+    if ending(&arguments.output) == "c" {
+        return to_c::write(&input, &arguments.output);
+    }
+    match ending(&arguments.input) {
+        "safetensors" => finish(arguments, &[&input], parse(&input)?, Vec::new()),
+        "json" => sharded(arguments, &input),
+        _ => models(arguments, &input),
+    }
+}
+
+fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
+    Safetensors::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))
+}
+
+fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
+    if ending(&arguments.output) == "ptd" {
+        let file = text::path(input.path());
+        let hint = "`pte externalize` takes weights out of a .pte, `pte ptd` has what makes one .ptd of another";
+        return Err(Failure::Usage(format!("{file}: is not converted into a .ptd: {hint}")));
+    }
+    let bad = |error: Error| refused(input.path(), &error);
+    let (ptd, mut skipped) = match input.parse()? {
+        Model::Pte(pte) => pte.weights().map_err(bad)?,
+        Model::Ptd(ptd) => (ptd, Vec::new()),
+        _ => return Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
+    };
+    let (safetensors, more) = Safetensors::of_ptd(&ptd, arguments.skip_unsupported).map_err(bad)?;
+    skipped.extend(more);
+    finish(arguments, &[input], safetensors, skipped)
+}
+
+fn sharded(arguments: &Arguments, index_file: &Input) -> Result<(), Failure> {
+    let bad = |error: Error| refused(index_file.path(), &error);
+    let index = ShardIndex::parse(index_file.bytes()).map_err(bad)?;
+    let folder = index_file.path().parent().unwrap_or(Path::new(""));
+    let open = |file: &&str| Input::open(&folder.join(file));
+    let inputs = index.files().iter().map(open).collect::<Result<Vec<_>, _>>()?;
+    let mut shards = Vec::new();
+    for (file, input) in index.files().into_iter().zip(&inputs) {
+        shards.push((file, parse(input)?));
+    }
+    let (safetensors, skipped) = Safetensors::join(shards, &index, arguments.skip_unsupported).map_err(bad)?;
+    let inputs: Vec<&Input> = [index_file].into_iter().chain(&inputs).collect();
+    finish(arguments, &inputs, safetensors, skipped)
+}
+
+/// Writes tensors in the format that is asked for.
+fn finish(
+    arguments: &Arguments,
+    inputs: &[&Input],
+    mut safetensors: Safetensors<'_>,
+    mut skipped: Vec<Skipped>,
+) -> Result<(), Failure> {
+    let renames = arguments.renames.read()?;
+    safetensors.rename(|name| renames.apply(name));
+    renames.check(&arguments.input)?;
+    let bad = |error: Error| refused(&arguments.input, &error);
+    let mut tensors = safetensors.tensors.len();
+    let outputs = match ending(&arguments.output) {
+        "ptd" => {
+            let options = PtdOptions { segment_alignment: arguments.alignment, style: None };
+            let (ptd, more) = safetensors.into_ptd(&options, arguments.skip_unsupported).map_err(bad)?;
+            tensors -= more.len();
+            skipped.extend(more);
+            vec![write(&ptd.image().map_err(bad)?, &arguments.output)?]
+        }
+        _ => match arguments.max_shard_size {
+            Some(most) => write_shards(safetensors.split(most), &arguments.output, bad)?,
+            None => vec![write(&safetensors.image().map_err(bad)?, &arguments.output)?],
+        },
+    };
+    for Skipped { kind, name, reason } in &skipped {
+        status::say(format_args!("left out: {kind} {}: {}", text::quoted(name, 80), text::message(reason)));
+    }
+    if arguments.json {
+        let inputs = inputs.iter().map(|input| input.path().display().to_string()).collect();
+        return json::print(&Outcome { inputs, outputs, tensors, skipped });
+    }
+    status::say(format_args!("{}", text::count(tensors, "tensor")));
+    Ok(())
+}
+
+fn write(image: &Image<'_>, path: &Path) -> Result<Written, Failure> {
+    save(image, path)?;
+    Ok(Written { file: path.display().to_string(), size: image.size() })
+}
+
+/// Writes shards in one folder, then their index; a single one is an ordinary file.
+fn write_shards(
+    shards: Vec<Safetensors<'_>>,
+    output: &Path,
+    bad: impl Fn(Error) -> Failure,
+) -> Result<Vec<Written>, Failure> {
+    if let [only] = shards.as_slice() {
+        return Ok(vec![write(&only.image().map_err(bad)?, output)?]);
+    }
+    let stem = output.file_stem().unwrap_or_default().to_string_lossy();
+    let name = |number| format!("{stem}-{number:05}-of-{:05}.safetensors", shards.len());
+    let names: Vec<String> = (1..=shards.len()).map(name).collect();
+    let index = Safetensors::index(&shards, &names).to_json().map_err(&bad)?;
+    let images = shards.iter().map(Safetensors::image).collect::<executorch_format::Result<Vec<_>>>().map_err(&bad)?;
+    let paths = names.iter().map(|name| output.with_file_name(name));
+    let mut written =
+        images.iter().zip(paths).map(|(image, path)| write(image, &path)).collect::<Result<Vec<_>, _>>()?;
+    let path = output.with_file_name(format!("{stem}.safetensors.index.json"));
+    fs::write(&path, &index).map_err(|error| Failure::Unwritable { file: path.clone(), error })?;
+    written.push(Written { file: path.display().to_string(), size: index.len() as u64 });
+    Ok(written)
+}
+
+/// A file that is not what it should be, or that the other format cannot say.
+pub fn refused(file: &Path, error: &Error) -> Failure {
+    match error.kind() {
+        ErrorKind::Unwritable(reason) => Failure::Usage(format!("{}: {reason}", text::path(file))),
+        _ => Failure::bad(file, error),
+    }
+}
+
+fn ending(path: &Path) -> &str {
+    path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
+}
+
+/// `2GB`, `500MiB`, `1000`.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match text.get(digits.len()..).unwrap_or_default().to_ascii_uppercase().as_str() {
+        "" | "B" => 1,
+        "KB" => 1000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "KIB" => 1 << 10,
+        "MIB" => 1 << 20,
+        "GIB" => 1 << 30,
+        unit => return Err(format!("{unit} is none of B, KB, MB, GB, KiB, MiB, GiB")),
+    };
+    let number: u64 = digits.parse().map_err(|_| format!("{digits:?} is not a number"))?;
+    number.checked_mul(unit).filter(|size| *size > 0).ok_or_else(|| "expected 1 to 2^64 - 1 bytes".to_owned())
+}

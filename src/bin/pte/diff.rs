@@ -1,0 +1,96 @@
+//! `pte diff`: what differs between two files.
+
+mod print;
+
+use crate::failure::Failure;
+use crate::json;
+use crate::open::Input;
+use crate::text;
+use executorch_format::inspect::{Diff, DiffOptions, Side};
+use executorch_format::{Model, Ptd};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// What differs between two files: methods, instructions, values, plans, delegates, weights, names, metadata
+#[derive(clap::Args)]
+#[command(
+    after_help = "Where the same is only stored differently (alignment, segments, order, weights in a .ptd file), that is listed, and is no \
+    difference.\nExit codes: 0 the same model, 1 different, 2 wrong usage or a file cannot be read."
+)]
+pub struct Arguments {
+    /// A .pte or .ptd file
+    before: PathBuf,
+    /// The file to compare it with
+    after: PathBuf,
+    /// The .ptd files that hold the first program's external tensors
+    #[arg(long, value_name = "PTD")]
+    before_data: Vec<PathBuf>,
+    /// The .ptd files that hold the second program's external tensors
+    #[arg(long, value_name = "PTD")]
+    after_data: Vec<PathBuf>,
+    /// Tell how far the values of changed weights are apart
+    #[arg(long)]
+    tensors: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What differs, and between what.
+#[derive(Serialize)]
+struct Comparison<'d> {
+    before: String,
+    after: String,
+    same: bool,
+    #[serde(flatten)]
+    diff: &'d Diff,
+}
+
+/// The exit code for two different files.
+const DIFFERENT: u8 = 1;
+
+/// The exit code where nothing could be compared.
+const UNREADABLE: u8 = 2;
+
+/// Compares two files.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    // A bad file is not a different one.
+    let diff = compare(arguments).map_err(|failure| match failure {
+        bad @ Failure::Bad { .. } => {
+            bad.report();
+            Failure::Reported(UNREADABLE)
+        }
+        other => other,
+    })?;
+    let [before, after] = [&arguments.before, &arguments.after].map(|path| path.display().to_string());
+    let comparison = Comparison { before, after, same: diff.is_same(), diff: &diff };
+    if arguments.json {
+        json::print(&comparison)?;
+    } else {
+        print::text(&comparison)?;
+    }
+    if comparison.same { Ok(()) } else { Err(Failure::Reported(DIFFERENT)) }
+}
+
+fn compare(arguments: &Arguments) -> Result<Diff, Failure> {
+    let open = |paths: &[PathBuf]| paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>();
+    let (before, after) = (Input::open(&arguments.before)?, Input::open(&arguments.after)?);
+    let (before_data, after_data) = (open(&arguments.before_data)?, open(&arguments.after_data)?);
+    let (before, after) = (before.parse()?, after.parse()?);
+    let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
+    let sides = (Side { model: &before, data: &before_data }, Side { model: &after, data: &after_data });
+    let options = DiffOptions { tensors: arguments.tensors };
+    Ok(executorch_format::inspect::diff(&sides.0, &sides.1, &options))
+}
+
+/// The keys of `.ptd` files.
+fn keys(inputs: &[Input]) -> Result<Vec<Ptd<'_>>, Failure> {
+    let mut files = Vec::new();
+    for input in inputs {
+        match input.parse()? {
+            Model::Ptd(ptd) => files.push(ptd),
+            _ => return Err(Failure::Usage(format!("{}: not a .ptd file", text::path(input.path())))),
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,146 @@
+//! The differences as text.
+
+use super::Comparison;
+use crate::failure::Failure;
+use crate::text;
+use anstyle::{AnsiColor, Style};
+use executorch_format::inspect::{Change, ChangeKind, Distance, Subject};
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+
+/// So many of one kind are shown on a terminal; `--all` shows all.
+const MOST: usize = 8;
+
+/// The columns of a terminal.
+const WIDTH: usize = 80;
+
+/// Prints the differences by method, then what is only stored differently.
+pub(super) fn text(comparison: &Comparison<'_>) -> Result<(), Failure> {
+    // Colours only a terminal, and not where NO_COLOR is set.
+    let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
+    let diff = comparison.diff;
+    if !diff.differences.is_empty() {
+        out.line(RED, &format!("--- {}", comparison.before))?;
+        out.line(GREEN, &format!("+++ {}", comparison.after))?;
+    }
+    out.changes(&diff.differences)?;
+    if !diff.storage.is_empty() {
+        out.line(PLAIN, "stored differently, which is no difference:")?;
+        out.list("  ", diff.storage.iter())?;
+    }
+    let differences = match diff.differences.len() {
+        0 if diff.storage.is_empty() => "the same".to_owned(),
+        0 => "the same model, stored differently".to_owned(),
+        count => text::count(count, "difference"),
+    };
+    out.line(PLAIN, &differences)?;
+    Ok(out.out.flush()?)
+}
+
+const PLAIN: Style = Style::new();
+const RED: Style = AnsiColor::Red.on_default();
+const GREEN: Style = AnsiColor::Green.on_default();
+const YELLOW: Style = AnsiColor::Yellow.on_default();
+const BOLD: Style = Style::new().bold();
+
+struct Printer<W> {
+    out: W,
+}
+
+impl<W: Write> Printer<W> {
+    fn line(&mut self, style: Style, line: &str) -> io::Result<()> {
+        writeln!(self.out, "{style}{}{style:#}", text::cut(&text::message(line), 0))
+    }
+
+    /// The differences of the whole file, then of each method.
+    fn changes(&mut self, changes: &[Change]) -> io::Result<()> {
+        let (inside, whole): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.method.is_some());
+        self.list("", whole.into_iter())?;
+        let mut methods: Vec<&str> = Vec::new();
+        let mut by_method: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
+        for change in inside {
+            let method = change.method.as_deref().unwrap_or_default();
+            let list = by_method.entry(method).or_insert_with(|| {
+                methods.push(method);
+                Vec::new()
+            });
+            list.push(change);
+        }
+        for method in methods {
+            self.line(BOLD, &format!("method {method}"))?;
+            self.list("  ", by_method.remove(method).unwrap_or_default().into_iter())?;
+        }
+        Ok(())
+    }
+
+    /// A list of changes: of each kind the first ones.
+    fn list<'c>(&mut self, indent: &str, changes: impl Iterator<Item = &'c Change>) -> io::Result<()> {
+        let mut by_subject: BTreeMap<Subject, Vec<&Change>> = BTreeMap::new();
+        for change in changes {
+            by_subject.entry(change.subject).or_default().push(change);
+        }
+        for (subject, changes) in by_subject {
+            let most = text::most(MOST);
+            let shown = if changes.len() - 1 <= most { changes.len() } else { most };
+            for change in changes.iter().take(shown) {
+                self.change(indent, change)?;
+            }
+            if shown < changes.len() {
+                let what = noun(subject);
+                self.line(PLAIN, &format!("{indent}  … {} more of {what} (--all)", changes.len() - shown))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, indent: &str, change: &Change) -> io::Result<()> {
+        let (mark, paint) = match change.kind {
+            ChangeKind::Added => ('+', GREEN),
+            ChangeKind::Removed => ('-', RED),
+            ChangeKind::Changed => ('~', YELLOW),
+            ChangeKind::Moved => ('>', YELLOW),
+        };
+        let mut head = format!("{indent}{mark} {}", noun(change.subject));
+        if !change.name.is_empty() {
+            head += &format!(" {}", change.name);
+        }
+        match (&change.before, &change.after) {
+            (Some(before), Some(after)) => {
+                let line = format!("{head}: {before} -> {after}");
+                if text::width(&line) < WIDTH {
+                    return self.line(paint, &line);
+                }
+                self.line(paint, &head)?;
+                self.line(RED, &format!("{indent}    - {before}"))?;
+                self.line(GREEN, &format!("{indent}    + {after}"))
+            }
+            (Some(text), None) | (None, Some(text)) => self.line(paint, &format!("{head}: {text}")),
+            (None, None) if change.kind == ChangeKind::Changed && is_data(change.subject) => {
+                self.line(paint, &format!("{head}: other values"))?;
+                change.distance.iter().try_for_each(|distance| self.distance(indent, distance))
+            }
+            (None, None) => self.line(paint, &head),
+        }
+    }
+
+    fn distance(&mut self, indent: &str, distance: &Distance) -> io::Result<()> {
+        let Distance { elements, changed, absolute, relative, cosine } = distance;
+        let cosine = cosine.map_or_else(String::new, |cosine| format!(", cosine {cosine:.6}"));
+        let line = format!(
+            "{indent}    {changed} of {elements} differ, by up to {absolute:.4e} (relative {relative:.4e}){cosine}"
+        );
+        self.line(PLAIN, &line)
+    }
+}
+
+fn is_data(subject: Subject) -> bool {
+    matches!(subject, Subject::Weight | Subject::Key)
+}
+
+fn noun(subject: Subject) -> &'static str {
+    match subject {
+        Subject::StackTrace => "stack traces",
+        Subject::Plan => "planned memory of",
+        other => other.name(),
+    }
+}

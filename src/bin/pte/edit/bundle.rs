@@ -1,0 +1,130 @@
+//! `pte bundle`: the test cases of a bundle listed, its program taken out, another one put in.
+
+use super::{Destination, EditReport, How, Output, check, finish};
+use crate::failure::Failure;
+use crate::info::test_value;
+use crate::open::Input;
+use crate::table::{Column, Table};
+use crate::{json, text};
+use executorch_format::edit::{Action, Change, Subject};
+use executorch_format::inspect::{BundleSummary, Content, TestValue};
+use executorch_format::{Bpte, Error, Model};
+use serde::Serialize;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// List the test cases of a bundle (.bpte), take its program out, or put another one in
+///
+/// A program is taken out byte for byte. One that is put in must suit the test cases: a method for each, with the same inputs and outputs.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte bundle model.bpte
+  pte bundle model.bpte --extract-program -o model.pte
+  pte bundle model.bpte --program new.pte -i")]
+pub struct Arguments {
+    /// A .bpte file
+    file: PathBuf,
+    /// Write the program to --output
+    #[arg(long, conflicts_with_all = ["program", "in_place"])]
+    extract_program: bool,
+    /// Put this .pte in the place of the program
+    #[arg(long, value_name = "NEW.pte")]
+    program: Option<PathBuf>,
+    /// Where to write the result: may be the same file
+    #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
+    output: Option<PathBuf>,
+    /// Change the file itself, whole or not at all
+    #[arg(short, long)]
+    in_place: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// What is in a bundle, as JSON has it.
+#[derive(Serialize)]
+struct Listing<'t> {
+    file: String,
+    #[serde(flatten)]
+    bundle: BundleSummary<'t>,
+}
+
+/// Lists a bundle, or changes it.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let Model::Bpte(before) = input.parse()? else {
+        return Err(Failure::Usage(format!("{}: expected a .bpte", text::path(input.path()))));
+    };
+    let Arguments { extract_program, program, output, in_place, how, .. } = arguments;
+    let destination = Destination { output: output.clone(), in_place: *in_place, how: *how };
+    let Some(program) = program else {
+        if !extract_program && (output.is_some() || *in_place) {
+            return Err(Failure::Usage("nothing to write: give --extract-program, or --program NEW.pte".into()));
+        }
+        return if *extract_program { extract(&input, &before, &destination) } else { list(&input, before, how.json) };
+    };
+    destination.require()?;
+    let new = Input::open(program)?;
+    let mut after = before.clone();
+    let report = after.replace_program(new.bytes()).map_err(|error| Failure::bad(new.path(), &error))?;
+    let after = check(input.path(), Model::Bpte(before), Model::Bpte(after))?;
+    destination.finish(&input, &after, &report)
+}
+
+fn extract(input: &Input, bpte: &Bpte<'_>, destination: &Destination) -> Result<(), Failure> {
+    destination.require()?;
+    let bad = |error: Error| Failure::bad(input.path(), &error);
+    let program = bpte.program().map_err(bad)?;
+    let output = Output::new(destination.path(input.path()), program.image(), input.path())?;
+    let size = bpte.bundled_program.program().len() as u64;
+    let change = Change {
+        action: Action::Extracted,
+        subject: Subject::Program,
+        name: String::new(),
+        users: Vec::new(),
+        bytes_before: size,
+        bytes_after: size,
+    };
+    let report = EditReport { changes: vec![change], notes: Vec::new() };
+    finish(&[input], vec![output], &report, destination.how())
+}
+
+fn list(input: &Input, bpte: Bpte<'_>, as_json: bool) -> Result<(), Failure> {
+    let Content::Bundle(bundle) = bpte.summary().content else { return Ok(()) };
+    if as_json {
+        return json::print(&Listing { file: input.path().display().to_string(), bundle });
+    }
+    let mut table = Table::new([
+        ("METHOD", Column::Left),
+        ("CASE", Column::Right),
+        ("VALUE", Column::Left),
+        ("SIZE", Column::Right),
+        ("WHAT", Column::Left),
+    ]);
+    let mut cases = 0;
+    for suite in &bundle.test_suites {
+        for (index, case) in suite.test_cases.iter().enumerate() {
+            cases += 1;
+            let inputs = case.inputs.iter().enumerate().map(|(at, value)| (format!("input {at}"), value));
+            let outputs = case.expected_outputs.iter().enumerate();
+            let outputs = outputs.map(|(at, value)| (format!("expected output {at}"), value));
+            let method = text::name(suite.method, 40);
+            for (what, value) in inputs.chain(outputs) {
+                table.row(row(method.clone(), index, what, value));
+            }
+            if case.expected_outputs.is_empty() {
+                let what = ["expected outputs", "", "none: nothing is compared"].map(str::to_owned);
+                let [what, size, none] = what;
+                table.row([method, index.to_string(), what, size, none]);
+            }
+        }
+    }
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    table.write(&mut out)?;
+    let (cases, size) = (text::count(cases, "test case"), text::size(bundle.program_size));
+    writeln!(out, "{cases} for {}, and a program of {size}", text::count(bundle.test_suites.len(), "method"))?;
+    Ok(out.flush()?)
+}
+
+fn row(method: String, case: usize, what: String, value: &TestValue<'_>) -> [String; 5] {
+    [method, case.to_string(), what, value.size.map(text::size).unwrap_or_default(), test_value(value)]
+}

@@ -1,0 +1,73 @@
+//! `pte dedup`: equal blobs stored once; for several files, what they have in common.
+
+use super::{Destination, open};
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::{json, text};
+use executorch_format::edit::{Copies, copies};
+use executorch_format::{Error, Model};
+use serde::Serialize;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+/// Store equal blobs once, or, for several files, list what they have in common
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte dedup model.pte -i
+  pte dedup a.pte b.pte weights.ptd --dry-run")]
+pub struct Arguments {
+    /// A .pte or .ptd file; with several, nothing is written
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// What several files have in common.
+#[derive(Serialize)]
+struct Common<'t> {
+    files: Vec<String>,
+    copies: Vec<Copies<'t>>,
+}
+
+/// Removes copies.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let [file] = &arguments.files[..] else {
+        return common(arguments);
+    };
+    let input = Input::open(file)?;
+    let bad = |error: Error| Failure::bad(input.path(), &error);
+    match input.parse()? {
+        Model::Pte(before) => {
+            let mut after = before.clone();
+            let report = after.dedup().map_err(bad)?;
+            arguments.destination.finish_program(&input, before, after, &report)
+        }
+        Model::Ptd(before) => {
+            let mut after = before.clone();
+            let report = after.dedup().map_err(bad)?;
+            arguments.destination.finish_data(&input, before, after, &report)
+        }
+        _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
+    }
+}
+
+fn common(arguments: &Arguments) -> Result<(), Failure> {
+    if !arguments.destination.how().dry_run {
+        return Err(Failure::Usage("several files are compared, not written: give --dry-run".into()));
+    }
+    let inputs = open(&arguments.files)?;
+    let models = inputs.iter().map(Input::parse).collect::<Result<Vec<_>, _>>()?;
+    let found = copies(&models).map_err(|error| Failure::Usage(error.to_string()))?;
+    if arguments.destination.how().json {
+        let files = arguments.files.iter().map(|file| file.display().to_string()).collect();
+        return json::print(&Common { files, copies: found });
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    for copies in &found {
+        writeln!(out, "{copies}")?;
+    }
+    let saved: u64 = found.iter().map(|copies| copies.size * (copies.places as u64 - 1)).sum();
+    writeln!(out, "{} stored more than once: {saved} bytes too many", text::count(found.len(), "blob"))?;
+    Ok(out.flush()?)
+}

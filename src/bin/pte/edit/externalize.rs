@@ -1,0 +1,158 @@
+//! `pte externalize`: data out of a program, into a `.ptd`.
+
+use super::pattern::{self, Patterns};
+use super::{Destination, Output, check, finish, program, refuse};
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::text;
+use clap::ValueEnum;
+use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject, new_errors_of_pair};
+use executorch_format::schema::ScalarType;
+use executorch_format::{Model, PtdOptions, Pte};
+use glob::Pattern;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Move data out of a program into a .ptd, which an app can fetch apart and several programs can share
+///
+/// Keys are the names that the file has; else those of --names; else METHOD.VALUE. What several methods share has one key.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte externalize model.pte --all -o program.pte --data weights.ptd
+  pte externalize model.pte --min-size 65536 --type f32 -i --data weights.ptd
+  pte externalize model.pte --name 'layers.*.weight' -o program.pte --data weights.ptd")]
+pub struct Arguments {
+    /// A .pte file
+    file: PathBuf,
+    /// The .ptd to write
+    #[arg(long, value_name = "OUT.ptd")]
+    data: PathBuf,
+    #[command(flatten)]
+    choice: Choice,
+    /// A JSON object that gives names their keys: {"forward.12": "linear.weight"}
+    #[arg(long, value_name = "TABLE.json")]
+    names: Option<PathBuf>,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "What to move")]
+#[group(required = true, multiple = true)]
+struct Choice {
+    /// All constants, initial states, and named data but that under `metadata.`
+    #[arg(long, conflicts_with_all = ["kind", "min_size", "name", "method", "scalar_type"])]
+    all: bool,
+    /// What to move [default: constant]
+    #[arg(long, value_enum)]
+    kind: Vec<Kind>,
+    /// What takes at least this many bytes
+    #[arg(long, value_name = "BYTES")]
+    min_size: Option<u64>,
+    /// What has a key like this
+    #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
+    name: Vec<Pattern>,
+    /// What a method like this uses
+    #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
+    method: Vec<Pattern>,
+    /// What has that scalar type, such as f32 or CHAR
+    #[arg(long = "type", value_name = "TYPE", value_parser = scalar_type)]
+    scalar_type: Vec<ScalarType>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Constants
+    Constant,
+    /// Initial states of mutable tensors
+    State,
+    /// Named data, which delegates look for
+    Named,
+}
+
+/// A scalar type, by its short name or the schema's.
+pub fn scalar_type(text: &str) -> Result<ScalarType, String> {
+    let short = ScalarType::ALL.iter().copied().find(|scalar_type| scalar_type.short_name() == Some(text));
+    short.map_or_else(|| text.parse().map_err(|error: executorch_format::Error| error.to_string()), Ok)
+}
+
+/// Moves data out.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let before = program(&input)?;
+    let names = arguments.names.as_deref().map_or_else(|| Ok(BTreeMap::new()), table)?;
+    let faulty = |error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
+    let keys = keys(&before, &names).map_err(faulty)?;
+    if let Some(name) = names.keys().find(|name| !keys.values().any(|(own, _)| own == *name)) {
+        return Err(Failure::Usage(format!(
+            "{}: there is no data {}",
+            text::path(input.path()),
+            text::quoted(name, 60)
+        )));
+    }
+    let choice = &arguments.choice;
+    let mut after = before.clone();
+    let outcome = after.externalize(&PtdOptions::default(), |candidate| {
+        let key = keys.get(candidate.key).map_or(candidate.key, |(_, key)| key);
+        choice.takes(candidate).then(|| key.to_owned())
+    });
+    let (data, report) = outcome.map_err(faulty)?;
+    let data = [data];
+    refuse(input.path(), &new_errors_of_pair((&before, &[]), (&after, &data)))?;
+    let Model::Pte(after) = check(input.path(), Model::Pte(before), Model::Pte(after))? else { return Ok(()) };
+    let [data] = &data;
+    // Neither is there before both are written. The data comes first: a program without its data would be of no use.
+    let outputs = vec![
+        Output::new(Some(&arguments.data), data.image(), &arguments.data)?,
+        Output::new(arguments.destination.path(input.path()), after.image(), input.path())?,
+    ];
+    finish(&[&input], outputs, &report, arguments.destination.how())
+}
+
+/// For keys that data would get, the name by which the table has it, and the key that the table gives it. Data that several tensors
+/// share can be named by any of them.
+fn keys(
+    pte: &Pte<'_>,
+    names: &BTreeMap<String, String>,
+) -> executorch_format::Result<BTreeMap<String, (String, String)>> {
+    let mut keys = BTreeMap::new();
+    pte.clone().externalize(&PtdOptions::default(), |candidate| {
+        let place = format!("{}.{}", candidate.method, candidate.index);
+        for name in [candidate.key, &place] {
+            if let Some(key) = names.get(name) {
+                keys.insert(candidate.key.to_owned(), (name.to_owned(), key.clone()));
+            }
+        }
+        None
+    })?;
+    Ok(keys)
+}
+
+impl Choice {
+    fn takes(&self, candidate: &Candidate<'_>) -> bool {
+        let Candidate { subject, method, key, shape, size, .. } = candidate;
+        if *subject == Subject::NamedData && key.starts_with(METADATA_PREFIX) {
+            return false;
+        }
+        let kind = match subject {
+            Subject::InitialState => Kind::State,
+            Subject::NamedData => Kind::Named,
+            _ => Kind::Constant,
+        };
+        let kinds = if self.kind.is_empty() { &[Kind::Constant][..] } else { &self.kind };
+        let typed =
+            self.scalar_type.is_empty() || shape.is_some_and(|shape| self.scalar_type.contains(&shape.scalar_type));
+        self.all
+            || (kinds.contains(&kind)
+                && *size >= self.min_size.unwrap_or(0)
+                && Patterns(&self.name).allow(key)
+                && (self.method.is_empty() || Patterns(&self.method).any(method))
+                && typed)
+    }
+}
+
+fn table(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
+    let text = std::fs::read(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+    serde_json::from_slice(&text)
+        .map_err(|error| Failure::Usage(format!("{}: {error}, expected an object of strings", text::path(path))))
+}

@@ -1,0 +1,42 @@
+//! `pte internalize`: data from `.ptd` files into a program.
+
+use super::pattern::{self, Patterns};
+use super::{Destination, data, open, program};
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::text;
+use executorch_format::Ptd;
+use glob::Pattern;
+use std::path::PathBuf;
+
+/// Take data from .ptd files into a program
+///
+/// All that its tensors name and, where it has delegates, every other key, since those look keys up by names of their own.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte internalize program.pte --data weights.ptd -o model.pte
+  pte internalize program.pte --data a.ptd --data b.ptd --name 'layers.0.*' -o model.pte")]
+pub struct Arguments {
+    /// A .pte file
+    file: PathBuf,
+    /// The .ptd files that it takes data from: all of them
+    #[arg(long, value_name = "X.ptd", required = true)]
+    data: Vec<PathBuf>,
+    /// Just keys like this
+    #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
+    name: Vec<Pattern>,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// Takes data in.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let files = open(&arguments.data)?;
+    let ptds = files.iter().map(data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
+    let before = program(&input)?;
+    let mut after = before.clone();
+    let report = after.internalize(&ptds, |key| Patterns(&arguments.name).allow(key));
+    let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
+    arguments.destination.finish_program(&input, before, after, &report)
+}

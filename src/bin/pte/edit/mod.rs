@@ -1,0 +1,243 @@
+//! What the commands that change a file have in common: where the result goes, and that it is as good as it was.
+
+pub mod bundle;
+pub mod dedup;
+pub mod externalize;
+pub mod extract;
+pub mod internalize;
+pub mod metadata;
+mod pattern;
+pub mod ptd;
+pub mod replace;
+pub mod select;
+mod source;
+pub mod strip;
+
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::save::save_all;
+use crate::{json, text};
+pub use executorch_format::edit::EditReport;
+use executorch_format::edit::new_errors;
+use executorch_format::validate::Finding;
+use executorch_format::{Image, Model, Ptd, Pte};
+use serde::Serialize;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Where the result goes.
+#[derive(clap::Args)]
+pub struct Destination {
+    /// Where to write the result: may be the same file
+    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["in_place", "dry_run"], conflicts_with = "in_place")]
+    output: Option<PathBuf>,
+    /// Change the file itself, whole or not at all
+    #[arg(short, long)]
+    in_place: bool,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Whether an edit is only shown, and in which form.
+#[derive(Clone, Copy, clap::Args)]
+pub struct How {
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Print what was changed as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What was done, as JSON has it.
+#[derive(Serialize)]
+struct Outcome<'t> {
+    /// The files that were read.
+    inputs: Vec<String>,
+    /// The files that were written, or would be.
+    outputs: Vec<Written>,
+    dry_run: bool,
+    #[serde(flatten)]
+    report: &'t EditReport,
+}
+
+/// A file that was written, or would be.
+#[derive(Serialize)]
+struct Written {
+    /// `None`: a dry run without a place to write to.
+    file: Option<String>,
+    /// Bytes.
+    size: u64,
+}
+
+/// A result that is to be written, and where to.
+pub struct Output<'t> {
+    path: Option<&'t Path>,
+    image: Image<'t>,
+}
+
+impl<'t> Output<'t> {
+    /// A file for a path; `None` in a dry run that names no place.
+    pub fn new(
+        path: Option<&'t Path>,
+        image: executorch_format::Result<Image<'t>>,
+        input: &Path,
+    ) -> Result<Self, Failure> {
+        Ok(Self { path, image: image.map_err(|error| Failure::bad(input, &error))? })
+    }
+}
+
+impl Destination {
+    /// Fails if neither a place for the result nor a dry run was asked for.
+    pub fn require(&self) -> Result<(), Failure> {
+        if self.output.is_some() || self.in_place || self.how.dry_run {
+            return Ok(());
+        }
+        Err(Failure::Usage("nothing to write to: give --output OUT or --in-place".into()))
+    }
+
+    /// Whether the edit is only shown, and in which form.
+    pub fn how(&self) -> &How {
+        &self.how
+    }
+
+    /// Where the result goes.
+    pub fn path<'t>(&'t self, input: &'t Path) -> Option<&'t Path> {
+        if self.in_place { Some(input) } else { self.output.as_deref() }
+    }
+
+    /// Writes a program that was changed, if it is as good as before, and shows what was done.
+    pub fn finish_program(
+        &self,
+        input: &Input,
+        before: Pte<'_>,
+        after: Pte<'_>,
+        report: &EditReport,
+    ) -> Result<(), Failure> {
+        let after = check(input.path(), Model::Pte(before), Model::Pte(after))?;
+        self.finish(input, &after, report)
+    }
+
+    /// The same for a `.ptd`.
+    pub fn finish_data(
+        &self,
+        input: &Input,
+        before: Ptd<'_>,
+        after: Ptd<'_>,
+        report: &EditReport,
+    ) -> Result<(), Failure> {
+        let after = check(input.path(), Model::Ptd(before), Model::Ptd(after))?;
+        self.finish(input, &after, report)
+    }
+
+    fn finish(&self, input: &Input, after: &Model<'_>, report: &EditReport) -> Result<(), Failure> {
+        let image = match after {
+            Model::Pte(pte) => pte.image(),
+            Model::Ptd(ptd) => ptd.image(),
+            Model::Bpte(bpte) => bpte.image(),
+            _ => {
+                return Err(Failure::Usage(format!(
+                    "{}: a kind of file that is not written",
+                    text::path(input.path())
+                )));
+            }
+        };
+        let output = Output::new(self.path(input.path()), image, input.path())?;
+        finish(&[input], vec![output], report, &self.how)
+    }
+}
+
+/// The result, if what was good in the file is good in it.
+pub fn check<'a>(file: &Path, before: Model<'_>, after: Model<'a>) -> Result<Model<'a>, Failure> {
+    let found = new_errors(&before, &after).map_err(|error| Failure::bad(file, &error))?;
+    refuse(file, &found)?;
+    Ok(after)
+}
+
+/// Fails with findings about a result.
+pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let findings =
+        found.iter().map(|finding| format!("the result would be worse, and was not written: {finding}")).collect();
+    Err(Failure::Bad { file: file.to_owned(), findings })
+}
+
+/// Writes results, unless it is a dry run, and shows what was done.
+pub fn finish(inputs: &[&Input], outputs: Vec<Output<'_>>, report: &EditReport, how: &How) -> Result<(), Failure> {
+    let files: Vec<_> = outputs.iter().filter_map(|output| Some((&output.image, output.path?))).collect();
+    for (index, (_, path)) in files.iter().enumerate() {
+        if files.iter().take(index).any(|(_, other)| is_same_file(other, path)) {
+            return Err(Failure::Usage(format!("{}: two results cannot be the same file", text::path(path))));
+        }
+    }
+    if !how.dry_run {
+        save_all(&files)?;
+    }
+    // The result itself has standard output then.
+    if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
+        return Ok(());
+    }
+    if how.json {
+        let written = |output: &Output<'_>| Written {
+            file: output.path.map(|path| path.display().to_string()),
+            size: output.image.size(),
+        };
+        let inputs = inputs.iter().map(|input| input.path().display().to_string()).collect();
+        let outputs = outputs.iter().map(written).collect();
+        return json::print(&Outcome { inputs, outputs, dry_run: how.dry_run, report });
+    }
+    let before: u64 = inputs.iter().map(|input| input.bytes().len() as u64).sum();
+    let after: u64 = outputs.iter().map(|output| output.image.size()).sum();
+    print(report, [before, after])
+}
+
+/// Whether two paths name one file, which need not exist.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let real =
+        |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
+fn print(report: &EditReport, [before, after]: [u64; 2]) -> Result<(), Failure> {
+    const MOST: usize = 20;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let most = text::most(MOST);
+    for change in report.changes.iter().take(most) {
+        writeln!(out, "{}", text::message(&change.to_string()))?;
+    }
+    if let Some(more @ 1..) = report.changes.len().checked_sub(most) {
+        writeln!(out, "… {more} more")?;
+    }
+    for note in &report.notes {
+        writeln!(out, "note: {}", text::message(note))?;
+    }
+    let changes = match report.changes.len() {
+        0 => "nothing to change".to_owned(),
+        count => text::count(count, "change"),
+    };
+    writeln!(out, "{changes}: {before} bytes before, {after} bytes after")?;
+    Ok(out.flush()?)
+}
+
+/// The program in a file.
+pub fn program(input: &Input) -> Result<Pte<'_>, Failure> {
+    match input.parse()? {
+        Model::Pte(pte) => Ok(pte),
+        _ => Err(Failure::Usage(format!("{}: expected a .pte", text::path(input.path())))),
+    }
+}
+
+/// The `.ptd` in a file.
+pub fn data(input: &Input) -> Result<Ptd<'_>, Failure> {
+    match input.parse()? {
+        Model::Ptd(ptd) => Ok(ptd),
+        _ => Err(Failure::Usage(format!("{}: expected a .ptd", text::path(input.path())))),
+    }
+}
+
+/// Opens files.
+pub fn open(paths: &[PathBuf]) -> Result<Vec<Input>, Failure> {
+    paths.iter().map(|path| Input::open(path)).collect()
+}

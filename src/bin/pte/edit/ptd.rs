@@ -1,0 +1,254 @@
+//! `pte ptd`: `.ptd` files made, merged, split, with other keys or fewer.
+
+use super::externalize::scalar_type;
+use super::pattern::{self, Patterns};
+use super::{Destination, EditReport, How, Output, data, finish, open};
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::text;
+use clap::{Args, Subcommand};
+use executorch_format::convert::Npy;
+use executorch_format::schema::ScalarType;
+use executorch_format::{Error, NewEntry, Ptd, PtdOptions};
+use glob::Pattern;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Make, merge, split, rename or filter .ptd files
+#[derive(clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Create(Create),
+    Merge(Merge),
+    Split(Split),
+    Rename(Rename),
+    Filter(Filter),
+}
+
+/// Make a .ptd of files with bytes
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pte ptd create -o weights.ptd linear.weight:f32:64x32=weight.bin tokenizer=tokenizer.json")]
+struct Create {
+    /// KEY=FILE.npy for a NumPy array, KEY:TYPE:SIZES=FILE for a tensor, such as weight:f32:64x32=weight.bin, KEY=FILE for a blob
+    #[arg(required = true, value_name = "KEY=FILE")]
+    entries: Vec<String>,
+    /// The .ptd to write
+    #[arg(short, long, value_name = "OUT.ptd", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+    /// Start each entry at a multiple of this many bytes
+    #[arg(long, value_name = "BYTES", default_value_t = 16)]
+    alignment: u32,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Make one .ptd of several; a key in two of them must have the same content
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pte ptd merge a.ptd b.ptd -o both.ptd")]
+struct Merge {
+    /// .ptd files
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The .ptd to write
+    #[arg(short, long, value_name = "OUT.ptd", required_unless_present = "dry_run")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Make several .ptd files of one: by size, or by patterns of keys
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pte ptd split weights.ptd --max-size 2000000000 -o part.ptd   (part-00001-of-00003.ptd, …)
+  pte ptd split weights.ptd --name 'layers.0.*' --name 'layers.1.*' -o part.ptd")]
+struct Split {
+    /// A .ptd file
+    file: PathBuf,
+    /// The most bytes of data in each part; a larger blob has a part of its own
+    #[arg(long, value_name = "BYTES", required_unless_present = "name", conflicts_with = "name")]
+    max_size: Option<u64>,
+    /// A part for keys like this, in the order given; all others come last
+    #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
+    name: Vec<Pattern>,
+    /// What the parts are called: OUT.ptd makes OUT-00001-of-00003.ptd
+    #[arg(short, long, value_name = "OUT.ptd")]
+    output: PathBuf,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Give keys other names
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pte ptd rename weights.ptd old.weight=new.weight -i
+  pte ptd rename weights.ptd --prefix model. -i")]
+struct Rename {
+    /// A .ptd file
+    file: PathBuf,
+    /// Old and new name
+    #[arg(value_name = "OLD=NEW", required_unless_present = "prefix")]
+    names: Vec<String>,
+    /// Put before the name of every key that has no new one
+    #[arg(long)]
+    prefix: Option<String>,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// Keep or remove keys
+#[derive(Args)]
+#[command(after_help = "Examples:
+  pte ptd filter weights.ptd --keep 'layers.*' -o layers.ptd")]
+struct Filter {
+    /// A .ptd file
+    file: PathBuf,
+    #[command(flatten)]
+    which: Which,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = true)]
+struct Which {
+    /// Keep keys like this, and remove all others
+    #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
+    keep: Vec<Pattern>,
+    /// Remove keys like this
+    #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
+    remove: Vec<Pattern>,
+}
+
+/// Runs one of them.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    match &arguments.command {
+        Command::Create(arguments) => create(arguments),
+        Command::Merge(arguments) => merge(arguments),
+        Command::Split(arguments) => split(arguments),
+        Command::Rename(arguments) => rename(arguments),
+        Command::Filter(arguments) => filter(arguments),
+    }
+}
+
+fn refused(error: Error) -> Failure {
+    Failure::Usage(error.to_string())
+}
+
+fn create(arguments: &Create) -> Result<(), Failure> {
+    let mut files = Vec::new();
+    for entry in &arguments.entries {
+        let Some((key, file)) = entry.split_once('=') else {
+            return Err(Failure::Usage(format!("{entry}: expected KEY=FILE or KEY:TYPE:SIZES=FILE")));
+        };
+        files.push((key, Input::open(Path::new(file))?));
+    }
+    let entry = |(key, input)| new_entry(key, input).map(|entry| entry.with_alignment(arguments.alignment));
+    let entries = files.iter().map(|(key, input)| entry((*key, input))).collect::<Result<Vec<_>, _>>()?;
+    let ptd = Ptd::build(entries, &PtdOptions::default()).map_err(refused)?;
+    let output =
+        Output::new(arguments.output.as_deref(), ptd.image(), arguments.output.as_deref().unwrap_or(Path::new("")))?;
+    let inputs: Vec<&Input> = files.iter().map(|(_, input)| input).collect();
+    finish(&inputs, vec![output], &EditReport::default(), &arguments.how)
+}
+
+/// A blob, or a tensor where the key goes on with a type and sizes.
+fn new_entry<'t>(text: &'t str, input: &'t Input) -> Result<NewEntry<'t>, Failure> {
+    let parts: Vec<&str> = text.rsplitn(3, ':').collect();
+    if let [sizes, kind, key] = parts[..] {
+        if let Ok(scalar_type) = scalar_type(kind) {
+            let parsed =
+                sizes.split('x').filter(|size| !size.is_empty()).map(str::parse).collect::<Result<Vec<i32>, _>>();
+            let sizes = parsed.map_err(|error| Failure::Usage(format!("{text}: sizes {sizes}: {error}")))?;
+            return match is_array(input) {
+                true => array(key, Some((scalar_type, &sizes)), input),
+                false => Ok(NewEntry::tensor(key, scalar_type, sizes, input.bytes())),
+            };
+        }
+    }
+    if is_array(input) { array(text, None, input) } else { Ok(NewEntry::blob(text, input.bytes())) }
+}
+
+fn is_array(input: &Input) -> bool {
+    input.path().extension().is_some_and(|ending| ending == "npy")
+}
+
+/// A NumPy array, which must have the type and sizes that were given. NumPy stores a type that it does not have as integers.
+fn array<'t>(key: &'t str, given: Option<(ScalarType, &[i32])>, input: &'t Input) -> Result<NewEntry<'t>, Failure> {
+    let Npy { tensor_layout: mut layout, bytes } =
+        Npy::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))?;
+    if let Some((scalar_type, sizes)) = given {
+        if scalar_type.numpy_type() != Some(layout.scalar_type) || layout.sizes() != sizes {
+            let (file, found) = (text::path(input.path()), layout.shape());
+            let expected = scalar_type.short_name().unwrap_or("unknown");
+            return Err(Failure::Usage(format!("{file} holds {found}, expected {expected}{sizes:?}")));
+        }
+        layout.scalar_type = scalar_type;
+    }
+    Ok(NewEntry { key: key.into(), tensor_layout: Some(layout), bytes, alignment: 1 })
+}
+
+fn merge(arguments: &Merge) -> Result<(), Failure> {
+    let inputs = open(&arguments.files)?;
+    let files = inputs.iter().map(data).collect::<Result<Vec<_>, _>>()?;
+    let (merged, report) = Ptd::merge(&files, &PtdOptions::default()).map_err(refused)?;
+    let path = arguments.output.as_deref();
+    let output = Output::new(path, merged.image(), path.unwrap_or(Path::new("")))?;
+    finish(&inputs.iter().collect::<Vec<_>>(), vec![output], &report, &arguments.how)
+}
+
+fn split(arguments: &Split) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let ptd = data(&input)?;
+    let options = PtdOptions::default();
+    let parts = match arguments.max_size {
+        Some(most) => {
+            let mut parts = ptd.parts_by_size(most).map_err(refused)?.into_iter();
+            ptd.split(&options, |_| parts.next().unwrap_or_default())
+        }
+        None => ptd.split(&options, |entry| {
+            let matching = arguments.name.iter().position(|pattern| pattern.matches(entry.key()));
+            matching.unwrap_or(arguments.name.len())
+        }),
+    };
+    let parts = parts.map_err(refused)?;
+    let stem = arguments.output.with_extension("");
+    let name = |number| PathBuf::from(format!("{}-{number:05}-of-{:05}.ptd", stem.display(), parts.len()));
+    let names: Vec<PathBuf> = (1..=parts.len()).map(name).collect();
+    let outputs = parts.iter().zip(&names).map(|(part, path)| Output::new(Some(path), part.image(), path));
+    finish(&[&input], outputs.collect::<Result<Vec<_>, _>>()?, &EditReport::default(), &arguments.how)
+}
+
+fn rename(arguments: &Rename) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let before = data(&input)?;
+    let mut names = BTreeMap::new();
+    for pair in &arguments.names {
+        let Some((old, new)) = pair.split_once('=') else {
+            return Err(Failure::Usage(format!("{pair}: expected OLD=NEW")));
+        };
+        if before.get(old).is_none() {
+            return Err(Failure::Usage(format!("{}: no key {old:?}", text::path(input.path()))));
+        }
+        names.insert(old, new);
+    }
+    let mut after = before.clone();
+    let prefixed = |key: &str| arguments.prefix.as_ref().map(|prefix| format!("{prefix}{key}"));
+    let report = after.rename(|key| names.get(key).map(|name| (*name).to_owned()).or_else(|| prefixed(key)));
+    arguments.destination.finish_data(&input, before, after, &report.map_err(refused)?)
+}
+
+fn filter(arguments: &Filter) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let before = data(&input)?;
+    let mut after = before.clone();
+    let Which { keep, remove } = &arguments.which;
+    let report = after.filter(|entry| Patterns(keep).allow(entry.key()) && !Patterns(remove).any(entry.key()));
+    arguments.destination.finish_data(&input, before, after, &report.map_err(refused)?)
+}

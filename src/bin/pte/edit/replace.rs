@@ -1,0 +1,91 @@
+//! `pte replace`: other bytes for a constant, an initial state, named data, or a key of a `.ptd`.
+
+use super::source::Source;
+use super::{Destination, EditReport};
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::text;
+use executorch_format::edit::Target;
+use executorch_format::{Error, Model, Pte};
+use sha2::{Digest, Sha256};
+use std::path::PathBuf;
+
+/// Give a constant, an initial state, named data or a key of a .ptd other bytes
+///
+/// Scalar type and sizes have to agree. A constant that several values share is replaced for all of them, which are named.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte replace model.pte forward:12=weight.bin -o new.pte
+  pte replace model.pte linear.weight=weights.ptd -i
+  pte replace model.pte linear.weight=weight.npy -i
+  pte replace xnnpack.pte 1f976d6d1aa704da40b5ace760d7bc92619b79f4df4f72dd6f1fd985e943bc7d=bias.bin -o new.pte
+  pte replace weights.ptd linear.weight=other.ptd:key -i")]
+pub struct Arguments {
+    /// A .pte or .ptd file
+    file: PathBuf,
+    /// METHOD:VALUE, a name or a key, and the file that holds the bytes: a .ptd (the entry of that name, the only one, or
+    /// FILE.ptd:KEY), a .npy, or any other, whose bytes are taken as they are
+    #[arg(required = true, value_name = "TARGET=SOURCE")]
+    replacements: Vec<String>,
+    /// Put elements into the dim order that is needed, where the source has another
+    #[arg(long)]
+    permute: bool,
+    /// Leave the key of a constant of XNNPACK as it is. By default it becomes the SHA-256 of the new bytes, as the exporter's are: XNNPACK
+    /// caches packed weights by key, and would go on with the old ones in a process or cache file that has seen them
+    #[arg(long)]
+    keep_key: bool,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+/// Replaces data.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let mut sources = Vec::new();
+    for replacement in &arguments.replacements {
+        let Some((target, source)) = replacement.split_once('=') else {
+            return Err(Failure::Usage(format!("{replacement}: expected TARGET=SOURCE")));
+        };
+        sources.push((target, Source::open(source)?));
+    }
+    let bad = |error: Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
+    let mut report = EditReport::default();
+    let mut add = |mut more: EditReport| {
+        report.changes.append(&mut more.changes);
+        more.notes.retain(|note| !report.notes.contains(note));
+        report.notes.append(&mut more.notes);
+    };
+    match input.parse()? {
+        Model::Pte(before) => {
+            let mut pte = before.clone();
+            let looked_up = before.xnnpack_keys();
+            for (name, source) in &sources {
+                let new = source.read(name)?.with_permute(arguments.permute);
+                let sha256 =
+                    |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+                let key = || if arguments.keep_key { (*name).to_owned() } else { sha256(&new.bytes) };
+                let key = looked_up.contains(*name).then(key);
+                let new = new.with_key(key);
+                add(pte.replace(&target(name, &before), &new).map_err(bad)?);
+            }
+            arguments.destination.finish_program(&input, before, pte, &report)
+        }
+        Model::Ptd(before) => {
+            let mut ptd = before.clone();
+            for (key, source) in &sources {
+                add(ptd.replace(key, &source.read(key)?.with_permute(arguments.permute)).map_err(bad)?);
+            }
+            arguments.destination.finish_data(&input, before, ptd, &report)
+        }
+        _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
+    }
+}
+
+/// A method's value, where there is a method of that name; else a name.
+fn target<'t>(text: &'t str, pte: &Pte<'_>) -> Target<'t> {
+    let value = text.rsplit_once(':').and_then(|(method, value)| {
+        pte.method(method)?;
+        Some(Target::Value { method, value: value.parse().ok()? })
+    });
+    value.unwrap_or(Target::Name(text))
+}

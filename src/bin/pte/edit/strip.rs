@@ -1,0 +1,53 @@
+//! `pte strip`: without what a release does not need.
+
+use super::{Destination, program};
+use crate::failure::Failure;
+use crate::open::Input;
+use executorch_format::edit::Strip;
+use std::path::PathBuf;
+
+/// Remove what a program does not need to run
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte strip model.pte --all -o release.pte
+  pte strip model.pte --stack-traces -i")]
+pub struct Arguments {
+    /// A .pte file
+    file: PathBuf,
+    #[command(flatten)]
+    what: What,
+    #[command(flatten)]
+    destination: Destination,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "What to remove")]
+#[group(required = true, multiple = true)]
+struct What {
+    /// All that cannot change what the model computes
+    #[arg(long)]
+    all: bool,
+    /// Where in the Python source each instruction came from
+    #[arg(long)]
+    stack_traces: bool,
+    /// The names of constants that are in the file: names of mutable tensors stay, since an app can ask for those
+    #[arg(long)]
+    names: bool,
+    /// Constants, initial states, payloads and segments that nothing refers to
+    #[arg(long)]
+    unreferenced: bool,
+    /// Bytes between blobs beyond what their alignment needs, and bytes after the last one
+    #[arg(long)]
+    padding: bool,
+}
+
+/// Strips a program.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let before = program(&input)?;
+    let mut after = before.clone();
+    let What { all, stack_traces, names, unreferenced, padding } = arguments.what;
+    let what = if all { Strip::ALL } else { Strip { stack_traces, names, unreferenced, padding } };
+    let report = after.strip(&what).map_err(|error| Failure::bad(input.path(), &error))?;
+    arguments.destination.finish_program(&input, before, after, &report)
+}

@@ -1,0 +1,68 @@
+//! Which files a command is to work on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The files of a command that takes several.
+#[derive(clap::Args)]
+pub struct FileArguments {
+    /// .pte, .ptd, .bpte and .etdp files; - is standard input
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Take every .pte, .ptd, .bpte and .etdp file in folders and the folders in them
+    #[arg(short, long)]
+    pub recursive: bool,
+}
+
+/// A file to work on.
+pub struct FilePath {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Whether it was found in a folder, and not named.
+    pub found: bool,
+}
+
+impl FileArguments {
+    /// The files, in the order given; those of a folder sorted by name.
+    pub fn expand(&self) -> Vec<FilePath> {
+        expand(&self.files, self.recursive)
+    }
+}
+
+/// The files, in the order given, and with `recursive` those in folders, sorted by name.
+pub fn expand(paths: &[PathBuf], recursive: bool) -> Vec<FilePath> {
+    let mut files = Vec::new();
+    for path in paths {
+        if recursive && path.is_dir() {
+            let mut found = Vec::new();
+            find(path, &mut found);
+            found.sort();
+            files.extend(found.into_iter().map(|path| FilePath { path, found: true }));
+        } else {
+            files.push(FilePath { path: path.clone(), found: false });
+        }
+    }
+    files
+}
+
+/// Every model file in a folder and below. Links to folders are not followed, so that none is seen twice; a folder that cannot be
+/// read is in the list itself, and fails when it is opened.
+fn find(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = fs::read_dir(&folder) else {
+            found.push(folder);
+            continue;
+        };
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| {
+                extension == "pte" || extension == "ptd" || extension == "bpte" || extension == "etdp"
+            }) {
+                found.push(path);
+            }
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The facts about delegates' payloads, a bundle's test cases and an ETDump's runs as text.
+
+use super::print::{MOST, NAME, Out, row};
+use crate::text;
+use executorch_format::delegate::PayloadKind;
+use executorch_format::inspect::{BundleSummary, PayloadFacts, Returned, TestCase, TestValue, TraceSummary};
+use std::io::{self, Write};
+
+pub(super) fn print_bundle(out: &mut Out, facts: &BundleSummary<'_>) -> io::Result<()> {
+    let place = facts.program_offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default();
+    row(out, "program", &format!("{}{place}", text::size(facts.program_size)))?;
+    let cases: usize = facts.test_suites.iter().map(|suite| suite.test_cases.len()).sum();
+    let suites = facts.test_suites.len();
+    row(out, "test cases", &format!("{cases}, for {}", text::count(suites, "method")))?;
+    for suite in &facts.test_suites {
+        let count = text::count(suite.test_cases.len(), "test case");
+        writeln!(out, "  method {}: {count}", text::name(suite.method, NAME))?;
+        for (index, case) in suite.test_cases.iter().take(text::most(MOST)).enumerate() {
+            writeln!(out, "    {index:<4}{}", case_text(case))?;
+        }
+        if suite.test_cases.len() > text::most(MOST) {
+            writeln!(out, "    … {} more", suite.test_cases.len() - MOST)?;
+        }
+    }
+    Ok(())
+}
+
+fn case_text(case: &TestCase<'_>) -> String {
+    let list = |values: &[TestValue<'_>]| values.iter().map(test_value).collect::<Vec<_>>().join(", ");
+    let expected = match case.expected_outputs.as_slice() {
+        [] => "not compared".to_owned(),
+        values => list(values),
+    };
+    format!("{} -> {expected}", if case.inputs.is_empty() { "no inputs".to_owned() } else { list(&case.inputs) })
+}
+
+/// An input or expected output, without its elements.
+pub fn test_value(value: &TestValue<'_>) -> String {
+    match (value.shape, &value.value) {
+        (Some(shape), _) => shape.to_string(),
+        (None, Some(Returned::Int(number))) => number.to_string(),
+        (None, Some(Returned::Bool(bit))) => bit.to_string(),
+        (None, Some(Returned::Double(number))) => format!("{number:?}"),
+        (None, Some(Returned::NotFinite(name))) => (*name).to_owned(),
+        _ => value.kind.unwrap_or("unknown").to_owned(),
+    }
+}
+
+pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result<()> {
+    row(out, "runs", &facts.runs.len().to_string())?;
+    for (index, run) in facts.runs.iter().take(text::most(MOST)).enumerate() {
+        let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
+        let events = [(run.profile_events, "time"), (run.allocation_events, "allocation"), (run.debug_events, "value")];
+        let events: Vec<String> =
+            events.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| text::count(count, what)).collect();
+        let events = if events.is_empty() { "no events".to_owned() } else { events.join(", ") };
+        let (name, ticks) = (text::name(run.name, NAME), run.ticks);
+        writeln!(out, "    {index:<4}{name}{case}: {events}, {ticks} ticks")?;
+    }
+    if facts.runs.len() > text::most(MOST) {
+        writeln!(out, "    … {} more", facts.runs.len() - MOST)?;
+    }
+    Ok(())
+}
+
+/// What is in payloads of other backends than XNNPACK, whose operators are listed with their method.
+pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io::Result<()> {
+    let xnnpack = |facts: &&PayloadFacts<'_>| facts.summary.kind == Some(PayloadKind::Xnnpack);
+    let facts: Vec<_> = payloads.iter().filter(|facts| !xnnpack(facts)).collect();
+    for facts in facts.iter().take(text::most(MOST)) {
+        let kind = facts.summary.kind.map_or_else(|| "opaque".to_owned(), |kind| kind.to_string());
+        let (method, delegate, size) = (text::name(facts.method, NAME), facts.delegate, text::size(facts.size));
+        writeln!(out, "  payload of {method}, delegate {delegate}: {kind}, {size}")?;
+        for part in facts.summary.parts.iter().take(text::most(MOST)) {
+            writeln!(out, "    {:>11}  {}", text::size(part.size), text::name(&part.name, NAME))?;
+        }
+        if facts.summary.parts.len() > text::most(MOST) {
+            writeln!(out, "    … {} more", facts.summary.parts.len() - MOST)?;
+        }
+        for (operator, count) in facts.summary.operators.iter().take(text::most(MOST)) {
+            writeln!(out, "    {:>11}  {}", text::count(*count, "time"), text::name(operator, NAME))?;
+        }
+        if let Some(size) = facts.summary.scratch_size {
+            writeln!(out, "    {:>11}  scratch memory of a run", text::size(size.into()))?;
+        }
+        if facts.summary.native_code {
+            writeln!(out, "    machine code that runs when the program is loaded")?;
+        }
+        if let Some(error) = &facts.summary.error {
+            writeln!(out, "    cannot be read: {}", text::name(error, 4 * NAME))?;
+        }
+    }
+    if facts.len() > text::most(MOST) {
+        writeln!(out, "  … {} more payloads", facts.len() - MOST)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! Planned memory as text.
+
+use crate::failure::Failure;
+use crate::table::{Column, Table, percent};
+use crate::text;
+use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, PlannedBuffer, PlannedTensor};
+use executorch_format::schema::program::DeviceType;
+use std::cmp::Reverse;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// So many tensors of a buffer are shown on a terminal.
+const MOST: usize = 10;
+
+/// The characters of a name that are shown on a terminal.
+const NAME: usize = 40;
+
+/// So many values are named that share memory.
+const MOST_SHARED: usize = 4;
+
+type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
+
+/// Prints what is planned for each method.
+pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    writeln!(out, "{}:", text::path(path))?;
+    let (planned, none): (Vec<_>, Vec<_>) = memory.methods.iter().partition(|method| !method.buffers.is_empty());
+    for method in &planned {
+        print_method(&mut out, method, top)?;
+    }
+    if !none.is_empty() {
+        let names: Vec<String> = none.iter().map(|method| text::name(method.name, NAME)).collect();
+        let start = format!("without planned memory: {}", text::count(names.len(), "method"));
+        writeln!(out, "\n{start}: {}", text::cut(&names.join(", "), start.len() + 2))?;
+    }
+    if planned.len() > 1 {
+        writeln!(out, "\nfor all methods, one at a time")?;
+        let mut table = Table::new([("BUFFER", Column::Right), ("BYTES", Column::Right), ("SIZE", Column::Right)]);
+        for arena in &memory.arenas {
+            table.row([name(arena), arena.size.to_string(), size(arena.size)]);
+        }
+        table.write(&mut out)?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Prints a line for each buffer: index, bytes, device, with a tab between them.
+pub(super) fn arenas(memory: &Memory<'_>) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    for PlannedBuffer { memory_id, size, device_type, device_index } in &memory.arenas {
+        writeln!(out, "{memory_id}\t{size}\t{device_type}:{device_index}")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) -> io::Result<()> {
+    let instructions = text::count(method.instructions, "instruction");
+    let bytes = text::size(method.bytes);
+    writeln!(out, "\nmethod {}: {bytes} planned, {instructions}", text::name(method.name, NAME))?;
+    let mut table = Table::new([
+        ("BUFFER", Column::Right),
+        ("SIZE", Column::Right),
+        ("NEEDED AT ONCE", Column::Right),
+        ("AT", Column::Right),
+        ("LOST", Column::Right),
+        ("", Column::Right),
+        ("TENSORS", Column::Right),
+    ]);
+    for buffer in &method.buffers {
+        let (tensors, whole) =
+            (buffer.tensors.len().to_string(), u64::try_from(buffer.buffer.size).unwrap_or_default());
+        let (needed, at) = (text::size(buffer.needed), buffer.needed_at.to_string());
+        let lost = text::size(buffer.lost);
+        table.row([
+            name(&buffer.buffer),
+            size(buffer.buffer.size),
+            needed,
+            at,
+            lost,
+            percent(buffer.lost, whole),
+            tensors,
+        ]);
+    }
+    table.write(out)?;
+    if method.unused > 0 {
+        writeln!(out, "  {} no instruction uses", text::count(method.unused, "tensor has a place that"))?;
+    }
+    if method.jumps {
+        writeln!(out, "  it jumps: times are those in the list of instructions")?;
+    }
+    method.buffers.iter().try_for_each(|buffer| print_tensors(out, buffer, top))
+}
+
+/// The tensors that are needed when the most is, the largest first.
+fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, top: Option<usize>) -> io::Result<()> {
+    let at = buffer.needed_at;
+    let mut tensors: Vec<&PlannedTensor<'_>> = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(at)).collect();
+    tensors.sort_by_key(|tensor| Reverse(tensor.bytes));
+    let most = top.unwrap_or_else(|| text::most(MOST));
+    if tensors.is_empty() || most == 0 {
+        return Ok(());
+    }
+    writeln!(out, "\n  buffer {}, needed at {at}", name(&buffer.buffer))?;
+    let mut table = Table::new([
+        ("VALUE", Column::Right),
+        ("SIZE", Column::Right),
+        ("OFFSET", Column::Right),
+        ("TIME", Column::Left),
+        ("SHARES WITH", Column::Left),
+        ("WHAT", Column::Left),
+    ]);
+    for tensor in tensors.iter().take(most) {
+        let time = if tensor.kept { "always".to_owned() } else { format!("{}..{}", tensor.first, tensor.last) };
+        let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
+        let name = tensor.shape.name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
+        let (bytes, offset) = (text::size(tensor.bytes), tensor.offset.to_string());
+        table.row([
+            tensor.value.to_string(),
+            bytes,
+            offset,
+            time,
+            values(&tensor.shares_with),
+            format!("{shape}{name}"),
+        ]);
+    }
+    table.write(out)?;
+    if tensors.len() > most {
+        writeln!(out, "  … {} more", tensors.len() - most)?;
+    }
+    Ok(())
+}
+
+fn values(values: &[usize]) -> String {
+    let mut text: Vec<String> = values.iter().take(MOST_SHARED).map(usize::to_string).collect();
+    if values.len() > MOST_SHARED {
+        text.push("…".to_owned());
+    }
+    text.join(", ")
+}
+
+/// A buffer's index, and its device where that is not the CPU.
+pub(super) fn name(buffer: &PlannedBuffer) -> String {
+    match buffer.device_type {
+        DeviceType::CPU => buffer.memory_id.to_string(),
+        device => format!("{} on {device}:{}", buffer.memory_id, buffer.device_index),
+    }
+}
+
+/// A size that a damaged file may give as less than nothing.
+fn size(bytes: i64) -> String {
+    u64::try_from(bytes).map_or_else(|_| format!("{bytes} B"), text::size)
+}

@@ -1,0 +1,181 @@
+//! Planned memory as a picture: from left to right the instructions, from bottom to top the addresses, a box for each tensor.
+
+use super::print::name;
+use crate::failure::Failure;
+use crate::text;
+use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, PlannedTensor};
+use quick_xml::escape::escape;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Of the plot, in pixels.
+const WIDTH: f64 = 880.0;
+const HEIGHT: f64 = 320.0;
+
+/// Around a plot: labels of addresses, title, labels of instructions.
+const LEFT: f64 = 90.0;
+const TOP: f64 = 52.0;
+const PANEL: f64 = TOP + HEIGHT + 64.0;
+
+/// Of the page above the first plot.
+const HEAD: f64 = 78.0;
+
+/// The characters of a name that are shown.
+const NAME: usize = 60;
+
+/// Neighbours differ; readable with dark text on them, also without colour vision (after Okabe and Ito).
+const COLOURS: [&str; 6] = ["#8ecae6", "#f6c667", "#9bd3ae", "#f2a69e", "#c9b6e4", "#d9d4a3"];
+
+/// What is kept from run to run.
+const KEPT: &str = "#c4c9cf";
+
+const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#22272e}.h{font-size:15px;font-weight:600}.s{fill:#57606a}\
+.a{text-anchor:end}.m{text-anchor:middle}.g{stroke:#d0d7de}.f{fill:#fafbfc;stroke:#d0d7de}\
+.o{stroke:#22272e;stroke-opacity:.45;stroke-width:.6}.t:hover{stroke:#22272e;stroke-opacity:1;stroke-width:2}\
+.p{stroke:#cf222e;stroke-dasharray:5 4;stroke-width:1.5}.r{fill:#cf222e}.l{pointer-events:none}";
+
+type Out = BufWriter<io::StdoutLock<'static>>;
+
+/// Prints one plot for each buffer of each method.
+pub(super) fn print(path: &Path, memory: &Memory<'_>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let plots: Vec<(&MethodMemory<'_>, &BufferMemory<'_>)> =
+        memory.methods.iter().flat_map(|method| method.buffers.iter().map(move |buffer| (method, buffer))).collect();
+    let (width, height) = (LEFT + WIDTH + 30.0, HEAD + PANEL * plots.len().max(1) as f64);
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">"
+    )?;
+    writeln!(out, "<style>{STYLE}</style><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
+    let file = path.file_name().map_or_else(|| text::path(path), |file| text::path(Path::new(file)));
+    write_text(&mut out, "h", LEFT, 28.0, &format!("Planned memory of {file}"))?;
+    let explanation = [
+        "A box is a tensor, by its value's number: from left to right, the instructions while it is needed; from bottom to top, its bytes.",
+        "White: memory that nothing needs then. Grey: kept from run to run. Dashed line: when the most is needed.",
+    ];
+    for (line, explanation) in explanation.into_iter().enumerate() {
+        write_text(&mut out, "s", LEFT, 48.0 + 17.0 * line as f64, explanation)?;
+    }
+    if plots.is_empty() {
+        write_text(&mut out, "", LEFT, HEAD + TOP, "No method plans memory.")?;
+    }
+    for (index, (method, buffer)) in plots.into_iter().enumerate() {
+        writeln!(out, "<g transform=\"translate({LEFT} {})\">", HEAD + PANEL * index as f64 + TOP)?;
+        plot(&mut out, method, buffer)?;
+        writeln!(out, "</g>")?;
+    }
+    writeln!(out, "</svg>")?;
+    Ok(out.flush()?)
+}
+
+fn write_text(out: &mut Out, class: &str, x: f64, y: f64, text: &str) -> io::Result<()> {
+    writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(text))
+}
+
+/// From times and addresses to pixels.
+struct Scale {
+    times: f64,
+    bytes: f64,
+}
+
+impl Scale {
+    fn x(&self, time: usize) -> f64 {
+        time as f64 / self.times * WIDTH
+    }
+
+    fn y(&self, address: u64) -> f64 {
+        HEIGHT - address as f64 / self.bytes * HEIGHT
+    }
+}
+
+fn plot(out: &mut Out, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> io::Result<()> {
+    let size = u64::try_from(buffer.buffer.size).unwrap_or_default();
+    let highest = buffer.tensors.iter().map(PlannedTensor::end).max().unwrap_or_default();
+    // Each time is as wide as the others: inputs, the instructions, outputs.
+    let scale = Scale { times: method.instructions as f64 + 2.0, bytes: size.max(highest).max(1) as f64 };
+    let title = format!("method {}, buffer {}", text::name(method.name, NAME), name(&buffer.buffer));
+    write_text(out, "h", 0.0, -26.0, &title)?;
+    let lost = if buffer.lost == 0 { "nothing lost".to_owned() } else { format!("{} lost", text::size(buffer.lost)) };
+    let facts = format!("{} planned, {} needed at once, {lost}", text::size(size), text::size(buffer.needed));
+    write_text(out, "s", 0.0, -9.0, &facts)?;
+    writeln!(out, "<rect class=\"f\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>")?;
+    for quarter in 0..=4 {
+        let address = (u128::from(size.max(highest)) * quarter / 4) as u64;
+        let y = scale.y(address);
+        writeln!(out, "<path class=\"g\" d=\"M-5 {y:.1}H0\"/>")?;
+        write_text(out, "s a", -9.0, y + 4.0, &text::size(address))?;
+    }
+    for time in (0..=method.instructions + 1).step_by(step(method.instructions + 2)) {
+        let x = scale.x(time) + scale.x(1) / 2.0;
+        let label = match time {
+            0 => "inputs".to_owned(),
+            time if time > method.instructions => "outputs".to_owned(),
+            time => time.to_string(),
+        };
+        writeln!(out, "<path class=\"g\" d=\"M{x:.1} {HEIGHT}v5\"/>")?;
+        write_text(out, "s m", x, HEIGHT + 19.0, &label)?;
+    }
+    write_text(out, "s m", WIDTH / 2.0, HEIGHT + 37.0, "instruction")?;
+    for (index, tensor) in buffer.tensors.iter().enumerate() {
+        let colour = COLOURS.get(index % COLOURS.len()).copied().unwrap_or_default();
+        box_of(out, &scale, tensor, if tensor.kept { KEPT } else { colour })?;
+    }
+    if buffer.needed > 0 {
+        let x = scale.x(buffer.needed_at) + scale.x(1) / 2.0;
+        writeln!(out, "<path class=\"p\" d=\"M{x:.1} -2V{HEIGHT}\"/>")?;
+    }
+    Ok(())
+}
+
+/// The distance of labels: 1, 2 or 5 times a power of ten, so that there are at most 12.
+fn step(times: usize) -> usize {
+    let steps = (0..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10usize.saturating_pow(power)));
+    steps.take(60).find(|step| times / step <= 12).unwrap_or(usize::MAX)
+}
+
+fn box_of(out: &mut Out, scale: &Scale, tensor: &PlannedTensor<'_>, colour: &str) -> io::Result<()> {
+    let (x, y) = (scale.x(tensor.first), scale.y(tensor.end()));
+    let (width, height) = (scale.x(tensor.last + 1) - x, scale.y(tensor.offset) - y);
+    let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
+    let (value, size) = (tensor.value, text::size(tensor.bytes));
+    let mut tip = format!("value {value}: {shape}, {size} at {}", tensor.offset);
+    if let Some(name) = tensor.shape.name {
+        tip = format!("{}, {tip}", text::name(name, NAME));
+    }
+    tip += &if tensor.kept {
+        ", kept from run to run".to_owned()
+    } else {
+        format!(", needed from {} to {}", tensor.first, tensor.last)
+    };
+    for (what, values) in [("shares memory with", &tensor.shares_with), ("in the place of", &tensor.replaces)] {
+        let values: Vec<String> = values.iter().take(8).map(usize::to_string).collect();
+        if !values.is_empty() {
+            tip += &format!(", {what} {}", values.join(", "));
+        }
+    }
+    // Many thin boxes would be all outline.
+    let class = if width >= 3.0 && height >= 5.0 { "t o" } else { "t" };
+    writeln!(
+        out,
+        "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"><title>{}</title></rect>",
+        escape(&tip)
+    )?;
+    // What fits in the box: a character is about 7 pixels wide.
+    let fits = |label: &str| height >= 15.0 && width >= 7.0 * label.chars().count() as f64 + 6.0;
+    let labels = [format!("{value}: {shape}, {size}"), format!("{value}: {size}"), value.to_string()];
+    if let Some(label) = labels.iter().find(|label| fits(label)) {
+        write_text(out, "m l", x + width / 2.0, y + height / 2.0 + 4.0, label)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_stand_at_round_numbers_and_there_are_at_most_13() {
+        assert_eq!([2, 12, 25, 153, 3423].map(step), [1, 1, 2, 20, 500]);
+        assert!((4..=12).contains(&(usize::MAX / step(usize::MAX))));
+    }
+}

@@ -1,0 +1,101 @@
+//! `pte ops`: the operators and backends that models need.
+
+mod print;
+mod yaml;
+
+use crate::failure::{Failure, each};
+use crate::files::FileArguments;
+use crate::json;
+use crate::open::Input;
+use crate::target;
+use executorch_format::Model;
+use executorch_format::inspect::{Fault, Operators};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The operators that a model calls, with the types and dim orders of their tensors, and its backends
+#[derive(clap::Args)]
+#[command(
+    after_help = "TARGET is what `pte check --target` takes: TOML, or YAML as ExecuTorch's selective build reads it (operators, \
+et_kernel_metadata, include_all_operators), with two more keys if you like: scalar_types and backends, lists of names.
+Exit code 1: a target lacks something.
+
+Examples:
+  pte ops model.pte
+  pte ops --yaml --merge a.pte b.pte > selected_operators.yaml
+  pte ops --check firmware.yaml model.pte"
+)]
+pub struct Arguments {
+    #[command(flatten)]
+    files: FileArguments,
+    /// Take all files as one: what a runtime for all of them needs
+    #[arg(long)]
+    merge: bool,
+    /// Print JSON: one document, with all files in it
+    #[arg(long, group = "form")]
+    json: bool,
+    /// Print YAML that ExecuTorch's selective build reads, for all files together
+    #[arg(long, group = "form")]
+    yaml: bool,
+    /// List what a target lacks of what each file needs
+    #[arg(long, group = "form", value_name = "TARGET")]
+    check: Option<PathBuf>,
+}
+
+/// What a file needs.
+#[derive(Serialize)]
+struct FileOperators<'t> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    /// The files, where they are taken as one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    files: Vec<String>,
+    #[serde(flatten)]
+    operators: &'t Operators,
+}
+
+/// Prints what each file needs, or all together.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let together = arguments.merge || arguments.yaml;
+    let target = arguments.check.as_deref().map(target::read).transpose()?;
+    let mut documents = (arguments.json && !together).then(|| json::Files::new(false));
+    let (mut all, mut files) = (Operators::default(), Vec::new());
+    let (mut apart, mut lacking) = (false, false);
+    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        let model = input.parse()?;
+        let Model::Pte(pte) = &model else {
+            return Err(Failure::usage_of(path, &"operators are in .pte files, and this is a .ptd"));
+        };
+        if let Some(target) = &target {
+            let lacks = pte.check_target(target);
+            lacking |= !lacks.is_empty();
+            return target::print(path, &lacks);
+        }
+        let operators = pte.operators();
+        let findings: Vec<String> = operators.faults.iter().map(Fault::to_string).collect();
+        match documents {
+            _ if together => {
+                files.push(path.display().to_string());
+                all.merge(operators);
+            }
+            Some(documents) => {
+                let file = Some(path.display().to_string());
+                documents.add(&FileOperators { file, files: Vec::new(), operators: &operators })?;
+            }
+            None => print::text(path, &operators, std::mem::replace(&mut apart, true))?,
+        }
+        if findings.is_empty() { Ok(()) } else { Err(Failure::Unsound { file: path.to_owned(), findings }) }
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    if lacking {
+        return outcome.and(Err(Failure::Reported(1)));
+    }
+    match together {
+        _ if arguments.yaml => yaml::print(&all, &files)?,
+        true if arguments.json => json::print(&FileOperators { file: None, files, operators: &all })?,
+        true => print::merged(&files, &all)?,
+        false => {}
+    }
+    outcome
+}

@@ -1,0 +1,110 @@
+//! Operators as text.
+
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+use crate::text;
+use executorch_format::inspect::{KernelUse, OperatorUse, Operators, TensorUse};
+use executorch_format::schema::ScalarType;
+use std::cmp::Reverse;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// So many operators are shown on a terminal, and so many combinations of types of each.
+const MOST: usize = 30;
+const MOST_KERNELS: usize = 4;
+
+/// The characters of a name that are shown on a terminal.
+const NAME: usize = 48;
+
+type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
+
+/// Prints what a file needs, with an empty line before it if `apart`.
+pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if apart {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}: {}", text::path(path), needs(operators))?;
+    print(&mut out, operators)?;
+    Ok(out.flush()?)
+}
+
+/// Prints what several files need together.
+pub(super) fn merged(files: &[String], operators: &Operators) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    writeln!(out, "{}: {}", text::count(files.len(), "file"), needs(operators))?;
+    print(&mut out, operators)?;
+    Ok(out.flush()?)
+}
+
+fn needs(operators: &Operators) -> String {
+    format!(
+        "{}, {}",
+        text::count(operators.operators.len(), "operator"),
+        text::count(operators.backends.len(), "backend")
+    )
+}
+
+fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
+    let mut table = Table::new([("CALLS", Column::Right), ("OPERATOR", Column::Left), ("TENSORS", Column::Left)]);
+    let mut rows: Vec<(&String, &OperatorUse)> = operators.operators.iter().collect();
+    rows.sort_by_key(|(_, operator)| Reverse(operator.calls));
+    for (name, operator) in rows.iter().take(text::most(MOST)) {
+        let mut kernels: Vec<&KernelUse> = operator.kernels.values().collect();
+        kernels.sort_by_key(|kernel| Reverse(kernel.calls));
+        let mut cells = [operator.calls.to_string(), text::name(name, NAME)];
+        let most = text::most(MOST_KERNELS);
+        for kernel in kernels.iter().take(most) {
+            let [calls, name] = std::mem::take(&mut cells);
+            table.row([calls, name, tensors(&kernel.tensors)]);
+        }
+        let [calls, name] = cells;
+        match kernels.len() {
+            0 => table.row([calls, name, "never called".to_owned()]),
+            count if count > most => table.row([calls, name, format!("… {} more", count - most)]),
+            _ => {}
+        }
+    }
+    table.write(out)?;
+    if rows.len() > text::most(MOST) {
+        writeln!(out, "  … {} more", rows.len() - MOST)?;
+    }
+    let mut table = Table::new([("CALLS", Column::Right), ("BACKEND", Column::Left), ("DELEGATES", Column::Right)]);
+    for (name, backend) in &operators.backends {
+        table.row([backend.calls.to_string(), text::name(name, NAME), backend.delegates.to_string()]);
+    }
+    table.write(out)?;
+    for (name, backend) in operators.backends.iter().filter(|(_, backend)| !backend.operators.is_empty()) {
+        let mut table = Table::new([("COUNT", Column::Right), ("OPERATOR INSIDE", Column::Left)]);
+        let mut rows: Vec<(&String, &usize)> = backend.operators.iter().collect();
+        rows.sort_by_key(|(_, count)| Reverse(**count));
+        for (operator, count) in rows.iter().take(text::most(MOST)) {
+            table.row([count.to_string(), text::name(operator, NAME)]);
+        }
+        writeln!(out, "  inside {}", text::name(name, NAME))?;
+        table.write(out)?;
+        if rows.len() > text::most(MOST) {
+            writeln!(out, "  … {} more", rows.len() - MOST)?;
+        }
+    }
+    Ok(())
+}
+
+/// Types with dim orders, neighbours that are the same as one: `4 × f32 0,1`.
+fn tensors(tensors: &[TensorUse]) -> String {
+    let runs = tensors.chunk_by(|one, other| one == other).map(|run| {
+        let tensor = run.first().map(tensor).unwrap_or_default();
+        if run.len() > 1 { format!("{} × {tensor}", run.len()) } else { tensor }
+    });
+    let text = runs.collect::<Vec<_>>().join(", ");
+    if text.is_empty() { "none".to_owned() } else { text }
+}
+
+fn tensor(tensor: &TensorUse) -> String {
+    let order: Vec<String> = tensor.dim_order.iter().map(u8::to_string).collect();
+    format!("{} {}", scalar_type(tensor.scalar_type), order.join(",")).trim_end().to_owned()
+}
+
+fn scalar_type(scalar_type: ScalarType) -> String {
+    scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned)
+}

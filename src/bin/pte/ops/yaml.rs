@@ -1,0 +1,52 @@
+//! Operators as ExecuTorch's selective build reads them: `selected_operators.yaml`.
+
+use crate::failure::Failure;
+use executorch_format::inspect::Operators;
+use executorch_format::is_deceptive;
+use std::io::{self, BufWriter, Write};
+
+/// Prints what all files need, with the keys that `gen_oplist.py` writes: others make the official reader fail.
+pub(super) fn print(operators: &Operators, files: &[String]) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let called = operators.operators.iter().filter(|(_, operator)| !operator.kernels.is_empty());
+    let kernels = called.map(|(name, operator)| {
+        let keys = operator.kernels.keys().map(|key| format!("  - {key}\n"));
+        format!("  {}:\n{}", scalar(name), keys.collect::<String>())
+    });
+    let files: String = files.iter().map(|file| format!("    - {}\n", scalar(file))).collect();
+    let settings = "    include_all_overloads: false\n    is_root_operator: true\n    is_used_for_training: true\n";
+    let names =
+        operators.operators.keys().map(|name| format!("  {}:\n    debug_info:\n{files}{settings}", scalar(name)));
+    write!(out, "build_features: []\ncustom_classes: []\n")?;
+    map(&mut out, "et_kernel_metadata", kernels)?;
+    write!(out, "include_all_non_op_selectives: false\ninclude_all_operators: false\nkernel_metadata: {{}}\n")?;
+    map(&mut out, "operators", names)?;
+    Ok(out.flush()?)
+}
+
+fn map(out: &mut impl Write, name: &str, entries: impl Iterator<Item = String>) -> io::Result<()> {
+    let mut entries = entries.peekable();
+    if entries.peek().is_none() {
+        return writeln!(out, "{name}: {{}}");
+    }
+    writeln!(out, "{name}:")?;
+    entries.try_for_each(|entry| out.write_all(entry.as_bytes()))
+}
+
+/// A text: as it is if it can only be an operator's name, otherwise in quotes, with escapes for what could act on a terminal.
+fn scalar(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:".contains(&byte);
+    if text.contains("::")
+        && text.starts_with(|first: char| first.is_ascii_alphabetic())
+        && !text.ends_with(':')
+        && text.bytes().all(plain)
+    {
+        return text.to_owned();
+    }
+    let escape = |character: char| match character {
+        '"' | '\\' => format!("\\{character}"),
+        character if character.is_control() || is_deceptive(character) => format!("\\U{:08x}", u32::from(character)),
+        character => character.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escape).collect::<String>())
+}

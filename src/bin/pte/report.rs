@@ -1,0 +1,90 @@
+//! `pte report`: a page about a file.
+
+use crate::failure::Failure;
+use crate::json;
+use crate::open::Input;
+use crate::save::save;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use executorch_format::Image;
+use executorch_format::inspect::Report;
+use executorch_format::validate::{Finding, Level};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// A page about a file, to be opened in a browser: sizes, memory, graph, operators, weights, findings
+#[derive(clap::Args)]
+#[command(
+    after_help = "The page is one HTML file that needs no network. It holds names, shapes, and how values are spread, but no weights.\n\n\
+    Example:\n  pte report model.pte -o model.html"
+)]
+pub struct Arguments {
+    /// A .pte or .ptd file
+    file: PathBuf,
+    /// Where to write the page; - is standard output
+    #[arg(short, long, value_name = "HTML", required_unless_present = "json")]
+    output: Option<PathBuf>,
+    /// Print what the page shows as JSON instead
+    #[arg(long, conflicts_with = "output")]
+    json: bool,
+}
+
+/// What the viewer takes.
+#[derive(Serialize)]
+struct Page<'t> {
+    file: String,
+    /// Bytes.
+    file_size: u64,
+    #[serde(flatten)]
+    report: &'t Report<'t>,
+    findings: Vec<Finding>,
+}
+
+const TEMPLATE: &str = include_str!("../../../web/viewer/page.html");
+
+const STYLE: &str = include_str!("../../../web/viewer/viewer.css");
+
+macro_rules! scripts {
+    ($($name:literal)*) => { &[$(include_str!(concat!("../../../web/viewer/", $name, ".js"))),*] };
+}
+
+/// In an order in which each finds what it uses.
+const SCRIPTS: &[&str] = scripts! {
+    "vendor/d3-color.min" "vendor/d3-dispatch.min" "vendor/d3-ease.min" "vendor/d3-timer.min" "vendor/d3-selection.min"
+    "vendor/d3-interpolate.min" "vendor/d3-drag.min" "vendor/d3-transition.min" "vendor/d3-zoom.min" "vendor/d3-hierarchy.min"
+    "base" "overview" "size" "memory" "graph" "lists"
+};
+
+/// Writes the page.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let model = input.parse()?;
+    let report = model.report();
+    let page = Page {
+        file: arguments.file.file_name().unwrap_or(arguments.file.as_os_str()).to_string_lossy().into_owned(),
+        file_size: input.bytes().len() as u64,
+        report: &report,
+        findings: model.validate(Level::Strict),
+    };
+    let Some(output) = &arguments.output else {
+        return json::print(&page);
+    };
+    let html = html(&page)?;
+    save(&Image::from(html.into_bytes()), output)
+}
+
+/// The page: its data is compressed, which browsers undo, and in a form in which no text of a file is markup.
+fn html(page: &Page<'_>) -> Result<String, Failure> {
+    let data = miniz_oxide::deflate::compress_to_vec_zlib(&serde_json::to_vec(page)?, 6);
+    let parts =
+        [("{{style}}", STYLE.to_owned()), ("{{script}}", SCRIPTS.concat()), ("{{data}}", STANDARD.encode(data))];
+    let mut html = String::new();
+    let mut rest = TEMPLATE;
+    for (place, part) in parts {
+        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
+        html += before;
+        html += &part;
+        rest = after;
+    }
+    Ok(html + rest)
+}

@@ -1,0 +1,82 @@
+//! A file written where the command was asked to, or not at all.
+
+use crate::failure::Failure;
+use crate::{progress, status, text};
+use executorch_format::{Image, Prepared, Progress};
+use indicatif::ProgressBar;
+use std::io;
+use std::path::Path;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// What a shell shows for a command that a signal ended.
+const INTERRUPTED: u8 = 130;
+
+/// Ctrl-C was pressed, or the command got a signal to end.
+static CANCELLED: AtomicBool = AtomicBool::new(false);
+
+/// Writes a file to `output`, with a bar on the terminal where it takes long, or to standard output where that is `-`. On SIGINT
+/// and SIGTERM nothing is left of what was begun.
+pub fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
+    save_all(&[(image, output)])
+}
+
+/// Writes files that belong together: where one cannot be written, none of them takes its place.
+pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
+    let (pipes, files): (Vec<_>, Vec<_>) = files.iter().partition(|(_, output)| output.as_os_str() == text::STANDARD);
+    catch_signals();
+    let prepared = files.iter().map(|(image, output)| prepare(image, output)).collect::<Result<Vec<_>, _>>()?;
+    for (image, _) in pipes {
+        image.write_to(io::stdout().lock()).map_err(|error| Failure::Output(error.into()))?;
+    }
+    for ((image, output), prepared) in files.into_iter().zip(prepared) {
+        prepared.commit().map_err(|error| Failure::unwritable(output, error))?;
+        status::say(format_args!("{}: {} bytes", text::path(output), image.size()));
+    }
+    Ok(())
+}
+
+fn prepare(image: &Image<'_>, output: &Path) -> Result<Prepared, Failure> {
+    let bar = progress::hidden(image.size());
+    let prepared = image.prepare(output, Bar { bar: bar.clone(), start: Instant::now() });
+    bar.finish_and_clear();
+    prepared.map_err(|error| {
+        let failure = Failure::unwritable(output, error);
+        if !CANCELLED.load(Ordering::Relaxed) {
+            return failure;
+        }
+        failure.report();
+        Failure::Reported(INTERRUPTED)
+    })
+}
+
+/// Ends the command where it writes nothing, and else asks the writer to clean up. A second signal ends it anyway.
+fn catch_signals() {
+    static ONCE: Once = Once::new();
+    let handle = || {
+        if CANCELLED.swap(true, Ordering::Relaxed) {
+            std::process::exit(INTERRUPTED.into());
+        }
+    };
+    // Where the system does not let us, a signal ends the command as it would without.
+    ONCE.call_once(|| drop(ctrlc::set_handler(handle)));
+}
+
+struct Bar {
+    bar: ProgressBar,
+    start: Instant,
+}
+
+impl Progress for Bar {
+    fn progress(&mut self, done: u64, _: u64) {
+        if self.bar.is_hidden() && self.start.elapsed() > progress::QUIET {
+            progress::show(&self.bar, "writing");
+        }
+        self.bar.set_position(done);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        CANCELLED.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,115 @@
+//! `pte size`: where the bytes of a file go.
+
+mod print;
+
+use crate::failure::{Failure, each};
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
+use crate::open::Input;
+use clap::ValueEnum;
+use executorch_format::Model;
+use executorch_format::inspect::{Fault, Growth, Size};
+use serde::Serialize;
+use std::path::Path;
+
+/// Where every byte of a file goes, the largest part first, and what the file could do without; of two files, where one is larger
+/// than the other
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte size model.pte
+  pte size model.pte --by operator --top 5
+  pte size old.pte new.pte
+  pte size --json model.pte | jq '.files[0].parts | map(.bytes) | add'")]
+pub struct Arguments {
+    #[command(flatten)]
+    files: FileArguments,
+    #[command(flatten)]
+    form: JsonArguments,
+    /// What to add up
+    #[arg(long, value_name = "WHAT", default_value = "kind")]
+    by: By,
+    /// Show so many lines [else: all, and 20 on a terminal]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum By {
+    /// What bytes are for: headers, tables, constants, payloads, padding
+    Kind,
+    /// Each blob by itself
+    Blob,
+    /// The methods and the data that they use
+    Method,
+    /// The weights by the type of their elements
+    Type,
+    /// The weights by the operators that use them, and payloads by backend
+    Operator,
+}
+
+/// Where the bytes of a file go.
+#[derive(Serialize)]
+struct FileSize<'t> {
+    file: String,
+    #[serde(flatten)]
+    size: &'t Size<'t>,
+}
+
+/// Where the bytes of two files go.
+#[derive(Serialize)]
+struct TwoSizes<'t> {
+    before: FileSize<'t>,
+    after: FileSize<'t>,
+    growth: &'t [Growth<'t>],
+}
+
+/// Tells about each file, or compares two.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    if let ([before, after], false, false) =
+        (&arguments.files.files[..], arguments.files.recursive, arguments.form.jsonl)
+    {
+        return compare(before, after, arguments);
+    }
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut apart = false;
+    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        let model = input.parse()?;
+        let size = size(path, &model)?;
+        match documents {
+            Some(documents) => documents.add(&FileSize { file: path.display().to_string(), size: &size })?,
+            None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
+        }
+        sound(path, &size)
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
+}
+
+fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Failure> {
+    let inputs = [Input::open(before)?, Input::open(after)?];
+    let [one, other] = [inputs[0].parse()?, inputs[1].parse()?];
+    let (one, other) = (size(before, &one)?, size(after, &other)?);
+    let growth = one.growth(&other);
+    if arguments.form.json {
+        let file = |path: &Path| path.display().to_string();
+        let before = FileSize { file: file(before), size: &one };
+        json::print(&TwoSizes { before, after: FileSize { file: file(after), size: &other }, growth: &growth })?;
+    } else {
+        print::two([(before, &one), (after, &other)], &growth, arguments)?;
+    }
+    sound(before, &one)?;
+    sound(after, &other)
+}
+
+fn size<'t>(path: &Path, model: &'t Model<'_>) -> Result<Size<'t>, Failure> {
+    model.size().map_err(|error| Failure::bad(path, &error))
+}
+
+/// What a file refers to and does not hold comes after the rest, as a failure.
+fn sound(path: &Path, size: &Size<'_>) -> Result<(), Failure> {
+    if size.faults.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Unsound { file: path.to_owned(), findings: size.faults.iter().map(Fault::to_string).collect() })
+}

@@ -1,0 +1,226 @@
+//! Sizes as text.
+
+use super::{Arguments, By};
+use crate::failure::Failure;
+use crate::table::{Column, Table, bar, percent};
+use crate::text;
+use executorch_format::inspect::{BlobUser, Growth, Size, SizeKey, SizeKind, SizePart};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// So many lines are shown on a terminal.
+const MOST: usize = 20;
+
+/// The characters of a name that are shown on a terminal.
+const NAME: usize = 40;
+
+type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
+
+/// Prints where the bytes of a file go, with an empty line before it if `apart`.
+pub(super) fn one(path: &Path, size: &Size<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if apart {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}: {} ({} bytes)", text::path(path), text::size(size.file_size), size.file_size)?;
+    match arguments.by {
+        By::Kind => kinds(&mut out, size, arguments)?,
+        By::Blob => blobs(&mut out, size, arguments)?,
+        By::Method => methods(&mut out, size, arguments)?,
+        By::Type => {
+            let name = |found: executorch_format::schema::ScalarType| {
+                found.short_name().map_or(found.to_string(), str::to_owned)
+            };
+            let rows = size.scalar_types.iter().map(|one| (one.bytes, name(one.scalar_type), one.blobs));
+            uses(&mut out, "TYPE", rows.collect(), size, arguments)?;
+        }
+        By::Operator => {
+            let rows = size.operators.iter().map(|one| (one.bytes, text::name(&one.name, NAME), one.blobs));
+            uses(&mut out, "OPERATOR OR BACKEND", rows.collect(), size, arguments)?;
+        }
+    }
+    waste(&mut out, size)?;
+    Ok(out.flush()?)
+}
+
+fn shown(arguments: &Arguments) -> usize {
+    arguments.top.unwrap_or_else(|| text::most(MOST))
+}
+
+/// Says how many lines were left out, and what they sum up to.
+fn rest(out: &mut Out, left_out: impl Iterator<Item = u64>) -> io::Result<()> {
+    let (count, bytes) = left_out.fold((0, 0u64), |(count, sum), bytes| (count + 1, sum.saturating_add(bytes)));
+    if count > 0 { writeln!(out, "  … {count} more, {}", text::size(bytes)) } else { Ok(()) }
+}
+
+/// What parts of a kind are called.
+fn kind(kind: SizeKind) -> String {
+    match kind {
+        SizeKind::Constant => "constants".to_owned(),
+        SizeKind::Mutable => "initial states".to_owned(),
+        SizeKind::Named => "named data".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn key(key: &SizeKey<'_>) -> String {
+    let mut name = kind(key.kind);
+    if let Some(backend) = key.backend {
+        name += &format!(" {}", text::name(backend, NAME));
+    }
+    match key.detail {
+        Some(detail) => format!("{name}: {detail}"),
+        None => name,
+    }
+}
+
+fn kinds(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()> {
+    let head = [("BYTES", Column::Right), ("SHARE", Column::Right), ("", Column::Bar)];
+    let [bytes, share, bars] = head;
+    let mut table = Table::new([bytes, share, bars, ("PIECES", Column::Right), ("WHAT", Column::Left)]);
+    let groups = size.groups();
+    let most = shown(arguments);
+    for group in groups.iter().take(most) {
+        let (part, whole) = (group.bytes, size.file_size);
+        let pieces = group.pieces.to_string();
+        table.row([text::size(part), percent(part, whole), bar(part, whole), pieces, key(&group.key)]);
+    }
+    table.write(out)?;
+    rest(out, groups.iter().skip(most).map(|group| group.bytes))
+}
+
+fn blobs(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()> {
+    let mut table = Table::new([
+        ("BYTES", Column::Right),
+        ("SHARE", Column::Right),
+        ("OFFSET", Column::Right),
+        ("KIND", Column::Left),
+        ("WHAT", Column::Left),
+    ]);
+    let blobs: Vec<&SizePart<'_>> = size.parts.iter().filter(|part| !part.users.is_empty()).collect();
+    let most = shown(arguments);
+    for part in blobs.iter().take(most) {
+        let offset = part.offset.map(|offset| offset.to_string()).unwrap_or_default();
+        let share = percent(part.bytes, size.file_size);
+        table.row([text::size(part.bytes), share, offset, part.kind.to_string(), user(part)]);
+    }
+    table.write(out)?;
+    rest(out, blobs.iter().skip(most).map(|part| part.bytes))
+}
+
+/// The first user of a blob, and how many more there are.
+fn user(part: &SizePart<'_>) -> String {
+    let first = part.users.first();
+    let place = |method: &str, what: &str, index: usize| format!("{} {what} {index}", text::name(method, 20));
+    let mut text = match first {
+        Some(BlobUser::Tensor { method, value, shape, .. }) => format!("{} {shape}", place(method, "value", *value)),
+        Some(BlobUser::Delegate { method, index, id, .. }) => {
+            format!("{} {}", place(method, "delegate", *index), text::name(id, 20))
+        }
+        Some(BlobUser::Key { key, shape, .. }) => {
+            let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
+            format!("{}{shape}", text::name(key, NAME))
+        }
+        _ => String::new(),
+    };
+    if part.users.len() > 1 {
+        text += &format!(" and {} more", part.users.len() - 1);
+    }
+    text
+}
+
+fn methods(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()> {
+    let mut table = Table::new([
+        ("PROGRAM", Column::Right),
+        ("DATA", Column::Right),
+        ("SHARED", Column::Right),
+        ("METHOD", Column::Left),
+    ]);
+    let most = shown(arguments);
+    for method in size.methods.iter().take(most) {
+        let name = text::name(method.name, NAME);
+        table.row([text::size(method.program), text::size(method.data), text::size(method.shared), name]);
+    }
+    table.write(out)?;
+    rest(out, size.methods.iter().skip(most).map(|method| method.program.saturating_add(method.data)))
+}
+
+fn uses(
+    out: &mut Out,
+    name: &str,
+    rows: Vec<(u64, String, usize)>,
+    size: &Size<'_>,
+    arguments: &Arguments,
+) -> io::Result<()> {
+    let mut table = Table::new([
+        ("BYTES", Column::Right),
+        ("SHARE", Column::Right),
+        ("", Column::Bar),
+        ("BLOBS", Column::Right),
+        (name, Column::Left),
+    ]);
+    let most = shown(arguments);
+    let left_out: Vec<u64> = rows.iter().skip(most).map(|(bytes, ..)| *bytes).collect();
+    for (bytes, name, blobs) in rows.into_iter().take(most) {
+        let (share, bar) = (percent(bytes, size.file_size), bar(bytes, size.file_size));
+        table.row([text::size(bytes), share, bar, blobs.to_string(), name]);
+    }
+    table.write(out)?;
+    rest(out, left_out.into_iter())
+}
+
+/// What the file could do without, and how.
+fn waste(out: &mut Out, size: &Size<'_>) -> io::Result<()> {
+    if size.waste.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    let mut table = Table::new([
+        ("WASTE", Column::Right),
+        ("COUNT", Column::Right),
+        ("", Column::Left),
+        ("REMOVED BY", Column::Left),
+    ]);
+    for waste in &size.waste {
+        let (kind, remedy) = (waste.kind.to_string(), waste.kind.remedy().to_owned());
+        table.row([text::size(waste.bytes), waste.count.to_string(), kind, remedy]);
+    }
+    table.write(out)
+}
+
+/// Prints where the second file is larger or smaller than the first.
+pub(super) fn two(files: [(&Path, &Size<'_>); 2], growth: &[Growth<'_>], arguments: &Arguments) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    for (name, (path, size)) in ["before", "after"].into_iter().zip(files) {
+        let (path, bytes) = (text::path(path), size.file_size);
+        writeln!(out, "{name:6}  {path}: {} ({bytes} bytes)", text::size(bytes))?;
+    }
+    let [before, after] = files.map(|(_, size)| i128::from(size.file_size));
+    writeln!(out, "growth  {} bytes", signed(after - before, |bytes| bytes.to_string()))?;
+    let mut table = Table::new([
+        ("GROWTH", Column::Right),
+        ("BEFORE", Column::Right),
+        ("AFTER", Column::Right),
+        ("WHAT", Column::Left),
+    ]);
+    let changed = growth.iter().filter(|growth| growth.bytes() != 0);
+    for growth in changed.clone().take(shown(arguments)) {
+        let bytes = signed(growth.bytes(), text::size);
+        table.row([bytes, text::size(growth.before), text::size(growth.after), key(&growth.key)]);
+    }
+    table.write(&mut out)?;
+    let left_out = changed.skip(shown(arguments)).count();
+    if left_out > 0 {
+        writeln!(out, "  … {left_out} more")?;
+    }
+    Ok(out.flush()?)
+}
+
+fn signed(bytes: i128, show: impl Fn(u64) -> String) -> String {
+    let size = show(u64::try_from(bytes.unsigned_abs()).unwrap_or(u64::MAX));
+    match bytes {
+        ..0 => format!("-{size}"),
+        0 => size,
+        _ => format!("+{size}"),
+    }
+}

@@ -1,0 +1,129 @@
+//! Rows in columns.
+
+use crate::text;
+use anstyle::{AnsiColor, Style};
+use std::io::{self, Write};
+
+/// A bar's colour on a terminal.
+const BAR: Style = AnsiColor::Cyan.on_default();
+
+/// The head of a table.
+const HEAD: Style = Style::new().bold();
+
+/// The characters of the longest bar.
+const BAR_WIDTH: usize = 12;
+
+/// How the cells of a column stand.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Column {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+    /// A share of a whole, as a bar: made by [`bar`].
+    Bar,
+}
+
+/// Rows under a head.
+pub struct Table<const N: usize> {
+    columns: [Column; N],
+    rows: Vec<[String; N]>,
+}
+
+impl<const N: usize> Table<N> {
+    /// A table of these columns, with their names.
+    pub fn new(head: [(&str, Column); N]) -> Self {
+        Self { columns: head.map(|(_, column)| column), rows: vec![head.map(|(name, _)| name.to_owned())] }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: [String; N]) {
+        self.rows.push(cells);
+    }
+
+    /// Writes it, two spaces between columns, and nothing where there are no rows.
+    pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        if self.rows.len() == 1 {
+            return Ok(());
+        }
+        let mut widths = [0; N];
+        for row in &self.rows {
+            for (width, cell) in widths.iter_mut().zip(row) {
+                *width = (*width).max(text::width(cell));
+            }
+        }
+        let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;
+        for (at, row) in self.rows.iter().enumerate() {
+            let mut line = String::new();
+            // Spaces only before what is there, so that no line ends with any.
+            let mut spaces = 2;
+            for (index, ((cell, column), width)) in row.iter().zip(self.columns).zip(widths).enumerate() {
+                let cell = &if index + 1 == N { text::cut(cell, before_last) } else { cell.clone() };
+                let width = width.max(text::width(cell));
+                let missing = width - text::width(cell);
+                let (before, after) = if column == Column::Right { (missing, 0) } else { (0, missing) };
+                if !cell.is_empty() {
+                    line.push_str(&" ".repeat(spaces + before));
+                    spaces = 0;
+                    let style = match column {
+                        _ if at == 0 => HEAD,
+                        Column::Bar => BAR,
+                        _ => Style::new(),
+                    };
+                    line.push_str(&format!("{style}{cell}{style:#}"));
+                } else {
+                    spaces += before;
+                }
+                spaces += after + 2;
+            }
+            writeln!(out, "{line}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A part of a whole as a bar of up to 12 characters, in eighths of one.
+pub fn bar(part: u64, whole: u64) -> String {
+    let eighths = (share(part, whole) * (8 * BAR_WIDTH) as f64).round() as usize;
+    let last = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let last = last.get(eighths % 8).copied().unwrap_or_default();
+    format!("{}{last}", "█".repeat(eighths / 8))
+}
+
+/// A part of a whole in percent: `12.5 %`.
+pub fn percent(part: u64, whole: u64) -> String {
+    format!("{:.1} %", share(part, whole) * 100.0)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written<const N: usize>(table: &Table<N>) -> String {
+        let mut out = anstream::StripStream::new(Vec::new());
+        let done = table.write(&mut out);
+        assert!(done.is_ok());
+        String::from_utf8_lossy(&out.into_inner()).into_owned()
+    }
+
+    #[test]
+    fn columns_stand_below_each_other_and_no_line_ends_with_spaces() {
+        let mut table = Table::new([("NAME", Column::Left), ("SIZE", Column::Right), ("", Column::Bar)]);
+        assert_eq!(written(&table), "");
+        table.row(["a".into(), "1 B".into(), bar(1, 2)]);
+        table.row(["日本語のな".into(), "1000 B".into(), bar(0, 2)]);
+        assert_eq!(written(&table), "  NAME          SIZE\n  a              1 B  ██████\n  日本語のな  1000 B\n");
+    }
+
+    #[test]
+    fn a_bar_has_the_length_of_its_share() {
+        assert_eq!(bar(3, 3), "█".repeat(BAR_WIDTH));
+        assert_eq!((bar(0, 0), bar(1, 1 << 40)), (String::new(), String::new()));
+        assert_eq!((bar(1, 64), bar(3, 24)), ("▎".to_owned(), "█▌".to_owned()));
+        assert_eq!((percent(1, 8), percent(0, 0)), ("12.5 %".to_owned(), "0.0 %".to_owned()));
+    }
+}

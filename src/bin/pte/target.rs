@@ -1,0 +1,79 @@
+//! A file that says what a device has, and what a model lacks there.
+
+use crate::failure::Failure;
+use crate::{status, text};
+use executorch_format::schema::ScalarType;
+use executorch_format::validate::{Lack, Target};
+use serde::Deserialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Reads what a device has: YAML by the file's ending, otherwise TOML.
+pub fn read(path: &Path) -> Result<Target, Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+    let target = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("yaml" | "yml") => selective_build(path, &text)?,
+        _ => toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?,
+    };
+    target.check().map_err(|error| Failure::usage_of(path, &error))?;
+    Ok(target)
+}
+
+/// What ExecuTorch's selective build reads, with two keys more: `scalar_types` and `backends`.
+#[derive(Deserialize)]
+struct SelectiveBuild {
+    #[serde(default)]
+    include_all_operators: bool,
+    operators: Option<Names>,
+    #[serde(default)]
+    et_kernel_metadata: BTreeMap<String, Vec<String>>,
+    scalar_types: Option<Vec<String>>,
+    backends: Option<BTreeSet<String>>,
+}
+
+/// A list of names, or a map with settings for each.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Names {
+    List(Vec<String>),
+    Map(BTreeMap<String, yaml_serde::Value>),
+}
+
+fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
+    let file: SelectiveBuild = yaml_serde::from_str(text).map_err(|error| Failure::usage_of(path, &error))?;
+    let named = match file.operators {
+        Some(Names::List(names)) => names,
+        Some(Names::Map(operators)) => operators.into_keys().collect(),
+        None => Vec::new(),
+    };
+    let mut operators: BTreeMap<_, _> = named.into_iter().map(|name| (name, Vec::new())).collect();
+    operators.extend(file.et_kernel_metadata);
+    // `f32` and `FLOAT` are the same.
+    let long = |name: String| ScalarType::from_short_name(&name).map_or(name, |found| found.to_string());
+    Ok(Target {
+        operators: Some(operators),
+        all_operators: file.include_all_operators,
+        scalar_types: file.scalar_types.map(|names| names.into_iter().map(long).collect()),
+        backends: file.backends,
+        ..Target::default()
+    })
+}
+
+/// Prints what a model lacks.
+pub fn print(path: &Path, lacks: &[Lack]) -> Result<(), Failure> {
+    if lacks.is_empty() && status::is_quiet() {
+        return Ok(());
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    let verdict = if lacks.is_empty() {
+        "nothing is missing".to_owned()
+    } else {
+        format!("{} missing", text::count(lacks.len(), "thing"))
+    };
+    writeln!(out, "{}: {verdict}", text::path(path))?;
+    for lack in lacks {
+        writeln!(out, "  {}", text::message(&lack.to_string()))?;
+    }
+    Ok(out.flush()?)
+}

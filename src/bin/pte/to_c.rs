@@ -1,0 +1,82 @@
+//! `pte to-c`: a file as a C array, for firmware.
+
+use crate::convert::refused;
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::{status, text};
+use executorch_format::convert::{CArray, COptions, operator_lines};
+use executorch_format::{Error, Model};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Make a C array of a file: a header and a source file, in C11 and C++17
+///
+/// The header has, as constants: the array's size and alignment, the planned buffers of each method, the bytes of each input
+/// and output, the operators and backends to register.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte to-c model.pte --name model -o firmware   (firmware/model.h and firmware/model.c)
+  pte to-c model.pte --section .rodata.model
+  pte to-c model.pte --operators >> CMakeLists.txt")]
+pub struct Arguments {
+    /// A .pte or .ptd file
+    file: PathBuf,
+    /// The array's name, and that of the files [default: the file's name]
+    #[arg(long)]
+    name: Option<String>,
+    /// The folder to write to, which must exist
+    #[arg(short, long, value_name = "FOLDER", default_value = ".")]
+    output: PathBuf,
+    /// Start the array at a multiple of this many bytes [default: what the file's segments need, at least 16]
+    #[arg(long, value_name = "BYTES")]
+    alignment: Option<u32>,
+    /// Put the array into a section, by GCC's attribute
+    #[arg(long)]
+    section: Option<String>,
+    /// Print what registers the operators that a .pte calls, for ExecuTorch's CMake, and write nothing
+    #[arg(long, conflicts_with_all = ["output", "alignment", "section"])]
+    operators: bool,
+}
+
+/// Writes header and source.
+pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let input = Input::open(&arguments.file)?;
+    let name = arguments.name.clone().unwrap_or_else(|| identifier(&arguments.file));
+    if arguments.operators {
+        let Model::Pte(pte) = input.parse()? else {
+            return Err(Failure::Usage(format!("{}: expected a .pte", text::path(input.path()))));
+        };
+        return Ok(io::stdout().write_all(operator_lines(&pte, &name).as_bytes())?);
+    }
+    let source = arguments.output.join(format!("{name}.c"));
+    let options = COptions { name, alignment: arguments.alignment, section: arguments.section.clone() };
+    save(&input, &source, &options)
+}
+
+/// Writes a source file and the header beside it. The array is called as they are.
+pub fn write(input: &Input, source: &Path) -> Result<(), Failure> {
+    save(input, source, &COptions { name: identifier(source), ..COptions::default() })
+}
+
+fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure> {
+    let bad = |error: Error| refused(input.path(), &error);
+    let array = CArray::new(&input.parse()?, input.bytes(), options).map_err(bad)?;
+    let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));
+    let saved = array.save(&file.to_string_lossy(), &header, source);
+    saved.map_err(|error| Failure::unwritable(source, error))?;
+    let (header, source) = (text::path(&header), text::path(source));
+    status::say(format_args!(
+        "{header}, {source}: {}, aligned to {}",
+        text::count(input.bytes().len(), "byte"),
+        array.alignment()
+    ));
+    Ok(())
+}
+
+/// A file's name as an identifier.
+fn identifier(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let parts: Vec<&str> = stem.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty()).collect();
+    let name = parts.join("_");
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) { name } else { format!("model_{name}") }
+}

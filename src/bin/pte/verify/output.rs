@@ -1,0 +1,127 @@
+//! The report, in any form: written file by file where the form lets us.
+
+use super::sarif::Sarif;
+use crate::failure::Failure;
+use crate::{json, status, text};
+use executorch_format::validate::{Finding, Level, Severity};
+use serde::Serialize;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// What is printed.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// Lines for people
+    Text,
+    /// One document
+    Json,
+    /// One document for each file, on a line of its own
+    Jsonl,
+    /// SARIF 2.1.0
+    Sarif,
+}
+
+/// What was found in a file, as JSON has it.
+#[derive(Serialize)]
+struct Verdict<'f> {
+    file: String,
+    level: Level,
+    /// Whether nothing is an error.
+    ok: bool,
+    findings: &'f [Finding],
+}
+
+enum Writer {
+    Text,
+    Json(json::Files),
+    Sarif(Sarif),
+}
+
+/// The report.
+pub struct Output {
+    writer: Writer,
+    level: Level,
+    files: usize,
+    bad: usize,
+    errors: usize,
+    warnings: usize,
+}
+
+impl Output {
+    /// Begins it.
+    pub fn start(form: Form, level: Level) -> Self {
+        let writer = match form {
+            Form::Text => Writer::Text,
+            Form::Json => Writer::Json(json::Files::new(false)),
+            Form::Jsonl => Writer::Json(json::Files::new(true)),
+            Form::Sarif => Writer::Sarif(Sarif::default()),
+        };
+        Self { writer, level, files: 0, bad: 0, errors: 0, warnings: 0 }
+    }
+
+    /// Adds what was found in a file.
+    pub fn file(&mut self, path: &Path, findings: &[Finding]) -> Result<(), Failure> {
+        let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+        self.files += 1;
+        self.bad += usize::from(errors > 0);
+        self.errors += errors;
+        self.warnings += warnings;
+        match &mut self.writer {
+            Writer::Text => lines(path, findings, errors, warnings),
+            Writer::Json(documents) => {
+                let file = path.display().to_string();
+                documents.add(&Verdict { file, level: self.level, ok: errors == 0, findings })
+            }
+            Writer::Sarif(sarif) => {
+                sarif.add(path, findings);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds a file that cannot be read.
+    pub fn failed(&mut self, path: &Path, failure: &Failure) -> Result<(), Failure> {
+        match &mut self.writer {
+            Writer::Text => Ok(()),
+            Writer::Json(documents) => documents.add_failed(path, failure),
+            Writer::Sarif(sarif) => {
+                sarif.add_failed(path, failure);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the report and says how many errors there were.
+    pub fn end(self) -> Result<usize, Failure> {
+        match self.writer {
+            Writer::Text if !status::is_quiet() => {
+                let (files, counts) = (text::count(self.files, "file"), counts(self.errors, self.warnings));
+                writeln!(io::stdout(), "{files} checked ({}), {} with errors: {counts}", self.level, self.bad)?;
+            }
+            Writer::Text => {}
+            Writer::Json(documents) => documents.end()?,
+            Writer::Sarif(sarif) => sarif.print()?,
+        }
+        Ok(self.errors)
+    }
+}
+
+/// A file's findings, each on a line; a quiet command says nothing about a file that is ok.
+fn lines(path: &Path, findings: &[Finding], errors: usize, warnings: usize) -> Result<(), Failure> {
+    if errors + warnings == 0 && status::is_quiet() {
+        return Ok(());
+    }
+    let mut out = io::BufWriter::new(io::stdout().lock());
+    let verdict = if errors + warnings == 0 { "ok".to_owned() } else { counts(errors, warnings) };
+    writeln!(out, "{}: {verdict}", text::path(path))?;
+    for finding in findings {
+        let hint = if finding.rule == "external-unchecked" { " (name one too, or use --data X.ptd)" } else { "" };
+        writeln!(out, "  {}{hint}", text::message(&finding.to_string()))?;
+    }
+    Ok(out.flush()?)
+}
+
+fn counts(errors: usize, warnings: usize) -> String {
+    format!("{}, {}", text::count(errors, "error"), text::count(warnings, "warning"))
+}

@@ -1,0 +1,124 @@
+//! `pte verify --runtime`: what releases of ExecuTorch do with files.
+
+use super::output::Form;
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::{json, status, text};
+use executorch_format::Model;
+use executorch_format::validate::{Behaviour, Release, ReleaseVerdict, releases_of_error};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Some releases: one, or a range.
+#[derive(Clone, Copy)]
+pub struct Span {
+    first: Release,
+    last: Release,
+}
+
+impl Span {
+    fn holds(&self, release: Release) -> bool {
+        (self.first..=self.last).contains(&release)
+    }
+}
+
+/// Reads `0.7`, `0.7..1.2`, `oldest..1.2`, `all`.
+pub fn span(text: &str) -> Result<Span, String> {
+    let [oldest, .., newest] = Release::ALL;
+    let one = |text: &str| match text {
+        "oldest" => Ok(oldest),
+        "newest" => Ok(newest),
+        _ => text.parse::<Release>().map_err(|error| error.to_string()),
+    };
+    match (text, text.split_once("..")) {
+        ("all", _) => Ok(Span { first: oldest, last: newest }),
+        (_, Some((first, last))) => {
+            let (first, last) = (one(first)?, one(last)?);
+            if first > last { Err(format!("{first} is newer than {last}")) } else { Ok(Span { first, last }) }
+        }
+        _ => one(text).map(|release| Span { first: release, last: release }),
+    }
+}
+
+/// What releases do with a file, as JSON has it.
+#[derive(Serialize)]
+struct Verdict {
+    file: String,
+    /// Whether each of them loads it.
+    ok: bool,
+    runtimes: BTreeMap<Release, Runtime>,
+}
+
+#[derive(Serialize)]
+struct Runtime {
+    verdict: Behaviour,
+    /// The rule that is broken, or the feature that is used.
+    rule: Option<&'static str>,
+    path: Option<String>,
+    message: Option<String>,
+}
+
+impl From<ReleaseVerdict> for Runtime {
+    fn from(verdict: ReleaseVerdict) -> Self {
+        let because = verdict.because;
+        Self {
+            verdict: verdict.behaviour,
+            rule: because.as_ref().map(|reason| reason.name),
+            path: because.as_ref().map(|reason| reason.path.to_string()),
+            message: because.map(|reason| reason.message),
+        }
+    }
+}
+
+/// Judges each file by each of the releases. Fails where one refuses a file or dies of it.
+pub fn run(files: &[PathBuf], spans: &[Span], form: Form) -> Result<(), Failure> {
+    if form == Form::Sarif {
+        return Err(Failure::Usage("--runtime prints no SARIF".to_owned()));
+    }
+    let mut documents = (form != Form::Text).then(|| json::Files::new(form == Form::Jsonl));
+    let mut code = 0;
+    for path in files {
+        match Input::open(path) {
+            Ok(input) => {
+                let bytes = input.bytes();
+                let all = Model::parse(bytes).map_or_else(|error| releases_of_error(&error), |model| model.releases());
+                let chosen: Vec<ReleaseVerdict> =
+                    all.into_iter().filter(|verdict| spans.iter().any(|span| span.holds(verdict.release))).collect();
+                let fails = |verdict: &ReleaseVerdict| verdict.behaviour > Behaviour::Unknown;
+                code = code.max(chosen.iter().any(fails).into());
+                match &mut documents {
+                    Some(documents) => documents.add(&Verdict {
+                        file: path.display().to_string(),
+                        ok: chosen.iter().all(|verdict| verdict.behaviour == Behaviour::Loads),
+                        runtimes: chosen.into_iter().map(|verdict| (verdict.release, verdict.into())).collect(),
+                    })?,
+                    None => lines(path, &chosen)?,
+                }
+            }
+            Err(failure) => {
+                failure.report();
+                code = code.max(failure.code());
+                if let Some(documents) = &mut documents {
+                    documents.add_failed(path, &failure)?;
+                }
+            }
+        }
+    }
+    documents.map_or(Ok(()), json::Files::end)?;
+    if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
+}
+
+/// One line for each release.
+fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    writeln!(out, "{}:", text::path(path))?;
+    for verdict in verdicts {
+        if status::is_quiet() && verdict.behaviour == Behaviour::Loads {
+            continue;
+        }
+        writeln!(out, "  {}", text::message(&verdict.to_string()))?;
+    }
+    Ok(out.flush()?)
+}

@@ -1,0 +1,133 @@
+//! The report as SARIF 2.1.0, the form that code scanning takes.
+
+use crate::failure::Failure;
+use crate::json;
+use executorch_format::validate::{Finding, RULES, Severity};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::path::{Component, Path};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Location {
+    physical_location: PhysicalLocation,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    logical_locations: Vec<Value>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PhysicalLocation {
+    artifact_location: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<Value>,
+}
+
+impl Location {
+    fn of(path: &Path, finding: Option<&Finding>) -> Self {
+        let region = finding.and_then(|finding| finding.offset).map(|offset| json!({"byteOffset": offset}));
+        let field = finding.map(|finding| &finding.path).filter(|field| !field.is_empty());
+        Self {
+            physical_location: PhysicalLocation { artifact_location: json!({"uri": uri(path)}), region },
+            logical_locations: field.map(|field| json!({"fullyQualifiedName": field})).into_iter().collect(),
+        }
+    }
+}
+
+/// The report: SARIF is one document, so it is gathered first.
+#[derive(Default)]
+pub struct Sarif {
+    results: Vec<Value>,
+    unreadable: Vec<Value>,
+}
+
+impl Sarif {
+    /// Adds what was found in a file.
+    pub fn add(&mut self, path: &Path, findings: &[Finding]) {
+        self.results.extend(findings.iter().map(|finding| {
+            json!({
+                "ruleId": finding.rule,
+                "level": level(finding.severity),
+                "message": {"text": finding.message},
+                "locations": [Location::of(path, Some(finding))],
+            })
+        }));
+    }
+
+    /// Adds a file that cannot be read.
+    pub fn add_failed(&mut self, path: &Path, failure: &Failure) {
+        self.unreadable.extend(failure.messages().into_iter().map(
+            |message| json!({"level": "error", "message": {"text": message}, "locations": [Location::of(path, None)]}),
+        ));
+    }
+
+    /// Prints the document.
+    pub fn print(self) -> Result<(), Failure> {
+        let rules: Vec<_> = RULES
+            .iter()
+            .map(|rule| {
+                json!({
+                    "id": rule.name,
+                    "shortDescription": {"text": format!("Protects from {}.", rule.protects)},
+                    "defaultConfiguration": {"level": level(rule.severity)},
+                    "properties": {"checkedFrom": rule.level, "cve": rule.cve},
+                })
+            })
+            .collect();
+        json::print_alone(&json!({
+            "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+            "version": "2.1.0",
+            "runs": [{
+                "tool": {"driver": {
+                    "name": "pte",
+                    "version": env!("CARGO_PKG_VERSION"),
+                    "rules": rules,
+                }},
+                "invocations": [{
+                    "executionSuccessful": self.unreadable.is_empty(),
+                    "toolExecutionNotifications": self.unreadable,
+                }],
+                "results": self.results,
+            }],
+        }))
+    }
+}
+
+fn level(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+        Severity::Error => "error",
+    }
+}
+
+/// A relative reference with `/` between its parts, or a `file` URI.
+fn uri(path: &Path) -> String {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(part) => Some(percent(part.to_string_lossy().as_bytes())),
+        Component::ParentDir => Some("..".to_owned()),
+        _ => None,
+    });
+    let joined = parts.collect::<Vec<_>>().join("/");
+    if path.is_absolute() { format!("file:///{joined}") } else { joined }
+}
+
+/// With everything but RFC 3986's unreserved characters as `%XX`.
+fn percent(part: &[u8]) -> String {
+    let encode = |byte: &u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    };
+    part.iter().map(encode).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_become_uris() {
+        assert_eq!(uri(Path::new("./a b/ü#.pte")), "a%20b/%C3%BC%23.pte");
+        assert_eq!(uri(Path::new("/tmp/../x.pte")), "file:///tmp/../x.pte");
+    }
+}
