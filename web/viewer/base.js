@@ -1,0 +1,137 @@
+// The viewer of reports. `viewer.show(report)` draws what `Model::report` gives as JSON, with the findings of verification; every text
+// from a file goes into the page as text, never as markup.
+"use strict";
+const viewer = { views: [] };
+
+(() => {
+  // The colour of each kind of bytes and of each kind of node, the same in every picture.
+  viewer.colors = {
+    constant: "#8fb8de", mutable: "#f2c48d", delegate: "#b9aee0", named: "#9fd3c0", external: "#c9d6a3",
+    program: "#f0e0a0", header: "#d8b4a0", padding: "#d5dde5", unreferenced: "#e39a9a",
+  };
+  viewer.nodeColors = {
+    input: "#d8ead2", output: "#d8ead2", state: "#fbe5cc", delegate: "#d9d3ec", inside: "#d9d3ec", move: "#f6d3d3", jump: "#f6d3d3",
+    kernel: "#dce9f7", unknown: "#dddddd",
+  };
+
+  // A page's data: base64 of zlib of JSON.
+  viewer.unpack = async (text) => {
+    const bytes = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).json();
+  };
+
+  // An element with attributes, handlers (`onclick`) and children: elements or texts.
+  viewer.element = (name, attributes, ...children) => {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes || {})) {
+      if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+      else if (key === "style") element.style.cssText = value;
+      else if (value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
+    }
+    element.append(...children.flat().filter((child) => child !== undefined && child !== null).map((child) => (child instanceof Node ? child : viewer.text(child))));
+    return element;
+  };
+
+  // A text from a file: what shows as nothing or turns the direction of writing is spelled out, as on a terminal.
+  viewer.text = (text) => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/gu, (character) => (character === "\n" ? "\n" : `\\u{${character.codePointAt(0).toString(16)}}`));
+
+  viewer.cut = (text, most) => {
+    const characters = [...viewer.text(text)];
+    return characters.length > most ? characters.slice(0, most - 1).join("") + "…" : characters.join("");
+  };
+
+  viewer.bytes = (count) => {
+    const units = ["KiB", "MiB", "GiB", "TiB"];
+    let [rest, unit] = [count, "B"];
+    for (const larger of units) {
+      if (Math.abs(rest) < 1023.95) break;
+      [rest, unit] = [rest / 1024, larger];
+    }
+    return unit === "B" ? `${count} B` : `${rest.toFixed(1)} ${unit}`;
+  };
+
+  viewer.count = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+
+  viewer.number = (number) => (Number.isInteger(number) && Math.abs(number) < 1e9 ? number.toLocaleString("en") : String(Number(Number(number).toPrecision(4))));
+
+  const shortTypes = { FLOAT: "f32", HALF: "f16", BFLOAT16: "bf16", DOUBLE: "f64", LONG: "i64", INT: "i32", SHORT: "i16", CHAR: "i8", BYTE: "u8", BOOL: "bool", UINT16: "u16", UINT32: "u32", UINT64: "u64" };
+  viewer.type = (type) => shortTypes[type] || String(type).toLowerCase();
+
+  // `f32[1, 3]` of anything with a type and sizes.
+  viewer.shape = (tensor) => {
+    if (!tensor || !tensor.sizes) return "";
+    const dynamic = tensor.shape_dynamism;
+    const sizes = tensor.sizes.map((size) => (dynamic === "DYNAMIC_BOUND" ? `<=${size}` : dynamic === "DYNAMIC_UNBOUND" ? "?" : size));
+    const order = (tensor.dim_order || []).every((dim, index) => dim === index) ? "" : ` dim order ${tensor.dim_order.join(",")}`;
+    return `${viewer.type(tensor.scalar_type)}[${sizes.join(", ")}]${order}`;
+  };
+
+  viewer.table = (columns, rows, options = {}) => {
+    const { element } = viewer;
+    const head = element("tr", {}, columns.map((column) => element("th", { class: column.number && "number" }, column.name)));
+    const line = (row, index) => element("tr", options.choose ? { class: "link", tabindex: 0, onclick: (event) => options.choose(row, event.currentTarget), onkeydown: (event) => event.key === "Enter" && options.choose(row, event.currentTarget) } : {},
+      columns.map((column) => element("td", { class: column.number ? "number" : column.mono && "mono" }, column.of(row, index))));
+    const most = options.most || 500;
+    const body = element("tbody", {}, rows.slice(0, most).map(line));
+    const table = element("table", {}, element("thead", {}, head), body);
+    if (rows.length <= most) return table;
+    const more = element("button", { onclick: () => { body.append(...rows.slice(most).map(line)); more.remove(); } }, `Show ${rows.length - most} more`);
+    return element("div", {}, table, element("p", { class: "tools" }, more));
+  };
+
+  viewer.tip = (text, event) => {
+    const tip = document.getElementById("tip");
+    tip.hidden = !text;
+    if (!text) return;
+    tip.textContent = viewer.text(text);
+    const { width, height } = tip.getBoundingClientRect();
+    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, innerWidth - width - 6))}px`;
+    tip.style.top = `${Math.max(4, Math.min(event.clientY + 16, innerHeight - height - 6))}px`;
+  };
+
+  // A canvas that fills its parent and is drawn again when its size changes: at most once for each frame.
+  viewer.canvas = (stage, draw) => {
+    const canvas = viewer.element("canvas", {});
+    stage.append(canvas);
+    const context = canvas.getContext("2d");
+    let waiting = false;
+    const now = () => {
+      waiting = false;
+      const { width, height } = stage.getBoundingClientRect();
+      const scale = devicePixelRatio || 1;
+      if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
+        canvas.width = Math.round(width * scale);
+        canvas.height = Math.round(height * scale);
+      }
+      context.setTransform(scale, 0, 0, scale, 0, 0);
+      context.clearRect(0, 0, width, height);
+      draw(context, width, height);
+    };
+    const redraw = () => { if (!waiting) { waiting = true; requestAnimationFrame(now); } };
+    new ResizeObserver(redraw).observe(stage);
+    return { canvas, redraw, now };
+  };
+
+  viewer.show = (report) => {
+    const { element } = viewer;
+    document.title = `${viewer.text(report.file)} – pte report`;
+    const kind = report.summary.kind === "pte" ? "ExecuTorch program" : "ExecuTorch tensor data";
+    document.getElementById("head").replaceChildren(element("h1", {}, report.file), element("p", {}, `${kind}, ${viewer.bytes(report.file_size)} (${report.file_size.toLocaleString("en")} bytes)`));
+    const tabs = document.getElementById("tabs");
+    const main = document.getElementById("main");
+    const views = viewer.views.filter((view) => view.fits(report));
+    viewer.open = (name, argument) => {
+      const view = views.find((view) => view.name === name) || views[0];
+      for (const tab of tabs.children) tab.setAttribute("aria-selected", tab.dataset.name === view.name);
+      viewer.tip();
+      main.className = view.whole ? "whole" : "";
+      main.replaceChildren();
+      main.dataset.view = view.name;
+      view.draw(report, main, argument);
+    };
+    tabs.replaceChildren(...views.map((view) => element("button", { role: "tab", "data-name": view.name, onclick: () => viewer.open(view.name) }, view.title(report))));
+    viewer.open(views[0].name);
+    requestAnimationFrame(() => { viewer.readyAt = performance.now(); });
+  };
+})();

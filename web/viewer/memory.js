@@ -1,0 +1,140 @@
+"use strict";
+(() => {
+  const { element, bytes, shape } = viewer;
+
+  viewer.views.push({
+    name: "memory",
+    title: () => "Memory",
+    fits: (report) => report.memory?.methods.some((method) => method.buffers.some((buffer) => buffer.tensors.length)),
+    whole: true,
+    draw(report, main) {
+      const choices = report.memory.methods.flatMap((method) => method.buffers.filter((buffer) => buffer.tensors.length).map((buffer) => ({ method, buffer })));
+      const side = element("div", { class: "side" });
+      const stage = element("div", { class: "stage" });
+      const label = element("span", { class: "note" });
+      const select = element("select", { onchange: () => start(choices[select.value]) }, choices.map(({ method, buffer }, index) => element("option", { value: index }, `${viewer.cut(method.name, 40)}, buffer ${buffer.memory_id}: ${bytes(buffer.size)}`)));
+      main.append(element("div", { class: "tools" }, select, label), element("div", { class: "split" }, stage, side));
+      const start = (choice) => { stage.replaceChildren(); picture(stage, side, label, choice); };
+      start(choices.reduce((best, choice) => (choice.buffer.size > best.buffer.size ? choice : best)));
+    },
+  });
+
+  const LEFT = 76;
+  const BOTTOM = 30;
+  const RIGHT = 12;
+  const TOP = 26;
+
+  // Address against time: each tensor is a box from its first mention to its last.
+  function picture(stage, side, label, { method, buffer }) {
+    const end = method.instructions + 1;
+    label.textContent = `At most ${bytes(buffer.needed)} are needed at one time (instruction ${buffer.needed_at}); the buffer takes ${bytes(buffer.size)}${buffer.lost ? `, ${bytes(buffer.lost)} more` : ""}. ${viewer.count(buffer.tensors.length, "tensor")}.`;
+    let view = d3.zoomIdentity;
+    let chosen = null;
+    let time = buffer.needed_at;
+    const size = { width: 1, height: 1 };
+    const span = () => Math.max(1, size.width - LEFT - RIGHT);
+    const x = (at) => view.applyX(LEFT + (span() * at) / (end + 1));
+    const y = (address) => TOP + (size.height - BOTTOM - TOP) * (1 - address / buffer.size);
+    const timeAt = (px) => ((view.invertX(px) - LEFT) / span()) * (end + 1);
+    const zoom = d3.zoom().scaleExtent([1, Math.max(4, end / 8)]).extent(() => [[LEFT, 0], [size.width - RIGHT, size.height]]).on("zoom", (event) => { view = event.transform; canvas.redraw(); });
+    const canvas = viewer.canvas(stage, (context, width, height) => {
+      Object.assign(size, { width, height });
+      zoom.translateExtent([[LEFT, -Infinity], [width - RIGHT, Infinity]]);
+      context.font = "11px system-ui, sans-serif";
+      context.save();
+      context.beginPath();
+      context.rect(LEFT, 0, width - LEFT, height - BOTTOM + 1);
+      context.clip();
+      for (const tensor of buffer.tensors) {
+        const [left, right] = [x(tensor.first), x(tensor.last + 1)];
+        if (right < LEFT || left > width) continue;
+        const [top, bottom] = [y(tensor.offset + tensor.bytes), y(tensor.offset)];
+        context.fillStyle = color(tensor);
+        context.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
+        if (tensor === chosen || (right - left > 4 && bottom - top > 4)) {
+          context.strokeStyle = tensor === chosen ? "#000000" : "#ffffff";
+          context.lineWidth = tensor === chosen ? 2 : 0.6;
+          context.strokeRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
+        }
+        if (right - left > 90 && bottom - top > 14) {
+          context.fillStyle = "#102030";
+          context.fillText(viewer.cut(`%${tensor.value} ${shape(tensor)}`, Math.floor((right - left) / 6.4)), Math.max(left, LEFT) + 4, (top + bottom) / 2 + 4);
+        }
+      }
+      context.strokeStyle = "#a31919";
+      context.setLineDash([4, 3]);
+      context.lineWidth = 1;
+      context.beginPath();
+      context.moveTo(x(time + 0.5), 0);
+      context.lineTo(x(time + 0.5), height - BOTTOM);
+      context.stroke();
+      context.restore();
+      axes(context, width, height);
+    });
+
+    function axes(context, width, height) {
+      context.fillStyle = "#5a6b7c";
+      context.strokeStyle = "#d5dde5";
+      context.textAlign = "right";
+      for (let step = 0; step <= 5; step++) {
+        const address = Math.round((buffer.size * step) / 5);
+        context.fillText(bytes(address), LEFT - 6, y(address) + 4);
+        context.beginPath();
+        context.moveTo(LEFT - 3, y(address));
+        context.lineTo(LEFT, y(address));
+        context.stroke();
+      }
+      context.textAlign = "center";
+      // Labels under the middle of an instruction, at most one for each 70 pixels.
+      const wide = span() * view.k / (end + 1);
+      const step = [1, 2, 5].flatMap((digit) => [1, 10, 100, 1e3, 1e4, 1e5].map((power) => digit * power)).sort((one, other) => one - other).find((step) => step * wide >= 70) || end + 1;
+      for (let at = 0; at <= end; at += 1) {
+        if (at !== end && (at % step || (at > 0 && end - at < step))) continue;
+        const px = x(at + 0.5);
+        if (px >= LEFT && px <= width - RIGHT + 1) context.fillText(at === 0 ? "inputs" : at === end ? "outputs" : at, Math.min(px, width - 22), height - 16);
+      }
+      context.textAlign = "left";
+      context.fillText("address", 6, 13);
+      context.textAlign = "right";
+      context.fillText("instruction →", width - 10, height - 3);
+      context.textAlign = "left";
+    }
+
+    const inside = (event) => {
+      const { left, top } = stage.getBoundingClientRect();
+      return [event.clientX - left, event.clientY - top];
+    };
+    const hit = (event) => {
+      const [px, py] = inside(event);
+      const found = buffer.tensors.filter((tensor) => x(tensor.first) <= px && px <= x(tensor.last + 1) && y(tensor.offset + tensor.bytes) <= py && py <= y(tensor.offset));
+      return found.sort((one, other) => one.bytes - other.bytes)[0];
+    };
+    const text = (tensor) => `value ${tensor.value}: ${shape(tensor)}${tensor.name ? ` ${tensor.name}` : ""}\n${bytes(tensor.bytes)} at ${tensor.offset}\nneeded from ${moment(tensor.first)} to ${moment(tensor.last)}${tensor.kept ? "\nkeeps its content from run to run" : ""}`;
+    const moment = (at) => (at === 0 ? "the inputs" : at === end ? "the outputs" : `instruction ${at}`);
+    const list = () => {
+      const alive = buffer.tensors.filter((tensor) => tensor.first <= time && time <= tensor.last).sort((one, other) => other.bytes - one.bytes);
+      side.replaceChildren(element("h3", {}, time === buffer.needed_at ? `Peak: ${moment(time)}` : `At ${moment(time)}`),
+        element("p", { class: "note" }, `${viewer.count(alive.length, "tensor")} needed, ${bytes(alive.reduce((sum, tensor) => sum + tensor.bytes, 0))} (tensors that share memory are each counted).`),
+        element("ul", {}, alive.slice(0, 200).map((tensor) => element("li", {}, element("a", { onclick: () => { chosen = tensor; canvas.redraw(); } }, `value ${tensor.value}`), ` ${shape(tensor)}, ${bytes(tensor.bytes)}${tensor.name ? ` ${tensor.name}` : ""}`))),
+        element("h4", {}, "How to read it"), element("p", { class: "note" }, "A box is a tensor: as high as its bytes, as long as it is needed. Empty space between boxes at the dashed line is what the plan loses there. Scroll to zoom into time, click to see what is needed at an instruction."));
+    };
+    canvas.canvas.addEventListener("mousemove", (event) => { const tensor = hit(event); viewer.tip(tensor && text(tensor), event); });
+    canvas.canvas.addEventListener("mouseleave", () => viewer.tip());
+    canvas.canvas.addEventListener("click", (event) => {
+      chosen = hit(event) || null;
+      time = Math.max(0, Math.min(end, Math.floor(timeAt(inside(event)[0]))));
+      list();
+      canvas.redraw();
+    });
+    d3.select(canvas.canvas).call(zoom);
+    list();
+  }
+
+  const hues = {};
+  function color(tensor) {
+    if (tensor.kept) return viewer.colors.mutable;
+    const key = tensor.sizes.join(",") + tensor.scalar_type;
+    hues[key] ??= `hsl(${(Object.keys(hues).length * 137.5) % 360} 45% 78%)`;
+    return hues[key];
+  }
+})();
