@@ -5,6 +5,9 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod edited;
 mod from_nothing;
+mod memory;
+mod old_constants;
 mod programs;
 mod relayout;

@@ -21,7 +21,12 @@ fn json_of(arguments: &[&str], fixture: &Fixture) -> Result<Value, String> {
     if !output.status.success() || !output.stderr.is_empty() {
         return Err(format!("  {}: {}", output.status, String::from_utf8_lossy(&output.stderr)));
     }
-    serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())
+    let document: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+    if arguments[0] == "dump" {
+        return Ok(document);
+    }
+    equal("format", document["format"].as_u64(), Some(1))?;
+    Ok(document["files"][0].clone())
 }
 
 /// A temporary file of a test, removed at the end.
@@ -70,7 +75,8 @@ fn list_finds_the_same_blobs_as_the_official_reader() {
         let listing = json_of(&["list", "--json", "--hash"], fixture)?;
         equal("file size", listing["file_size"].as_u64(), Some(fixture.bytes().len() as u64))?;
         let mut expected = expected_blobs(&oracle);
-        for blob in list(&listing, "blobs") {
+        // The official reader does not look inside payloads.
+        for blob in list(&listing, "blobs").iter().filter(|blob| blob["kind"] != "delegate_constant") {
             let found = common_fields(blob);
             match expected.iter().position(|expected| *expected == found) {
                 Some(at) => expected.remove(at),
@@ -218,7 +224,9 @@ fn info_prints_readable_text() {
     assert!(devices.contains("CUDA:1"), "{devices}");
     let keys = text("1.5.1/ptd_dtypes/ptd_dtypes.ptd");
     assert!(keys.contains("BFLOAT16        bf16[2, 3]"), "{keys}");
-    assert!(keys.contains("… 1 more"), "{keys}");
+    // No terminal, nothing cut off.
+    assert_eq!(keys.matches("  bf16[2, 3]").count(), 1, "{keys}");
+    assert!(!keys.contains('…'), "{keys}");
     assert!(text("0.6.0/add_mul_external/_default_external_constant.ptd").contains("ExecuTorch 0.6"));
 }
 
@@ -226,11 +234,15 @@ fn info_prints_readable_text() {
 fn info_continues_after_an_invalid_file_and_fails_at_the_end() {
     let good = fixture("1.5.1/add/add.pte");
     let bad = TempFile::new("bad.pte", &good.bytes()[..100]);
-    let output = pte().args(["info", "--json"]).arg(&bad.0).arg(&good.path).arg(&good.path).output().unwrap();
+    let output = pte().args(["info", "--jsonl"]).arg(&bad.0).arg(&good.path).arg(&good.path).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 2);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.starts_with("error: ") && stderr.contains("bad.pte"), "{stderr}");
+    let lines: Vec<Value> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines[0]["errors"][0].as_str().unwrap().contains("(byte 48)"), "{}", lines[0]);
+    assert_eq!(lines[1..].iter().map(|line| line["file_size"].as_u64()).collect::<Vec<_>>(), [Some(1072); 2]);
+    assert!(lines.iter().all(|line| line["format"] == 1));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.starts_with("error: ") && told.contains("bad.pte"), "{told}");
 }
 
 #[test]
@@ -249,7 +261,7 @@ fn an_invalid_file_is_reported_with_field_and_offset_and_nothing_is_printed() {
     }
     let cut = TempFile::new("cut.pte", &good.bytes()[..good.bytes().len() - 1]);
     let stderr = String::from_utf8(run(&["list"], &cut.0).stderr).unwrap();
-    assert!(stderr.contains("missing") && stderr.contains("the segment data"), "{stderr}");
+    assert!(stderr.contains("1 byte missing") && stderr.contains("the segment data"), "{stderr}");
     let empty = TempFile::new("empty.pte", b"");
     assert_eq!(run(&["dump"], &empty.0).status.code(), Some(1));
 }
@@ -365,7 +377,7 @@ fn the_exit_code_of_verify_depends_on_the_level_and_the_data() {
 fn verify_lists_its_rules() {
     let output = pte().args(["verify", "--rules", "--json"]).output().unwrap();
     let rules: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let names: Vec<_> = rules.as_array().unwrap().iter().map(|rule| rule["rule"].as_str().unwrap()).collect();
+    let names: Vec<_> = list(&rules, "rules").iter().map(|rule| rule["rule"].as_str().unwrap()).collect();
     assert!(names.len() > 100 && names.contains(&"vtable") && names.contains(&"planned-memory-overlap"), "{names:?}");
     let text = String::from_utf8(pte().args(["verify", "--rules"]).output().unwrap().stdout).unwrap();
     assert_eq!(text.lines().count(), names.len());

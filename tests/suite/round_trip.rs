@@ -1,36 +1,18 @@
 //! Property tests: any tree that is written is read back the same, with absent, empty, unknown and extreme values.
 
 use executorch_format::schema::{FlatTensor, Program};
+use executorch_format::testing::strategies::{any_flat_tensors, any_programs, damage, styles, valid_pairs};
+use executorch_format::validate::{Finding, Level, Severity};
 use executorch_format::{Ptd, Pte, Segment, WriteStyle};
-use executorch_format_support::any_tree::{self, Choices};
 use executorch_format_support::visit::tree;
 use proptest::prelude::*;
 
-fn styles() -> impl Strategy<Value = WriteStyle> {
-    let style = prop_oneof![
-        Just(WriteStyle::PYTHON),
-        Just(WriteStyle::PYTHON_OLD_FLATBUFFERS),
-        Just(WriteStyle::FLATC),
-        Just(WriteStyle::EARLY_FLATC),
-        Just(WriteStyle::SAVE_PTD),
-    ];
-    (style, 0u32..13, 0u32..13).prop_map(|(mut style, constants, delegates)| {
-        style.constant_alignment = 1 << constants;
-        style.delegate_alignment = 1 << delegates;
-        style
-    })
-}
-
-fn choices() -> impl Strategy<Value = Vec<u8>> {
-    proptest::collection::vec(any::<u8>(), 0..1200)
-}
-
 fn programs() -> impl Strategy<Value = Program<'static>> {
-    choices().prop_map(|bytes| any_tree::program(&mut Choices::new(&bytes)))
+    any_programs(0..1200)
 }
 
 fn flat_tensors() -> impl Strategy<Value = FlatTensor<'static>> {
-    choices().prop_map(|bytes| any_tree::flat_tensor(&mut Choices::new(&bytes)))
+    any_flat_tensors(0..1200)
 }
 
 /// A file with only the tree: no header and no data.
@@ -94,5 +76,34 @@ proptest! {
 
         let again = ptd(&read.flat_tensor.clone().into_owned(), style).image_as_is().unwrap().to_vec().unwrap();
         prop_assert!(again == file, "writing it again gives another file");
+    }
+
+    #[test]
+    fn good_files_are_good_and_read_as_they_were_written((pte, ptd) in valid_pairs(0..600)) {
+        let files = [pte.image().unwrap().to_vec().unwrap(), ptd.image().unwrap().to_vec().unwrap()];
+        let (read, read_ptd) = (Pte::parse(&files[0]).unwrap(), Ptd::parse(&files[1]).unwrap());
+        prop_assert_eq!(tree(&read.program), tree(&pte.program));
+        prop_assert_eq!(&read_ptd.flat_tensor, &ptd.flat_tensor);
+        let mut findings = read.validate(Level::Strict);
+        findings.extend(read_ptd.validate(Level::Strict));
+        findings.extend(read.validate_with([&read_ptd], Level::Strict));
+        let bad: Vec<String> =
+            findings.iter().filter(|finding| finding.severity > Severity::Note).map(Finding::to_string).collect();
+        prop_assert!(bad.is_empty(), "{bad:?}");
+        prop_assert!(read.image().unwrap().to_vec().unwrap() == files[0], "written again, it is another file");
+    }
+
+    #[test]
+    fn damaged_files_are_refused_or_read(
+        (mut pte, damage) in valid_pairs(0..400).prop_flat_map(|(pte, _)| {
+            let damage = damage(&pte.program);
+            (Just(pte), damage)
+        })
+    ) {
+        prop_assert!(damage.apply(&mut pte.program), "{}", damage.describe(&pte.program));
+        let Ok(file) = pte.image_as_is().and_then(|image| image.to_vec()) else { return Ok(()) };
+        if let Ok(read) = Pte::parse(&file) {
+            prop_assert!(read.validate(Level::Runtime).len() <= read.validate(Level::Strict).len());
+        }
     }
 }

@@ -166,3 +166,69 @@ fn a_full_disk_leaves_the_old_file_unchanged() {
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(folder.files(), ["large.ptd", "model.ptd"], "no other file is left");
 }
+
+/// Wants no more after so many reports of progress.
+struct Impatient(usize);
+
+impl executorch_format::Progress for Impatient {
+    fn progress(&mut self, _: u64, _: u64) {
+        self.0 = self.0.saturating_sub(1);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0 == 0
+    }
+}
+
+#[test]
+fn what_is_cancelled_leaves_the_old_file_and_nothing_else() {
+    let folder = TempFolder::new("cancelled");
+    let path = folder.0.join("a.ptd");
+    std::fs::write(&path, b"old").unwrap();
+    let large = vec![7u8; 20 << 20];
+    let ptd = Ptd::build([NewEntry::blob("large", &large)], &PtdOptions::default()).unwrap();
+    let image = ptd.image().unwrap();
+    for reports in [0, 1, 2, 3] {
+        let failed = image.save_with(&path, Impatient(reports));
+        assert_eq!(kind(failed), io::ErrorKind::Interrupted, "{reports}");
+        assert_eq!(folder.files(), ["a.ptd"]);
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    }
+    image.save_with(&path, Impatient(usize::MAX)).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap().len() as u64, image.size());
+}
+
+#[cfg(all(feature = "tmpfile", target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_file_has_no_name_before_it_is_whole() {
+    use std::os::unix::fs::OpenOptionsExt;
+
+    let folder = TempFolder::new("unnamed");
+    let path = folder.0.join("a.ptd");
+    let large = vec![7u8; 20 << 20];
+    let ptd = Ptd::build([NewEntry::blob("large", &large)], &PtdOptions::default()).unwrap();
+    let seen = Cell::new(0);
+    let look = |_, _| seen.set(seen.get().max(folder.files().len()));
+    ptd.image().unwrap().save_with(&path, look).unwrap();
+    // Not every file system has files without a name (`O_TMPFILE`, with x86's number).
+    let mut options = std::fs::OpenOptions::new();
+    let unnamed = options.write(true).custom_flags(0o20_200_000).open(&folder.0);
+    assert_eq!(seen.get(), usize::from(unnamed.is_err()));
+    assert_eq!(folder.files(), ["a.ptd"]);
+}
+
+#[test]
+fn what_is_prepared_changes_nothing_until_it_is_committed() {
+    let folder = TempFolder::new("prepared");
+    let file = fixture("1.5.1/add/add.pte");
+    let image = Pte::parse(file.bytes()).unwrap();
+    let image = image.image().unwrap();
+    let path = folder.0.join("old.pte");
+    std::fs::write(&path, "old").unwrap();
+    drop(image.prepare(&path, |_, _| {}).unwrap());
+    assert_eq!((std::fs::read(&path).unwrap(), folder.files()), (b"old".to_vec(), vec!["old.pte".to_owned()]));
+    let prepared = image.prepare(&path, |_, _| {}).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    prepared.commit().unwrap();
+    assert_eq!((std::fs::read(&path).unwrap(), folder.files()), (file.bytes().to_vec(), vec!["old.pte".to_owned()]));
+}

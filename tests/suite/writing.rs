@@ -319,3 +319,32 @@ fn padding_after_the_flatbuffer_is_written() {
     assert_eq!(again.header.unwrap().flatbuffer_size, ptd.header.unwrap().flatbuffer_size);
     assert_eq!(written.len() as u64, 48 + ptd.header.unwrap().flatbuffer_size);
 }
+
+#[test]
+fn an_empty_segment_at_the_end_is_inside_the_file() {
+    for header_length in [24, 32] {
+        let mut data = DataCollector::new();
+        data.named("full", &b"bytes"[..], 1).unwrap();
+        data.named("none", &b""[..], 4096).unwrap();
+        let options = PteOptions { header_length, ..PteOptions::default() };
+        let file = data.finish(Program::default(), &options).unwrap().image().unwrap().to_vec().unwrap();
+        let pte = Pte::parse(&file).unwrap();
+        let end = pte.program.segments().iter().map(|segment| segment.offset + segment.size).max().unwrap();
+        assert!(pte.segment_base_offset() + end <= file.len() as u64, "{header_length}");
+    }
+}
+
+/// A header of 24 bytes does not say how many bytes the segments take.
+#[test]
+fn a_file_reaches_to_an_empty_constant_at_its_end() {
+    for header_length in [24, 32] {
+        let mut data = DataCollector::new();
+        data.constant(vec![1; 100]);
+        data.constant(vec![]);
+        let options = PteOptions { header_length, ..PteOptions::default() };
+        let file = data.finish(Program::default(), &options).unwrap().image().unwrap().to_vec().unwrap();
+        let pte = Pte::parse(&file).unwrap();
+        assert_eq!(pte.program.segments()[0].size, 112);
+        assert_ne!(pte.segments[0], Segment::Absent);
+    }
+}

@@ -30,6 +30,11 @@ impl Fixture {
         self.path.extension().is_some_and(|extension| extension == "pte")
     }
 
+    /// The ending of its kind's names.
+    pub fn extension(&self) -> &'static str {
+        if self.is_pte() { "pte" } else { "ptd" }
+    }
+
     /// Its path under the root, for messages.
     pub fn name(&self) -> String {
         self.path.strip_prefix(root()).unwrap().display().to_string()
@@ -75,6 +80,15 @@ pub fn fixtures() -> Vec<Fixture> {
     paths.sort();
     assert!(!paths.is_empty(), "no .pte or .ptd file under {}", root().display());
     paths.into_iter().map(Fixture::read).filter(|fixture| !fixture.is_damaged()).collect()
+}
+
+/// All files with that extension.
+pub fn with_extension(extension: &str) -> Vec<Fixture> {
+    let mut paths = Vec::new();
+    walk(&root(), &mut paths);
+    paths.retain(|path| path.extension().is_some_and(|other| other == extension));
+    paths.sort();
+    paths.into_iter().map(Fixture::read).collect()
 }
 
 fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {

@@ -11,7 +11,7 @@ pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, 
             for (field, expected) in expected {
                 path.push_str(&format!(".{field}"));
                 let renamed = if field == "constant_buffer_idx" { "data_buffer_idx" } else { field };
-                match found.get(renamed) {
+                match found.get(field).or_else(|| found.get(renamed)) {
                     Some(found) => compare(path, found, expected, exact, differences),
                     None => differences.push(format!("  {path}: missing, expected {expected}")),
                 }

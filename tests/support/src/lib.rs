@@ -1,16 +1,18 @@
-//! What the tests, benchmarks and fuzz targets share: the fixtures, a visitor of whole files, arbitrary trees, the malformed
+//! What the tests, benchmarks and fuzz targets share: the fixtures, a visitor of whole files, the malformed
 //! corpus, the reader with which benchmarks compare, and ExecuTorch's own readers.
 
-pub mod any_tree;
+pub mod browser;
 pub mod corpus;
-pub mod damage;
+pub mod edits;
 pub mod fixtures;
 pub mod flatc_json;
+pub mod networks;
 pub mod official;
 pub mod peer;
 pub mod verdict;
 pub mod visit;
 pub mod walk;
+pub mod written;
 
 use std::path::{Path, PathBuf};
 

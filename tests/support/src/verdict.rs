@@ -36,5 +36,8 @@ fn alone(file: &[u8], ptds: &[Ptd<'_>], level: Level) -> Result<Vec<Finding>, Er
     if let Model::Pte(pte) = &model {
         findings.extend(pte.validate_with(ptds, level));
     }
+    if let Model::Bpte(bpte) = &model {
+        findings.extend(bpte.validate_with(ptds, level));
+    }
     Ok(findings)
 }

@@ -1,11 +1,19 @@
-//! Writes the malformed files of `tests/data/malformed`: valid files, each damaged in one way.
+//! Writes malformed files: valid files, each damaged in one way, with a manifest.
 //!
-//! `cargo run -p executorch-format-support --bin malformed` rewrites the folder; the test `malformed` checks that nothing else is in it.
+//! `cargo run -p executorch-format-support --bin malformed` rewrites `tests/data/malformed`; the test `malformed` checks that nothing else is
+//! in it. With `-- DIR`, they are written to a new folder, for tests of other readers.
 
 use executorch_format_support::corpus;
+use std::path::PathBuf;
 
 fn main() {
-    let folder = corpus::folder();
+    let new = std::env::args_os().nth(1).map(PathBuf::from);
+    // What is in the corpus's own folder and not in the corpus is removed, so a folder of somebody's must be new.
+    if let Some(folder) = new.as_ref().filter(|folder| folder.exists()) {
+        eprintln!("error: {}: is there already, expected a new folder", folder.display());
+        std::process::exit(2);
+    }
+    let folder = new.unwrap_or_else(corpus::folder);
     let files = corpus::files();
     let bytes: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
     corpus::write(&folder, &files);

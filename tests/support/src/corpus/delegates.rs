@@ -56,7 +56,8 @@ pub fn cases() -> Vec<Case> {
             |pte| {
                 delegate(pte).processed = processed(DataLocation::SEGMENT, 0);
             },
-        ),
+        )
+        .also("xnnpack-payload"),
         pte("delegate-processed", "delegate-processed", DELEGATE_INLINE, "processed is absent", |pte| {
             delegate(pte).processed = None;
         }),
@@ -71,7 +72,8 @@ pub fn cases() -> Vec<Case> {
         ),
         pte("delegate-inline-data", "delegate-inline-data", DELEGATE_INLINE, "the payload's data is absent", |pte| {
             pte.program.backend_delegate_data.as_mut().unwrap()[0].data = None;
-        }),
+        })
+        .also("xnnpack-payload"),
         pte("compile-specs", "compile-spec", DELEGATE_INLINE, "compile_specs is absent", |pte| {
             delegate(pte).compile_specs = None
         })
@@ -85,15 +87,6 @@ pub fn cases() -> Vec<Case> {
             delegate(pte).compile_specs = Some(vec![CompileSpec { key: Some("profile".into()), value: None }]);
         })
         .history("audit: null compile specs"),
-        pte(
-            "xnnpack-length",
-            "xnnpack-payload",
-            DELEGATE_INLINE,
-            "the XNNPACK payload's header is 8 bytes long",
-            |pte| {
-                payload(pte)[8..10].copy_from_slice(&[8, 0]);
-            },
-        ),
         pte(
             "xnnpack-flatbuffer",
             "xnnpack-payload",

@@ -1,18 +1,23 @@
 //! The malformed corpus: what is damaged, how, and what a reader should report.
 
+mod bundles;
 mod delegates;
 mod flat_tensor;
 mod instructions;
 mod memory;
+mod payloads;
 mod program;
 mod structure;
 mod tensors;
 mod values;
 mod wire;
+mod xnnpack;
 
+use crate::written::written;
+use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{Chain, EValue, ExecutionPlan, Instruction, KernelTypes, Tensor};
 use executorch_format::validate::Level;
-use executorch_format::{Ptd, Pte};
+use executorch_format::{Bpte, Model, Ptd, Pte};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -41,6 +46,9 @@ enum Damage {
     Pte(fn(&mut Pte<'_>)),
     Ptd(fn(&mut Ptd<'_>)),
     Pair(fn(&mut Pte<'_>, &mut Ptd<'_>)),
+    Bpte(fn(&mut Bpte<'_>)),
+    /// Damage to the payload of the delegate with that index; a `.ptd` beside the program stays as it is.
+    Payload(usize, fn(&mut Xnnpack<'_>)),
 }
 
 impl Case {
@@ -58,6 +66,12 @@ impl Case {
     /// Reported at the strict level only: the runtime accepts this damage.
     pub fn strict(mut self) -> Self {
         self.level = Level::Strict;
+        self
+    }
+
+    /// The fault is inside a payload, which is not read before that level.
+    fn at_runtime(mut self) -> Self {
+        self.level = Level::Runtime;
         self
     }
 
@@ -89,21 +103,39 @@ impl Case {
             Damage::Pte(damage) => {
                 let mut pte = read_pte(first);
                 damage(&mut pte);
-                vec![write_pte(self.name, pte, first)]
+                vec![self.damaged(Model::Pte(pte), first)]
             }
             Damage::Ptd(damage) => {
                 let mut ptd = read_ptd(first);
                 damage(&mut ptd);
-                vec![write_ptd(self.name, ptd, first)]
+                vec![self.damaged(Model::Ptd(ptd), first)]
+            }
+            Damage::Bpte(damage) => {
+                let mut bpte = Bpte::parse(first).unwrap();
+                damage(&mut bpte);
+                let bytes = bpte.image().unwrap().to_vec().unwrap();
+                assert_ne!(&bytes, first, "{}: nothing was damaged", self.name);
+                vec![bytes]
+            }
+            Damage::Payload(index, damage) => {
+                let damaged = xnnpack::damaged(first, index, damage);
+                assert_ne!(&damaged, first, "{}: nothing was damaged", self.name);
+                [damaged].into_iter().chain(bases[1..].iter().cloned()).collect()
             }
             Damage::Pair(damage) => {
                 let (mut pte, mut ptd) = (read_pte(first), read_ptd(&bases[1]));
                 damage(&mut pte, &mut ptd);
-                let files = vec![pte_to_vec(pte), ptd_to_vec(ptd)];
+                let files = vec![to_vec(Model::Pte(pte)), to_vec(Model::Ptd(ptd))];
                 assert_ne!(files, bases, "{}: nothing was damaged", self.name);
                 files
             }
         }
+    }
+
+    fn damaged(&self, model: Model<'_>, base: &[u8]) -> Vec<u8> {
+        let bytes = to_vec(model);
+        assert_ne!(bytes, base, "{}: nothing was damaged", self.name);
+        bytes
     }
 }
 
@@ -115,41 +147,10 @@ fn read_ptd(bytes: &[u8]) -> Ptd<'_> {
     Ptd::parse(bytes).unwrap()
 }
 
-/// If the program has grown, the segments are moved.
-fn pte_to_vec(mut pte: Pte<'_>) -> Vec<u8> {
-    for _ in 0..64 {
-        if let Ok(image) = pte.image_as_is() {
-            return image.to_vec().unwrap();
-        }
-        if let Some(header) = &mut pte.header {
-            header.segment_base_offset += 128;
-        }
-    }
-    panic!("{}", pte.image_as_is().err().unwrap());
-}
-
-fn write_pte(name: &str, pte: Pte<'_>, base: &[u8]) -> Vec<u8> {
-    let bytes = pte_to_vec(pte);
-    assert_ne!(bytes, base, "{name}: nothing was damaged");
-    bytes
-}
-
-fn ptd_to_vec(mut ptd: Ptd<'_>) -> Vec<u8> {
-    for _ in 0..64 {
-        if let Ok(image) = ptd.image_as_is() {
-            return image.to_vec().unwrap();
-        }
-        if let Some(header) = &mut ptd.header {
-            header.segment_base_offset += 128;
-        }
-    }
-    panic!("{}", ptd.image_as_is().err().unwrap());
-}
-
-fn write_ptd(name: &str, ptd: Ptd<'_>, base: &[u8]) -> Vec<u8> {
-    let bytes = ptd_to_vec(ptd);
-    assert_ne!(bytes, base, "{name}: nothing was damaged");
-    bytes
+/// If the metadata has grown, the segments are moved.
+fn to_vec(mut model: Model<'_>) -> Vec<u8> {
+    let steps = std::iter::once(0).chain(std::iter::repeat_n(128, 63));
+    written(&mut model, steps).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Every case.
@@ -163,6 +164,9 @@ pub fn cases() -> Vec<Case> {
         delegates::cases(),
         instructions::cases(),
         flat_tensor::cases(),
+        bundles::cases(),
+        payloads::cases(),
+        xnnpack::cases(),
     ];
     parts.into_iter().flatten().collect()
 }
@@ -230,6 +234,12 @@ const MUTABLE: &[&str] = &["1.5.1/mutable_init/mutable_init.pte"];
 const DYNAMIC: &[&str] = &["1.5.1/dynamic_bounded/dynamic_bounded.pte"];
 const DELEGATE: &[&str] = &["1.5.1/linear_xnnpack/linear_xnnpack.pte"];
 const DELEGATE_INLINE: &[&str] = &["1.5.1/add_xnnpack_inline/add_xnnpack_inline.pte"];
+const VULKAN: &[&str] = &["payloads/other/vulkan.pte"];
+const ETHOS_U: &[&str] = &["payloads/other/ethosu.pte"];
+const CORE_ML: &[&str] = &["payloads/other/coreml.pte"];
+const BUNDLE: &[&str] = &["1.5.1/bundled/bundled.bpte"];
+const BUNDLE_SCALARS: &[&str] = &["payloads/bundle_scalars.bpte"];
+const TRACE: &[&str] = &["payloads/profile_debug.etdp"];
 const STACK_TRACE: &[&str] = &["1.5.1/stacktrace/stacktrace.pte"];
 const TENSORS: &[&str] = &["0.7.0/add_mul_external/_default_external_constant.ptd"];
 const PROGRAM_OF_PAIR: &[&str] = &["1.5.1/add_mul_external/add_mul_external.pte"];
@@ -258,6 +268,16 @@ fn pte(
 
 fn ptd(name: &'static str, rule: &'static str, what: &'static str, damage: fn(&mut Ptd<'_>)) -> Case {
     Case::new(name, rule, TENSORS, what, Damage::Ptd(damage))
+}
+
+fn bpte(
+    name: &'static str,
+    rule: &'static str,
+    base: &'static [&'static str],
+    what: &'static str,
+    damage: fn(&mut Bpte<'_>),
+) -> Case {
+    Case::new(name, rule, base, what, Damage::Bpte(damage))
 }
 
 fn pair(name: &'static str, rule: &'static str, what: &'static str, damage: fn(&mut Pte<'_>, &mut Ptd<'_>)) -> Case {

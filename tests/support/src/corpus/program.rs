@@ -69,7 +69,8 @@ fn root() -> Vec<Case> {
         pte("named-data-segment", "named-data-segment", ADD, "a named blob is in segment 9", |pte| {
             pte.program.named_data = Some(vec![NamedData { key: Some("weight".into()), segment_index: 9 }]);
         }),
-        pte("named-data-key", "named-data-key", DELEGATE, "the first key is absent", |pte| named(pte, 0, None)),
+        pte("named-data-key", "named-data-key", DELEGATE, "the first key is absent", |pte| named(pte, 0, None))
+            .also("xnnpack-unchecked"),
         pte("constant-placeholder", "constant-placeholder", ADD_MUL, "the first constant offset is 16", |pte| {
             pte.program.constant_segment.as_mut().unwrap().offsets = list(&[16, 0, 16]);
         }),
@@ -168,15 +169,30 @@ fn names() -> Vec<Case> {
         pte("name-nul", "name-nul", ADD, "the method's name has a NUL inside", |pte| {
             plan(pte).name = Some("for\0ward".into());
         }),
+        pte("name-escape", "name-deceptive", ADD, "the method's name clears a terminal", |pte| {
+            plan(pte).name = Some("for\u{1b}[2Jward".into());
+        }),
+        pte("name-direction", "name-deceptive", DELEGATE, "the first key is shown backwards", |pte| {
+            named(pte, 0, Some("\u{202e}thgiew"));
+        })
+        .also("xnnpack-unchecked"),
+        pte("name-alike", "name-alike", DELEGATE, "the keys differ in a Cyrillic letter", |pte| {
+            named(pte, 0, Some("scale"));
+            named(pte, 1, Some("sc\u{430}le"));
+        })
+        .also("xnnpack-unchecked"),
         pte("key-unique", "key-unique", DELEGATE, "both keys are equal", |pte| {
             named(pte, 0, Some("weight"));
             named(pte, 1, Some("weight"));
-        }),
-        pte("key-empty", "key-empty", DELEGATE, "the first key is empty", |pte| named(pte, 0, Some(""))),
+        })
+        .also("xnnpack-unchecked"),
+        pte("key-empty", "key-empty", DELEGATE, "the first key is empty", |pte| named(pte, 0, Some("")))
+            .also("xnnpack-unchecked"),
         pte("key-prefix", "key-prefix", DELEGATE, "the first key is a prefix of the second", |pte| {
             named(pte, 0, Some("weight"));
             named(pte, 1, Some("weight.scale"));
-        }),
+        })
+        .also("xnnpack-unchecked"),
     ]
 }
 

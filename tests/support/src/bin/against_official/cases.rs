@@ -1,25 +1,40 @@
 //! The cases: every damage of every base, numbered, in an order in which any part is a sample of all.
 
 use crate::random::Random;
+use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::any::AnyTable;
+use executorch_format::schema::program::{BackendDelegateDataReference, DataLocation};
+use executorch_format::testing::{Damage, WORD_DAMAGES, damage_word};
 use executorch_format::validate::Level;
-use executorch_format::{Model, Probe, Ptd, Pte, probe};
-use executorch_format_support::damage::{Damage, WORDS, word};
+use executorch_format::{Model, Pte, PteOptions, Segment, probe};
 use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::verdict::errors;
+use executorch_format_support::written::written;
+use std::ops::Range;
 
 /// A valid file, and the `.ptd` files that it uses.
 pub struct Base<'f> {
     pub fixture: &'f Fixture,
     pub data: Vec<&'f [u8]>,
     tree: Model<'f>,
+    /// Damages of the program; none where only payloads are damaged.
     damages: Vec<Damage>,
     metadata: usize,
+    payloads: Vec<PayloadBase<'f>>,
+}
+
+/// An XNNPACK payload of a program.
+struct PayloadBase<'f> {
+    place: BackendDelegateDataReference,
+    tree: Xnnpack<'f>,
+    damages: Vec<Damage>,
+    /// Where its header and FlatBuffer are in the file.
+    metadata: Range<usize>,
 }
 
 impl<'f> Base<'f> {
     /// `None` for a file with errors at the runtime level.
-    pub fn new(fixture: &'f Fixture, data: Vec<&'f Fixture>) -> Option<Self> {
+    pub fn new(fixture: &'f Fixture, data: Vec<&'f Fixture>, payloads_only: bool) -> Option<Self> {
         let data: Vec<_> = data.into_iter().map(Fixture::bytes).collect();
         let files: Vec<_> = [fixture.bytes()].into_iter().chain(data.iter().copied()).collect();
         if !errors(&files, Level::Runtime).is_empty() {
@@ -31,29 +46,44 @@ impl<'f> Base<'f> {
             Model::Ptd(ptd) => ptd.style = Some(ptd.write_style().ok()?.0),
             _ => return None,
         }
-        let damages = Damage::all(table(&tree));
+        let damages = if payloads_only { Vec::new() } else { Damage::all(table(&tree)) };
+        let payloads = payloads(fixture.bytes());
         let size = fixture.bytes().len();
-        let end = probe(fixture.bytes()).ok().map(|probe: Probe| probe.metadata(size as u64).end as usize);
-        Some(Self { fixture, data, tree, damages, metadata: end.unwrap_or(size).min(size) })
+        let end = probe(fixture.bytes()).ok()?.metadata(size as u64).end as usize;
+        let metadata = if payloads_only { 0 } else { end.min(size) };
+        Some(Self { fixture, data, tree, damages, metadata, payloads })
     }
 
     /// Damage of the tree, damage of words, and as many random cases as the metadata has bytes.
     fn count(&self) -> usize {
+        self.own_count() + self.payloads.iter().map(PayloadBase::count).sum::<usize>()
+    }
+
+    fn own_count(&self) -> usize {
         self.damages.len() + self.words() + self.metadata
     }
 
     fn words(&self) -> usize {
-        self.metadata / 4 * WORDS
+        self.metadata / 4 * WORD_DAMAGES
     }
 
     fn case(&self, index: usize) -> Option<(String, Vec<u8>)> {
+        if let Some(mut index) = index.checked_sub(self.own_count()) {
+            for (number, payload) in self.payloads.iter().enumerate() {
+                if index < payload.count() {
+                    let (how, file) = payload.case(self.fixture.bytes(), index)?;
+                    return Some((format!("payload {number}: {how}"), file));
+                }
+                index -= payload.count();
+            }
+        }
         if let Some(damage) = self.damages.get(index) {
             return Some((damage.describe(table(&self.tree)), damaged(&self.tree, damage)?));
         }
         let index = index - self.damages.len();
         if index < self.words() {
-            let (at, way) = (index / WORDS * 4, index % WORDS);
-            return Some((format!("word {at}, way {way}"), word(self.fixture.bytes(), at, way)?));
+            let (at, way) = (index / WORD_DAMAGES * 4, index % WORD_DAMAGES);
+            return Some((format!("word {at}, way {way}"), damage_word(self.fixture.bytes(), at, way)?));
         }
         Some(self.random(index - self.words()))
     }
@@ -66,14 +96,74 @@ impl<'f> Base<'f> {
             file.truncate(random.below(file.len()));
             return (format!("cut at {}", file.len()), file);
         }
-        let mut how = String::new();
-        for _ in 0..=random.below(3) {
-            let at = random.below(self.metadata);
-            let byte = [file[at] ^ 1 << random.below(8), 0, 0xff, 0x7f, random.next() as u8][random.below(5)];
-            file[at] = byte;
-            how += &format!("byte {at} is {byte}, ");
+        bytes(random, file, 0..self.metadata)
+    }
+}
+
+/// Up to three bytes of that part of the file changed.
+fn bytes(mut random: Random, mut file: Vec<u8>, part: Range<usize>) -> (String, Vec<u8>) {
+    let mut how = String::new();
+    for _ in 0..=random.below(3) {
+        let at = part.start + random.below(part.len());
+        let byte = [file[at] ^ 1 << random.below(8), 0, 0xff, 0x7f, random.next() as u8][random.below(5)];
+        file[at] = byte;
+        how += &format!("byte {at} is {byte}, ");
+    }
+    (how, file)
+}
+
+/// The XNNPACK payloads of a file.
+fn payloads(file: &[u8]) -> Vec<PayloadBase<'_>> {
+    let Ok(pte) = Pte::parse(file) else { return Vec::new() };
+    let opened = pte.open_payloads();
+    let payloads = opened.iter().filter_map(|opened| {
+        let (method, index) = *opened.delegates.first()?;
+        let place = pte.methods()[method].delegates()[index].processed?;
+        let start = pte.range(&opened.data)?.start as usize;
+        let tree = Xnnpack::parse(&file[start..start + opened.data.size() as usize]).ok()?;
+        let end = tree.header.map_or(opened.data.size(), |header| header.flatbuffer().end) as usize;
+        let damages = Damage::all(&tree.graph);
+        Some(PayloadBase { place, tree, damages, metadata: start..start + end })
+    });
+    payloads.collect()
+}
+
+impl PayloadBase<'_> {
+    /// Damage of the graph, damage of words, and as much at random as there are bytes.
+    fn count(&self) -> usize {
+        self.damages.len() + self.words() + self.metadata.len()
+    }
+
+    fn words(&self) -> usize {
+        self.metadata.len() / 4 * WORD_DAMAGES
+    }
+
+    fn case(&self, file: &[u8], index: usize) -> Option<(String, Vec<u8>)> {
+        if let Some(damage) = self.damages.get(index) {
+            let mut tree = Xnnpack { source: None, ..self.tree.clone() };
+            let how = damage.describe(&tree.graph);
+            return damage.apply(&mut tree.graph).then(|| Some((how, self.put(file, tree.to_vec().ok()?)?)))?;
         }
-        (how, file)
+        let index = index - self.damages.len();
+        if index < self.words() {
+            let (at, way) = (self.metadata.start + index / WORD_DAMAGES * 4, index % WORD_DAMAGES);
+            return Some((format!("word {at}, way {way}"), damage_word(file, at, way)?));
+        }
+        Some(bytes(Random::new(index as u64), file.to_vec(), self.metadata.clone()))
+    }
+
+    /// The file with another payload, laid out anew.
+    fn put(&self, file: &[u8], payload: Vec<u8>) -> Option<Vec<u8>> {
+        let mut pte = Pte::parse(file).ok()?;
+        let index = self.place.index as usize;
+        match self.place.location {
+            DataLocation::SEGMENT => {
+                pte.program.segments.as_mut()?.get_mut(index)?.size = payload.len() as u64;
+                *pte.segments.get_mut(index)? = Segment::Whole(payload.into());
+            }
+            _ => pte.program.backend_delegate_data.as_mut()?.get_mut(index)?.data = Some(payload.into()),
+        }
+        pte.lay_out(&PteOptions::default()).ok()?.image().ok()?.to_vec().ok()
     }
 }
 
@@ -87,37 +177,14 @@ fn table<'t>(model: &'t Model<'_>) -> &'t dyn AnyTable {
 
 /// The tree with that damage as a file, with its segments moved if it has grown.
 fn damaged(tree: &Model<'_>, damage: &Damage) -> Option<Vec<u8>> {
-    match tree {
-        Model::Pte(pte) => {
-            let mut pte: Pte<'_> = pte.clone();
-            if !damage.apply(&mut pte.program) {
-                return None;
-            }
-            written(|more| {
-                if let Some(header) = &mut pte.header {
-                    header.segment_base_offset += more;
-                }
-                pte.image_as_is().ok()?.to_vec().ok()
-            })
-        }
-        Model::Ptd(ptd) => {
-            let mut ptd: Ptd<'_> = ptd.clone();
-            if !damage.apply(&mut ptd.flat_tensor) {
-                return None;
-            }
-            written(|more| {
-                if let Some(header) = &mut ptd.header {
-                    header.segment_base_offset += more;
-                }
-                ptd.image_as_is().ok()?.to_vec().ok()
-            })
-        }
-        _ => None,
-    }
-}
-
-fn written(write: impl FnMut(u64) -> Option<Vec<u8>>) -> Option<Vec<u8>> {
-    [0, 128, 1024].into_iter().find_map(write).filter(|file| file.len() < 1 << 20)
+    let mut tree = tree.clone();
+    let changed = match &mut tree {
+        Model::Pte(pte) => damage.apply(&mut pte.program),
+        Model::Ptd(ptd) => damage.apply(&mut ptd.flat_tensor),
+        _ => false,
+    };
+    let file = if changed { written(&mut tree, [0, 128, 1024]).ok() } else { None };
+    file.filter(|file| file.len() < 1 << 20)
 }
 
 /// A damaged file.
@@ -125,6 +192,8 @@ pub struct Case<'b> {
     pub base: &'b Base<'b>,
     pub how: String,
     pub file: Vec<u8>,
+    /// Whether a payload is damaged.
+    pub payload: bool,
 }
 
 /// All cases of all bases.
@@ -162,7 +231,8 @@ impl<'b> Cases<'b> {
         let base = self.starts.partition_point(|start| *start <= at) - 1;
         let (how, file) = self.bases[base].case((at - self.starts[base]) as usize)?;
         let base = &self.bases[base];
-        (file != base.fixture.bytes()).then_some(Case { base, how, file })
+        let payload = how.starts_with("payload ");
+        (file != base.fixture.bytes()).then_some(Case { base, how, file, payload })
     }
 }
 

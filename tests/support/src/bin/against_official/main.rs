@@ -19,11 +19,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tally::{Judge, Tally};
 
-const USAGE: &str = "usage: against_official ETCHECK [--seconds N] [--cases N] [--seed N] [--state FILE] [--only PART] [--case N]
+const USAGE: &str = "usage: against_official ETCHECK [--seconds N] [--cases N] [--seed N] [--state FILE] [--only PART] [--case N] [--payloads yes]
 
 Judges cases until the seconds or cases are used up, in an order given by the seed: any part of it is a sample of all damage.
 With a state file, it continues where it stopped. PART is a part of a base file's name. With --case, it only writes that case's
-file to the current folder; a case number is valid for one seed and part only.";
+file to the current folder; a case number is valid for one seed and part only.
+With --payloads, only XNNPACK payloads are damaged.";
 
 struct Options {
     etcheck: PathBuf,
@@ -33,13 +34,22 @@ struct Options {
     state: Option<PathBuf>,
     only: String,
     case: Option<u64>,
+    payloads: bool,
 }
 
 fn options() -> Option<Options> {
     let mut arguments = std::env::args().skip(1);
     let etcheck = arguments.next()?.into();
-    let mut options =
-        Options { etcheck, seconds: u64::MAX, cases: u64::MAX, seed: 1, state: None, only: String::new(), case: None };
+    let mut options = Options {
+        etcheck,
+        seconds: u64::MAX,
+        cases: u64::MAX,
+        seed: 1,
+        state: None,
+        only: String::new(),
+        case: None,
+        payloads: false,
+    };
     while let (Some(option), value) = (arguments.next(), arguments.next()) {
         let value = value?;
         match option.as_str() {
@@ -49,6 +59,7 @@ fn options() -> Option<Options> {
             "--state" => options.state = Some(value.into()),
             "--only" => options.only = value,
             "--case" => options.case = Some(value.parse().ok()?),
+            "--payloads" => options.payloads = value == "yes",
             _ => return None,
         }
     }
@@ -63,14 +74,14 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("executorch-format-against-official-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let fixtures = fixtures::fixtures();
-    let mut bases = bases(&fixtures, &options.only);
+    let mut bases = bases(&fixtures, &options);
     let mut judge = Judge::new(&options.etcheck, &folder, 0);
     bases.retain(|base| judge.accepts(base));
     let cases = Cases::new(&bases, options.seed);
     if let Some(number) = options.case {
         let case = cases.get(number).expect("a case that can be written");
         println!("{}: {}", case.base.fixture.name(), case.how);
-        let extension = if case.base.fixture.is_pte() { "pte" } else { "ptd" };
+        let extension = case.base.fixture.extension();
         return std::fs::write(format!("case-{number}.{extension}"), case.file).unwrap();
     }
     let first = options.state.as_ref().and_then(|state| std::fs::read_to_string(state).ok()?.trim().parse().ok());
@@ -117,12 +128,13 @@ fn main() {
 }
 
 /// The small valid files, each program with the `.ptd` files in its folder.
-fn bases<'f>(fixtures: &'f [Fixture], only: &str) -> Vec<Base<'f>> {
+fn bases<'f>(fixtures: &'f [Fixture], options: &Options) -> Vec<Base<'f>> {
     const MOST: usize = 16 << 10;
     let beside = |fixture: &Fixture| -> Vec<&'f Fixture> {
         let same = fixtures.iter().filter(|other| other.path.parent() == fixture.path.parent());
         same.filter(|other| fixture.is_pte() && !other.is_pte()).collect()
     };
-    let small = fixtures.iter().filter(|fixture| fixture.bytes().len() <= MOST && fixture.name().contains(only));
-    small.filter_map(|fixture| Base::new(fixture, beside(fixture))).collect()
+    let small =
+        fixtures.iter().filter(|fixture| fixture.bytes().len() <= MOST && fixture.name().contains(&options.only));
+    small.filter_map(|fixture| Base::new(fixture, beside(fixture), options.payloads)).collect()
 }

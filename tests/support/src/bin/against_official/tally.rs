@@ -5,7 +5,7 @@ use executorch_format::validate::Level;
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::official::Server;
-use executorch_format_support::verdict::errors;
+use executorch_format_support::verdict::{errors, findings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -25,8 +25,6 @@ pub struct Tally {
     accepted_by_both: usize,
     refused_by_both: usize,
     aside: usize,
-    /// Programs with a payload for XNNPACK, which this crate does not verify yet, that end the runtime's process.
-    ended_by_payload: usize,
     too_large: usize,
     /// Refused only by this crate, by rule: how many, how many of them the runtime runs, and an example.
     refused_here_alone: BTreeMap<&'static str, (usize, usize, String)>,
@@ -48,10 +46,6 @@ impl Tally {
             self.aside
         );
         println!(
-            "{:7} accepted here; the runtime dies, in a program with a payload for XNNPACK: those are not verified yet",
-            self.ended_by_payload
-        );
-        println!(
             "{:7} accepted here; not tried with the runtime: over {} MB of planned memory",
             self.too_large,
             MOST_PLANNED >> 20
@@ -70,6 +64,9 @@ impl Tally {
         }
     }
 }
+
+/// How many examples of one message are kept.
+const KEPT: usize = 30;
 
 /// The most planned memory that is allocated for a case, in bytes.
 const MOST_PLANNED: i64 = 64 << 20;
@@ -94,7 +91,14 @@ impl<'t> Judge<'t> {
 
     pub fn judge(&mut self, number: u64, case: &Case<'_>, tally: &Mutex<Tally>) {
         let files: Vec<&[u8]> = [case.file.as_slice()].into_iter().chain(case.base.data.iter().copied()).collect();
-        let ours = errors(&files, Level::Runtime);
+        let mut ours = errors(&files, Level::Runtime);
+        // Without its .ptd files, a payload is not said to be bad; the runtime has none either.
+        ours.extend(
+            findings(&files, Level::Strict)
+                .iter()
+                .map(|finding| finding.rule)
+                .filter(|rule| *rule == "xnnpack-unchecked"),
+        );
         if planned(&case.file) > MOST_PLANNED {
             let mut tally = tally.lock().unwrap();
             tally.too_large += usize::from(ours.is_empty());
@@ -102,7 +106,15 @@ impl<'t> Judge<'t> {
             return;
         }
         let paths = self.put(case.base.fixture, &case.file, &case.base.data);
-        let theirs = self.ask(&paths, false, &case.file);
+        let mut theirs = self.ask(&paths, false, &case.file);
+        // A payload that loads and then kills the process when it is run is no good one.
+        if case.payload && ours.is_empty() && matches!(theirs, Official::Accepts) {
+            if let killed @ Official::Refuses(_) = self.ask(&paths, true, &case.file) {
+                if matches!(&killed, Official::Refuses(why) if why.contains("KILLED")) {
+                    theirs = killed;
+                }
+            }
+        }
         let runs = !ours.is_empty()
             && matches!(theirs, Official::Accepts)
             && matches!(self.ask(&paths, true, &case.file), Official::Accepts);
@@ -111,15 +123,12 @@ impl<'t> Judge<'t> {
         match (ours.iter().next(), theirs) {
             (None, Official::Accepts) => tally.accepted_by_both += 1,
             (None, Official::Aside) => tally.aside += 1,
-            (None, Official::Refuses(why)) if why.contains("KILLED") && has_xnnpack(&case.file) => {
-                tally.ended_by_payload += 1;
-            }
             (None, Official::Refuses(why)) => {
                 let (count, example) = tally.refused_there_alone.entry(without_numbers(&why)).or_default();
                 *count += 1;
-                if *count == 1 {
-                    *example = what();
-                    std::fs::write(self.folder.join(format!("{number}.{}", extension(case.base.fixture))), &case.file)
+                if *count <= KEPT {
+                    *example += &format!("\n                {}", what());
+                    std::fs::write(self.folder.join(format!("{number}.{}", case.base.fixture.extension())), &case.file)
                         .unwrap();
                 }
             }
@@ -137,7 +146,7 @@ impl<'t> Judge<'t> {
 
     /// Writes a file and the `.ptd` files that it uses.
     fn put(&self, fixture: &Fixture, file: &[u8], data: &[&[u8]]) -> Vec<PathBuf> {
-        let extensions = [extension(fixture)].into_iter().chain(data.iter().map(|_| "ptd"));
+        let extensions = [fixture.extension()].into_iter().chain(data.iter().map(|_| "ptd"));
         let files = [file].into_iter().chain(data.iter().copied());
         let path = |(index, (extension, bytes))| {
             let path = self.folder.join(format!("{}-{index}.{extension}", self.worker));
@@ -172,6 +181,10 @@ impl<'t> Judge<'t> {
         let Some(line) = text.lines().find(refused) else {
             return Official::Accepts;
         };
+        if text.contains("Init failed for backend XnnpackBackend") {
+            let why = text.lines().find(|line| line.starts_with("E ")).unwrap_or_default();
+            return Official::Refuses(why.split_once(']').map_or(why, |(_, why)| why).trim().to_owned());
+        }
         let aside = ["Missing operator", "is not registered", "is not available", "Init failed for backend"];
         if aside.iter().any(|reason| text.contains(reason)) {
             return Official::Aside;
@@ -179,15 +192,6 @@ impl<'t> Judge<'t> {
         let why = text.lines().find(|line| line.starts_with("E ")).unwrap_or_default();
         Official::Refuses(format!("{}: {why}", line.trim()))
     }
-}
-
-fn has_xnnpack(file: &[u8]) -> bool {
-    let Ok(pte) = Pte::parse(file) else { return false };
-    pte.methods().iter().flat_map(|method| method.delegates()).any(|delegate| delegate.id() == "XnnpackBackend")
-}
-
-fn extension(fixture: &Fixture) -> &'static str {
-    if fixture.is_pte() { "pte" } else { "ptd" }
 }
 
 /// The runtime's message with all numbers made equal, so that each cause has one entry.

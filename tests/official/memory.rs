@@ -1,0 +1,58 @@
+//! What loading a method takes is what this crate says.
+
+use executorch_format::Pte;
+use executorch_format_support::fixtures::{Fixture, fixtures};
+use executorch_format_support::official::{Official, for_all};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What the XNNPACK backend of ExecuTorch 1.5.1 takes for each delegate, in bytes.
+const XNNPACK: u64 = 272;
+
+/// What the runtime took for each method that it loaded.
+fn taken(told: &str) -> BTreeMap<String, u64> {
+    let mut taken = BTreeMap::new();
+    let mut method = "";
+    for line in told.lines() {
+        if let Some((_, name)) = line.strip_prefix("method ").and_then(|line| line.split_once(": ")) {
+            method = name.trim_matches('"');
+        }
+        if let Some(bytes) = line.strip_prefix("  method allocator: ").and_then(|line| line.strip_suffix(" bytes")) {
+            taken.insert(method.to_owned(), bytes.parse().unwrap());
+        }
+    }
+    taken
+}
+
+/// The `.ptd` files in the folder of a program with external tensors.
+fn data(fixture: &Fixture) -> Vec<PathBuf> {
+    let folder = std::fs::read_dir(fixture.path.parent().unwrap()).unwrap();
+    let files = folder.map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "ptd")).collect()
+}
+
+#[test]
+fn the_runtime_takes_what_the_tree_says_to_load_a_method() {
+    let Some(official) = Official::find("memory") else { return };
+    let fixtures: Vec<_> = fixtures().into_iter().filter(Fixture::is_pte).collect();
+    let compared = AtomicUsize::new(0);
+    for_all(&fixtures, |fixture| {
+        let Ok(pte) = Pte::parse(fixture.bytes()) else { return Ok(()) };
+        let external = pte.methods().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()));
+        let data = if external { data(fixture) } else { Vec::new() };
+        let taken = taken(&official.run(&fixture.path, &data, &["--no-exec"]));
+        for plan in pte.methods() {
+            let Some(taken) = taken.get(plan.name()) else { continue };
+            let xnnpack = plan.delegates().iter().filter(|delegate| delegate.id() == "XnnpackBackend").count() as u64;
+            let said = pte.method_allocator(plan).bits_64 + XNNPACK * xnnpack;
+            if said != *taken {
+                return Err(format!("  {} {}: {said}, the runtime takes {taken}", fixture.name(), plan.name()));
+            }
+            compared.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    });
+    let compared = compared.into_inner();
+    assert!(compared > 50, "{compared}");
+}

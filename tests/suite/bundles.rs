@@ -1,0 +1,220 @@
+//! Bundled programs: what is in real ones, and how they are written.
+
+use crate::damage::{each, stride};
+use executorch_format::inspect::BlobKind;
+use executorch_format::schema::bundled::{
+    BundledMethodTestCase, BundledMethodTestSuite, Double, Int, Tensor, Value, ValueUnion,
+};
+use executorch_format::validate::{Level, Severity};
+use executorch_format::{Bpte, Model, Pte, WriteStyle};
+use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
+
+fn bundles() -> Vec<Fixture> {
+    let bundles = with_extension("bpte");
+    assert!(bundles.len() >= 5);
+    bundles
+}
+
+fn written(bpte: &Bpte<'_>) -> Vec<u8> {
+    bpte.image().unwrap().to_vec().unwrap()
+}
+
+#[test]
+fn every_official_bundle_is_written_back_byte_for_byte_also_from_its_tree_alone() {
+    for_each(&bundles(), |file| {
+        let bpte = Bpte::parse(file.bytes()).map_err(|error| error.to_string())?;
+        assert!(bpte.image().unwrap().is_from_source());
+        assert!(written(&bpte) == file.bytes(), "unchanged");
+        let owned = bpte.clone().into_owned();
+        assert!(owned == bpte && written(&owned) == file.bytes(), "owned");
+        let style = Some(bpte.detect_style().map_err(|error| error.to_string())?);
+        let by_hand = Bpte { style, source: None, ..bpte };
+        assert!(written(&by_hand) == file.bytes(), "encoded");
+        Ok(())
+    });
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn the_tree_of_a_bundle_is_what_flatc_prints() {
+    use executorch_format_support::flatc_json::{compare, quoted};
+
+    let with_json: Vec<_> = bundles().into_iter().filter(|file| file.beside("json").is_some()).collect();
+    assert!(with_json.len() >= 5);
+    for_each(&with_json, |file| {
+        let bpte = Bpte::parse(file.bytes()).unwrap();
+        let found = serde_json::to_value(&bpte.bundled_program).unwrap();
+        let expected = serde_json::from_str(&quoted(&file.beside("json").unwrap())).unwrap();
+        let mut differences = Vec::new();
+        compare(&mut String::new(), &found, &expected, true, &mut differences);
+        if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+    });
+}
+
+#[test]
+fn good_bundles_have_no_findings_but_for_the_exporters_own_fault() {
+    for_each(&bundles(), |file| {
+        let findings = Model::parse(file.bytes()).unwrap().validate(Level::Strict);
+        // Python stores the channels-last tensors of method `zeta` in the natural dim order, and the runtime refuses them.
+        let expected = if file.name().ends_with("bundle_methods.bpte") { 2 } else { 0 };
+        let known = |finding: &&executorch_format::validate::Finding| {
+            finding.rule == "bundle-dim-order" && finding.severity == Severity::Warning
+        };
+        let others: Vec<_> =
+            findings.iter().filter(|finding| finding.severity > Severity::Note && !known(finding)).collect();
+        if findings.iter().filter(known).count() == expected && others.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("{findings:#?}"))
+        }
+    });
+}
+
+#[test]
+fn the_program_is_taken_out_and_another_one_is_put_in() {
+    let (bundled, original) = (fixture("1.5.1/bundled/bundled.bpte"), fixture("1.5.1/add_mul/add_mul.pte"));
+    let mut bpte = Bpte::parse(bundled.bytes()).unwrap();
+    assert_eq!(bpte.bundled_program.program(), original.bytes());
+    assert_eq!(bpte.program().unwrap(), Pte::parse(original.bytes()).unwrap());
+    let start = bpte.program_offset().unwrap() as usize;
+    assert_eq!(bundled.bytes()[start..][..original.bytes().len()], *original.bytes());
+
+    let other = fixture("1.5.1/multi_method/multi_method.pte");
+    bpte.set_program(other.bytes());
+    assert_eq!(bpte.program_offset(), None);
+    let changed = written(&bpte);
+    let again = Bpte::parse(&changed).unwrap();
+    assert_eq!(again.bundled_program.program(), other.bytes());
+    assert_eq!(again.program_offset().unwrap() % 32, 0);
+    assert_eq!(again.bundled_program.method_test_suites, bpte.bundled_program.method_test_suites);
+    // Its method `forward` takes another shape.
+    let findings = again.validate(Level::Strict);
+    assert!(findings.iter().all(|finding| finding.rule == "bundle-value") && findings.len() == 4, "{findings:?}");
+}
+
+#[test]
+fn a_bundle_is_made_from_nothing() {
+    let program = fixture("1.5.1/add/add.pte");
+    let plan = Pte::parse(program.bytes()).unwrap();
+    let input = plan.methods()[0].tensor(plan.methods()[0].inputs()[0]).unwrap().clone();
+    let data = vec![0u8; input.byte_size().unwrap() as usize];
+    let tensor = Tensor {
+        scalar_type: input.scalar_type,
+        sizes: input.sizes.clone(),
+        dim_order: input.dim_order.clone(),
+        data: Some(data.into()),
+    };
+    let value = || Value { val: tensor.clone().into() };
+    let case = BundledMethodTestCase { inputs: Some(vec![value(), value()]), expected_outputs: Some(vec![value()]) };
+    let suite = BundledMethodTestSuite { method_name: Some("forward".into()), test_cases: Some(vec![case]) };
+    let mut bpte = Bpte::new(program.bytes());
+    bpte.bundled_program.method_test_suites = Some(vec![suite]);
+    let file = written(&bpte);
+    let again = Bpte::parse(&file).unwrap();
+    assert_eq!(again, bpte);
+    assert_eq!(again.validate(Level::Strict), []);
+    assert_eq!(again.detect_style().unwrap(), WriteStyle::PYTHON);
+}
+
+#[test]
+fn every_blob_of_a_bundle_is_where_it_says() {
+    for_each(&bundles(), |file| {
+        let bpte = Bpte::parse(file.bytes()).unwrap();
+        let program = bpte.program().unwrap();
+        let listed = bpte.blobs_with(&program).blobs;
+        for blob in listed.iter().filter(|blob| blob.kind != BlobKind::External) {
+            let start = blob.offset.unwrap() as usize;
+            assert!(file.bytes().get(start..start + blob.size as usize).is_some(), "{blob:?}");
+        }
+        let own = bpte.blobs().blobs;
+        let inside = program.blobs().blobs;
+        assert_eq!(listed.len(), own.len() + inside.len());
+        // The same bytes by both ways.
+        let start = bpte.program_offset().unwrap();
+        for (blob, inside) in listed[1..].iter().zip(&inside) {
+            assert_eq!(
+                (blob.kind, blob.offset, blob.size),
+                (inside.kind, inside.offset.map(|at| at + start), inside.size)
+            );
+        }
+        let tensors = bpte.test_cases().flat_map(|(_, _, case)| case.inputs().iter().chain(case.expected_outputs()));
+        let tensors: Vec<&Tensor<'_>> = tensors.filter_map(Value::tensor).collect();
+        assert_eq!(tensors.len(), own.len() - 1);
+        let model = Model::Bpte(bpte.clone());
+        for (blob, tensor) in own[1..].iter().zip(tensors) {
+            assert_eq!(model.blob_bytes(blob).unwrap().as_deref(), Some(tensor.data()));
+            assert_eq!(tensor.view().unwrap().bytes, tensor.data());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn an_error_inside_the_program_counts_from_the_start_of_the_bundle() {
+    let file = fixture("1.5.1/bundled/bundled.bpte");
+    let start = Bpte::parse(file.bytes()).unwrap().program_offset().unwrap() as usize;
+    let mut bytes = file.bytes().to_vec();
+    // The program's root offset.
+    bytes[start..start + 4].copy_from_slice(&[0xff; 4]);
+    let bpte = Bpte::parse(&bytes).unwrap();
+    let error = bpte.program().unwrap_err();
+    assert_eq!((error.path().to_string().as_str(), error.offset()), ("program", Some(start as u64)));
+    let findings = bpte.validate(Level::Structure);
+    assert_eq!((findings.len(), findings[0].rule, findings[0].offset), (1, "offset", Some(start as u64)));
+    // A finding too.
+    let mut bpte = Bpte::parse(file.bytes()).unwrap();
+    let mut program = bpte.program().unwrap();
+    program.program.version = 7;
+    let program = program.image_as_is().unwrap().to_vec().unwrap();
+    bpte.set_program(program);
+    let finding = bpte.validate(Level::Runtime).remove(0);
+    assert_eq!((finding.rule, finding.path.to_string().as_str()), ("program-version", "program.version"));
+}
+
+#[test]
+fn numbers_are_compared_with_those_that_the_program_has() {
+    let file = fixture("payloads/bundle_scalars.bpte");
+    let mut bpte = Bpte::parse(file.bytes()).unwrap();
+    let suites = bpte.bundled_program.method_test_suites.as_mut().unwrap();
+    let inputs = suites[0].test_cases.as_mut().unwrap()[0].inputs.as_mut().unwrap();
+    assert_eq!(inputs[1].val, ValueUnion::Int(Int { int_val: 7 }));
+    inputs[1].val = Int { int_val: 8 }.into();
+    inputs[2].val = Double { double_val: 1.0 }.into();
+    let findings = bpte.validate(Level::Strict);
+    let shown: Vec<_> = findings.iter().map(|finding| format!("{}: {}", finding.path, finding.message)).collect();
+    assert_eq!(
+        shown,
+        [
+            "method_test_suites[0].test_cases[0].inputs[1].val: 8, expected 7, which is part of the program",
+            "method_test_suites[0].test_cases[0].inputs[2].val: Double, expected Bool, as the method has it",
+        ]
+    );
+}
+
+/// One clear error or a tree that can be looked at and written back, never a panic.
+fn read(bytes: &[u8]) {
+    let parsed = Bpte::parse(bytes);
+    assert_eq!(Bpte::check(bytes).err().as_ref(), parsed.as_ref().err());
+    if let Ok(bpte) = parsed {
+        assert!(bpte.image().unwrap().to_vec().unwrap() == bytes);
+        bpte.validate(Level::Strict).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
+        let _ = (bpte.summary(), bpte.blobs());
+    }
+}
+
+#[test]
+fn every_byte_of_a_bundle_can_be_wrong_and_every_length_too_short() {
+    let small = ["payloads/bundle_empty.bpte", "1.5.1/bundled/bundled.bpte"].map(fixture);
+    each(&small, |file| {
+        let mut bytes = file.bytes().to_vec();
+        for index in (0..bytes.len()).step_by(stride()) {
+            let byte = bytes[index];
+            for value in [0, 1, 4, byte ^ 1, byte.wrapping_add(4), 0x7f, 0x80, 0xff] {
+                bytes[index] = value;
+                read(&bytes);
+            }
+            bytes[index] = byte;
+            read(&file.bytes()[..index]);
+        }
+    });
+}

@@ -1,0 +1,168 @@
+//! C arrays, compiled with GCC as C and as C++.
+
+use executorch_format::convert::{CArray, COptions, operator_lines};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
+use executorch_format::{DataCollector, Model, Pte, PteOptions};
+use executorch_format_support::fixtures::{fixture, fixtures, for_each};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Writes the array to standard output, and ends with 0 if it is aligned.
+const MAIN: &str = r#"#include <stdint.h>
+#include <stdio.h>
+#include "model.h"
+#define COUNT(name) + 1
+#ifdef MODEL_OPERATORS
+static const unsigned operators = 0 MODEL_OPERATORS(COUNT);
+static const unsigned expected = MODEL_OPERATORS_COUNT;
+#else
+static const unsigned operators = 0;
+static const unsigned expected = 0;
+#endif
+int main(void) {
+    fwrite(model, 1, MODEL_SIZE, stdout);
+    return (uintptr_t)model % MODEL_ALIGNMENT != 0 || operators != expected;
+}
+"#;
+
+const FLAGS: &[&str] = &["-Wall", "-Wextra", "-pedantic", "-Werror", "-O0"];
+
+fn has_compilers() -> bool {
+    let has = |name| Command::new(name).arg("--version").output().is_ok();
+    let both = has("gcc") && has("g++");
+    if !both {
+        println!("gcc or g++ is not there: nothing was compiled");
+    }
+    both
+}
+
+fn compile(compiler: &str, standard: &str, folder: &Path, files: &[&str]) -> Result<PathBuf, String> {
+    let program = folder.join(compiler);
+    let language = if compiler == "g++" { "c++" } else { "c" };
+    let output = Command::new(compiler)
+        .current_dir(folder)
+        .args(FLAGS)
+        .args([standard, "-x", language, "-o"])
+        .arg(&program)
+        .args(files)
+        .output()
+        .unwrap();
+    match output.status.success() {
+        true => Ok(program),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
+}
+
+/// Compiles the array as C and as C++, runs it, and compares its bytes.
+fn check(bytes: &[u8], options: &COptions, file: &str) -> Result<String, String> {
+    let model = Model::parse(bytes).unwrap();
+    let array = CArray::new(&model, bytes, options).map_err(|error| error.to_string())?;
+    let folder = std::env::temp_dir().join(format!("executorch-format-c-{}-{:p}", std::process::id(), bytes));
+    std::fs::create_dir_all(&folder).unwrap();
+    array.save(file, &folder.join("model.h"), &folder.join("model.c")).unwrap();
+    std::fs::write(folder.join("main.c"), MAIN).unwrap();
+    let run = |compiler, standard| {
+        let program = compile(compiler, standard, &folder, &["main.c", "model.c"])?;
+        let output = Command::new(program).output().unwrap();
+        match (output.status.success(), output.stdout == bytes) {
+            (true, true) => Ok(()),
+            (aligned, same) => Err(format!("{compiler}: aligned {aligned}, same {same}")),
+        }
+    };
+    let result = run("gcc", "-std=c11").and_then(|()| run("g++", "-std=c++17"));
+    std::fs::remove_dir_all(&folder).unwrap();
+    result.map(|()| array.header(file))
+}
+
+fn named(name: &str) -> COptions {
+    COptions { name: name.into(), ..COptions::default() }
+}
+
+#[test]
+fn arrays_compile_and_hold_the_file() {
+    if !has_compilers() {
+        return;
+    }
+    let names = [
+        "add/add.pte",
+        "multi_method/multi_method.pte",
+        "align_segment_4096/align_segment_4096.pte",
+        "ptd_names/ptd_names.ptd",
+    ];
+    for name in names {
+        let file = fixture(&format!("1.5.1/{name}"));
+        check(file.bytes(), &named("model"), name).unwrap();
+    }
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let options = COptions { section: Some(".rodata.model".into()), alignment: Some(1024), ..named("model") };
+    let header = check(file.bytes(), &options, "x*/ \u{202e}\n/* ??/ \\ \".pte").unwrap();
+    assert!(header.contains("#define MODEL_ALIGNMENT 1024u"), "{header}");
+}
+
+#[test]
+fn names_from_a_file_are_only_names_in_c() {
+    let plan = |name: &'static str| {
+        let values = vec![EValue::from(Tensor::new(ScalarType::FLOAT, vec![2]))];
+        ExecutionPlan::new(name, values, vec![], vec![], 64).with_inputs(vec![0]).with_outputs(vec![0])
+    };
+    let names = ["a.b", "a_b", "*/ int x; /*", "\" \\ ??/\n", "日本\u{202e}", ""];
+    let program = Program { execution_plan: Some(names.map(plan).into()), ..Program::default() };
+    let pte = DataCollector::new().finish(program, &PteOptions::default()).unwrap();
+    let bytes = pte.image().unwrap().to_vec().unwrap();
+    let array = CArray::new(&Model::parse(&bytes).unwrap(), &bytes, &named("model")).unwrap();
+    let header = array.header("x.pte");
+    assert!(header.contains("#define MODEL_A_B_INPUT_0_SIZE 8u\n"), "{header}");
+    assert!(header.contains("#define MODEL_A_B_2_PLANNED_0_SIZE 64u\n"), "{header}");
+    assert!(header.is_ascii() && !header.contains("Method */"), "{header}");
+    if has_compilers() {
+        check(&bytes, &named("model"), "x.pte").unwrap();
+    }
+}
+
+#[test]
+fn an_array_is_aligned_to_what_every_segment_needs() {
+    for_each(&fixtures(), |file| {
+        let model = Model::parse(file.bytes()).unwrap();
+        let array = CArray::new(&model, file.bytes(), &named("model")).map_err(|error| error.to_string())?;
+        match (array.alignment(), array.alignment().is_power_of_two()) {
+            (16..=4096, true) => Ok(()),
+            (alignment, _) => Err(format!("  {alignment}")),
+        }
+    });
+    for (name, alignment) in [("align_segment_4096", 4096), ("add_mul", 128), ("add", 16)] {
+        let file = fixture(&format!("1.5.1/{name}/{name}.pte"));
+        let array = CArray::new(&Model::parse(file.bytes()).unwrap(), file.bytes(), &named("model")).unwrap();
+        assert_eq!(array.alignment(), alignment, "{name}");
+    }
+}
+
+#[test]
+fn names_that_c_does_not_take_are_refused() {
+    let file = fixture("1.5.1/add/add.pte");
+    let model = Model::parse(file.bytes()).unwrap();
+    for name in ["", "1a", "a-b", "int", "class", "main", "_a", "a__b", "é"] {
+        assert!(CArray::new(&model, file.bytes(), &named(name)).is_err(), "{name}");
+    }
+    for section in ["", "a\"b", "a\\b", "a\nb"] {
+        let options = COptions { section: Some(section.into()), ..named("model") };
+        assert!(CArray::new(&model, file.bytes(), &options).is_err(), "{section:?}");
+    }
+    let options = COptions { alignment: Some(24), ..named("model") };
+    assert!(CArray::new(&model, file.bytes(), &options).is_err());
+}
+
+#[test]
+fn the_operators_are_those_of_the_official_tool() {
+    for_each(&fixtures(), |file| {
+        let Some(expected) = file.is_pte().then(|| file.beside("oplist.yaml")).flatten() else { return Ok(()) };
+        let lines = operator_lines(&Pte::parse(file.bytes()).unwrap(), "model");
+        let found: Vec<&str> = lines.split('"').nth(3).map(|names| names.split(',').collect()).unwrap_or_default();
+        for name in found {
+            if !expected.contains(name) {
+                return Err(format!("  {name} is not in its operators"));
+            }
+        }
+        Ok(())
+    });
+}

@@ -1,0 +1,120 @@
+//! The command on bundled programs, ETDumps and payloads.
+
+use crate::cli::{TempFile, pte};
+use executorch_format_support::fixtures::{Fixture, fixture, sha256, with_extension};
+use serde_json::Value;
+use std::path::Path;
+
+fn output(arguments: &[&str], file: &Path) -> (i32, String, String) {
+    let output = pte().args(arguments).arg(file).output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+fn json(arguments: &[&str], file: &Fixture) -> Value {
+    let (code, out, errors) = output(arguments, &file.path);
+    assert_eq!((code, errors.as_str()), (0, ""), "{}", file.name());
+    let mut document: Value = serde_json::from_str(&out).unwrap();
+    // Commands for several files print a list of them.
+    document["files"].get_mut(0).map(Value::take).unwrap_or(document)
+}
+
+#[test]
+fn info_tells_about_a_bundle_and_the_program_inside() {
+    let file = fixture("payloads/bundle_scalars.bpte");
+    let info = json(&["info", "--json"], &file);
+    assert_eq!((&info["kind"], &info["identifier"]), (&"bpte".into(), &"BP08".into()));
+    let case = &info["test_suites"][0]["test_cases"][0];
+    assert_eq!((&case["inputs"][1]["value"], &case["inputs"][1]["type"]), (&7.into(), &"Int".into()));
+    assert_eq!(info["program"]["methods"][0]["name"], "forward");
+    let (_, text, _) = output(&["info"], &file.path);
+    assert!(text.contains("0   f32[3], 7, true, 0.25 -> f32[3]\n"), "{text}");
+    assert!(text.contains("-> not compared\n") && text.contains("the program inside"), "{text}");
+}
+
+#[test]
+fn list_hashes_what_is_at_its_offsets_in_a_bundle() {
+    for file in with_extension("bpte") {
+        let list = json(&["list", "--json", "--hash"], &file);
+        let blobs = list["blobs"].as_array().unwrap();
+        assert_eq!(blobs[0]["kind"], "program");
+        for blob in blobs.iter().filter(|blob| blob["offset"].is_u64()) {
+            let number = |field: &str| blob[field].as_u64().unwrap() as usize;
+            let bytes = &file.bytes()[number("offset")..][..number("size")];
+            assert_eq!(blob["sha256"].as_str(), Some(sha256(bytes).as_str()), "{}: {blob}", file.name());
+        }
+    }
+}
+
+#[test]
+fn rewrite_keeps_a_bundle_and_has_no_layout_for_it() {
+    let file = fixture("payloads/bundle_methods.bpte");
+    let made = TempFile::new("bundle.bpte", b"");
+    let run = |options: &[&str]| pte().arg("rewrite").args(options).arg(&file.path).arg(&made.0).output().unwrap();
+    assert!(run(&[]).status.success());
+    assert!(std::fs::read(&made.0).unwrap() == file.bytes());
+    assert_eq!(run(&["--relayout"]).status.code(), Some(2));
+    assert!(std::fs::read(&made.0).unwrap() == file.bytes());
+}
+
+#[test]
+fn verify_looks_at_the_program_inside_a_bundle() {
+    let bundle = fixture("payloads/bundle_xnnpack.bpte");
+    let (code, text, _) = output(&["verify"], &bundle.path);
+    assert_eq!(code, 0, "{text}");
+    let mut bytes = bundle.bytes().to_vec();
+    let at = bytes.windows(4).position(|bytes| bytes == b"ET12").unwrap();
+    bytes[at + 3] = b'9';
+    let made = TempFile::new("bad.bpte", &bytes);
+    let (code, text, _) = output(&["verify"], &made.0);
+    assert!(code == 1 && text.contains("identifier: program: ") && text.contains("ET19"), "{text}");
+}
+
+#[test]
+fn dump_prints_the_tree_of_a_bundle_and_of_a_trace() {
+    let bundle = json(&["dump"], &fixture("1.5.1/bundled/bundled.bpte"));
+    assert_eq!(bundle["method_test_suites"][0]["method_name"], "forward");
+    let trace = json(&["dump"], &fixture("1.5.1/etdump/etdump.etdp"));
+    assert_eq!(trace["run_data"][0]["events"][0]["profile_event"]["name"], "Method::init");
+}
+
+#[test]
+fn profile_prints_a_table_with_the_programs_names() {
+    let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
+    let program = program.path.to_str().unwrap();
+    let (code, text, errors) = output(&["profile", "--program", program], &trace.path);
+    assert_eq!((code, errors.as_str()), (0, ""));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "Default: 1 time, 951.33 µs");
+    let line =
+        |what: &str| lines.iter().find(|line| line.contains(what)).unwrap().split_whitespace().collect::<Vec<_>>();
+    let call =
+        ["0", "XnnpackBackend", "(delegate", "0)", "1", "57.61", "µs", "57.61", "µs", "57.61", "µs", "39.3", "%"];
+    assert_eq!(line("(delegate 0)"), call);
+    assert_eq!(line("TanH")[..4], ["2", "TanH", "(NC)", "#1"]);
+    let profile = json(&["profile", "--json", "--program", program], &trace);
+    assert_eq!(profile["runs"][1]["events"][1]["runs"]["backend"], "XnnpackBackend");
+    assert_eq!(profile["runs"][1]["events"][1]["total"], 57607);
+}
+
+#[test]
+fn profile_says_where_the_program_is_another_one() {
+    let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_portable.pte"));
+    let (code, text, errors) = output(&["profile", "--program", program.path.to_str().unwrap()], &trace.path);
+    assert!(code == 1 && text.contains("Execute"), "{text}");
+    assert!(errors.contains("instruction 0, which is a KernelCall, expected a DelegateCall"), "{errors}");
+    let (code, _, errors) = output(&["profile"], &program.path);
+    assert!(code == 1 && errors.contains("not a .etdp file: a .pte file"), "{errors}");
+}
+
+#[test]
+fn info_tells_what_is_in_an_ethos_u_payload() {
+    let file = fixture("payloads/other/ethosu.pte");
+    let info = json(&["info", "--json"], &file);
+    let payload = &info["payloads"][0];
+    assert_eq!((&payload["kind"], &payload["scratch_size"]), (&"EthosU".into(), &32.into()));
+    assert_eq!(payload["parts"][0]["name"], "cmd_data");
+    let (_, text, _) = output(&["info"], &file.path);
+    assert!(text.contains("payload of forward, delegate 0: Ethos-U, 768 B\n"), "{text}");
+    assert!(text.contains("328 B  cmd_data\n") && text.contains("32 B  scratch memory of a run\n"), "{text}");
+}

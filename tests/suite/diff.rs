@@ -1,0 +1,267 @@
+//! What differs between two files.
+
+use crate::cli::{TempFile, pte};
+use crate::see::golden;
+use executorch_format::inspect::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff};
+use executorch_format::schema::program::{Instruction, InstructionArguments, KernelTypes};
+use executorch_format::testing::{Damage, damage_word};
+use executorch_format::{Model, Ptd, Pte, PteOptions};
+use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
+use serde_json::Value;
+
+fn compare(before: &[u8], after: &[u8]) -> Diff {
+    let (before, after) = (Model::parse(before).unwrap(), Model::parse(after).unwrap());
+    let options = DiffOptions { tensors: true };
+    diff(&Side { model: &before, data: &[] }, &Side { model: &after, data: &[] }, &options)
+}
+
+/// The differences after a change of a program, written anew.
+fn changed(name: &str, change: impl FnOnce(&mut Pte<'_>)) -> Diff {
+    let file = fixture(name);
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    change(&mut pte);
+    let other = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
+    compare(file.bytes(), &other)
+}
+
+fn lines(diff: &Diff) -> Vec<String> {
+    diff.differences.iter().map(Change::to_string).collect()
+}
+
+#[test]
+fn what_differs_inside_delegates_is_listed() {
+    let [one, other] = ["linear_xnnpack", "quant_xnnpack"].map(|name| fixture(&format!("1.5.1/{name}/{name}.pte")));
+    let found = lines(&compare(one.bytes(), other.bytes()));
+    for expected in ["payload 0 XNNConv2d: none -> 2 nodes", "payload 0 XNNFullyConnected: 1 node -> none"] {
+        assert!(found.iter().any(|line| line.contains(expected)), "{expected}: {found:?}");
+    }
+}
+
+#[test]
+fn a_file_is_the_same_as_itself_and_as_itself_laid_out_anew() {
+    let good: Vec<_> = fixtures().into_iter().filter(|fixture| Model::parse(fixture.bytes()).is_ok()).collect();
+    for_each(&good, |fixture| {
+        let file = fixture.bytes();
+        if compare(file, file) != Diff::default() {
+            return Err("  differs from itself".into());
+        }
+        let Model::Pte(pte) = Model::parse(file).unwrap() else { return Ok(()) };
+        // Some cannot be written anew, which is told elsewhere.
+        let options = PteOptions { segment_alignment: 4096, ..PteOptions::default() };
+        let Ok(other) = pte.lay_out(&options).and_then(|pte| pte.image()?.to_vec()) else { return Ok(()) };
+        let diff = compare(file, &other);
+        match diff.differences.first() {
+            Some(change) => Err(format!("  laid out anew: {change}")),
+            None if diff.storage.is_empty() && file != &other[..] => Err("  nothing told".into()),
+            None => Ok(()),
+        }
+    });
+}
+
+/// Every field of small programs, changed one at a time, is a difference, unless it only says where something is stored.
+#[test]
+fn no_change_of_a_program_goes_unseen() {
+    // What indices and lists of places mean is compared by what they lead to.
+    let storage =
+        ["segments", "constant_segment", "mutable_data_segments", "segment_index", "data_buffer_idx", "op_index"];
+    let more = ["processed", "delegate_index", "constant_buffer", "backend_delegate_data", "operators"];
+    // No reader looks at them, and an empty list or table says nothing.
+    let unused =
+        ["chains[0].inputs", "chains[0].outputs", "non_const_buffer_sizes: item 0", "delegates: Remove", ": Insert"];
+    let ignored: Vec<&str> = storage.into_iter().chain(more).chain(unused).collect();
+    for name in ["add_mul", "cond", "evalue_kinds", "stacktrace", "dynamic_bounded"] {
+        let file = fixture(&format!("1.5.1/{name}/{name}.pte"));
+        let mut pte = Pte::parse(file.bytes()).unwrap().into_owned();
+        pte.source = None;
+        let before = Model::Pte(pte.clone());
+        let (mut seen, mut unseen) = (0, Vec::new());
+        for damage in Damage::all(&pte.program) {
+            let what = damage.describe(&pte.program);
+            let mut other = pte.clone();
+            let ignored = ignored.iter().any(|name| what.contains(name));
+            if ignored || !damage.apply(&mut other.program) || other.program == pte.program {
+                continue;
+            }
+            let after = Model::Pte(other);
+            let found =
+                diff(&Side { model: &before, data: &[] }, &Side { model: &after, data: &[] }, &DiffOptions::default());
+            if found.is_same() {
+                unseen.push(format!("{name}: {what}"));
+            }
+            seen += 1;
+        }
+        assert!(seen > 100, "{name}: {seen}");
+        assert_eq!(unseen, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn an_instruction_more_is_one_difference_although_every_value_after_it_has_another_index() {
+    let diff = changed("1.5.1/multi_method/multi_method.pte", |pte| {
+        let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+        // A value in front: all others move by one.
+        plan.values.as_mut().unwrap().insert(0, 7i64.into());
+        let up = |list: &mut Option<std::borrow::Cow<'_, [i32]>>| {
+            list.as_mut().unwrap().to_mut().iter_mut().for_each(|value| *value += 1)
+        };
+        up(&mut plan.inputs);
+        up(&mut plan.outputs);
+        for value in plan.values.as_mut().unwrap() {
+            match &mut value.val {
+                KernelTypes::TensorList(list) => up(&mut list.items),
+                KernelTypes::IntList(list) => {
+                    list.items.as_mut().unwrap().to_mut().iter_mut().for_each(|value| *value += 1)
+                }
+                _ => {}
+            }
+        }
+        let instructions = plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap();
+        for instruction in instructions.iter_mut() {
+            match &mut instruction.instr_args {
+                InstructionArguments::KernelCall(call) => up(&mut call.args),
+                InstructionArguments::DelegateCall(call) => up(&mut call.args),
+                _ => {}
+            }
+        }
+        let again = instructions[0].clone();
+        instructions.insert(0, again);
+    });
+    let kinds: Vec<_> = diff.differences.iter().map(|change| (change.subject, change.kind)).collect();
+    assert_eq!(kinds.iter().filter(|kind| **kind == (Subject::Instruction, ChangeKind::Added)).count(), 1, "{kinds:?}");
+    assert_eq!(kinds.iter().filter(|(subject, _)| *subject == Subject::Instruction).count(), 1, "{:?}", lines(&diff));
+    assert!(diff.storage.iter().any(|change| change.subject == Subject::Value), "{:?}", diff.storage);
+}
+
+#[test]
+fn instructions_that_changed_places_are_moved() {
+    let diff = changed("1.5.1/multi_method/multi_method.pte", |pte| {
+        let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+        let instructions = plan.chains.as_mut().unwrap()[0].instructions.as_mut().unwrap();
+        let first: Instruction<'_> = instructions.remove(0);
+        instructions.push(first);
+    });
+    let moved: Vec<_> = diff.differences.iter().filter(|change| change.subject == Subject::Instruction).collect();
+    assert_eq!(moved.len(), 1, "{:?}", lines(&diff));
+    assert_eq!(moved[0].kind, ChangeKind::Moved);
+}
+
+#[test]
+fn another_value_of_a_weight_is_told_with_how_far_it_is() {
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let (_, tensor) = pte.methods()[0].tensors().find(|(_, tensor)| tensor.data_buffer_idx > 0).unwrap();
+    let view = pte.tensor_view(tensor).unwrap().unwrap();
+    let values = view.to_vec::<f32>().unwrap();
+    let start = executorch_format::offset_in(file.bytes(), view.bytes).unwrap() as usize;
+    let mut other = file.bytes().to_vec();
+    other[start..start + 4].copy_from_slice(&(values[0] + 0.5).to_le_bytes());
+    let diff = compare(file.bytes(), &other);
+    let [change] = &diff.differences[..] else { panic!("{:?}", lines(&diff)) };
+    assert_eq!((change.subject, change.kind), (Subject::Weight, ChangeKind::Changed));
+    let distance = change.distance.unwrap();
+    assert_eq!((distance.elements, distance.changed), (4, 1));
+    assert!((distance.absolute - 0.5).abs() < 1e-6);
+    let dot = |one: &[f32], other: &[f32]| {
+        one.iter().zip(other).map(|(one, other)| f64::from(*one) * f64::from(*other)).sum::<f64>()
+    };
+    let mut moved = values.clone();
+    moved[0] += 0.5;
+    let cosine = dot(&values, &moved) / (dot(&values, &values) * dot(&moved, &moved)).sqrt();
+    assert!((distance.cosine.unwrap() - cosine).abs() < 1e-9);
+}
+
+#[test]
+fn weights_in_a_ptd_are_the_same_weights() {
+    let (inside, outside) =
+        (fixture("1.5.1/add_mul/add_mul.pte"), fixture("1.5.1/add_mul_external/add_mul_external.pte"));
+    let data = fixture("1.5.1/add_mul_external/_default_external_constant.ptd");
+    let data = [Ptd::parse(data.bytes()).unwrap()];
+    let (before, after) = (Model::parse(inside.bytes()).unwrap(), Model::parse(outside.bytes()).unwrap());
+    let (before, with, without) =
+        (Side { model: &before, data: &[] }, Side { model: &after, data: &data }, Side { model: &after, data: &[] });
+    let found = diff(&before, &with, &DiffOptions::default());
+    assert!(found.is_same(), "{:?}", lines(&found));
+    assert_eq!(
+        found
+            .storage
+            .iter()
+            .filter(|change| change.kind == ChangeKind::Moved && change.subject == Subject::Weight)
+            .count(),
+        2
+    );
+    assert!(!diff(&before, &without, &DiffOptions::default()).is_same());
+}
+
+#[test]
+fn keys_of_a_ptd_are_added_renamed_and_changed() {
+    let file = fixture("1.5.1/ptd_names/ptd_names.ptd");
+    let mut ptd = Ptd::parse(file.bytes()).unwrap();
+    let named = ptd.flat_tensor.named_data.as_mut().unwrap();
+    assert!(named.len() > 1);
+    named[0].key = Some("another key".into());
+    let other = ptd.image().unwrap().to_vec().unwrap();
+    let diff = compare(file.bytes(), &other);
+    let [change] = &diff.differences[..] else { panic!("{:?}", lines(&diff)) };
+    assert_eq!(
+        (change.subject, change.kind, change.after.as_deref()),
+        (Subject::Key, ChangeKind::Moved, Some("another key"))
+    );
+}
+
+#[test]
+fn two_releases_of_one_model_are_the_same_but_for_what_the_exporters_changed() {
+    let (old, new) = (fixture("0.2.1/add_mul/add_mul.pte"), fixture("1.5.1/add_mul/add_mul.pte"));
+    assert!(compare(old.bytes(), new.bytes()).is_same());
+}
+
+#[test]
+fn damaged_files_are_compared_without_a_panic() {
+    let files: Vec<Fixture> = fixtures().into_iter().filter(|fixture| fixture.bytes().len() < 8000).collect();
+    for pair in files.windows(2).take(60) {
+        let other = Model::parse(pair[1].bytes()).unwrap();
+        for at in (0..pair[0].bytes().len()).step_by(68) {
+            let Some(damaged) = damage_word(pair[0].bytes(), at, at / 68 % 3) else { continue };
+            if let Ok(one) = Model::parse(&damaged) {
+                let (one, other) = (Side { model: &one, data: &[] }, Side { model: &other, data: &[] });
+                diff(&one, &other, &DiffOptions { tensors: true });
+                diff(&other, &one, &DiffOptions { tensors: true });
+            }
+        }
+    }
+}
+
+#[test]
+fn the_exit_code_tells_same_different_and_bad() {
+    let run = |before: &str, after: &str| {
+        let path = |name: &str| fixture(name).path;
+        pte().arg("diff").arg(path(before)).arg(path(after)).output().unwrap()
+    };
+    let (one, other) = ("1.5.1/add/add.pte", "1.5.1/add_mul/add_mul.pte");
+    assert_eq!(run(one, one).status.code(), Some(0));
+    assert_eq!(run("0.2.1/add_mul/add_mul.pte", other).status.code(), Some(0));
+    let different = run(one, other);
+    assert_eq!(different.status.code(), Some(1));
+    golden("diff/add_add_mul.txt", &normal(&different.stdout)).unwrap();
+    let delegated = run("1.5.1/linear/linear.pte", "1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    golden("diff/linear_xnnpack.txt", &normal(&delegated.stdout)).unwrap();
+    let bad = TempFile::new("bad.pte", b"not a model");
+    let output = pte().arg("diff").arg(&bad.0).arg(fixture(one).path).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(!output.stderr.is_empty());
+}
+
+/// Output without the folder that files are in.
+fn normal(output: &[u8]) -> String {
+    String::from_utf8_lossy(output).replace(&format!("{}/", executorch_format_support::data().display()), "")
+}
+
+#[test]
+fn json_says_the_same_as_the_library() {
+    let (one, other) = (fixture("1.5.1/add/add.pte"), fixture("1.5.1/add_mul/add_mul.pte"));
+    let output = pte().args(["diff", "--json", "--tensors"]).arg(&one.path).arg(&other.path).output().unwrap();
+    let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let diff = compare(one.bytes(), other.bytes());
+    assert_eq!(json["same"], false);
+    assert_eq!(json["differences"], serde_json::to_value(&diff.differences).unwrap());
+    assert_eq!(json["storage"], serde_json::to_value(&diff.storage).unwrap());
+}

@@ -1,0 +1,607 @@
+//! Operations on finished files: every fixture that they apply to.
+
+use executorch_format::edit::{Action, NewData, Strip, Subject, Target, copies, new_errors, new_errors_of_pair};
+use executorch_format::inspect::BlobKind;
+use executorch_format::schema::program::KernelTypes;
+use executorch_format::testing::Choices;
+use executorch_format::testing::strategies::{any_programs, valid_pairs};
+use executorch_format::{Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, TensorData};
+use executorch_format_support::edits::edit_file;
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+fn programs() -> Vec<Fixture> {
+    fixtures().into_iter().filter(Fixture::is_pte).collect()
+}
+
+fn data_files() -> Vec<Fixture> {
+    fixtures().into_iter().filter(|fixture| !fixture.is_pte()).collect()
+}
+
+fn text(error: executorch_format::Error) -> String {
+    format!("  {error}")
+}
+
+/// As it is laid out anew, whatever it was before.
+fn anew(pte: Pte<'_>) -> Result<Vec<u8>, String> {
+    let options = PteOptions { constant_alignment: Some(16), ..PteOptions::default() };
+    pte.lay_out(&options).and_then(|pte| pte.image()?.to_vec()).map_err(text)
+}
+
+fn written(pte: &Pte<'_>) -> Result<Vec<u8>, String> {
+    pte.image().and_then(|image| image.to_vec()).map_err(text)
+}
+
+/// The bytes of every tensor, payload and named blob: what must not change.
+fn contents(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Result<BTreeMap<String, Vec<u8>>, String> {
+    let mut contents = BTreeMap::new();
+    for (user, place) in pte.data_users() {
+        let bytes = match place.map_err(text)? {
+            TensorData::External(key) => {
+                let found = data.iter().find_map(|ptd| Some((ptd, ptd.get(key)?)));
+                match found {
+                    Some((ptd, entry)) => ptd.entry_bytes(&entry).map_err(text)?.to_vec(),
+                    None => continue,
+                }
+            }
+            place => pte.bytes(&place.data_ref().unwrap()).map_err(text)?.to_vec(),
+        };
+        let name = match user {
+            executorch_format::DataUser::NamedData { named, .. } => named.key().to_owned(),
+            user => user.path().to_string(),
+        };
+        contents.insert(name, bytes);
+    }
+    for ptd in data {
+        let named = |key: &str| {
+            let mut tensors = pte.methods().iter().flat_map(|plan| plan.tensors());
+            tensors.any(|(_, tensor)| tensor.is_external() && tensor.fully_qualified_name() == Some(key))
+        };
+        for entry in ptd.entries().filter(|entry| !named(entry.key())) {
+            contents.insert(entry.key().to_owned(), ptd.entry_bytes(&entry).map_err(text)?.to_vec());
+        }
+    }
+    Ok(contents)
+}
+
+/// What was good stays good.
+fn no_worse(before: &Fixture, after: &Pte<'_>) -> Result<(), String> {
+    let (before, after) = (Model::parse(before.bytes()).map_err(text)?, Model::Pte(after.clone()));
+    equal("new errors", new_errors(&before, &after).map_err(text)?, vec![])
+}
+
+#[test]
+fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        let before = contents(&original, &[])?;
+        let mut pte = original.clone();
+        let (data, report) = pte.externalize(&PtdOptions::default(), |data| Some(data.key.to_owned())).map_err(text)?;
+        let data = [data];
+        equal("contents", contents(&pte, &data)? == before, true)?;
+        equal(
+            "data left",
+            pte.blobs()
+                .blobs
+                .iter()
+                .filter(|blob| matches!(blob.kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named))
+                .count(),
+            0,
+        )?;
+        equal("new errors of the pair", new_errors_of_pair((&original, &[]), (&pte, &data)), vec![])?;
+        no_worse(fixture, &pte)?;
+        // As read from two files.
+        let (program, data) = (written(&pte)?, data[0].image().and_then(|image| image.to_vec()).map_err(text)?);
+        let (mut pte, data) = (Pte::parse(&program).map_err(text)?, Ptd::parse(&data).map_err(text)?);
+        let mut findings = data.validate(Default::default());
+        // `forward.1` and `forward.10`.
+        findings.retain(|finding| finding.rule != "key-prefix");
+        equal("findings in the data", findings, vec![])?;
+        if report.changes.is_empty() {
+            return Ok(());
+        }
+        let again = pte.internalize(&[data], |_| true);
+        if original.methods().iter().flat_map(|plan| plan.tensors()).any(|(_, tensor)| tensor.is_external()) {
+            return equal("refused without all files", again.is_err(), true);
+        }
+        equal("what came back", again.map_err(text)?.bytes_saved(), -report.bytes_saved())?;
+        equal("contents", contents(&pte, &[])? == before, true)?;
+        // Constants inside the FlatBuffer come back into a segment, and the alignment of named data is not stored.
+        let exact = original.program.constant_buffer().len() < 2 && original.named_data().is_empty();
+        equal("the file laid out anew", !exact || anew(pte)? == anew(original)?, true)
+    });
+}
+
+#[test]
+fn internalizing_makes_of_an_exporters_pair_one_good_file() {
+    let mut pairs = 0;
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        let folder: Vec<Fixture> =
+            data_files().into_iter().filter(|data| data.path.parent() == fixture.path.parent()).collect();
+        let data: Vec<Ptd<'_>> = folder.iter().map(|data| Ptd::parse(data.bytes()).unwrap()).collect();
+        let external =
+            original.methods().iter().flat_map(|plan| plan.tensors()).any(|(_, tensor)| tensor.is_external());
+        if data.is_empty() || !external {
+            return Ok(());
+        }
+        let mut pte = original.clone();
+        let report = pte.internalize(&data, |_| true).map_err(text)?;
+        equal("left out", report.notes, Vec::<String>::new())?;
+        equal("contents", contents(&pte, &[])? == contents(&original, &data)?, true)?;
+        no_worse(fixture, &pte)?;
+        equal("external", pte.blobs().blobs.iter().filter(|blob| blob.kind == BlobKind::External).count(), 0)
+    });
+    for fixture in programs() {
+        pairs += usize::from(fixture.name().contains("external"));
+    }
+    assert!(pairs > 0);
+}
+
+#[test]
+fn the_exporters_own_external_file_comes_out_of_the_one_with_constants_inside() {
+    let (inside, outside) =
+        (fixture("1.5.1/add_mul/add_mul.pte"), fixture("1.5.1/add_mul_external/add_mul_external.pte"));
+    let data = fixture("1.5.1/add_mul_external/_default_external_constant.ptd");
+    let mut pte = Pte::parse(inside.bytes()).unwrap();
+    let (weights, _) = pte
+        .externalize(&PtdOptions::default(), |data| Some(if data.index == 0 { "a" } else { "b" }.to_owned()))
+        .unwrap();
+    assert_eq!(weights.image().unwrap().to_vec().unwrap(), data.bytes());
+    // The exporter leaves indices that nothing looks at; here they are 0.
+    let mut outside = Pte::parse(outside.bytes()).unwrap().program;
+    for value in outside.execution_plan.iter_mut().flatten().flat_map(|plan| plan.values.iter_mut().flatten()) {
+        if let KernelTypes::Tensor(tensor) = &mut value.val {
+            tensor.data_buffer_idx = 0;
+        }
+    }
+    assert_eq!(pte.program, outside);
+}
+
+#[test]
+fn a_key_means_one_thing() {
+    let fixture = fixture("1.5.1/multi_method/multi_method.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let before = pte.clone();
+    let error = pte.externalize(&PtdOptions::default(), |_| Some("weight".into())).unwrap_err();
+    assert!(error.to_string().contains("the key \"weight\" of"), "{error}");
+    assert_eq!(pte, before);
+    // A constant of several methods has one key.
+    let (data, report) = pte.externalize(&PtdOptions::default(), |data| Some(data.key.into())).unwrap();
+    assert_eq!(data.entries().count(), 5);
+    assert_eq!(report.changes.iter().map(|change| change.users.len()).sum::<usize>(), 9);
+}
+
+#[test]
+fn what_is_stripped_is_not_needed() {
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        let mut pte = original.clone();
+        pte.strip(&Strip::ALL).map_err(text)?;
+        equal("contents", contents(&pte, &[])? == contents(&original, &[])?, true)?;
+        no_worse(fixture, &pte)?;
+        equal("not larger", written(&pte)?.len() <= fixture.bytes().len(), true)?;
+        let file = written(&pte)?;
+        equal("again", pte.strip(&Strip::ALL).map_err(text)?.changes, vec![])?;
+        equal("the same again", written(&pte)? == file, true)
+    });
+}
+
+#[test]
+fn a_method_keeps_what_it_uses_when_others_go() {
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        for plan in original.methods() {
+            let mut pte = original.clone();
+            pte.select(|name| name == plan.name()).map_err(text)?;
+            equal("methods", pte.methods().len(), 1)?;
+            no_worse(fixture, &pte)?;
+            let kept = contents(&pte, &[])?;
+            let mut alone = original.clone();
+            alone.program.execution_plan = Some(vec![plan.clone()]);
+            let mut expected = contents(&alone, &[])?;
+            // Named data goes where only payloads of other methods name it.
+            let named = |key: &str| alone.named_data().iter().any(|named| named.key() == key);
+            let (others, own) = (original.xnnpack_keys(), alone.xnnpack_keys());
+            expected
+                .retain(|key, _| !named(key) || kept.contains_key(key) || !others.contains(key) || own.contains(key));
+            equal("contents", kept == expected, true)?;
+        }
+        equal("none", original.clone().select(|_| false).is_err(), true)
+    });
+    let fixture = fixture("1.5.1/multi_method/multi_method.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let report = pte.select(|name| name == "get_int").unwrap();
+    let removed = report.changes.iter().filter(|change| change.subject == Subject::Constant).count();
+    assert_eq!((removed, pte.program.constant_segment.unwrap().offsets().len()), (5, 1));
+}
+
+#[test]
+fn equal_blobs_are_stored_once() {
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        let mut pte = original.clone();
+        let report = pte.dedup().map_err(text)?;
+        equal("contents", contents(&pte, &[])? == contents(&original, &[])?, true)?;
+        no_worse(fixture, &pte)?;
+        equal("shared", report.changes.iter().all(|change| change.action == Action::Shared), true)?;
+        equal("again", pte.dedup().map_err(text)?.changes, vec![])?;
+        equal(
+            "copies",
+            copies(&[Model::Pte(pte)]).map_err(text)?.iter().filter(|copies| copies.places > 1).count() == 0,
+            true,
+        )
+    });
+    let options = PtdOptions::default();
+    let entries = [("a", 1u8), ("b", 2)].map(|(key, byte)| NewEntry::blob(key, vec![byte; 100]));
+    let mut ptd = Ptd::build(entries, &options).unwrap();
+    assert_eq!(ptd.dedup().unwrap().changes, []);
+    ptd.replace("b", &NewData::bytes("ones", vec![1; 100])).unwrap();
+    let report = ptd.dedup().unwrap();
+    assert_eq!((report.bytes_saved(), ptd.segments.len()), (100, 1));
+    assert_eq!(ptd.entry_bytes(&ptd.get("b").unwrap()).unwrap(), [1; 100]);
+}
+
+#[test]
+fn replaced_data_changes_nothing_else_in_the_file() {
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        for (method, plan) in original.methods().iter().enumerate() {
+            for (value, tensor) in plan.tensors() {
+                let Some(data) = original.tensor_data(tensor).map_err(text)?.data_ref() else { continue };
+                let mut pte = original.clone();
+                let new: Vec<u8> = original.bytes(&data).map_err(text)?.iter().map(|byte| !byte).collect();
+                let target = Target::Value { method: plan.name(), value };
+                pte.replace(&target, &NewData::bytes("new", new.clone())).map_err(text)?;
+                let changed = pte.methods()[method].tensor(value).unwrap();
+                equal("new bytes", pte.tensor_view(changed).map_err(text)?.unwrap().bytes, &new[..])?;
+                let mut expected = fixture.bytes().to_vec();
+                let range = original.range(&data).unwrap();
+                expected[range.start as usize..range.end as usize].copy_from_slice(&new);
+                equal("the rest of the file", written(&pte)? == expected, true)?;
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() {
+    let fixture = fixture("1.5.1/channels_last/channels_last.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let before = pte.clone();
+    let plan = before.methods().iter().find(|plan| plan.name() == "forward").unwrap();
+    let (value, tensor) =
+        plan.tensors().find(|(_, tensor)| !tensor.shape().is_natural() && tensor.data_buffer_idx > 0).unwrap();
+    let view = before.tensor_view(tensor).unwrap().unwrap();
+    let target = Target::Value { method: "forward", value };
+
+    // The elements by their indices, in the natural order.
+    let natural = NewEntry::tensor("w.npy", view.shape.scalar_type, view.shape.sizes, &[][..]).tensor_layout.unwrap();
+    let strides = view.shape.strides().unwrap();
+    let elements = view.to_vec::<f32>().unwrap();
+    let mut in_order = Vec::new();
+    let mut indices = vec![0i64; strides.len()];
+    for _ in 0..elements.len() {
+        let at: i64 = indices.iter().zip(&strides).map(|(index, stride)| index * stride).sum();
+        in_order.extend(elements[at as usize].to_le_bytes());
+        for (index, size) in indices.iter_mut().zip(view.shape.sizes).rev() {
+            *index = (*index + 1) % i64::from(*size);
+            if *index != 0 {
+                break;
+            }
+        }
+    }
+    let new = NewData { tensor_layout: Some(natural), ..NewData::bytes("w.npy", in_order) };
+    let error = pte.replace(&target, &new).unwrap_err().to_string();
+    let expected = format!("forward value {value} is {}, w.npy holds ", view.shape);
+    assert!(error.contains(&expected) && error.contains("permutation"), "{error}");
+    assert_eq!(pte, before);
+    pte.replace(&target, &new.with_permute(true)).unwrap();
+    assert_eq!(written(&pte).unwrap(), fixture.bytes());
+
+    let error = pte.replace(&target, &NewData::bytes("raw", vec![0; 3])).unwrap_err().to_string();
+    assert!(error.contains("raw holds 3 bytes"), "{error}");
+    assert!(pte.replace(&Target::Name("nothing"), &NewData::bytes("raw", vec![])).is_err());
+}
+
+#[test]
+fn named_data_may_change_its_size() {
+    let fixture = fixture("1.5.1/named_data/named_data.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let before = contents(&pte, &[]).unwrap();
+    let key = pte.named_data()[0].key().to_owned();
+    let report = pte.replace(&Target::Name(&key), &NewData::bytes("new", vec![7; 1000])).unwrap();
+    assert_eq!(report.notes.len(), 1);
+    let file = written(&pte).unwrap();
+    let after = contents(&Pte::parse(&file).unwrap(), &[]).unwrap();
+    let mut expected = before;
+    for user in &report.changes[0].users {
+        if let executorch_format::edit::User::Key { key } = user {
+            expected.insert(key.clone(), vec![7; 1000]);
+        }
+    }
+    assert_eq!(after, expected);
+    no_worse(&fixture, &pte).unwrap();
+}
+
+#[test]
+fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
+    let fixture = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let original = Pte::parse(fixture.bytes()).unwrap();
+    let keys: Vec<String> = original.xnnpack_keys().into_iter().collect();
+    assert_eq!(keys.len(), 2);
+    for key in &keys {
+        let named = original.named_data().iter().find(|named| named.key() == key).unwrap();
+        let old = original.bytes(&original.named_data_ref(named).unwrap()).unwrap();
+        let mut pte = original.clone();
+        let new = NewData::bytes("new", vec![7; old.len()]);
+        let refused = pte.replace(&Target::Name(key), &new).unwrap_err().to_string();
+        assert!(refused.contains("other bytes need a new key") && pte == original, "{refused}");
+        let short = NewData::bytes("short", vec![7; 4]).with_key(Some("other".into()));
+        let refused = pte.replace(&Target::Name(key), &short).unwrap_err().to_string();
+        assert!(refused.contains("short holds 4 bytes") && pte == original, "{refused}");
+
+        // A new key, of another length than the old one, in named data and in the payload.
+        let report = pte.replace(&Target::Name(key), &new.clone().with_key(Some("other".into()))).unwrap();
+        assert_eq!((report.changes.len(), report.changes[0].name.as_str()), (1, "other"));
+        let file = written(&pte).unwrap();
+        let again = Pte::parse(&file).unwrap();
+        assert!(again.xnnpack_keys().contains("other") && !again.xnnpack_keys().contains(key));
+        let named = again.named_data().iter().find(|named| named.key() == "other").unwrap();
+        assert_eq!(again.bytes(&again.named_data_ref(named).unwrap()).unwrap(), vec![7; old.len()]);
+        assert!(!again.named_data().iter().any(|named| named.key() == key));
+        no_worse(&fixture, &pte).unwrap();
+        // And back: the file as it was, laid out anew.
+        pte.replace(&Target::Name("other"), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
+        assert_eq!(anew(pte).unwrap(), anew(original.clone()).unwrap());
+
+        // The old key on purpose, and the old content, change nothing but the bytes.
+        let mut same = original.clone();
+        let report = same.replace(&Target::Name(key), &new.with_key(Some(key.clone()))).unwrap();
+        assert_eq!((report.notes.len(), same.xnnpack_keys()), (1, original.xnnpack_keys()));
+        same.replace(&Target::Name(key), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
+        same.replace(&Target::Name(key), &NewData::bytes("old", old)).unwrap();
+        assert_eq!(written(&same).unwrap(), fixture.bytes());
+    }
+    // The key of other data.
+    let named = &original.named_data()[0];
+    let size = original.named_data_ref(named).unwrap().size() as usize;
+    let other = keys.iter().find(|key| *key != named.key()).unwrap();
+    let new = NewData::bytes("new", vec![7; size]).with_key(Some(other.clone()));
+    let refused = original.clone().replace(&Target::Name(named.key()), &new).unwrap_err().to_string();
+    assert!(refused.contains("is taken by other data"), "{refused}");
+}
+
+#[test]
+fn named_data_goes_with_the_only_method_whose_payloads_name_it() {
+    let fixture = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let mut original = Pte::parse(fixture.bytes()).unwrap();
+    // A second method that computes nothing, and one with a payload of its own.
+    let mut second = original.methods()[0].clone();
+    second.name = Some("second".into());
+    let mut without = second.clone();
+    without.name = Some("without".into());
+    without.chains = Some(Vec::new());
+    without.delegates = Some(Vec::new());
+    original.program.execution_plan.as_mut().unwrap().extend([second, without]);
+    original.set_metadata("metadata.note", executorch_format::edit::MetadataValue::Int(1)).unwrap();
+    assert_eq!(original.named_data().len(), 3);
+
+    let mut shared = original.clone();
+    shared.select(|name| name != "forward").unwrap();
+    assert_eq!(shared.named_data().len(), 3);
+    let mut none = original.clone();
+    let report = none.select(|name| name == "without").unwrap();
+    let keys: Vec<&str> = none.named_data().iter().map(|named| named.key()).collect();
+    // The segment of constants, which is empty, and that of the metadata.
+    assert_eq!((keys, none.segments.len()), (vec!["metadata.note"], 2), "{report:?}");
+
+    // A payload that does not say what it looks up.
+    let mut opaque = original;
+    let delegate = opaque.program.execution_plan.as_mut().unwrap()[1].delegates.as_mut().unwrap();
+    delegate[0].id = Some("Other".into());
+    let processed = delegate[0].processed.unwrap();
+    let index = opaque.segments.len() as u32;
+    opaque.segments.push(executorch_format::Segment::Whole(vec![1; 64].into()));
+    opaque.program.segments.as_mut().unwrap().push(executorch_format::schema::DataSegment { offset: 4096, size: 64 });
+    let delegate = opaque.program.execution_plan.as_mut().unwrap()[1].delegates.as_mut().unwrap();
+    delegate[0].processed =
+        Some(executorch_format::schema::program::BackendDelegateDataReference { index, ..processed });
+    let report = opaque.select(|name| name != "forward").unwrap();
+    assert_eq!(opaque.named_data().len(), 3);
+    assert!(report.notes.iter().any(|note| note.contains("all named data stays: payloads of Other")), "{report:?}");
+}
+
+#[test]
+fn metadata_is_set_and_removed() {
+    use executorch_format::edit::{MetadataContent, MetadataValue};
+    use executorch_format::inspect::Returned;
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        let mut pte = original.clone();
+        let before = pte.metadata().len();
+        pte.set_metadata("get_answer", MetadataValue::Int(41)).map_err(text)?;
+        pte.set_metadata("get_answer", MetadataValue::Float(0.5)).map_err(text)?;
+        pte.set_metadata("metadata.note", MetadataValue::String("first".into())).map_err(text)?;
+        pte.set_metadata("metadata.note", MetadataValue::String("second".into())).map_err(text)?;
+        no_worse(fixture, &pte)?;
+        let file = written(&pte)?;
+        let again = Pte::parse(&file).map_err(text)?;
+        equal("entries", again.metadata().len(), before + 2)?;
+        let found = |name| again.metadata().into_iter().find(|entry| entry.name == name).unwrap().content;
+        equal("method", found("get_answer"), MetadataContent::Method(Returned::Double(0.5)))?;
+        let note = MetadataContent::Bytes { size: 6, text: Some("second"), int: None, float: None };
+        equal("named data", found("metadata.note"), note)?;
+        pte.remove_metadata("get_answer").map_err(text)?;
+        pte.remove_metadata("metadata.note").map_err(text)?;
+        equal("an entry that is gone", pte.remove_metadata("metadata.note").is_err(), true)?;
+        // An empty list of named data is not written again.
+        let mut original = original;
+        original.program.named_data.take_if(|named| named.is_empty());
+        equal("as before", anew(pte)? == anew(original)?, true)
+    });
+    let fixture = fixture("1.5.1/add/add.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    assert!(pte.set_metadata("forward", MetadataValue::Int(1)).is_err());
+    assert!(pte.set_metadata("metadata.yes", MetadataValue::Bool(true)).is_err());
+    assert_eq!(pte.image().unwrap().to_vec().unwrap(), fixture.bytes());
+}
+
+#[test]
+fn what_is_split_and_merged_has_the_same_keys_and_bytes() {
+    for_each(&data_files(), |fixture| {
+        let ptd = Ptd::parse(fixture.bytes()).map_err(text)?;
+        if ptd.header.is_none() {
+            return Ok(());
+        }
+        let options = PtdOptions::default();
+        let before = ptd.validate(Default::default());
+        let entries = |ptd: &Ptd<'_>| -> Vec<_> {
+            let mut entries: Vec<_> = ptd
+                .entries()
+                .map(|entry| {
+                    let shape = entry.shape.map(|shape| shape.to_string());
+                    (entry.key().to_owned(), shape, ptd.entry_bytes(&entry).unwrap().to_vec())
+                })
+                .collect();
+            entries.sort();
+            entries
+        };
+        for most in [1, 100, 1 << 20] {
+            let mut part = ptd.parts_by_size(most).map_err(text)?.into_iter();
+            let parts = ptd.split(&options, |_| part.next().unwrap()).map_err(text)?;
+            for part in &parts {
+                let mut found = part.validate(Default::default());
+                found.retain(|finding| !before.iter().any(|old| old.rule == finding.rule));
+                equal("new findings", found, vec![])?;
+                let sizes: Vec<u64> =
+                    part.segments.iter().map(|segment| segment.len()).filter(|size| *size > 0).collect();
+                equal("size", sizes.iter().sum::<u64>() <= most || sizes.len() == 1, true)?;
+            }
+            let (merged, _) = Ptd::merge(&parts, &options).map_err(text)?;
+            equal("entries", entries(&merged) == entries(&ptd), true)?;
+        }
+        let (twice, report) = Ptd::merge(&[ptd.clone(), ptd.clone()], &options).map_err(text)?;
+        equal("entries of two copies", entries(&twice) == entries(&ptd), true)?;
+        equal(
+            "shared",
+            report.changes.iter().filter(|change| change.action == Action::Shared).count(),
+            ptd.entries().count(),
+        )?;
+        let mut none = ptd.clone();
+        none.filter(|_| false).map_err(text)?;
+        equal("nothing left", (none.entries().count(), none.segments.len()), (0, 0))?;
+        none.image().and_then(|image| image.to_vec()).map_err(text)?;
+        let mut half = ptd.clone();
+        half.filter(|entry| entry.key().len() % 2 == 0).map_err(text)?;
+        let mut expected = entries(&ptd);
+        expected.retain(|(key, ..)| key.len() % 2 == 0);
+        equal("half", entries(&half) == expected, true)
+    });
+}
+
+#[test]
+fn a_key_with_two_contents_is_not_merged_and_a_name_not_given_twice() {
+    let options = PtdOptions::default();
+    let file = |bytes: &'static [u8]| {
+        Ptd::build([NewEntry::blob("k", bytes), NewEntry::blob("l", &b"x"[..])], &options).unwrap()
+    };
+    let error = Ptd::merge(&[file(b"1"), file(b"2")], &options).unwrap_err().to_string();
+    assert!(error.contains("the key \"k\" is in .ptd files 1 and 2, with different content"), "{error}");
+    let mut ptd = file(b"1");
+    assert!(ptd.rename(|_| Some("same".into())).is_err());
+    assert_eq!(ptd, file(b"1"));
+    ptd.rename(|key| (key == "k").then(|| "m".into())).unwrap();
+    assert_eq!(ptd.entries().map(|entry| entry.key().to_owned()).collect::<Vec<_>>(), ["m", "l"]);
+}
+
+#[test]
+fn every_blob_has_a_file_of_its_own() {
+    for_each(&fixtures(), |fixture| {
+        let model = Model::parse(fixture.bytes()).map_err(text)?;
+        if model.header().is_none() && !fixture.is_pte() {
+            return Ok(());
+        }
+        let extraction = model.extraction().map_err(text)?;
+        let mut names: Vec<_> = extraction.files.iter().map(|file| file.file.to_ascii_lowercase()).collect();
+        equal(
+            "safe",
+            names.iter().all(|name| !name.starts_with('.') && !name.contains(['/', '\\', ' ']) && name.len() < 128),
+            true,
+        )?;
+        names.sort();
+        names.dedup();
+        equal("names", names.len(), extraction.files.len())?;
+        for file in &extraction.files {
+            equal(&file.file, model.bytes(&file.data).map_err(text)?.len() as u64, file.size)?;
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn externalizing_changes_nothing_but_where_data_is() {
+    for_each(&programs(), |fixture| {
+        let original = Pte::parse(fixture.bytes()).map_err(text)?;
+        let mut pte = original.clone();
+        pte.externalize(&PtdOptions::default(), |data| Some(data.key.to_owned())).map_err(text)?;
+        for (before, after) in original.methods().iter().zip(pte.methods()) {
+            let mut before = before.clone();
+            let mut after = after.clone();
+            for plan in [&mut before, &mut after] {
+                for value in plan.values.iter_mut().flatten() {
+                    if let KernelTypes::Tensor(tensor) = &mut value.val {
+                        tensor.data_buffer_idx = 0;
+                        tensor.extra_tensor_info = None;
+                    }
+                }
+                for delegate in plan.delegates.iter_mut().flatten() {
+                    delegate.processed = None;
+                }
+            }
+            // Not by comparison, which no NaN passes.
+            equal("method", format!("{before:?}") == format!("{after:?}"), true)?;
+        }
+        Ok(())
+    });
+}
+
+/// The files that are edited many times.
+fn small() -> &'static [Fixture] {
+    static SMALL: OnceLock<Vec<Fixture>> = OnceLock::new();
+    SMALL.get_or_init(|| fixtures().into_iter().filter(|fixture| fixture.bytes().len() < 20_000).collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_operations_leave_a_file_that_is_read_again_and_is_no_worse(
+        which in any::<prop::sample::Index>(),
+        choices in prop::collection::vec(any::<u8>(), 4..24),
+    ) {
+        edit_file(which.get(small()).bytes(), &mut Choices::new(&choices));
+    }
+
+    #[test]
+    fn any_operations_on_any_tree_do(
+        program in any_programs(0..1200),
+        choices in prop::collection::vec(any::<u8>(), 4..24),
+    ) {
+        let segments = vec![executorch_format::Segment::Absent; program.segments().len()];
+        let pte = Pte { program, segments, ..Pte::default() };
+        edit_file(&pte.image_as_is().unwrap().to_vec().unwrap(), &mut Choices::new(&choices));
+    }
+
+    #[test]
+    fn any_operations_on_a_good_pair_do(
+        (pte, ptd) in valid_pairs(0..1200),
+        choices in prop::collection::vec(any::<u8>(), 4..24),
+    ) {
+        edit_file(&pte.image().unwrap().to_vec().unwrap(), &mut Choices::new(&choices));
+        edit_file(&ptd.image().unwrap().to_vec().unwrap(), &mut Choices::new(&choices));
+    }
+}

@@ -1,0 +1,357 @@
+//! The commands that change a file, run as a user runs them.
+
+use crate::cli::{TempFile, pte};
+use executorch_format::{Ptd, Pte};
+use executorch_format_support::fixtures::{Fixture, fixture};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// A folder of its own for a test. Removed at its end.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(test: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("executorch-format-{}-{test}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    /// A file in it.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    pub fn copy(&self, fixture: &Fixture, name: &str) -> PathBuf {
+        std::fs::write(self.file(name), fixture.bytes()).unwrap();
+        self.file(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn run(arguments: &[&str], folder: &Folder) -> Output {
+    pte().args(arguments).current_dir(&folder.0).output().unwrap()
+}
+
+#[track_caller]
+pub fn good(arguments: &[&str], folder: &Folder) -> String {
+    let output = run(arguments, folder);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The exit code, and what was said.
+pub fn refused(arguments: &[&str], folder: &Folder) -> (Option<i32>, String) {
+    let output = run(arguments, folder);
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+pub fn names(folder: &Folder) -> Vec<String> {
+    let entries = std::fs::read_dir(&folder.0).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+pub fn keys(path: &Path) -> Vec<String> {
+    let bytes = std::fs::read(path).unwrap();
+    Ptd::parse(&bytes).unwrap().entries().map(|entry| entry.key().to_owned()).collect()
+}
+
+#[test]
+fn data_goes_out_and_comes_back() {
+    let folder = Folder::new("out-and-back");
+    let original = fixture("1.5.1/multi_method/multi_method.pte");
+    folder.copy(&original, "m.pte");
+    let told = good(&["externalize", "m.pte", "--all", "-o", "p.pte", "--data", "w.ptd"], &folder);
+    assert!(told.contains("externalized constant ") && told.contains("5 changes: "), "{told}");
+    assert_eq!(keys(&folder.file("w.ptd")).len(), 5);
+    good(&["verify", "p.pte", "--data", "w.ptd"], &folder);
+    good(&["internalize", "p.pte", "--data", "w.ptd", "-o", "again.pte"], &folder);
+    good(&["rewrite", "again.pte", "again.pte", "--constant-alignment", "16"], &folder);
+    good(&["rewrite", "m.pte", "anew.pte", "--constant-alignment", "16"], &folder);
+    assert_eq!(std::fs::read(folder.file("again.pte")).unwrap(), std::fs::read(folder.file("anew.pte")).unwrap());
+
+    std::fs::write(folder.file("names.json"), r#"{"forward.0": "my.weight"}"#).unwrap();
+    let some = ["externalize", "m.pte", "--method", "forward", "--min-size", "1", "--type", "f32"];
+    let options = ["--names", "names.json", "--data", "some.ptd", "--dry-run", "--json"];
+    let told: Value = serde_json::from_str(&good(&[&some[..], &options].concat(), &folder)).unwrap();
+    assert_eq!((&told["changes"][0]["action"], &told["dry_run"]), (&"externalized".into(), &true.into()));
+    assert!(told.to_string().contains("my.weight"), "{told}");
+    assert!(!folder.file("some.ptd").exists());
+    // A file that says nothing of what to move.
+    assert_eq!(refused(&["externalize", "m.pte", "-i", "--data", "w.ptd"], &folder).0, Some(2));
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_in_place_replaces_the_file() {
+    let folder = Folder::new("in-place");
+    let original = fixture("1.5.1/stacktrace/stacktrace.pte");
+    let file = folder.copy(&original, "m.pte");
+    let told = good(&["strip", "m.pte", "--all", "--dry-run"], &folder);
+    assert!(told.contains("removed stack traces forward"), "{told}");
+    assert_eq!((names(&folder), std::fs::read(&file).unwrap()), (vec!["m.pte".to_owned()], original.bytes().to_vec()));
+    good(&["strip", "m.pte", "--all", "-i"], &folder);
+    assert_eq!(names(&folder), ["m.pte"]);
+    let stripped = std::fs::read(&file).unwrap();
+    assert!(stripped.len() < original.bytes().len());
+    let pte = Pte::parse(&stripped).unwrap();
+    assert!(pte.methods().iter().flat_map(|plan| plan.chains()).all(|chain| chain.stacktrace.is_none()));
+    // Neither, or both, is wrong usage.
+    assert_eq!(refused(&["strip", "m.pte", "--all"], &folder).0, Some(2));
+    assert_eq!(refused(&["strip", "m.pte", "--all", "-i", "-o", "x.pte"], &folder).0, Some(2));
+    assert_eq!(refused(&["strip", "m.pte", "-i"], &folder).0, Some(2));
+}
+
+#[test]
+fn a_bad_request_names_both_sides_and_changes_nothing() {
+    let folder = Folder::new("bad-request");
+    let original = fixture("1.5.1/linear/linear.pte");
+    let file = folder.copy(&original, "m.pte");
+    std::fs::write(folder.file("short.bin"), [0; 3]).unwrap();
+    let (code, told) = refused(&["replace", "m.pte", "forward:0=short.bin", "-i"], &folder);
+    assert_eq!(code, Some(2));
+    assert!(
+        told.contains("m.pte: tensor: forward value 0 is f32[") && told.contains("short.bin holds 3 bytes"),
+        "{told}"
+    );
+    let (_, told) = refused(&["replace", "m.pte", "nothing=short.bin", "-i"], &folder);
+    assert!(told.contains("the name \"nothing\" has no data in the file"), "{told}");
+    let (_, told) = refused(&["select", "m.pte", "--keep", "other", "-i"], &folder);
+    assert!(told.contains("no method would be left"), "{told}");
+    let (_, told) = refused(&["strip", "w.ptd", "--all", "-i"], &folder);
+    assert!(told.contains("cannot be read"), "{told}");
+    assert_eq!(
+        (names(&folder), std::fs::read(&file).unwrap()),
+        (vec!["m.pte".into(), "short.bin".into()], original.bytes().to_vec())
+    );
+    // A program without the file that it needs.
+    let external = fixture("1.5.1/add_mul_external/add_mul_external.pte");
+    folder.copy(&external, "p.pte");
+    let other = fixture("1.5.1/ptd_blobs/ptd_blobs_4.ptd");
+    folder.copy(&other, "other.ptd");
+    let (code, told) = refused(&["internalize", "p.pte", "--data", "other.ptd", "-i"], &folder);
+    assert!(code == Some(2) && told.contains("\"a\" is in none of the .ptd files"), "{told}");
+    assert_eq!(std::fs::read(folder.file("p.pte")).unwrap(), external.bytes());
+}
+
+#[test]
+fn new_data_comes_from_bytes_or_a_ptd() {
+    let folder = Folder::new("new-data");
+    let original = fixture("1.5.1/linear/linear.pte");
+    folder.copy(&original, "m.pte");
+    good(&["externalize", "m.pte", "--all", "--data", "w.ptd", "-o", "p.pte"], &folder);
+    let key = keys(&folder.file("w.ptd")).remove(0);
+    let method_and_value = key.replacen('.', ":", 1);
+    good(&["extract", "m.pte", "-o", "blobs", "--name", &format!("{key}*")], &folder);
+    let manifest: Value = serde_json::from_slice(&std::fs::read(folder.file("blobs/manifest.json")).unwrap()).unwrap();
+    let blob = folder.file("blobs").join(manifest["files"][0]["file"].as_str().unwrap());
+    let zeros = vec![0; std::fs::read(&blob).unwrap().len()];
+    std::fs::write(&blob, &zeros).unwrap();
+    let told = good(&["replace", "m.pte", &format!("{method_and_value}={}", blob.display()), "-i"], &folder);
+    assert!(told.contains("replaced constant ("), "{told}");
+    assert_ne!(std::fs::read(folder.file("m.pte")).unwrap(), original.bytes());
+    // Back, out of the .ptd.
+    good(&["replace", "m.pte", &format!("{method_and_value}=w.ptd:{key}"), "-i"], &folder);
+    assert_eq!(std::fs::read(folder.file("m.pte")).unwrap(), original.bytes());
+    good(&["replace", "w.ptd", &format!("{key}={}", blob.display()), "-o", "zeros.ptd"], &folder);
+    let bytes = std::fs::read(folder.file("zeros.ptd")).unwrap();
+    let ptd = Ptd::parse(&bytes).unwrap();
+    assert_eq!(ptd.entry_bytes(&ptd.get(&key).unwrap()).unwrap(), zeros);
+}
+
+#[test]
+fn metadata_is_listed_set_and_removed() {
+    let folder = Folder::new("metadata");
+    folder.copy(&fixture("1.5.1/add/add.pte"), "m.pte");
+    assert_eq!(good(&["metadata", "m.pte"], &folder), "");
+    let set = ["--set", "get_n=3", "--set", "metadata.f=0.5", "--set-string", "metadata.s=7", "-i"];
+    good(&[&["metadata", "m.pte"][..], &set].concat(), &folder);
+    let listed = good(&["metadata", "m.pte"], &folder);
+    assert!(
+        listed.contains("get_n = 3\n")
+            && listed.contains("or as a float 0.5")
+            && listed.contains("metadata.s = \"7\"\n"),
+        "{listed}"
+    );
+    let told: Value = serde_json::from_str(&good(&["metadata", "m.pte", "--json"], &folder)).unwrap();
+    assert_eq!(told["metadata"].as_array().unwrap().len(), 3);
+    good(&["metadata", "m.pte", "--remove", "get_n", "--remove", "metadata.s", "-i"], &folder);
+    assert_eq!(good(&["metadata", "m.pte"], &folder).lines().count(), 1);
+    assert_eq!(refused(&["metadata", "m.pte", "--remove", "get_n", "-i"], &folder).0, Some(2));
+}
+
+#[test]
+fn ptd_files_are_made_merged_split_renamed_and_filtered() {
+    let folder = Folder::new("ptd");
+    std::fs::write(folder.file("a.bin"), [1; 24]).unwrap();
+    std::fs::write(folder.file("b.bin"), [2; 100]).unwrap();
+    good(&["ptd", "create", "-o", "one.ptd", "layer.w:f32:2x3=a.bin", "blob=b.bin"], &folder);
+    let bytes = std::fs::read(folder.file("one.ptd")).unwrap();
+    let ptd = Ptd::parse(&bytes).unwrap();
+    assert_eq!(ptd.get("layer.w").unwrap().shape.unwrap().to_string(), "f32[2, 3]");
+    assert_eq!(ptd.entry_bytes(&ptd.get("blob").unwrap()).unwrap(), [2; 100]);
+    let (_, told) = refused(&["ptd", "create", "-o", "x.ptd", "w:f32:2x4=a.bin"], &folder);
+    assert!(told.contains("\"w\" has 24 bytes, but f32[2, 4] takes 32"), "{told}");
+
+    good(&["ptd", "split", "one.ptd", "--max-size", "50", "-o", "part.ptd"], &folder);
+    assert_eq!(keys(&folder.file("part-00001-of-00002.ptd")), ["layer.w"]);
+    assert_eq!(keys(&folder.file("part-00002-of-00002.ptd")), ["blob"]);
+    good(&["ptd", "merge", "part-00001-of-00002.ptd", "part-00002-of-00002.ptd", "-o", "both.ptd"], &folder);
+    assert_eq!(std::fs::read(folder.file("both.ptd")).unwrap(), bytes);
+    good(&["ptd", "split", "one.ptd", "--name", "blob", "-o", "by.ptd"], &folder);
+    assert_eq!(keys(&folder.file("by-00001-of-00002.ptd")), ["blob"]);
+
+    good(&["ptd", "rename", "one.ptd", "blob=data", "--prefix", "m.", "-o", "renamed.ptd"], &folder);
+    assert_eq!(keys(&folder.file("renamed.ptd")), ["m.layer.w", "data"]);
+    assert_eq!(refused(&["ptd", "rename", "one.ptd", "no=yes", "-i"], &folder).0, Some(2));
+    good(&["ptd", "filter", "one.ptd", "--remove", "lay*", "-i"], &folder);
+    assert_eq!(keys(&folder.file("one.ptd")), ["blob"]);
+    std::fs::write(folder.file("b.bin"), [3; 100]).unwrap();
+    good(&["ptd", "create", "-o", "two.ptd", "blob=b.bin"], &folder);
+    let (code, told) = refused(&["ptd", "merge", "one.ptd", "two.ptd", "-o", "x.ptd"], &folder);
+    assert!(code == Some(2) && told.contains("\"blob\" is in .ptd files 1 and 2"), "{told}");
+    assert!(!folder.file("x.ptd").exists());
+}
+
+#[test]
+fn dedup_tells_what_several_files_have_in_common() {
+    let folder = Folder::new("dedup");
+    folder.copy(&fixture("1.5.1/add_mul/add_mul.pte"), "a.pte");
+    folder.copy(&fixture("1.5.1/add_mul_external/_default_external_constant.ptd"), "b.ptd");
+    let told = good(&["dedup", "a.pte", "b.ptd", "--dry-run"], &folder);
+    assert!(told.contains("2 blobs stored more than once: 32 bytes too many"), "{told}");
+    let told: Value =
+        serde_json::from_str(&good(&["dedup", "a.pte", "b.ptd", "--dry-run", "--json"], &folder)).unwrap();
+    assert_eq!(told["copies"][0]["places"], 2);
+    assert_eq!(refused(&["dedup", "a.pte", "b.ptd", "-i"], &folder).0, Some(2));
+    assert!(good(&["dedup", "a.pte", "-o", "c.pte"], &folder).contains("nothing to change"));
+}
+
+#[test]
+fn a_name_that_could_act_on_a_terminal_is_escaped() {
+    let folder = Folder::new("names");
+    std::fs::write(folder.file("x.bin"), [1; 4]).unwrap();
+    good(&["ptd", "create", "-o", "k.ptd", "a\u{1b}[2J=x.bin"], &folder);
+    let told = good(&["ptd", "filter", "k.ptd", "--keep", "b", "--dry-run"], &folder);
+    assert!(!told.contains('\u{1b}') && told.contains("removed key a"), "{told:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_symbolic_link_stays_one_and_a_folder_that_cannot_be_written_leaves_the_file() {
+    let folder = Folder::new("link");
+    let original = fixture("1.5.1/stacktrace/stacktrace.pte");
+    let target = folder.copy(&original, "target.pte");
+    std::os::unix::fs::symlink(&target, folder.file("link.pte")).unwrap();
+    good(&["strip", "link.pte", "--stack-traces", "-i"], &folder);
+    assert!(std::fs::symlink_metadata(folder.file("link.pte")).unwrap().is_symlink());
+    assert!(std::fs::read(&target).unwrap().len() < original.bytes().len());
+    let (code, told) = refused(&["strip", "link.pte", "--all", "-o", "no/such/folder.pte"], &folder);
+    assert!(code == Some(2) && told.contains("cannot be written"), "{told}");
+    let made = TempFile::new("same.pte", original.bytes());
+    let same = made.0.display().to_string();
+    good(&["strip", &same, "--stack-traces", "-o", &same], &folder);
+    assert!(std::fs::read(&made.0).unwrap().len() < original.bytes().len());
+}
+
+#[test]
+fn a_bundle_is_listed_and_its_program_taken_out_and_put_in() {
+    let folder = Folder::new("bundle");
+    let (bundle, program) = (fixture("1.5.1/bundled/bundled.bpte"), fixture("1.5.1/add_mul/add_mul.pte"));
+    let file = folder.copy(&bundle, "m.bpte");
+    let listed = good(&["bundle", "m.bpte"], &folder);
+    assert!(
+        listed.contains("forward") && listed.contains("expected output 0") && listed.contains("f32[2, 2]"),
+        "{listed}"
+    );
+    let listed: Value = serde_json::from_str(&good(&["bundle", "m.bpte", "--json"], &folder)).unwrap();
+    let input = &listed["test_suites"][0]["test_cases"][0]["inputs"][0];
+    assert_eq!((&input["type"], &input["size"]), (&"Tensor".into(), &16.into()), "{listed}");
+
+    let told = good(&["bundle", "m.bpte", "--extract-program", "-o", "m.pte"], &folder);
+    assert!(told.contains("extracted program"), "{told}");
+    assert_eq!(std::fs::read(folder.file("m.pte")).unwrap(), program.bytes());
+    // The same program again changes nothing.
+    good(&["bundle", "m.bpte", "--program", "m.pte", "-o", "same.bpte"], &folder);
+    assert_eq!(std::fs::read(folder.file("same.bpte")).unwrap(), bundle.bytes());
+    // Another one, that computes the same.
+    good(&["rewrite", "m.pte", "wide.pte", "--segment-alignment", "4096"], &folder);
+    let options = ["bundle", "m.bpte", "--program", "wide.pte"];
+    good(&[&options[..], &["--dry-run"]].concat(), &folder);
+    assert_eq!(std::fs::read(&file).unwrap(), bundle.bytes());
+    let told = good(&[&options[..], &["-i"]].concat(), &folder);
+    assert!(told.contains("replaced program"), "{told}");
+    good(&["verify", "m.bpte"], &folder);
+    good(&["bundle", "m.bpte", "--extract-program", "-o", "again.pte"], &folder);
+    assert_eq!(std::fs::read(folder.file("again.pte")).unwrap(), std::fs::read(folder.file("wide.pte")).unwrap());
+}
+
+#[test]
+fn a_program_that_does_not_suit_the_test_cases_is_not_put_in() {
+    let folder = Folder::new("bad-bundle");
+    let bundle = fixture("1.5.1/bundled/bundled.bpte");
+    let file = folder.copy(&bundle, "m.bpte");
+    folder.copy(&fixture("1.5.1/multi_method/multi_method.pte"), "other.pte");
+    folder.copy(&fixture("1.5.1/linear/linear.pte"), "linear.pte");
+    std::fs::write(folder.file("noise.pte"), [7; 100]).unwrap();
+    let (code, told) = refused(&["bundle", "m.bpte", "--program", "linear.pte", "-i"], &folder);
+    assert!(code == Some(1) && told.contains("the result would be worse, and was not written"), "{told}");
+    let (code, told) = refused(&["bundle", "m.bpte", "--program", "noise.pte", "-i"], &folder);
+    assert!(code == Some(1) && told.contains("noise.pte"), "{told}");
+    for usage in [
+        &["bundle", "linear.pte"][..],
+        &["bundle", "m.bpte", "--extract-program"],
+        &["bundle", "m.bpte", "--program", "linear.pte"],
+        &["bundle", "m.bpte", "-o", "x.bpte"],
+        &["bundle", "m.bpte", "--extract-program", "-i"],
+    ] {
+        assert_eq!(refused(usage, &folder).0, Some(2), "{usage:?}");
+    }
+    assert_eq!(std::fs::read(&file).unwrap(), bundle.bytes());
+    assert!(!folder.file("x.bpte").exists());
+}
+
+#[test]
+fn a_constant_of_xnnpack_gets_the_hash_of_its_new_content_as_key() {
+    let folder = Folder::new("xnnpack-key");
+    let original = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    folder.copy(&original, "m.pte");
+    let pte = Pte::parse(original.bytes()).unwrap();
+    let key = pte.named_data()[0].key();
+    let size = pte.named_data_ref(&pte.named_data()[0]).unwrap().size();
+    std::fs::write(folder.file("new.bin"), vec![0; size as usize]).unwrap();
+    let told = good(&["replace", "m.pte", &format!("{key}=new.bin"), "-o", "n.pte"], &folder);
+    assert!(told.contains(&format!("it was {key}")), "{told}");
+    let listed: Value = serde_json::from_str(&good(&["list", "--hash", "--json", "n.pte"], &folder)).unwrap();
+    let blobs = listed["files"][0]["blobs"].as_array().unwrap();
+    let named: Vec<&Value> = blobs.iter().filter(|blob| blob["kind"] == "named").collect();
+    assert!(named.len() == 2 && named.iter().all(|blob| blob["key"] == blob["sha256"]), "{listed}");
+    let told = good(&["replace", "m.pte", &format!("{key}=new.bin"), "--keep-key", "-i"], &folder);
+    assert!(told.contains(&format!("replaced named data {key}")) && told.contains("note: "), "{told}");
+}
+
+#[test]
+fn where_the_program_cannot_be_written_its_data_is_not_either() {
+    let folder = Folder::new("both-or-none");
+    let original = fixture("1.5.1/multi_method/multi_method.pte");
+    let file = folder.copy(&original, "m.pte");
+    std::fs::write(folder.file("old.ptd"), "old").unwrap();
+    std::fs::create_dir(folder.file("folder")).unwrap();
+    for data in ["new.ptd", "old.ptd"] {
+        for output in ["no/such/folder/p.pte", "folder"] {
+            let (code, told) = refused(&["externalize", "m.pte", "--all", "--data", data, "-o", output], &folder);
+            assert!(code == Some(2) && told.contains("cannot be written"), "{told}");
+        }
+    }
+    let (code, told) = refused(&["externalize", "m.pte", "--all", "--data", "m.pte", "-i"], &folder);
+    assert!(code == Some(2) && told.contains("two results cannot be the same file"), "{told}");
+    assert_eq!(names(&folder), ["folder", "m.pte", "old.ptd"]);
+    assert_eq!(std::fs::read(&file).unwrap(), original.bytes());
+    assert_eq!(std::fs::read(folder.file("old.ptd")).unwrap(), b"old");
+}

@@ -1,0 +1,268 @@
+//! Methods as graphs.
+
+use crate::cli::{TempFile, pte};
+use crate::see::golden;
+use executorch_format::Pte;
+use executorch_format::inspect::{Graph, NodeKind, model_explorer};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
+use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
+use executorch_format_support::networks;
+use std::collections::BTreeSet;
+use std::process::Command;
+
+fn graphs<T>(file: &[u8], look: impl Fn(&[Graph<'_>]) -> T) -> T {
+    look(&Pte::parse(file).unwrap().graphs())
+}
+
+fn programs() -> Vec<Fixture> {
+    fixtures().into_iter().filter(Fixture::is_pte).collect()
+}
+
+/// The edges as `from -> to`, with the labels of their nodes.
+fn edges(graph: &Graph<'_>) -> Vec<String> {
+    let label = |node: usize| graph.nodes[node].label.as_str();
+    graph.edges.iter().map(|edge| format!("{} -> {}", label(edge.from), label(edge.to))).collect()
+}
+
+#[test]
+fn values_flow_from_the_instruction_that_writes_them() {
+    graphs(fixture("1.5.1/add_mul/add_mul.pte").bytes(), |graphs| {
+        let [graph] = graphs else { panic!("{} methods", graphs.len()) };
+        let expected = ["input 0 -> aten::mm.out", "aten::mm.out -> aten::add.out", "aten::add.out -> output 0"];
+        assert_eq!(edges(graph), expected);
+        let names: Vec<_> = graph.nodes[2].arguments.iter().map(|argument| (argument.name, argument.output)).collect();
+        let inputs = [(Some("self"), false), (Some("other"), false), (Some("alpha"), false)];
+        assert_eq!(names, [&inputs[..], &[(Some("out"), true)]].concat());
+    });
+}
+
+#[test]
+fn a_view_takes_from_what_wrote_its_memory() {
+    // The inputs of many products are written by no instruction: they have the place of a value that one writes.
+    graphs(fixture("bench/llama6_external.pte").bytes(), |graphs| {
+        let graph = &graphs[0];
+        let products: BTreeSet<usize> = graph
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.label == "aten::mm.out")
+            .map(|(index, _)| index)
+            .collect();
+        let fed: BTreeSet<usize> = graph.edges.iter().map(|edge| edge.to).filter(|to| products.contains(to)).collect();
+        assert_eq!(products.len(), 43);
+        assert_eq!(products, fed);
+    });
+}
+
+#[test]
+fn a_delegate_is_shown_by_the_nodes_inside_it() {
+    graphs(fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte").bytes(), |graphs| {
+        assert_eq!(edges(&graphs[0]), ["input 0 -> XNNFullyConnected", "XNNFullyConnected -> output 0"]);
+        let node = &graphs[0].nodes[1];
+        assert_eq!((node.kind, node.delegate), (NodeKind::Inside, Some("XnnpackBackend")));
+        let names: Vec<_> = node.arguments.iter().map(|argument| argument.name.unwrap()).collect();
+        assert_eq!(names, ["input1", "filter", "bias", "output"]);
+    });
+    graphs(fixture("1.5.1/quant_xnnpack/quant_xnnpack.pte").bytes(), |graphs| {
+        let graph = &graphs[0];
+        let found = edges(graph);
+        for expected in [
+            "input 0 -> XNNConvert",
+            "XNNConv2d -> XNNConv2d",
+            "XNNConvert -> aten::mean.out",
+            "aten::mean.out -> XNNConvert",
+        ] {
+            assert!(found.iter().any(|edge| edge == expected), "{expected}: {found:?}");
+        }
+        let json = serde_json::to_value(model_explorer("quant_xnnpack.pte", graphs)).unwrap();
+        let names: BTreeSet<_> = json["graphs"][0]["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| node["namespace"].as_str().unwrap())
+            .collect();
+        assert_eq!(Vec::from_iter(names), ["", "XnnpackBackend 0.0", "XnnpackBackend 0.2"]);
+    });
+}
+
+#[test]
+fn every_program_is_a_graph_whose_data_goes_forward() {
+    for_each(&programs(), |fixture| {
+        let file = fixture.bytes();
+        let Ok(pte) = Pte::parse(file) else { return Ok(()) };
+        for (graph, plan) in pte.graphs().iter().zip(pte.methods().iter().filter(|plan| !plan.is_constant())) {
+            if let Some(edge) = graph.edges.iter().find(|edge| edge.value.is_some() && edge.from >= edge.to) {
+                return Err(format!("  {edge:?} goes back"));
+            }
+            let count = |kind| graph.nodes.iter().filter(|node| node.kind == kind).count();
+            if (count(NodeKind::Input), count(NodeKind::Output)) != (plan.inputs().len(), plan.outputs().len()) {
+                return Err("  not a node for each input and output".into());
+            }
+            // An output that nothing computes is a constant, or an input.
+            let computed = graph.edges.iter().any(|edge| graph.nodes[edge.to].kind == NodeKind::Output);
+            if plan.instructions().next().is_some()
+                && count(NodeKind::Output) > 0
+                && !computed
+                && !plan.inputs().is_empty()
+            {
+                return Err("  nothing flows into an output".into());
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn nodes_of_a_layout_do_not_overlap_and_its_edges_go_down() {
+    let check = |graph: &Graph<'_>| {
+        let layout = graph.layout();
+        assert_eq!(layout.nodes.len(), graph.nodes.len());
+        let mut boxes: Vec<_> = layout.nodes.iter().collect();
+        boxes.sort_by(|one, other| one.y.total_cmp(&other.y));
+        for (index, one) in boxes.iter().enumerate() {
+            assert!(
+                one.x >= -0.5 && one.x + one.width <= layout.width + 0.5 && one.y + one.height <= layout.height,
+                "{one:?}"
+            );
+            let below = boxes[index + 1..].iter().take_while(|other| other.y < one.y + one.height);
+            for other in below {
+                assert!(one.x + one.width <= other.x || other.x + other.width <= one.x, "{one:?} {other:?}");
+            }
+        }
+        for edge in graph.edges.iter().filter(|edge| edge.value.is_some()) {
+            let (from, to) = (layout.nodes[edge.from], layout.nodes[edge.to]);
+            assert!(from.y + from.height <= to.y, "{edge:?}: {from:?} {to:?}");
+        }
+    };
+    for name in ["1.5.1/multi_method/multi_method.pte", "bench/llama6_external.pte"] {
+        graphs(fixture(name).bytes(), |graphs| graphs.iter().for_each(check));
+    }
+    graphs(&networks::mobilenet(), |graphs| graphs.iter().for_each(check));
+}
+
+/// A method whose operator, input and method have names that try to be something else.
+fn hostile() -> Vec<u8> {
+    let tensor = |offset| Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, offset);
+    let values: Vec<EValue> =
+        vec![tensor(0).into(), "\"]; evil -> b [\"</text><script>alert(1)</script>\\".into(), tensor(16).into()];
+    let operator = Operator::new("a\"];\n</title></svg><script>x", "\\N&amp;\u{202e}\u{1b}[31m");
+    let plan = ExecutionPlan::new(
+        "m\"{</script>\0",
+        values,
+        vec![operator],
+        vec![Instruction::kernel_call(0, vec![0, 1, 2, 2])],
+        32,
+    );
+    let plan = plan.with_inputs(vec![0]).with_outputs(vec![2]);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    Pte { program, ..Pte::default() }.image().unwrap().to_vec().unwrap()
+}
+
+#[test]
+fn names_are_no_markup_in_svg() {
+    let svg = graphs(&hostile(), |graphs| graphs[0].svg().to_string());
+    assert!(
+        !svg.contains("<script") && !svg.contains('\u{202e}') && !svg.contains('\u{1b}') && !svg.contains('\0'),
+        "{svg}"
+    );
+    // Tags open and close in order.
+    let mut open = Vec::new();
+    for tag in svg.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()) {
+        match tag.strip_prefix('/') {
+            Some(name) => assert_eq!(open.pop(), Some(name)),
+            None if tag.ends_with('/') => {}
+            None => open.push(tag.split(' ').next().unwrap()),
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+}
+
+#[test]
+fn names_are_no_language_in_dot() {
+    let dot = graphs(&hostile(), |graphs| graphs[0].dot().to_string());
+    // What stays without its quoted strings is what was meant.
+    let (mut outside, mut quoted, mut escaped) = (String::new(), false, false);
+    for character in dot.chars() {
+        match character {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ if !quoted => outside.push(character),
+            _ => {}
+        }
+    }
+    assert!(!quoted && !outside.contains("evil") && !outside.contains("script"), "{outside}");
+    assert_eq!(outside.matches("->").count(), 2);
+    assert!(dot.is_ascii(), "{dot}");
+}
+
+#[test]
+fn a_picture_of_each_kind_is_the_same_as_before() {
+    for name in ["1.5.1/add_mul/add_mul", "1.5.1/cond/cond", "1.5.1/linear_xnnpack/linear_xnnpack"] {
+        graphs(fixture(&format!("{name}.pte")).bytes(), |graphs| {
+            let base = name.rsplit('/').next().unwrap();
+            golden(&format!("graph/{base}.svg"), &graphs[0].svg().to_string()).unwrap();
+            golden(&format!("graph/{base}.dot"), &graphs[0].dot().to_string()).unwrap();
+        });
+    }
+}
+
+#[test]
+fn the_command_wants_one_form_and_for_a_picture_one_method() {
+    let file = fixture("1.5.1/multi_method/multi_method.pte").path;
+    let run = |arguments: &[&str]| pte().arg("graph").arg(&file).args(arguments).output().unwrap();
+    assert_eq!(run(&[]).status.code(), Some(2));
+    let several = run(&["--svg"]);
+    assert_eq!(several.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&several.stderr).contains("--method"));
+    let one = run(&["--svg", "--method", "forward"]);
+    assert!(one.status.success() && one.stdout.starts_with(b"<svg "));
+    assert_eq!(run(&["--dot", "--method", "none"]).status.code(), Some(2));
+    let ptd = pte().args(["graph", "--dot"]).arg(fixture("1.5.1/ptd_names/ptd_names.ptd").path).output().unwrap();
+    assert_eq!(ptd.status.code(), Some(2));
+}
+
+#[test]
+fn model_explorers_form_has_what_its_reader_asks_for() {
+    graphs(fixture("1.5.1/add_mul/add_mul.pte").bytes(), |graphs| {
+        let json = serde_json::to_value(model_explorer("add_mul.pte", graphs)).unwrap();
+        let nodes = json["graphs"][0]["nodes"].as_array().unwrap();
+        assert_eq!(json["graphs"][0]["id"], "forward");
+        assert_eq!(nodes.len(), 4);
+        assert_eq!(nodes[2]["incomingEdges"][0]["sourceNodeId"], "1");
+        assert_eq!(nodes[2]["outputsMetadata"][0]["attrs"][1]["value"], "f32[2, 2]");
+    });
+}
+
+/// Needs Python with `ai-edge-model-explorer` from PyPI, named by the environment variable `MODEL_EXPLORER_PYTHON`.
+#[test]
+fn model_explorers_own_structures_hold_every_graph() {
+    let Some(python) = std::env::var_os("MODEL_EXPLORER_PYTHON") else {
+        eprintln!("not compared with Model Explorer: MODEL_EXPLORER_PYTHON names no Python that has it");
+        return;
+    };
+    const CHECK: &str = r#"
+import dataclasses, dacite, json, sys
+from model_explorer import graph_builder
+for name in sys.argv[1:]:
+    document = json.load(open(name))
+    collection = dacite.from_dict(graph_builder.GraphCollection, document, dacite.Config(strict=True))
+    for graph in collection.graphs:
+        ids = {node.id for node in graph.nodes}
+        assert len(ids) == len(graph.nodes)
+        for node in graph.nodes:
+            assert all(edge.sourceNodeId in ids for edge in node.incomingEdges), node.id
+"#;
+    let mut made = Vec::new();
+    for fixture in programs() {
+        let output = pte().args(["graph", "--json"]).arg(&fixture.path).output().unwrap();
+        if output.status.success() {
+            made.push(TempFile::new("explorer.json", &output.stdout));
+        }
+    }
+    assert!(made.len() > 20);
+    let files = made.iter().map(|made| &made.0);
+    let output = Command::new(python).args(["-c", CHECK]).args(files).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,276 @@
+//! How the command behaves in scripts, in pipes, and with what people really give it.
+
+use crate::cli::{TempFile, pte};
+use executorch_format::{NewEntry, Ptd, PtdOptions};
+use executorch_format_support::fixtures::{fixture, list};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn run(arguments: &[&str], files: &[&Path]) -> Output {
+    pte().args(arguments).args(files).output().unwrap()
+}
+
+/// Runs the command with bytes on its standard input.
+fn piped(arguments: &[&str], bytes: &[u8]) -> Output {
+    let mut child =
+        pte().args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let bytes = bytes.to_vec();
+    // The command may end before it has read all.
+    let writer = std::thread::spawn(move || drop(stdin.write_all(&bytes)));
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    output
+}
+
+fn document(output: &Output) -> Value {
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["format"], 1);
+    document
+}
+
+/// A `.ptd` with keys that deceive, and the keys.
+fn deceptive() -> (Vec<u8>, [&'static str; 4]) {
+    let keys = ["a\u{1b}[31m", "b\u{202e}c\u{200b}", "back\\slash", "fо"];
+    let entries = keys.iter().chain(&["fo"]).map(|key| NewEntry::blob(*key, &b"x"[..]));
+    (Ptd::build(entries, &PtdOptions::default()).unwrap().image().unwrap().to_vec().unwrap(), keys)
+}
+
+#[test]
+fn names_that_deceive_are_escaped_in_text_exact_in_json_and_found() {
+    let (bytes, keys) = deceptive();
+    // The name of the file too.
+    let file = TempFile::new("esc\u{1b}\n.ptd", &bytes);
+    for arguments in [&["info"][..], &["list"], &["verify"], &["dump"], &["info", "--json"]] {
+        let output = run(arguments, &[&file.0]);
+        let shown = text(&output.stdout) + &text(&output.stderr);
+        assert!(
+            !shown.chars().any(|character| character != '\n' && executorch_format::is_deceptive(character)),
+            "{shown}"
+        );
+    }
+    let listed = text(&run(&["list"], &[&file.0]).stdout);
+    assert!(listed.contains("back\\\\slash") && listed.contains("a\\u{1b}[31m"), "{listed}");
+    let info = document(&run(&["info", "--json"], &[&file.0]));
+    let found: Vec<_> = list(&info["files"][0], "keys").iter().map(|key| key["key"].as_str().unwrap()).collect();
+    assert!(keys.iter().all(|key| found.contains(key)), "{found:?}");
+    let verdict = document(&run(&["verify", "--json"], &[&file.0]));
+    let findings = list(&verdict["files"][0], "findings");
+    let of = |rule: &str| findings.iter().filter(|finding| finding["rule"] == rule).count();
+    assert_eq!((of("name-deceptive"), of("name-alike")), (2, 1), "{findings:?}");
+    assert_eq!(verdict["files"][0]["ok"], true);
+}
+
+#[test]
+fn a_minus_is_standard_input_and_output() {
+    let good = fixture("1.5.1/add_mul/add_mul.pte");
+    let output = piped(&["rewrite", "-", "-"], good.bytes());
+    assert!(output.status.success() && output.stdout == good.bytes(), "{}", text(&output.stderr));
+    assert!(text(&piped(&["info", "-"], good.bytes()).stdout).starts_with("standard input: ExecuTorch program"));
+    assert_eq!(piped(&["verify", "-q", "-"], good.bytes()).stdout, b"");
+    // Where the file goes, a word about it does not.
+    let output = run(&["rewrite"], &[&good.path, Path::new("/dev/stdout")]);
+    assert!(output.stdout == good.bytes() && text(&output.stderr).contains("1440 bytes"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_device_without_end_is_refused_at_once() {
+    let output = run(&["verify"], &[Path::new("/dev/zero")]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("identifier"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn folders_are_looked_through_on_request() {
+    let folder = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
+    let folder = folder.parent().unwrap();
+    let refused = run(&["info"], &[folder]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("--recursive"));
+    let verdict = document(&run(&["verify", "-r", "--json"], &[folder]));
+    let files = list(&verdict, "files");
+    assert!(files.len() > 1 && files.iter().all(|file| file["findings"] == json!([])), "{files:?}");
+    let dumps = text(&run(&["dump", "-r", "--jsonl"], &[folder]).stdout);
+    assert_eq!(dumps.lines().count(), files.len());
+}
+
+#[test]
+fn a_command_that_fails_prints_json_too_where_it_was_asked_for() {
+    let good = fixture("1.5.1/add/add.pte").path;
+    let commands: [&[&str]; 9] = [
+        &["size", "--json"],
+        &["memory", "--json"],
+        &["ops", "--json"],
+        &["disasm", "--json"],
+        &["graph", "--json"],
+        &["profile", "--json"],
+        &["metadata", "--json"],
+        &["strip", "--all", "--dry-run", "--json"],
+        &["diff", "--json", good.to_str().unwrap()],
+    ];
+    for command in commands {
+        let output = run(command, &[Path::new("missing.pte")]);
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let errors = told.pointer("/files/0/errors").unwrap_or(&told["errors"]);
+        assert!(told["format"] == 1 && errors[0].as_str().unwrap().contains("cannot be read"), "{command:?}: {told}");
+    }
+}
+
+#[test]
+fn data_files_among_the_files_serve_the_programs_among_them() {
+    let program = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
+    let data = fixture("1.5.1/add_mul_external/_default_external_constant.ptd").path;
+    let alone = text(&run(&["verify"], &[&program]).stdout);
+    assert!(
+        alone.contains("external-unchecked: no .ptd file was given, so the data of 2 external tensors")
+            && alone.contains("--data")
+    );
+    assert!(!text(&run(&["verify"], &[&program, &data]).stdout).contains("external-unchecked"));
+    let other = fixture("1.5.1/external_tied/_default_external_constant.ptd").path;
+    assert_eq!(run(&["verify"], &[&other, &program]).status.code(), Some(1));
+}
+
+#[test]
+fn every_file_is_in_the_json_the_bad_and_missing_ones_too() {
+    let good = fixture("1.5.1/add/add.pte").path;
+    let missing = Path::new("no such file");
+    for subcommand in ["info", "list", "verify", "dump"] {
+        let output = run(&[subcommand, "--json"], &[missing, &good]);
+        assert_eq!(output.status.code(), Some(2), "{subcommand}");
+        let document = document(&output);
+        let files = list(&document, "files");
+        assert_eq!(files.len(), 2, "{subcommand}");
+        assert!(files[0]["errors"][0].as_str().unwrap().contains("cannot be read"), "{subcommand}");
+        assert_eq!(files[1]["file"], json!(good), "{subcommand}");
+    }
+    let lines = text(&run(&["verify", "--jsonl"], &[missing, &good]).stdout);
+    assert!(lines.lines().count() == 2 && lines.lines().all(|line| line.starts_with("{\"format\":1,")), "{lines}");
+}
+
+#[test]
+fn a_policy_decides_what_counts() {
+    let warned = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
+    let code = |arguments: &[&str]| run(&[&["verify"], arguments].concat(), &[&warned]).status.code();
+    assert_eq!(code(&[]), Some(0));
+    assert_eq!(code(&["--deny", "warnings"]), Some(1));
+    assert_eq!(code(&["--deny", "external-unchecked"]), Some(1));
+    assert_eq!(code(&["--deny", "warnings", "--allow", "external-unchecked"]), Some(0));
+    assert_eq!(code(&["--deny", "no-such-rule"]), Some(2));
+    let policy = TempFile::new("policy.toml", b"level = \"strict\"\ndeny = [\"warnings\"]\n");
+    let policy_path = policy.0.to_str().unwrap();
+    assert_eq!(code(&["--policy", policy_path]), Some(1));
+    assert_eq!(code(&["--policy", policy_path, "--level", "structure"]), Some(0));
+    let bad = TempFile::new("bad.toml", b"levle = \"strict\"\n");
+    let output = run(&["verify", "--policy", bad.0.to_str().unwrap()], &[&warned]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("levle"));
+}
+
+#[test]
+fn sarif_has_each_finding_with_its_place() {
+    let bad = fixture("malformed/CVE-2025-54951.pte").path;
+    let output = run(&["verify", "--format", "sarif"], &[&bad, Path::new("no such file")]);
+    assert_eq!(output.status.code(), Some(2));
+    let sarif: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(sarif["version"], "2.1.0");
+    let run = &sarif["runs"][0];
+    let result = &run["results"][0];
+    assert_eq!(result["ruleId"], "tensor-rank");
+    let location = &result["locations"][0];
+    assert!(location["physicalLocation"]["region"]["byteOffset"].is_u64(), "{location}");
+    let field = &location["logicalLocations"][0]["fullyQualifiedName"];
+    assert_eq!(field, "execution_plan[0].values[0].val.Tensor.sizes");
+    assert!(list(&run["tool"]["driver"], "rules").iter().any(|rule| rule["id"] == "tensor-rank"));
+    assert_eq!(list(&run["invocations"][0], "toolExecutionNotifications").len(), 1);
+}
+
+#[test]
+fn a_device_lacks_what_it_lacks() {
+    let model = fixture("1.5.1/add_mul/add_mul.pte").path;
+    let check = |target: &str| {
+        let target = TempFile::new("target.toml", target.as_bytes());
+        run(&["check", "--json", "--target", target.0.to_str().unwrap()], &[&model])
+    };
+    let enough = check(
+        "arena = 1000\nmethod-allocator = 10000\nruntime = \"1.5\"\n[operators]\n'aten::add.out' = []\n'aten::mm.out' = ['FLOAT']\n",
+    );
+    assert_eq!(enough.status.code(), Some(0), "{}", text(&enough.stdout));
+    let output = check("arena = 1\nlargest-file = 1000\n[operators]\n'aten::mm.out' = ['INT']\n");
+    assert_eq!(output.status.code(), Some(1));
+    let found = document(&output);
+    let lacks: Vec<_> = list(&found["files"][0], "lacks").iter().map(|lack| lack["lacks"].as_str().unwrap()).collect();
+    assert_eq!(lacks, ["file-size", "operator", "operator-type", "arena"]);
+    assert_eq!(found["files"][0]["lacks"][0]["needed"], 1440);
+    assert_eq!(check("operators = 3").status.code(), Some(2));
+    assert_eq!(check("runtime = \"new\"").status.code(), Some(2));
+    let data = fixture("1.5.1/ptd_names/ptd_names.ptd").path;
+    let target = TempFile::new("empty.toml", b"");
+    let output = run(&["check", "--target", target.0.to_str().unwrap()], &[&data]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+}
+
+#[test]
+fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
+    let mut bytes = fixture("1.5.1/add_mul/add_mul.pte").bytes().to_vec();
+    bytes.extend_from_slice(b"behind");
+    let (file, out) = (TempFile::new("trailing.pte", &bytes), TempFile::new("out.pte", b""));
+    let refused = run(&["rewrite", "--relayout"], &[&file.0, &out.0]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("6 bytes after the last segment"));
+    assert_eq!(std::fs::read(&out.0).unwrap(), b"");
+    assert!(run(&["rewrite"], &[&file.0, &out.0]).status.success());
+    assert_eq!(std::fs::read(&out.0).unwrap(), bytes);
+    assert!(run(&["rewrite", "--relayout", "--drop-trailing"], &[&file.0, &out.0]).status.success());
+    assert!(std::fs::read(&out.0).unwrap().len() < bytes.len());
+}
+
+#[test]
+fn what_people_really_have_is_told_apart() {
+    let cases: [(&[u8], &str); 4] = [
+        (b"", "an empty file"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
+        (b"PK\x03\x04\x14\0\0\0\0\0\0\0", "zip archive"),
+        (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip"),
+    ];
+    for (bytes, words) in cases {
+        let told = text(&run(&["info"], &[&TempFile::new("foreign.pte", bytes).0]).stderr);
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+#[test]
+fn faults_are_named_once() {
+    let good = fixture("1.5.1/add_mul/add_mul.pte");
+    let cut = TempFile::new("cut.pte", &good.bytes()[..good.bytes().len() - 1]);
+    let told = text(&run(&["verify"], &[&cut.0]).stdout);
+    assert!(
+        told.contains("error: truncated: the segment data should end at byte 1440") && told.contains("1 byte missing"),
+        "{told}"
+    );
+    // What the options ask for is no fault of the input.
+    let output = run(&["rewrite", "--header-length", "24"], &[&good.path, Path::new("no such folder/out.pte")]);
+    let told = text(&output.stderr);
+    assert!(
+        told.starts_with("error: no such folder/out.pte: cannot be written: ") && told.lines().count() == 1,
+        "{told}"
+    );
+}
+
+#[test]
+fn shells_and_man_are_served() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = text(&run(&["completions", shell], &[]).stdout);
+        assert!(script.contains("verify") && script.contains("recursive"), "{shell}");
+    }
+    assert!(text(&run(&["man"], &[]).stdout).contains(".TH pte 1"));
+    assert!(text(&run(&["man", "verify"], &[]).stdout).contains("\\-\\-policy"));
+    assert_eq!(run(&["man", "no-such"], &[]).status.code(), Some(2));
+}

@@ -1,0 +1,131 @@
+//! The operators and backends that programs need.
+
+use executorch_format::inspect::Operators;
+use executorch_format::schema::program::InstructionArguments;
+use executorch_format::validate::Target;
+use executorch_format::{Model, Pte};
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
+use std::collections::{BTreeMap, BTreeSet};
+use yaml_serde::Value;
+
+fn operators(name: &str) -> Operators {
+    Pte::parse(fixture(name).bytes()).unwrap().operators()
+}
+
+/// Names of operators, and kernel keys by name.
+type Essence = (BTreeSet<String>, BTreeMap<String, BTreeSet<String>>);
+
+/// What ExecuTorch's own tool finds.
+fn official(fixture: &Fixture) -> Option<Essence> {
+    let list: Value = yaml_serde::from_str(&fixture.beside("oplist.yaml")?).unwrap();
+    let names =
+        |value: &Value| value.as_sequence().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()).collect();
+    let keys = list["et_kernel_metadata"].as_mapping().into_iter().flatten();
+    let keys = keys.map(|(name, keys)| (name.as_str().unwrap().to_owned(), names(keys))).collect();
+    Some((names(&list["operators"]), keys))
+}
+
+fn same(fixture: &Fixture) -> Result<(), String> {
+    let (Some(expected), Ok(Model::Pte(pte))) = (official(fixture), Model::parse(fixture.bytes())) else {
+        return Ok(());
+    };
+    let found = pte.operators();
+    let called = found.operators.iter().filter(|(_, operator)| operator.calls > 0);
+    let keys = called.map(|(name, operator)| (name.clone(), operator.kernels.keys().cloned().collect())).collect();
+    equal("operators", (found.operators.keys().cloned().collect(), keys), expected)?;
+    equal("faults", found.faults.len(), 0)
+}
+
+#[test]
+fn operators_and_kernels_are_those_that_the_official_tool_finds() {
+    let fixtures = fixtures();
+    assert!(fixtures.iter().filter(|fixture| official(fixture).is_some()).count() > 50);
+    for_each(&fixtures, same);
+}
+
+#[test]
+fn calls_and_backends_are_counted() {
+    let found = operators("1.5.1/multi_method/multi_method.pte");
+    let calls: Vec<_> = found.operators.iter().map(|(name, operator)| (name.as_str(), operator.calls)).collect();
+    assert_eq!(calls, [("aten::addmm.out", 4), ("aten::permute_copy.out", 4)]);
+    let found = operators("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    assert!(found.operators.is_empty());
+    let backend = &found.backends["XnnpackBackend"];
+    assert_eq!((backend.delegates, backend.calls), (1, 1));
+}
+
+#[test]
+fn operators_inside_delegates_are_counted() {
+    let inside = |name: &str, backend: &str| Vec::from_iter(operators(name).backends[backend].operators.clone());
+    let linear = inside("1.5.1/linear_xnnpack/linear_xnnpack.pte", "XnnpackBackend");
+    assert_eq!(linear, [("XNNFullyConnected".to_owned(), 1)]);
+    let quantized = inside("1.5.1/quant_xnnpack/quant_xnnpack.pte", "XnnpackBackend");
+    assert!(quantized.iter().any(|(name, count)| name == "XNNConv2d" && *count == 2), "{quantized:?}");
+}
+
+#[test]
+fn two_models_together_need_what_either_needs() {
+    let (one, other) = (operators("1.5.1/multi_method/multi_method.pte"), operators("1.5.1/cond/cond.pte"));
+    let mut both = one.clone();
+    both.merge(other.clone());
+    both.merge(operators("1.5.1/linear_xnnpack/linear_xnnpack.pte"));
+    let expected: BTreeSet<_> = one.operators.keys().chain(other.operators.keys()).collect();
+    assert_eq!(both.operators.keys().collect::<BTreeSet<_>>(), expected);
+    assert_eq!(both.scalar_types(), &one.scalar_types() | &other.scalar_types());
+    assert_eq!(both.backends.len(), 1);
+    both.merge(one.clone());
+    assert_eq!(both.operators["aten::addmm.out"].calls, 8);
+    assert_eq!(both.operators["aten::addmm.out"].kernels.len(), one.operators["aten::addmm.out"].kernels.len());
+}
+
+#[test]
+fn a_target_lacks_what_it_does_not_name() {
+    let lacks = |name: &str, target: &Target| {
+        let fixture = fixture(name);
+        let lacks = Pte::parse(fixture.bytes()).unwrap().check_target(target);
+        lacks.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let model = "1.5.1/linear/linear.pte";
+    let listed = |names: &[(&str, &[&str])]| {
+        let one = |(name, taken): &(&str, &[&str])| {
+            ((*name).to_owned(), taken.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
+        };
+        Target { operators: Some(names.iter().map(one).collect()), ..Target::default() }
+    };
+    let (addmm, permute) = ("aten::addmm.out", "aten::permute_copy.out");
+    let all = listed(&[(addmm, &[]), (permute, &[])]);
+    assert_eq!(lacks(model, &all), [""; 0]);
+    let missing = |what: &str| format!("method \"forward\": no operator {what} (1 call)");
+    let fewer = listed(&[(addmm, &[])]);
+    assert_eq!(lacks(model, &fewer), [missing("\"aten::permute_copy.out\"")]);
+    assert_eq!(lacks(model, &Target { all_operators: true, ..fewer }), [""; 0]);
+    // For halves only, as a combination and as a type.
+    let halves = listed(&[(addmm, &["FLOAT"]), (permute, &["v1/5;0,1|5;0,1|5;0,1"])]);
+    assert_eq!(lacks(model, &halves), [missing("\"aten::permute_copy.out\" for v1/6;0,1|6;0,1|6;0,1")]);
+    assert_eq!(lacks(model, &listed(&[(addmm, &[]), (permute, &["default"])])), [""; 0]);
+    let halves = listed(&[(addmm, &["HALF"]), (permute, &["HALF", "FLOAT"])]);
+    assert_eq!(lacks(model, &halves), [missing("\"aten::addmm.out\" for FLOAT")]);
+    let types = Target { scalar_types: Some(["HALF".to_owned()].into()), ..all };
+    let float = [missing("\"aten::addmm.out\" for FLOAT"), missing("\"aten::permute_copy.out\" for FLOAT")];
+    assert_eq!(lacks(model, &types), float);
+    let delegated = "1.5.1/linear_xnnpack/linear_xnnpack.pte";
+    assert_eq!(lacks(delegated, &listed(&[])), [""; 0]);
+    let none = Target { backends: Some(BTreeSet::new()), ..Target::default() };
+    assert_eq!(lacks(delegated, &none), ["method \"forward\": no backend \"XnnpackBackend\" (1 delegate)"]);
+}
+
+#[test]
+fn an_index_out_of_range_is_a_fault_with_a_path() {
+    let fixture = fixture("1.5.1/add/add.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let chains = pte.program.execution_plan.as_mut().unwrap()[0].chains.as_mut().unwrap();
+    let InstructionArguments::KernelCall(call) = &mut chains[0].instructions.as_mut().unwrap()[0].instr_args else {
+        unreachable!()
+    };
+    call.args.as_mut().unwrap().to_mut()[0] = 77;
+    let told: Vec<String> = pte.operators().faults.iter().map(ToString::to_string).collect();
+    let path = "execution_plan[0].chains[0].instructions[0]";
+    assert!(told[0].starts_with(&format!("{path}.instr_args.KernelCall.args: ")), "{told:?}");
+    let told: Vec<String> = pte.disassembly().faults.iter().map(ToString::to_string).collect();
+    assert!(told[0].starts_with(path) && told[0].contains("value 77, but there are"), "{told:?}");
+}

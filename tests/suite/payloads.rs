@@ -1,0 +1,183 @@
+//! Payloads of other backends than XNNPACK: what is in real ones, and what is said of damaged ones.
+
+use crate::damage::stride;
+use executorch_format::delegate::{CoreMl, EthosU, Payload, PayloadKind, PayloadSummary, VulkanPlace};
+use executorch_format::schema::vulkan::GraphTypes;
+use executorch_format::{ErrorKind, Pte};
+use executorch_format_support::fixtures::{fixture, fixtures, for_each};
+
+/// The payload of the only delegate of a program.
+fn payload(name: &str) -> Vec<u8> {
+    let file = fixture(&format!("payloads/other/{name}.pte"));
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let [delegate] = pte.methods()[0].delegates() else { panic!("one delegate") };
+    pte.bytes(&pte.delegate_data(delegate).unwrap()).unwrap().to_vec()
+}
+
+#[test]
+fn every_real_payload_is_what_its_delegates_id_says() {
+    let mut known = 0;
+    for file in fixtures().iter().filter(|file| file.is_pte()) {
+        let pte = Pte::parse(file.bytes()).unwrap();
+        for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
+            let data = pte.delegate_data(delegate).and_then(|data| pte.bytes(&data));
+            let (Some(kind), Ok(bytes)) = (PayloadKind::of_id(delegate.id()), data) else { continue };
+            assert_ne!(kind.is_in(bytes), Some(false), "{}: {kind}", file.name());
+            assert!(PayloadKind::of_bytes(bytes).is_none_or(|by_bytes| by_bytes == kind), "{}", file.name());
+            let summary = PayloadSummary::of(delegate.id(), &pte.delegate(delegate));
+            assert_eq!((summary.kind, summary.error), (Some(kind), None), "{}", file.name());
+            for part in summary.parts {
+                assert!(part.offset + part.size <= bytes.len() as u64, "{}: {}", file.name(), part.name);
+            }
+            known += 1;
+        }
+    }
+    assert!(known > 20);
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_vulkan_graph_is_what_flatc_prints() {
+    use executorch_format_support::flatc_json::{compare, quoted};
+
+    let bytes = payload("vulkan");
+    let found = serde_json::to_value(&executorch_format::delegate::Vulkan::parse(&bytes).unwrap().graph).unwrap();
+    let expected = executorch_format_support::data().join("payloads/other/vulkan.0.json");
+    let expected = serde_json::from_str(&quoted(&std::fs::read_to_string(expected).unwrap())).unwrap();
+    let mut differences = Vec::new();
+    compare(&mut String::new(), &found, &expected, true, &mut differences);
+    assert_eq!(differences, Vec::<String>::new());
+}
+
+#[test]
+fn the_constants_of_a_vulkan_graph_are_in_named_data() {
+    let file = fixture("payloads/other/vulkan.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let Payload::Vulkan(vulkan) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!("no graph") };
+    assert_eq!(vulkan.graph.chain()[0].name(), "aten.linear.default");
+    let GraphTypes::VkTensor(weight) = &vulkan.graph.values()[0].value else { panic!("no tensor") };
+    let constant = &vulkan.graph.constants()[weight.constant_id as usize];
+    let Some(VulkanPlace::Named(key)) = vulkan.place(constant) else { panic!("no key") };
+    assert_eq!(pte.named_data_bytes(key).unwrap().len() as u64, constant.length);
+    assert_eq!(constant.length, 4 * weight.dims().iter().map(|dim| u64::from(*dim)).product::<u64>());
+}
+
+#[test]
+fn what_a_firmware_engineer_asks_of_an_ethos_u_payload() {
+    let bytes = payload("ethosu");
+    let ethos_u = EthosU::parse(&bytes).unwrap();
+    let names: Vec<_> = ethos_u.blocks.iter().map(|block| String::from_utf8_lossy(block.name)).collect();
+    let expected =
+        ["vela_bin_stream", "cmd_data", "weight_data", "scratch_size", "inputs", "outputs", "vela_end_stream"];
+    assert_eq!(names, expected);
+    assert_eq!(ethos_u.command_stream().map(<[u8]>::len), Some(328));
+    assert_eq!(ethos_u.weights().map(<[u8]>::len), Some(96));
+    assert_eq!(ethos_u.scratch_size(), Some(32));
+    let [input] = ethos_u.inputs().unwrap()[..] else { panic!("one input") };
+    assert_eq!((input.shape, input.element_size, input.offset, input.region), ([1, 1, 2, 1, 1, 4], 1, 16, 1));
+    let [output] = ethos_u.outputs().unwrap()[..] else { panic!("one output") };
+    assert_eq!((output.shape, output.element_size, output.offset, output.region), ([1, 1, 1, 1, 2, 3], 1, 0, 1));
+    for block in &ethos_u.blocks {
+        assert_eq!(bytes[block.offset as usize..][..block.data.len()], *block.data);
+    }
+}
+
+#[test]
+fn the_files_of_a_core_ml_package_have_their_paths() {
+    let bytes = payload("coreml");
+    let files: Vec<_> = CoreMl::parse(&bytes).unwrap().files().collect();
+    let names: Vec<_> = files.iter().map(|(path, _)| path.as_str()).collect();
+    let expected = [
+        "metadata.json",
+        "model.mlpackage/Manifest.json",
+        "model.mlpackage/Data/com.apple.CoreML/weights/weight.bin",
+        "model.mlpackage/Data/com.apple.CoreML/model.mlmodel",
+        "model.mlpackage/executorch_debug_handle_mapping.json",
+        "debug_info.json",
+    ];
+    assert_eq!(names, expected);
+    let metadata = &bytes[files[0].1.start as usize..files[0].1.end as usize];
+    assert!(metadata.starts_with(b"{\"inputNames\"") && metadata.ends_with(b"}"));
+    // One file comes after the other, and the JSON after the last one.
+    assert_eq!(files.windows(2).find(|pair| pair[0].1.end != pair[1].1.start), None);
+    assert_eq!(files[5].1.end, 5320);
+}
+
+#[test]
+fn a_core_ml_package_that_several_methods_share_is_named_by_its_key() {
+    let payload = br#"CMJR{"version": 1, "key": "5e5e", "functionName": "forward"}"#;
+    let expected = CoreMl::Function { key: "5e5e".into(), function_name: "forward".into() };
+    assert_eq!(CoreMl::parse(payload).unwrap(), expected);
+    assert!(matches!(CoreMl::parse(b"CMJR{}").unwrap_err().kind(), ErrorKind::Header(_)));
+}
+
+#[test]
+fn folders_in_a_circle_have_paths_that_end() {
+    let json = r#"{"nodes":[
+        {"name":"a","kind":1,"children":{"b":1},"dataRegion":{"offset":0,"size":0}},
+        {"name":"b","kind":1,"children":{"a":0,"c":2},"dataRegion":{"offset":0,"size":0}},
+        {"name":"c","kind":0,"children":{},"dataRegion":{"offset":0,"size":0}}]}"#;
+    let json: String = json.split_whitespace().collect();
+    let payload: Vec<u8> = json.bytes().rev().collect();
+    let files: Vec<_> = CoreMl::parse(&payload).unwrap().files().collect();
+    assert!(files[0].0.ends_with("a/b/c") && files[0].0.len() < 200, "{files:?}");
+}
+
+#[test]
+fn what_other_backends_headers_say_is_told_where_it_fits() {
+    let parts = |id: &str, bytes: &[u8]| {
+        let summary = PayloadSummary::of(id, &Payload::parse(bytes));
+        summary.parts.into_iter().map(|part| (part.name, part.offset, part.size)).collect::<Vec<_>>()
+    };
+    let mut qnn = vec![0; 300];
+    qnn[..4].copy_from_slice(&0x5678_abcd_u32.to_le_bytes());
+    qnn[12] = 44;
+    assert_eq!(parts("QnnBackend", &qnn), [("context binary".to_owned(), 256, 44)]);
+    let mut early = qnn[..64].to_vec();
+    assert_eq!(parts("QnnBackend", &early), [("context binary".to_owned(), 20, 44)]);
+    early[12] = 43;
+    assert_eq!(parts("QnnBackend", &early), []);
+    qnn[12] = 45;
+    assert_eq!(parts("QnnBackend", &qnn), []);
+    let summary = PayloadSummary::of("CudaBackend", &Payload::parse(b"00_so_blob\n00_weights_blob"));
+    assert!(summary.native_code && summary.kind == Some(PayloadKind::Cuda));
+    assert_eq!(PayloadSummary::of("MyBackend", &Payload::parse(b"anything")), PayloadSummary::default());
+}
+
+#[test]
+fn every_byte_of_a_payload_can_be_wrong_and_every_length_too_short() {
+    let read = |bytes: &[u8]| {
+        let payload = Payload::parse(bytes);
+        if let Err(error) = &payload {
+            assert!(error.offset().is_some_and(|offset| offset <= bytes.len() as u64), "{error}");
+        }
+        for part in PayloadSummary::of("", &payload).parts {
+            assert!(part.offset.checked_add(part.size).is_some_and(|end| end <= bytes.len() as u64));
+        }
+    };
+    for name in ["vulkan", "ethosu", "coreml"] {
+        let good = payload(name);
+        let mut bytes = good.clone();
+        for index in (0..bytes.len()).step_by(stride()) {
+            for value in [0, 1, good[index] ^ 1, good[index].wrapping_add(4), 0x7f, 0x80, 0xff, b'{', b'}', b'"'] {
+                bytes[index] = value;
+                read(&bytes);
+            }
+            bytes[index] = good[index];
+            read(&good[..index]);
+        }
+    }
+}
+
+/// The programs of other backends have no findings of their own.
+#[test]
+fn good_payloads_have_no_findings() {
+    let names = ["vulkan", "ethosu", "coreml", "tosa", "native"];
+    let files: Vec<_> = names.iter().map(|name| fixture(&format!("payloads/other/{name}.pte"))).collect();
+    for_each(&files, |file| {
+        let findings = Pte::parse(file.bytes()).unwrap().validate(executorch_format::validate::Level::Strict);
+        let payload = |rule: &str| rule.contains("payload") || ["vulkan-graph", "native-code"].contains(&rule);
+        let found: Vec<_> = findings.iter().filter(|finding| payload(finding.rule)).collect();
+        if found.is_empty() { Ok(()) } else { Err(format!("{found:#?}")) }
+    });
+}

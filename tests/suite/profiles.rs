@@ -1,0 +1,209 @@
+//! ETDumps: what is in real ones, and how long things took.
+
+use crate::damage::{each, stride};
+use executorch_format::inspect::{EventKind, EventProfile, EventTarget, Profile};
+use executorch_format::validate::Level;
+use executorch_format::{Error, ErrorKind, Etdp, Model, Pte};
+use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
+use serde_json::Value;
+
+fn traces() -> Vec<Fixture> {
+    let traces = with_extension("etdp");
+    assert!(traces.len() >= 5);
+    traces
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn the_events_are_what_flatc_prints() {
+    use executorch_format_support::flatc_json::{compare, quoted};
+
+    let with_json: Vec<_> = traces().into_iter().filter(|file| file.beside("json").is_some()).collect();
+    assert!(with_json.len() >= 4);
+    for_each(&with_json, |file| {
+        let etdp = Etdp::parse(file.bytes()).map_err(|error| error.to_string())?;
+        let found = serde_json::to_value(&etdp.etdump).unwrap();
+        let expected = serde_json::from_str(&quoted(&file.beside("json").unwrap())).unwrap();
+        let mut differences = Vec::new();
+        compare(&mut String::new(), &found, &expected, true, &mut differences);
+        if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+    });
+}
+
+#[test]
+fn good_traces_have_no_findings() {
+    for_each(&traces(), |file| {
+        let findings = Model::parse(file.bytes()).unwrap().validate(Level::Strict);
+        if findings.is_empty() { Ok(()) } else { Err(format!("{findings:#?}")) }
+    });
+}
+
+/// What makes an event, and its numbers: instruction, name, count, shortest, middle, average and longest time in ticks.
+type Row = (i64, String, usize, u64, f64, f64, u64);
+
+fn row(event: &EventProfile<'_>) -> Row {
+    let EventProfile { name, count, min, median, mean, max, .. } = event;
+    let instruction = event.instruction.map_or(0, |instruction| instruction as i64);
+    (instruction, (*name).to_owned(), *count, *min, *median, *mean, *max)
+}
+
+/// `inspector.json` holds what `EventBlock._gen_from_etdump` of ExecuTorch 1.5.1 gives, in milliseconds.
+fn inspected(event: &Value) -> Row {
+    let delegate = event["delegate"].as_str();
+    // Without a converter it gives a delegate's ticks as they are.
+    let unit = if delegate.is_some() { 1.0 } else { 1e6 };
+    let ticks = |value: &Value| (value.as_f64().unwrap() * unit * 2.0).round() / 2.0;
+    let name = delegate.or(event["name"].as_str()).unwrap().to_owned();
+    let count = event["raw"].as_array().unwrap().len();
+    let [min, p50, avg, max] = ["min", "p50", "avg", "max"].map(|field| ticks(&event[field]));
+    (event["instruction"].as_i64().unwrap_or(0), name, count, min as u64, p50, avg, max as u64)
+}
+
+#[test]
+fn the_numbers_are_those_of_the_official_inspector() {
+    let expected = std::fs::read(executorch_format_support::data().join("payloads/inspector.json")).unwrap();
+    let expected: Value = serde_json::from_slice(&expected).unwrap();
+    let mut compared = 0;
+    for (name, blocks) in expected.as_object().unwrap() {
+        let file = fixture(&format!("payloads/{name}"));
+        let etdp = Etdp::parse(file.bytes()).unwrap();
+        let profile = etdp.profile(None, None);
+        assert_eq!(profile.mismatches, []);
+        let blocks = blocks.as_array().unwrap();
+        assert_eq!(profile.runs.len(), blocks.len(), "{name}");
+        for (run, block) in profile.runs.iter().zip(blocks) {
+            assert_eq!(run.name, block["name"].as_str().unwrap());
+            let mut found: Vec<Row> = run.events.iter().map(row).collect();
+            let mut expected: Vec<Row> = block["events"].as_array().unwrap().iter().map(inspected).collect();
+            for rows in [&mut found, &mut expected] {
+                rows.sort_by(|one, other| one.partial_cmp(other).unwrap());
+            }
+            assert_eq!(found, expected, "{name}");
+            compared += found.len();
+        }
+    }
+    assert_eq!(compared, 44);
+}
+
+fn with_program(name: &str, check: impl FnOnce(&Etdp<'_>, &Pte<'_>)) {
+    let (trace, program) = (fixture(&format!("payloads/{name}.etdp")), fixture(&format!("payloads/{name}.pte")));
+    check(&Etdp::parse(trace.bytes()).unwrap(), &Pte::parse(program.bytes()).unwrap());
+}
+
+fn targets(profile: &Profile<'_>, run: usize) -> Vec<String> {
+    let events = profile.runs[run].events.iter().filter(|event| event.kind == EventKind::Instruction);
+    events.map(|event| event.runs.as_ref().map_or("-".into(), EventTarget::to_string)).collect()
+}
+
+#[test]
+fn with_the_program_instructions_have_the_names_of_what_they_run() {
+    with_program("profile_xnnpack", |etdp, pte| {
+        let profile = etdp.profile(Some(pte), None);
+        assert_eq!(profile.mismatches, []);
+        assert_eq!(profile.runs[1].method, Some("forward"));
+        let expected = ["XnnpackBackend (delegate 0)", "aten::cumsum.out", "XnnpackBackend (delegate 1)"];
+        assert_eq!(targets(&profile, 1), expected);
+        let run = &profile.runs[1];
+        // Each instruction comes before its parts.
+        let kinds: Vec<_> = run.events.iter().map(|event| event.kind).collect();
+        use EventKind::{Delegate, Instruction, Method, Part};
+        assert_eq!(kinds, [Method, Instruction, Delegate, Instruction, Part, Instruction, Delegate, Delegate]);
+        assert!((run.events[0].share - 1.0).abs() < 1e-9);
+        assert_eq!(run.total, 4_793_718 - 4_647_055);
+    });
+}
+
+#[test]
+fn the_method_is_the_only_one_that_fits() {
+    with_program("profile_control", |etdp, pte| {
+        let profile = etdp.profile(Some(pte), None);
+        let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
+        assert_eq!(methods, [None, Some("forward"), Some("forward"), Some("other")]);
+        assert_eq!(targets(&profile, 3), ["aten::cumsum.out"]);
+        // The longest first.
+        let mut sorted = profile.clone();
+        sorted.sort_by_total();
+        assert_eq!(targets(&sorted, 1)[..2], ["aten::add.out", "JumpFalseCall"]);
+
+        // What was asked for is taken where it fits.
+        assert_eq!(etdp.profile(Some(pte), Some("other")), profile);
+        let unknown = etdp.profile(Some(pte), Some("backward"));
+        assert!(unknown.mismatches[0].message.contains("no method \"backward\""));
+    });
+}
+
+#[test]
+fn another_program_is_said_not_to_fit() {
+    with_program("profile_portable", |etdp, _| {
+        let other = fixture("payloads/profile_xnnpack.pte");
+        let pte = Pte::parse(other.bytes()).unwrap();
+        let profile = etdp.profile(Some(&pte), None);
+        let said: Vec<_> = profile.mismatches.iter().map(ToString::to_string).collect();
+        assert!(said[0].contains("instruction 0, which is a DelegateCall, expected a KernelCall"), "{said:?}");
+        let other = fixture("1.5.1/multi_method/multi_method.pte");
+        let pte = Pte::parse(other.bytes()).unwrap();
+        let profile = etdp.profile(Some(&pte), None);
+        assert!(profile.mismatches[0].message.contains("fits none of the program's methods"));
+        assert_eq!(profile.runs[1].method, None);
+    });
+}
+
+#[test]
+fn an_instruction_that_ran_several_times_in_one_run_counts_as_often() {
+    let file = fixture("payloads/profile_portable.etdp");
+    let mut etdp = Etdp::parse(file.bytes()).unwrap();
+    let runs = etdp.etdump.run_data.as_mut().unwrap();
+    runs.truncate(2);
+    let events = runs[1].events.as_mut().unwrap();
+    let mut again = events[1].clone();
+    let event = again.profile_event.as_mut().unwrap();
+    assert_eq!(event.name(), "OPERATOR_CALL");
+    event.end_time = event.start_time + 10;
+    events.insert(2, again);
+    let profile = etdp.profile(None, None);
+    let event = &profile.runs[1].events[1];
+    assert_eq!((event.name, event.count, event.min), ("OPERATOR_CALL", 2, 10));
+    assert_eq!(event.median, (event.min + event.max) as f64 / 2.0);
+    assert_eq!(event.total, event.min + event.max);
+}
+
+#[test]
+fn a_trace_that_was_cut_off_is_named_as_that() {
+    let file = fixture("1.5.1/etdump/etdump.etdp");
+    let bytes = file.bytes();
+    let error: Error = Etdp::parse(&bytes[..bytes.len() - 1]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Truncated { .. }));
+    let longer = [bytes, &[0; 3]].concat();
+    let etdp = Etdp::parse(&longer).unwrap();
+    assert_eq!(etdp, Etdp::parse(bytes).unwrap());
+    assert_eq!(etdp.validate(Level::Strict).iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["trailing-bytes"]);
+}
+
+fn read(bytes: &[u8], program: &Pte<'_>) {
+    let parsed = Etdp::parse(bytes);
+    assert_eq!(Etdp::check(bytes).err().as_ref(), parsed.as_ref().err());
+    if let Ok(etdp) = parsed {
+        etdp.validate(Level::Strict).iter().for_each(|finding| assert!(!finding.to_string().is_empty()));
+        let profile = etdp.profile(Some(program), None);
+        assert!(profile.runs.iter().flat_map(|run| &run.events).all(|event| event.count > 0 && event.min <= event.max));
+        let _ = etdp.summary();
+    }
+}
+
+#[test]
+fn every_byte_of_a_trace_can_be_wrong_and_every_length_too_short() {
+    let program = fixture("payloads/profile_debug.pte");
+    let program = Pte::parse(program.bytes()).unwrap();
+    each(&[fixture("payloads/profile_debug.etdp")], |file| {
+        let mut bytes = file.bytes().to_vec();
+        for index in (0..bytes.len()).step_by(stride()) {
+            let byte = bytes[index];
+            for value in [0, 1, 4, byte ^ 1, byte.wrapping_add(4), 0x7f, 0x80, 0xff] {
+                bytes[index] = value;
+                read(&bytes, &program);
+            }
+            bytes[index] = byte;
+            read(&file.bytes()[..index], &program);
+        }
+    });
+}

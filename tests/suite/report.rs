@@ -1,0 +1,184 @@
+//! Pages about files.
+
+use crate::cli::{TempFile, pte};
+use executorch_format::Pte;
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
+use executorch_format_support::browser::{Browser, chromium};
+use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
+use executorch_format_support::networks;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The page about a file.
+fn page(file: &Path) -> TempFile {
+    let page = TempFile::new("report.html", b"");
+    let output = pte().arg("report").arg(file).arg("-o").arg(&page.0).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    page
+}
+
+fn json(file: &Path) -> Value {
+    let output = pte().args(["report", "--json"]).arg(file).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// A method whose names try to be markup and script.
+fn hostile() -> TempFile {
+    let name = "</script><script>window.evil=1</script><img src=x onerror=window.evil=2>\u{202e}\u{1b}[31m{{data}}";
+    let tensor = |offset| Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, offset);
+    let values: Vec<EValue> = vec![tensor(0).into(), name.into(), tensor(16).into()];
+    let call = Instruction::kernel_call(0, vec![0, 1, 2, 2]);
+    let plan = ExecutionPlan::new(name, values, vec![Operator::new(name, name)], vec![call], 32)
+        .with_inputs(vec![0])
+        .with_outputs(vec![2]);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    TempFile::new("hostile.pte", &Pte { program, ..Pte::default() }.image().unwrap().to_vec().unwrap())
+}
+
+#[test]
+fn a_page_asks_for_nothing_from_outside_and_holds_no_name_as_markup() {
+    let html = std::fs::read_to_string(&page(&hostile().0).0).unwrap();
+    assert!(html.contains("default-src 'none'"));
+    assert!(!html.contains("evil"));
+    assert!(!html.contains("src=") && !html.contains("href="));
+    assert!(!html.contains("{{"), "a part is missing");
+    let closed = html.matches("</script>").count();
+    assert_eq!((html.matches("<script").count(), closed), (closed, 3));
+}
+
+#[test]
+fn every_file_that_can_be_read_has_a_report() {
+    let readable = |fixture: &Fixture| executorch_format::Model::parse(fixture.bytes()).is_ok();
+    let files: Vec<_> = fixtures().into_iter().filter(readable).collect();
+    for_each(&files, |fixture| {
+        let model = executorch_format::Model::parse(fixture.bytes()).unwrap();
+        let report = model.report();
+        if report.graphs.iter().any(|drawing| drawing.layout.nodes.len() != drawing.graph.nodes.len()) {
+            return Err("  a node without a place".into());
+        }
+        let counted = |histogram: &executorch_format::inspect::Histogram| {
+            histogram.bins.iter().sum::<u64>() + histogram.not_finite
+        };
+        for weight in &report.weights {
+            let shape = weight.users.iter().find_map(|user| user.shape());
+            let element = shape.and_then(|shape| shape.scalar_type.element_size()).unwrap_or(1) as u64;
+            if weight.histogram.as_ref().is_some_and(|histogram| counted(histogram) != weight.bytes / element) {
+                return Err(format!("  {:?}: a histogram of other values", weight.users));
+            }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_histogram_counts_values_where_they_are() {
+    let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let views = pte.methods()[0].tensors().filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
+    let floats = views.filter(|view| view.shape.scalar_type == ScalarType::FLOAT);
+    let view = floats.max_by_key(|view| view.elements()).unwrap();
+    let values = view.to_vec::<f32>().unwrap();
+    let histogram = view.histogram(3).unwrap();
+    let (min, max) = values.iter().fold((f32::MAX, f32::MIN), |(min, max), value| (min.min(*value), max.max(*value)));
+    assert_eq!((histogram.min, histogram.max), (min.into(), max.into()));
+    let width = (max - min) / 3.0;
+    let below = values.iter().filter(|value| **value < min + width).count() as u64;
+    assert_eq!(histogram.bins.iter().sum::<u64>(), values.len() as u64);
+    assert!(histogram.bins[0].abs_diff(below) <= 1, "{histogram:?} {values:?}");
+}
+
+#[test]
+fn the_json_is_what_the_page_shows() {
+    let report = json(&fixture("1.5.1/add_mul/add_mul.pte").path);
+    assert_eq!((&report["format"], &report["file"]), (&1.into(), &"add_mul.pte".into()));
+    assert_eq!(report["weights"].as_array().unwrap().len(), 2);
+    assert_eq!(report["graphs"][0]["layout"]["nodes"].as_array().unwrap().len(), 4);
+    assert_eq!(report["findings"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_page_that_cannot_be_written_leaves_the_old_one() {
+    let old = TempFile::new("old.html", b"old");
+    let bad = TempFile::new("bad.pte", b"not a model");
+    let output = pte().arg("report").arg(&bad.0).arg("-o").arg(&old.0).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(std::fs::read(&old.0).unwrap(), b"old");
+    let nowhere = PathBuf::from("/nowhere/at/all/report.html");
+    let output = pte().arg("report").arg(fixture("1.5.1/add/add.pte").path).arg("-o").arg(nowhere).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// Needs Chromium: `apt-get install chromium`, or the environment variable `CHROMIUM`.
+fn browser() -> Option<Browser> {
+    let found = chromium();
+    if found.is_none() {
+        eprintln!("not shown in a browser: no Chromium (apt-get install chromium, or name it in CHROMIUM)");
+    }
+    found.map(|chromium| Browser::start(&chromium, 1280, 800).unwrap())
+}
+
+#[test]
+fn every_view_is_drawn_in_a_browser_without_a_fault_or_a_request() {
+    let Some(mut browser) = browser() else { return };
+    let made = TempFile::new("mobilenet.pte", &networks::mobilenet());
+    let names = [
+        "1.5.1/multi_method/multi_method.pte",
+        "1.5.1/quant_xnnpack/quant_xnnpack.pte",
+        "1.5.1/ptd_names/ptd_names.ptd",
+    ];
+    let files: Vec<PathBuf> = names.map(|name| fixture(name).path).into_iter().chain([made.0.clone()]).collect();
+    for file in files {
+        let page = page(&file);
+        browser.open(&page.0).unwrap();
+        browser.wait_for("viewer.readyAt").unwrap();
+        let views =
+            browser.evaluate("[...document.querySelectorAll('#tabs button')].map((tab) => tab.dataset.name)").unwrap();
+        assert!(views.as_array().unwrap().len() >= 3, "{views}");
+        for view in views.as_array().unwrap() {
+            browser.evaluate(&format!("viewer.open({view})")).unwrap();
+            let shown = browser.evaluate("document.getElementById('main').textContent.length").unwrap();
+            assert!(shown.as_u64().unwrap() > 10, "{view} of {} is empty", file.display());
+        }
+        for event in browser.events() {
+            assert_ne!(event["method"], "Runtime.exceptionThrown", "{event}");
+            let address = event["params"]["request"]["url"].as_str().unwrap_or("file://");
+            assert!(address.starts_with("file://"), "{address}");
+        }
+    }
+}
+
+#[test]
+fn a_click_on_a_node_shows_what_it_takes_and_gives() {
+    let Some(mut browser) = browser() else { return };
+    let page = page(&fixture("1.5.1/add_mul/add_mul.pte").path);
+    browser.open(&page.0).unwrap();
+    browser.wait_for("viewer.readyAt").unwrap();
+    browser.evaluate("viewer.open('graph')").unwrap();
+    let place = browser.evaluate("viewer.graph.box(1)").unwrap();
+    browser.click(place[0].as_f64().unwrap(), place[1].as_f64().unwrap()).unwrap();
+    browser.wait_for("viewer.graph.chosen() === 1").unwrap();
+    let side = browser.evaluate("document.querySelector('.side').textContent").unwrap();
+    for part in ["aten::mm.out", "f32[2, 2]", "mat2", "constant", "aten::add.out"] {
+        assert!(side.as_str().unwrap().contains(part), "{part}: {side}");
+    }
+}
+
+#[test]
+fn hostile_names_are_text_in_the_browser() {
+    let Some(mut browser) = browser() else { return };
+    let page = page(&hostile().0);
+    browser.open(&page.0).unwrap();
+    browser.wait_for("viewer.readyAt").unwrap();
+    for view in ["overview", "size", "memory", "graph", "operators", "findings"] {
+        browser.evaluate(&format!("viewer.open('{view}')")).unwrap();
+        assert_eq!(browser.evaluate("window.evil === undefined").unwrap(), true, "{view}");
+        assert_eq!(
+            browser.evaluate("document.querySelectorAll('#main img, #main script').length").unwrap(),
+            0,
+            "{view}"
+        );
+        let text = browser.evaluate("document.body.innerText").unwrap();
+        assert!(!text.as_str().unwrap().contains(['\u{202e}', '\u{1b}']), "{view}");
+    }
+}

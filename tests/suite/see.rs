@@ -1,0 +1,226 @@
+//! `pte size`, `memory`, `ops` and `disasm`, run as a user runs them.
+
+use crate::cli::{TempFile, pte};
+use executorch_format::{Pte, PteOptions};
+use executorch_format_support::fixtures::{equal, fixture, fixtures, for_each, list};
+use executorch_format_support::{crate_root, data};
+use quick_xml::events::Event;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Output;
+
+/// What a command prints for a file of `tests/data`, which it names as it was given.
+fn run(arguments: &[&str], files: &[&str]) -> Output {
+    pte().current_dir(data()).args(arguments).args(files).output().unwrap()
+}
+
+fn text(arguments: &[&str], files: &[&str]) -> String {
+    let output = run(arguments, files);
+    assert!(output.status.success(), "{arguments:?} {files:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compares with a file of `tests/golden`; `BLESS=1` writes it.
+pub fn golden(name: &str, found: &str) -> Result<(), String> {
+    let path = crate_root().join("tests/golden").join(name);
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, found).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = expected.lines().zip(found.lines()).position(|(one, other)| one != other);
+    let line = differs.unwrap_or_else(|| expected.lines().count().min(found.lines().count()));
+    let at = |text: &str| text.lines().nth(line).unwrap_or("(its end)").to_owned();
+    equal(&format!("{name}, line {}", line + 1), (at(found), found == expected), (at(&expected), true))
+}
+
+#[test]
+fn the_output_is_the_golden_one() {
+    let cases: [(&str, &[&str], &[&str]); 16] = [
+        ("size/multi_method.txt", &["size"], &["1.5.1/multi_method/multi_method.pte"]),
+        ("size/stacktrace.txt", &["size"], &["1.5.1/stacktrace/stacktrace.pte"]),
+        ("size/blob.txt", &["size", "--by", "blob"], &["1.5.1/multi_method/multi_method.pte"]),
+        ("size/method.txt", &["size", "--by", "method"], &["1.5.1/multi_method/multi_method.pte"]),
+        ("size/type.txt", &["size", "--by", "type"], &["1.5.1/const_dtypes/const_dtypes.pte"]),
+        ("size/operator.txt", &["size", "--by", "operator"], &["bench/llama6_external.pte"]),
+        ("size/ptd.txt", &["size", "--by", "blob", "--top", "3"], &["1.5.1/ptd_shared/ptd_shared.ptd"]),
+        (
+            "size/growth.txt",
+            &["size", "--top", "5"],
+            &["1.5.1/linear/linear.pte", "1.5.1/linear_xnnpack/linear_xnnpack.pte"],
+        ),
+        ("memory/multi_method.txt", &["memory"], &["1.5.1/multi_method/multi_method.pte"]),
+        ("memory/mutable_init.txt", &["memory"], &["1.5.1/mutable_init/mutable_init.pte"]),
+        ("memory/arenas.txt", &["memory", "--arenas"], &["1.5.1/device_cuda/device_cuda_1.pte"]),
+        (
+            "memory/multi_method.svg",
+            &["memory", "--svg", "--method", "forward"],
+            &["1.5.1/multi_method/multi_method.pte"],
+        ),
+        ("ops/tensor_lists.txt", &["ops"], &["1.5.1/tensor_lists/tensor_lists.pte"]),
+        ("ops/merged.yaml", &["ops", "--yaml"], &["1.5.1/cond/cond.pte", "1.5.1/linear/linear.pte"]),
+        ("disasm/cond.txt", &["disasm"], &["1.5.1/cond/cond.pte"]),
+        ("disasm/stacktrace.txt", &["disasm"], &["1.5.1/stacktrace/stacktrace.pte"]),
+    ];
+    let failed: Vec<String> =
+        cases.into_iter().filter_map(|(name, arguments, files)| golden(name, &text(arguments, files)).err()).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[test]
+fn size_as_json_has_parts_that_sum_up_to_the_file() {
+    let fixtures: Vec<_> =
+        fixtures().into_iter().filter(|fixture| !fixture.name().ends_with("flatc_only.ptd")).collect();
+    for_each(&fixtures, |fixture| {
+        let output = pte().args(["size", "--json"]).arg(&fixture.path).output().unwrap();
+        let document: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
+        let file = &document["files"][0];
+        let parts = list(file, "parts").iter().map(|part| part["bytes"].as_u64().unwrap());
+        equal("file size", file["file_size"].as_u64(), Some(fixture.bytes().len() as u64))?;
+        equal("sum", parts.sum::<u64>(), fixture.bytes().len() as u64)
+    });
+}
+
+#[test]
+fn two_files_as_json_are_one_document_with_the_growth() {
+    let files = ["1.5.1/linear/linear.pte", "1.5.1/linear_xnnpack/linear_xnnpack.pte"];
+    let document: Value = serde_json::from_str(&text(&["size", "--json"], &files)).unwrap();
+    let size = |name: &str| document[name]["file_size"].as_i64().unwrap();
+    let sum: i64 = list(&document, "growth")
+        .iter()
+        .map(|one| one["after"].as_i64().unwrap() - one["before"].as_i64().unwrap())
+        .sum();
+    assert_eq!(sum, size("after") - size("before"));
+    assert_eq!(document["format"], 1);
+}
+
+#[test]
+fn a_target_that_lacks_something_is_exit_code_1() {
+    let model = "1.5.1/multi_method/multi_method.pte";
+    // What the official form says of the model itself is enough for it.
+    let enough = TempFile::new("target.yaml", text(&["ops", "--yaml"], &[model]).as_bytes());
+    let target = enough.0.to_str().unwrap();
+    assert_eq!(text(&["ops", "--check", target], &[model]), format!("{model}: nothing is missing\n"));
+    let lacking =
+        TempFile::new("target.yaml", b"operators: [aten::addmm.out]\nscalar_types: [f32]\nbackends: [CoreMLBackend]\n");
+    let target = lacking.0.to_str().unwrap();
+    let output = run(&["ops", "--check", target], &[model, "1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("method \"forward\": no operator \"aten::permute_copy.out\" (2 calls)\n"), "{text}");
+    assert!(text.contains("method \"forward\": no backend \"XnnpackBackend\" (1 delegate)\n"), "{text}");
+    for bad in ["operators: {", "scalar_types: [f31]", "operators: 7"] {
+        let made = TempFile::new("target.yaml", bad.as_bytes());
+        let output = run(&["ops", "--check", made.0.to_str().unwrap()], &[model]);
+        assert_eq!(output.status.code(), Some(2), "{bad}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("target.yaml"), "{bad}");
+    }
+}
+
+/// What could act on a terminal, close a tag, or end a string in any of the forms.
+const HOSTILE: &str = "a\u{1b}[2J\r\n</text></svg><script>alert(1)</script>&\"'\\: - #{}\u{202e}";
+
+/// A program in which every name is hostile.
+fn hostile() -> TempFile {
+    let fixture = fixture("1.5.1/multi_method/multi_method.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let name = || Some(HOSTILE.to_owned().into());
+    let plan = pte.program.execution_plan.as_mut().unwrap().iter_mut().find(|plan| plan.name() == "forward").unwrap();
+    plan.name = name();
+    plan.operators.as_mut().unwrap().iter_mut().for_each(|operator| operator.name = name());
+    for value in plan.values.as_mut().unwrap() {
+        if let executorch_format::schema::program::KernelTypes::Tensor(tensor) = &mut value.val {
+            tensor.extra_tensor_info.get_or_insert_default().fully_qualified_name = name();
+        }
+    }
+    let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
+    TempFile::new("hostile.pte", &file)
+}
+
+fn harmless(text: &str) {
+    let acts =
+        |character: char| (character.is_control() && character != '\n' && character != '\t') || character == '\u{202e}';
+    assert_eq!(text.find(acts), None, "{text}");
+}
+
+fn output(arguments: &[&str], file: &Path) -> String {
+    let output = pte().args(arguments).arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn hostile_names_do_nothing_on_a_terminal_and_are_exact_in_json() {
+    let file = hostile();
+    for arguments in
+        [&["size", "--by", "method"][..], &["size", "--by", "operator"], &["memory"], &["ops"], &["disasm"]]
+    {
+        let text = output(arguments, &file.0);
+        harmless(&text);
+        assert!(text.contains("a\\u{1b}[2J"), "{arguments:?}: {text}");
+    }
+    let disassembly: Value = serde_json::from_str(&output(&["disasm", "--json"], &file.0)).unwrap();
+    assert!(list(&disassembly, "methods").iter().any(|method| method["name"] == HOSTILE));
+}
+
+#[test]
+fn hostile_names_are_text_in_svg_and_yaml() {
+    let file = hostile();
+    let svg = output(&["memory", "--svg"], &file.0);
+    harmless(&svg);
+    let mut reader = quick_xml::Reader::from_str(&svg);
+    let mut tags = std::collections::BTreeSet::new();
+    loop {
+        match reader.read_event().unwrap() {
+            Event::Start(tag) | Event::Empty(tag) => {
+                tags.insert(String::from_utf8_lossy(tag.name().as_ref()).into_owned())
+            }
+            Event::Eof => break,
+            _ => true,
+        };
+    }
+    assert_eq!(Vec::from_iter(tags), ["g", "path", "rect", "style", "svg", "text", "title"]);
+    let yaml = output(&["ops", "--yaml"], &file.0);
+    harmless(&yaml);
+    let selected: yaml_serde::Value = yaml_serde::from_str(&yaml).unwrap();
+    let name = format!("{HOSTILE}.out");
+    assert!(selected["operators"].as_mapping().unwrap().contains_key(name.as_str()), "{yaml}");
+    assert!(selected["et_kernel_metadata"].as_mapping().unwrap().contains_key(name.as_str()), "{yaml}");
+}
+
+#[test]
+fn what_is_no_program_and_what_is_not_there_is_told() {
+    let ptd = "1.5.1/ptd_shared/ptd_shared.ptd";
+    for command in ["memory", "ops", "disasm"] {
+        let output = run(&[command], &[ptd]);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{command}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("this is a .ptd"));
+    }
+    let output = run(&["disasm", "--method", "nothing"], &["1.5.1/cond/cond.pte"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no method is called nothing, there are: forward"));
+}
+
+#[test]
+fn a_file_with_dangling_references_is_told_about_all_the_same() {
+    let fixture = fixture("1.5.1/add_mul/add_mul.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let chains = pte.program.execution_plan.as_mut().unwrap()[0].chains.as_mut().unwrap();
+    let last = chains[0].instructions.as_mut().unwrap().last_mut().unwrap();
+    let executorch_format::schema::program::InstructionArguments::KernelCall(call) = &mut last.instr_args else {
+        unreachable!()
+    };
+    call.op_index = 99;
+    let made = TempFile::new("dangling.pte", &pte.image_as_is().unwrap().to_vec().unwrap());
+    for command in ["ops", "disasm"] {
+        let output = pte_output(command, &made.0);
+        assert_eq!(output.status.code(), Some(1), "{command}");
+        assert!(!output.stdout.is_empty());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains("operator 99, but there are"), "{command}: {told}");
+    }
+}
+
+fn pte_output(command: &str, file: &Path) -> Output {
+    pte().arg(command).arg(file).output().unwrap()
+}

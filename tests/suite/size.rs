@@ -1,0 +1,217 @@
+//! Where the bytes of a file go.
+
+use executorch_format::inspect::{BlobUser, Size, SizeKind, SizePart, WasteKind};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::DataLocation;
+use executorch_format::{Model, ParseOptions, Pte, PteOptions};
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
+
+fn bytes(size: &Size<'_>, kind: SizeKind) -> u64 {
+    size.parts.iter().filter(|part| part.kind == kind).map(|part| part.bytes).sum()
+}
+
+fn waste(size: &Size<'_>, kind: WasteKind) -> Option<(u64, usize)> {
+    size.waste.iter().find(|waste| waste.kind == kind).map(|waste| (waste.bytes, waste.count))
+}
+
+/// The bytes of the blobs that nothing overlaps, by what the list of blobs says.
+fn accounted(fixture: &Fixture) -> Result<(), String> {
+    let model = Model::parse(fixture.bytes()).map_err(|error| error.to_string())?;
+    let size = model.size().map_err(|error| error.to_string())?;
+    let file_size = fixture.bytes().len() as u64;
+    equal("file size", size.file_size, file_size)?;
+    equal("sum of the parts", size.parts.iter().map(|part| part.bytes).sum(), file_size)?;
+    equal("sum of the groups", size.groups().iter().map(|group| group.bytes).sum(), file_size)?;
+    let mut runs: Vec<&SizePart<'_>> = size.parts.iter().filter(|part| part.offset.is_some()).collect();
+    runs.sort_by_key(|part| (part.offset, part.bytes));
+    for pair in runs.windows(2) {
+        let end = pair[0].offset.unwrap() + pair[0].bytes;
+        equal("overlap", pair[0].bytes > 0 && Some(end) > pair[1].offset, false)?;
+    }
+    // Exporters write nothing that nobody uses.
+    equal("unreferenced", bytes(&size, SizeKind::Unreferenced), 0)?;
+    let growth = size.growth(&size);
+    equal("growth", growth.iter().find(|growth| growth.bytes() != 0), None)
+}
+
+#[test]
+fn the_parts_of_every_file_sum_up_to_its_size() {
+    let fixtures: Vec<_> =
+        fixtures().into_iter().filter(|fixture| !fixture.name().ends_with("flatc_only.ptd")).collect();
+    for_each(&fixtures, accounted);
+}
+
+#[test]
+fn each_kind_of_part_has_the_bytes_that_the_list_of_blobs_gives_it() {
+    let fixture = fixture("1.5.1/multi_method/multi_method.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let size = pte.size().unwrap();
+    assert_eq!(bytes(&size, SizeKind::Constant), 112);
+    assert_eq!(bytes(&size, SizeKind::Header), 40);
+    let types: Vec<_> = size.scalar_types.iter().map(|one| (one.scalar_type, one.bytes, one.blobs)).collect();
+    assert_eq!(types, [(ScalarType::FLOAT, 88, 4), (ScalarType::INT, 24, 1)]);
+    let forward = size.methods.iter().find(|method| method.name == "forward").unwrap();
+    assert_eq!((forward.data, forward.shared), (88, 88));
+    let tensor = size.methods.iter().find(|method| method.name == "get_tensor").unwrap();
+    assert_eq!((tensor.data, tensor.shared), (24, 0));
+    let operators: Vec<_> = size.operators.iter().map(|one| (one.name.as_str(), one.bytes)).collect();
+    assert_eq!(operators, [("aten::permute_copy.out", 64), ("aten::addmm.out", 24)]);
+}
+
+#[test]
+fn a_payload_is_its_backends_and_so_is_what_it_says_of_itself() {
+    let fixture = fixture("1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let size = pte.size().unwrap();
+    let payload = pte.program.backend_delegate_data()[0].data().len() as u64;
+    assert_eq!(bytes(&size, SizeKind::Delegate), payload);
+    assert!(size.operators.iter().any(|operator| operator.name == "XnnpackBackend" && operator.bytes >= payload));
+}
+
+#[test]
+fn constants_inside_the_program_are_constants() {
+    // Files of ExecuTorch 0.2 have no segments.
+    let fixture = fixture("0.2.1/add_mul_constant_inline/add_mul_constant_inline.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let constants: u64 = pte.program.constant_buffer().iter().map(|buffer| buffer.storage().len() as u64).sum();
+    assert!(constants > 0);
+    assert_eq!(bytes(&pte.size().unwrap(), SizeKind::Constant), constants);
+}
+
+#[test]
+fn an_old_payload_has_its_weights_inside() {
+    // Before ExecuTorch 0.6, weights were in the payload, not in named data.
+    let fixture = fixture("0.4.0/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let size = pte.size().unwrap();
+    let details: Vec<_> =
+        size.groups().iter().map(|group| (group.key.backend, group.key.detail, group.bytes)).collect();
+    assert!(details.contains(&(Some("XnnpackBackend"), Some("header"), 30)), "{details:?}");
+    assert!(details.iter().any(|(_, detail, bytes)| *detail == Some("weights") && *bytes > 0), "{details:?}");
+}
+
+#[test]
+fn what_nothing_refers_to_is_told_apart_from_padding() {
+    let fixture = fixture("1.5.1/add_mul/add_mul.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let before = pte.size().unwrap();
+    // Zeros too: what is listed and not used is no padding.
+    for content in [vec![7; 300], vec![0; 300]] {
+        let mut pte = pte.clone();
+        pte.add_segment(content);
+        let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
+        let pte = Pte::parse(&file).unwrap();
+        let size = pte.size().unwrap();
+        assert_eq!(bytes(&size, SizeKind::Unreferenced), 300);
+        assert_eq!(waste(&size, WasteKind::Unreferenced), Some((300, 1)));
+        let growth = before.growth(&size);
+        assert_eq!(growth[0].key.kind, SizeKind::Unreferenced);
+        assert_eq!(
+            growth.iter().map(|one| one.bytes()).sum::<i128>(),
+            file.len() as i128 - fixture.bytes().len() as i128
+        );
+    }
+    let trailing = [fixture.bytes(), b"more"].concat();
+    let pte = Pte::parse(&trailing).unwrap();
+    assert_eq!(bytes(&pte.size().unwrap(), SizeKind::Unreferenced), 4);
+}
+
+#[test]
+fn equal_blobs_are_waste_wherever_they_are() {
+    let fixture = fixture("1.5.1/add_mul/add_mul.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    for key in ["a", "b", "c"] {
+        let segment_index = pte.add_segment(vec![9; 64]);
+        let key = Some(key.to_owned().into());
+        let named = executorch_format::schema::program::NamedData { key, segment_index };
+        pte.program.named_data.get_or_insert_default().push(named);
+    }
+    let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
+    let pte = Pte::parse(&file).unwrap();
+    let found = waste(&pte.size().unwrap(), WasteKind::EqualBlobs);
+    assert_eq!(found, Some((128, 2)));
+    let inline = Pte::parse(fixture.bytes()).unwrap();
+    assert_eq!(waste(&inline.size().unwrap(), WasteKind::EqualBlobs), None);
+}
+
+#[test]
+fn copies_of_a_payload_inside_the_program_are_waste() {
+    let fixture = fixture("1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let copy = pte.program.backend_delegate_data()[0].clone();
+    let payload = copy.data().len() as u64;
+    pte.program.backend_delegate_data.as_mut().unwrap().push(copy);
+    let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+    let delegates = plan.delegates.as_mut().unwrap();
+    let mut second = delegates[0].clone();
+    let processed = second.processed.as_mut().unwrap();
+    assert_eq!(processed.location, DataLocation::INLINE);
+    processed.index += 1;
+    delegates.push(second);
+    let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
+    let pte = Pte::parse(&file).unwrap();
+    assert_eq!(waste(&pte.size().unwrap(), WasteKind::InlineCopies), Some((payload, 1)));
+}
+
+#[test]
+fn stack_traces_are_waste() {
+    let fixture = fixture("1.5.1/stacktrace/stacktrace.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let size = pte.size().unwrap();
+    let traces = ["Frame", "FrameList"].map(Some);
+    let expected: u64 = size.parts.iter().filter(|part| traces.contains(&part.detail)).map(|part| part.bytes).sum();
+    assert!(expected > 100);
+    assert_eq!(waste(&size, WasteKind::StackTraces).map(|(bytes, _)| bytes), Some(expected));
+}
+
+#[test]
+fn overlapping_blobs_are_counted_once() {
+    let fixture = fixture("1.5.1/add_mul/add_mul.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    // Both constants start at the same byte, and one is cut short.
+    for offset in pte.program.constant_segment.as_mut().unwrap().offsets.as_mut().unwrap().to_mut() {
+        *offset = 0;
+    }
+    let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+    let tensors = plan.values.as_mut().unwrap().iter_mut().filter_map(|value| match &mut value.val {
+        executorch_format::schema::program::KernelTypes::Tensor(tensor) if tensor.data_buffer_idx == 2 => Some(tensor),
+        _ => None,
+    });
+    tensors.for_each(|tensor| tensor.sizes = Some(vec![1].into()));
+    let file = pte.image().unwrap().to_vec().unwrap();
+    let pte = Pte::parse(&file).unwrap();
+    let size = pte.size().unwrap();
+    assert_eq!(size.parts.iter().map(|part| part.bytes).sum::<u64>(), file.len() as u64);
+    let constants: Vec<_> = size.parts.iter().filter(|part| part.kind == SizeKind::Constant).collect();
+    assert_eq!(constants.iter().map(|part| part.bytes).collect::<Vec<_>>(), [16, 0]);
+    assert!(constants.iter().all(|part| matches!(part.users[..], [BlobUser::Tensor { .. }])));
+}
+
+#[test]
+fn without_the_whole_file_there_is_no_size() {
+    let fixture = fixture("1.5.1/add_mul/add_mul.pte");
+    let metadata = Model::parse_with(fixture.bytes(), &ParseOptions::METADATA).unwrap();
+    assert!(metadata.size().is_err());
+    assert!(Pte::default().size().is_err());
+}
+
+/// Damage that parsing does not refuse: what is asked about the tree answers all the same, and every byte is still in one part.
+#[test]
+fn damaged_files_can_be_asked_about() {
+    for name in ["1.5.1/cond/cond.pte", "1.5.1/tensor_lists/tensor_lists.pte"] {
+        let fixture = fixture(name);
+        let mut file = fixture.bytes().to_vec();
+        for at in (0..file.len()).step_by(crate::damage::stride()) {
+            let byte = file[at];
+            for value in [byte ^ 1, byte ^ 0x80, 0xff, byte.wrapping_add(4)] {
+                file[at] = value;
+                if let Ok(Model::Pte(pte)) = Model::parse(&file) {
+                    let sum: u64 = pte.size().unwrap().parts.iter().map(|part| part.bytes).sum();
+                    assert_eq!(sum, file.len() as u64, "{name}: byte {at} is {value}");
+                    drop((pte.memory(), pte.operators(), pte.disassembly()));
+                }
+            }
+            file[at] = byte;
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! XNNPACK payloads: the graphs in real ones, and how they are written.
+
+use crate::damage::stride;
+use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
+use executorch_format::delegate::{NamedBlobs, Payload, Xnnpack};
+use executorch_format::schema::xnnpack::{XNNDatatype, XNodeUnion};
+use executorch_format::validate::Level;
+use executorch_format::{Ptd, Pte};
+use executorch_format_support::fixtures::{self, Fixture, equal, fixtures};
+
+/// Every payload of the programs, and those that were cut out.
+fn payloads() -> Vec<(String, Vec<u8>)> {
+    let mut payloads = Vec::new();
+    for fixture in fixtures().iter().filter(|fixture| fixture.is_pte()) {
+        let pte = Pte::parse(fixture.bytes()).unwrap();
+        for (index, delegate) in pte.methods().iter().flat_map(|plan| plan.delegates()).enumerate() {
+            let data = pte.delegate_data(delegate).and_then(|data| pte.bytes(&data));
+            if let Some(bytes) = data.ok().filter(|bytes| Xnnpack::is_one(bytes)) {
+                payloads.push((format!("{}, delegate {index}", fixture.name()), bytes.to_vec()));
+            }
+        }
+    }
+    payloads.extend(cut_out().into_iter().map(|file| (file.name(), file.bytes().to_vec())));
+    assert!(payloads.len() > 20);
+    payloads
+}
+
+fn cut_out() -> Vec<Fixture> {
+    fixtures::with_extension("xnn")
+}
+
+#[test]
+fn every_official_payload_is_written_back_byte_for_byte_from_its_graph_alone() {
+    for (name, bytes) in payloads() {
+        let payload = Xnnpack::parse(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(payload.to_vec().unwrap() == bytes, "{name}: unchanged");
+        let by_hand = Xnnpack { source: None, ..payload };
+        let encoded = by_hand.to_vec().unwrap();
+        // The handmade one in the form of ExecuTorch 0.1 was written by flatc from another order of fields.
+        match &by_hand.identifier {
+            b"XN00" => assert_eq!(Xnnpack::parse(&encoded).unwrap().graph, by_hand.graph, "{name}"),
+            _ => assert!(encoded == bytes, "{name}: encoded"),
+        }
+        assert!(by_hand.clone().into_owned() == by_hand, "{name}: owned");
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn the_graph_is_what_flatc_prints() {
+    use executorch_format_support::flatc_json::{compare, quoted};
+
+    let files: Vec<_> = cut_out().into_iter().filter(|file| file.path.with_extension("json").exists()).collect();
+    assert!(files.len() >= 20);
+    fixtures::for_each(&files, |file| {
+        let payload = Xnnpack::parse(file.bytes()).map_err(|error| error.to_string())?;
+        let found = serde_json::to_value(&payload).unwrap();
+        let expected = std::fs::read_to_string(file.path.with_extension("json")).unwrap();
+        let mut differences = Vec::new();
+        compare(
+            &mut String::new(),
+            &rounded(found),
+            &rounded(serde_json::from_str(&quoted(&expected)).unwrap()),
+            true,
+            &mut differences,
+        );
+        if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
+    });
+}
+
+/// flatc prints six digits of a 32-bit float.
+#[cfg(feature = "serde")]
+fn rounded(value: serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let number = number.as_f64().unwrap();
+            serde_json::json!((number * 1e6).round() / 1e6)
+        }
+        Value::Array(items) => items.into_iter().map(rounded).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, rounded(value))).collect(),
+        other => other,
+    }
+}
+
+#[test]
+fn a_changed_graph_is_encoded_and_comes_back() {
+    let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
+    let mut payload = Xnnpack::parse(file.bytes()).unwrap();
+    let constants = payload.constant_data.to_vec();
+    payload.graph.xnodes.as_mut().unwrap()[0].debug_handle = 7;
+    payload.graph.version = Some("a longer version".into());
+    let bytes = payload.to_vec().unwrap();
+    let again = Xnnpack::parse(&bytes).unwrap();
+    assert_eq!(again.graph, payload.graph);
+    assert_eq!(again.constant_data, constants);
+    assert_eq!(again.header.unwrap().constant_data_offset % 16, 0);
+}
+
+#[test]
+fn constants_are_found_wherever_they_are() {
+    let count = |name: &str, ptd: Option<&str>| {
+        let file = fixtures::fixture(name);
+        let pte = Pte::parse(file.bytes()).unwrap();
+        let data = ptd.map(fixtures::fixture);
+        let ptds: Vec<_> = data.iter().map(|data| Ptd::parse(data.bytes()).unwrap()).collect();
+        let blobs = NamedBlobs::new(&pte, &ptds);
+        let mut found = Vec::new();
+        for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
+            let Payload::Xnnpack(payload) = pte.delegate(delegate).unwrap() else { panic!("{name}") };
+            for constant in payload.constants() {
+                let bytes = payload.constant_bytes(constant.index, &blobs).unwrap();
+                assert_eq!(bytes.len() as u64, constant.place.size());
+                if let ConstantPlace::Named { key, .. } = constant.place {
+                    assert_eq!(key.trim_start_matches("scale_"), fixtures::sha256(bytes), "a key is a hash");
+                }
+                for user in &constant.uses {
+                    if let ConstantUse::Tensor { tensor, .. } = user {
+                        assert_eq!(tensor.byte_size(), Some(bytes.len() as u64));
+                    }
+                }
+                found.push((constant.uses.len(), bytes.len()));
+            }
+        }
+        found
+    };
+    assert_eq!(count("1.5.1/linear_xnnpack/linear_xnnpack.pte", None).len(), 2);
+    assert_eq!(
+        count(
+            "1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte",
+            Some("1.5.1/linear_xnnpack_external/xnn_weights.ptd")
+        )
+        .len(),
+        2
+    );
+    assert_eq!(count("0.4.0/linear_xnnpack/linear_xnnpack.pte", None).len(), 2);
+}
+
+#[test]
+fn a_constant_is_seen_as_numbers() {
+    let file = fixtures::fixture("payloads/handmade_xn00.0.xnn");
+    let payload = Xnnpack::parse(file.bytes()).unwrap();
+    assert!(payload.header.is_none());
+    let tensor = payload.graph.xvalues()[1].tensor().unwrap();
+    let view = payload.constant_view(tensor, &NamedBlobs::NONE).unwrap().unwrap();
+    assert_eq!(view.to_vec::<f32>().unwrap().len(), 5);
+    assert_eq!(tensor.to_string(), "fp32[5]");
+}
+
+#[test]
+fn every_node_names_its_values() {
+    let file = fixtures::fixture("payloads/handmade_every_node.0.xnn");
+    let payload = Xnnpack::parse(file.bytes()).unwrap();
+    let kinds = payload.graph.count_nodes();
+    assert_eq!(kinds.len(), 47);
+    for node in payload.graph.xnodes() {
+        let ids = node.xnode_union.ids();
+        assert!(!ids.inputs.is_empty() && !ids.outputs.is_empty(), "{node:?}");
+        let inputs = match &node.xnode_union {
+            XNodeUnion::XNNConcatenate2(_) => 2,
+            XNodeUnion::XNNConcatenate4(_) => 4,
+            XNodeUnion::XNNConcatenate5(_) => 5,
+            XNodeUnion::XNNConv2d(_) => 3,
+            _ => continue,
+        };
+        assert_eq!(ids.inputs.len(), inputs, "{node:?}");
+    }
+}
+
+#[test]
+fn four_bit_rows_start_with_a_byte_of_their_own() {
+    use executorch_format::delegate::xnnpack::tensor_bytes;
+    assert_eq!(tensor_bytes(XNNDatatype::QBINT4, &[3, 5]), Some(9));
+    assert_eq!(tensor_bytes(XNNDatatype::FP32, &[3, 5]), Some(60));
+    assert_eq!(tensor_bytes(XNNDatatype::FP16, &[]), Some(2));
+    assert_eq!(tensor_bytes(XNNDatatype::FP32, &[u32::MAX, u32::MAX, u32::MAX]), None);
+    assert_eq!(tensor_bytes(XNNDatatype(77), &[1]), None);
+}
+
+#[test]
+fn a_call_gives_the_graph_its_arguments_in_order() {
+    let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let delegate = &pte.methods()[0].delegates()[0];
+    let Payload::Xnnpack(payload) = pte.delegate(delegate).unwrap() else { panic!("another kind") };
+    let externals = payload.graph.externals();
+    equal("arguments", externals.len() as u32, payload.graph.num_externs).unwrap();
+    for ((_, tensor), index) in externals.iter().zip(0..) {
+        equal("argument", tensor.external_id, index).unwrap();
+    }
+}
+
+#[cfg(feature = "cli")]
+mod command {
+    use super::{cut_out, fixtures};
+    use crate::cli::{TempFile, pte};
+    use executorch_format_support::flatc_json::quoted;
+    use serde_json::Value;
+    use std::path::Path;
+
+    fn json(arguments: &[&str], file: &Path) -> Value {
+        let output = pte().args(arguments).arg(file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    #[test]
+    fn a_payload_in_a_file_of_its_own_is_dumped_as_flatc_prints_it() {
+        let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
+        let expected = std::fs::read_to_string(file.path.with_extension("json")).unwrap();
+        assert_eq!(json(&["dump"], &file.path), serde_json::from_str::<Value>(&quoted(&expected)).unwrap());
+    }
+
+    #[test]
+    fn a_payload_in_a_file_of_its_own_is_listed_verified_and_written() {
+        let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
+        let listed = json(&["list", "--json", "--hash"], &file.path);
+        let blobs = listed["files"][0]["blobs"].as_array().unwrap();
+        let found: Vec<_> =
+            blobs.iter().map(|blob| (blob["datatype"].as_str().unwrap(), blob["size"].as_u64())).collect();
+        assert_eq!(found, [("xnn_datatype_fp32", Some(432)), ("xnn_datatype_fp32", Some(16))]);
+        for blob in blobs {
+            let start = blob["offset"].as_u64().unwrap() as usize;
+            let bytes = &file.bytes()[start..start + blob["size"].as_u64().unwrap() as usize];
+            assert_eq!(blob["sha256"], fixtures::sha256(bytes));
+        }
+        assert!(pte().arg("verify").arg(&file.path).output().unwrap().status.success());
+        let copy = TempFile::new("copy.xnn", b"");
+        for options in [&[][..], &["--relayout"]] {
+            let output = pte().arg("rewrite").args(options).arg(&file.path).arg(&copy.0).output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            assert!(std::fs::read(&copy.0).unwrap() == file.bytes(), "{options:?}");
+        }
+        let wrong = pte().args(["rewrite", "--header-length", "24"]).arg(&file.path).arg(&copy.0).output().unwrap();
+        assert_eq!(wrong.status.code(), Some(2));
+    }
+
+    #[test]
+    fn a_damaged_payload_in_a_file_of_its_own_is_bad() {
+        let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
+        for length in [5, 29, 40, 200] {
+            let cut = TempFile::new("cut.xnn", &file.bytes()[..length]);
+            for command in ["verify", "dump", "list"] {
+                let output = pte().arg(command).arg(&cut.0).output().unwrap();
+                assert_eq!(output.status.code(), Some(1), "{command} of {length} bytes");
+            }
+        }
+    }
+
+    #[test]
+    fn payloads_are_dumped_beside_the_program() {
+        let file = fixtures::fixture("payloads/v0.4.0_conv2d.pte");
+        let dumped = json(&["dump", "--payloads"], &file.path);
+        assert!(dumped["execution_plan"].is_array());
+        let [payload] = dumped["payloads"].as_array().unwrap().as_slice() else { panic!("{}", dumped["payloads"]) };
+        assert_eq!(payload["payload"]["kind"], "xnnpack");
+        let own = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
+        assert_eq!(payload["payload"]["content"], json(&["dump"], &own.path));
+        assert_eq!(payload["size"].as_u64(), Some(own.bytes().len() as u64));
+    }
+
+    #[test]
+    fn info_counts_what_is_inside() {
+        let file = fixtures::fixture("payloads/v0.4.0_conv2d.pte");
+        let info = json(&["info", "--json"], &file.path);
+        let method = &info["files"][0]["methods"][0];
+        let text = method["delegates"][0]["operators"].to_string();
+        assert!(text.contains(r#""name":"XNNStaticTranspose""#), "{info}");
+        assert!(!cut_out().is_empty());
+    }
+}
+
+/// Reads a payload, judges it, looks at each constant, and writes it back.
+fn read(bytes: &[u8]) {
+    let payload = match Xnnpack::parse(bytes) {
+        Ok(payload) => payload,
+        Err(error) => {
+            assert!(error.offset().is_none_or(|offset| offset <= bytes.len() as u64), "{error}");
+            return;
+        }
+    };
+    assert!(payload.validate(Level::Runtime).len() <= payload.validate(Level::Strict).len());
+    for constant in payload.constants() {
+        if let Some(range) = payload.constant_range(constant.index) {
+            assert!(range.start <= range.end && range.end <= bytes.len() as u64);
+        }
+        let _ = payload.constant_bytes(constant.index, &NamedBlobs::NONE);
+    }
+    assert_eq!(payload.to_vec().unwrap(), bytes);
+}
+
+#[test]
+fn every_byte_of_a_payload_can_be_wrong_and_every_length_too_short() {
+    for file in cut_out() {
+        let mut bytes = file.bytes().to_vec();
+        for index in (0..bytes.len()).step_by(stride()) {
+            let good = bytes[index];
+            for value in [0, 1, good ^ 1, good.wrapping_add(4), 0x7f, 0x80, 0xff] {
+                bytes[index] = value;
+                read(&bytes);
+            }
+            bytes[index] = good;
+            read(&bytes[..index]);
+        }
+    }
+}

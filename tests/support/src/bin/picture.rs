@@ -1,0 +1,26 @@
+//! Makes a picture of a page: `picture PAGE WIDTH HEIGHT OUT.png [EXPRESSION…]`. Expressions are evaluated in the page before.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use executorch_format_support::browser::{Browser, chromium};
+use std::error::Error;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [page, width, height, out, expressions @ ..] = arguments.as_slice() else {
+        return Err("usage: picture PAGE WIDTH HEIGHT OUT.png [EXPRESSION…]".into());
+    };
+    let chromium = chromium().ok_or("no Chromium: apt-get install chromium, or name it in CHROMIUM")?;
+    let mut browser = Browser::start(&chromium, width.parse()?, height.parse()?)?;
+    browser.open(&Path::new(page).canonicalize()?)?;
+    if page.ends_with(".html") {
+        browser.wait_for("viewer.readyAt")?;
+    }
+    for expression in expressions {
+        println!("{}", browser.evaluate(expression)?);
+    }
+    browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())))")?;
+    std::fs::write(out, STANDARD.decode(browser.screenshot()?)?)?;
+    Ok(())
+}

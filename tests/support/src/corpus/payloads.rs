@@ -1,0 +1,87 @@
+//! Payloads of other backends than XNNPACK.
+
+use super::{CORE_ML, Case, DELEGATE_INLINE, ETHOS_U, VULKAN, bytes, plan, pte};
+use executorch_format::Pte;
+
+pub fn cases() -> Vec<Case> {
+    // Their base files share vtables between tables of different sizes: an older `flatbuffers` wrote them.
+    let shared = [
+        pte("payload-of-another-backend", "payload-kind", VULKAN, "a Vulkan payload for Ethos-U", |pte| {
+            plan(pte).delegates.as_mut().unwrap()[0].id = Some("EthosUBackend".into());
+        }),
+        bytes("payload-of-no-backend", "payload-unknown", VULKAN, "a Vulkan payload without its identifier", |bytes| {
+            let start = payload(bytes, b"VH00");
+            bytes[start..start + 4].fill(0);
+        }),
+        bytes(
+            "vulkan-identifier",
+            "vulkan-payload",
+            VULKAN,
+            "another identifier of a Vulkan payload's FlatBuffer",
+            |bytes| {
+                let start = payload(bytes, b"VK00");
+                bytes[start + 3] = b'1';
+            },
+        ),
+        bytes("vulkan-output", "vulkan-graph", VULKAN, "an output of a Vulkan graph that is no value", |bytes| {
+            let at = vulkan_output(bytes);
+            bytes[at] = 4;
+        }),
+        bytes(
+            "ethos-u-block-size",
+            "ethos-u-payload",
+            ETHOS_U,
+            "a block of an Ethos-U payload that ends past it",
+            |bytes| {
+                let start = payload(bytes, b"cmd_data");
+                bytes[start + 18] = 1;
+            },
+        ),
+        bytes("ethos-u-commands", "ethos-u-payload", ETHOS_U, "a command stream without its first bytes", |bytes| {
+            let start = payload(bytes, b"COP1");
+            bytes[start] = b'X';
+        }),
+        bytes(
+            "ethos-u-no-scratch-size",
+            "ethos-u-payload",
+            ETHOS_U,
+            "an Ethos-U payload without its scratch size",
+            |bytes| {
+                let start = payload(bytes, b"scratch_size");
+                bytes[start] = b'S';
+            },
+        ),
+        bytes(
+            "core-ml-file-list",
+            "core-ml-payload",
+            CORE_ML,
+            "a list of files of a Core ML payload that is cut off",
+            |bytes| {
+                let start = payload(bytes, b"noigeR");
+                bytes[start..start + 2].copy_from_slice(b"}}");
+            },
+        ),
+    ];
+    let machine_code = pte("payload-with-machine-code", "native-code", DELEGATE_INLINE, "a delegate for CUDA", |pte| {
+        plan(pte).delegates.as_mut().unwrap()[0].id = Some("CudaBackend".into());
+        let data = format!("{0}_so_blob\n{0}_weights_blob", "5e".repeat(32));
+        pte.program.backend_delegate_data.as_mut().unwrap()[0].data = Some(data.into_bytes().into());
+    });
+    shared.map(|case| case.also("vtable-shared")).into_iter().chain([machine_code]).collect()
+}
+
+/// Where these bytes are.
+fn payload(bytes: &[u8], part: &[u8]) -> usize {
+    bytes.windows(part.len()).position(|bytes| bytes == part).unwrap()
+}
+
+/// Where the first output of the graph is.
+fn vulkan_output(bytes: &[u8]) -> usize {
+    let pte = Pte::parse(bytes).unwrap();
+    let delegate = &pte.methods()[0].delegates()[0];
+    let executorch_format::delegate::Payload::Vulkan(vulkan) = pte.delegate(delegate).unwrap() else {
+        panic!("no graph")
+    };
+    let outputs = bytemuck::cast_slice(vulkan.graph.output_ids());
+    executorch_format::offset_in(bytes, outputs).expect("borrowed from an aligned file") as usize
+}

@@ -1,0 +1,150 @@
+//! Operations of `edit`, chosen by bytes, and what must hold after each.
+
+use crate::visit::tree;
+use executorch_format::edit::{EditReport, MetadataValue, NewData, Strip, Target, new_errors};
+use executorch_format::testing::Choices;
+use executorch_format::{Image, Model, Ptd, PtdOptions, Pte, Result};
+use std::collections::BTreeMap;
+
+/// Files that would be larger are not put together in memory: a damaged one can place the same bytes many times.
+const LARGEST: u64 = 1 << 22;
+
+/// Decodes a file, if it is one, applies operations, and writes it: what is read again is equal, and breaks no rule, as an error, that
+/// the file did not break.
+pub fn edit_file(bytes: &[u8], choices: &mut Choices<'_>) {
+    let Ok(before) = Model::parse(bytes) else { return };
+    let after = match before.clone() {
+        Model::Pte(mut pte) => {
+            edit_program(&mut pte, choices);
+            let Some(file) = written(pte.image()) else { return };
+            let again = Pte::parse(&file).expect("what we write, we read");
+            assert_eq!(tree(&pte.program), tree(&again.program));
+            Model::Pte(pte)
+        }
+        Model::Ptd(mut ptd) => {
+            edit_data(&mut ptd, choices);
+            let Some(file) = written(ptd.image()) else { return };
+            let again = Ptd::parse(&file).expect("what we write, we read");
+            assert_eq!(ptd.flat_tensor, again.flat_tensor);
+            Model::Ptd(ptd)
+        }
+        _ => return,
+    };
+    let found = new_errors(&before, &after).expect("it was written");
+    assert!(found.is_empty(), "{found:?}");
+}
+
+fn written(image: Result<Image<'_>>) -> Option<Vec<u8>> {
+    image.ok().filter(|image| image.size() <= LARGEST).map(|image| image.to_vec().expect("an image can be written"))
+}
+
+/// Applies a few operations to a program. Each does what it says or changes nothing; those that are not to change data do not.
+pub fn edit_program(pte: &mut Pte<'_>, choices: &mut Choices<'_>) {
+    for _ in 0..4 {
+        let (before, data) = (pte.clone(), contents(pte));
+        let operation = choices.below(9);
+        if apply(pte, operation, choices).is_err() {
+            let same = tree(&pte.program) == tree(&before.program) && pte.segments == before.segments;
+            assert!(same && pte.header == before.header, "operation {operation} failed and changed the tree");
+            continue;
+        }
+        let keeps = operation < 6;
+        let after = contents(pte);
+        for (path, bytes) in data.iter().filter(|_| keeps) {
+            assert!(after.get(path).is_none_or(|after| after == bytes), "operation {operation} changed {path}");
+        }
+        assert!(!keeps || operation == 1 || after.len() == data.len(), "operation {operation} lost data");
+    }
+}
+
+fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<EditReport> {
+    let options = PtdOptions::default();
+    match operation {
+        0 => {
+            let before = pte.clone();
+            let (data, _) = pte.externalize(&options, |data| Some(data.key.to_owned()))?;
+            // Where other external tensors have no data, there is no way back.
+            pte.internalize(&[data], |_| true).inspect_err(|_| *pte = before)
+        }
+        1 => {
+            let some = choices.below(3);
+            let chosen = |index: usize| index % 3 == usize::from(some);
+            Ok(pte.externalize(&options, |data| chosen(data.index).then(|| data.key.to_owned()))?.1)
+        }
+        2 => pte.strip(&Strip::ALL),
+        3 => pte.dedup(),
+        4 => pte.set_metadata("metadata.note", MetadataValue::Int(choices.below(255).into())),
+        5 => pte.set_metadata("get_note", MetadataValue::Bool(true)),
+        6 => pte.remove_metadata("metadata.note"),
+        7 => {
+            let kept = choices.below(3);
+            let mut index = 0;
+            pte.select(|_| {
+                index += 1;
+                index % 3 != kept
+            })
+        }
+        _ => {
+            let (method, value) = (choices.below(3), choices.below(255));
+            let Some(plan) = pte.methods().get(usize::from(method)) else { return pte.dedup() };
+            let (name, size) = (plan.name().to_owned(), plan.tensor(value).and_then(|tensor| tensor.byte_size().ok()));
+            let target = Target::Value { method: &name, value: value.into() };
+            // The bytes of a hostile file's tensor may be more than there is memory.
+            let size = size.filter(|size| *size < 1 << 16).unwrap_or_default();
+            pte.replace(&target, &NewData::bytes("new", vec![choices.below(255); size as usize]))
+        }
+    }
+}
+
+/// The bytes of every tensor and payload, by path, as far as they are there. Metadata is what operations change.
+fn contents(pte: &Pte<'_>) -> BTreeMap<String, Vec<u8>> {
+    let mut contents = BTreeMap::new();
+    for (user, place) in pte.data_users() {
+        let named = matches!(user, executorch_format::DataUser::NamedData { .. });
+        let data = place.ok().and_then(|place| place.data_ref()).filter(|_| !named);
+        if let Some(bytes) = data.and_then(|data| pte.bytes(&data).ok()) {
+            contents.insert(user.path().to_string(), bytes.to_vec());
+        }
+    }
+    contents
+}
+
+/// The same for a `.ptd`.
+pub fn edit_data(ptd: &mut Ptd<'_>, choices: &mut Choices<'_>) {
+    for _ in 0..4 {
+        let before = ptd.clone();
+        let done = match choices.below(5) {
+            0 => ptd.dedup(),
+            1 => ptd.rename(|key| Some(format!("{key}.new"))),
+            2 => {
+                let kept = usize::from(choices.below(3));
+                ptd.filter(|entry| entry.key().len() % 3 != kept)
+            }
+            3 => {
+                let most = u64::from(choices.below(255));
+                let split = ptd.parts_by_size(most).and_then(|parts| {
+                    let mut parts = parts.into_iter();
+                    ptd.split(&PtdOptions::default(), |_| parts.next().unwrap_or_default())
+                });
+                split.and_then(|parts| Ptd::merge(&parts, &PtdOptions::default())).map(|(merged, report)| {
+                    let entries = |ptd: &Ptd<'_>| -> BTreeMap<String, Vec<u8>> {
+                        ptd.entries()
+                            .map(|entry| (entry.key().into(), ptd.entry_bytes(&entry).unwrap().into()))
+                            .collect()
+                    };
+                    assert_eq!(entries(&merged), entries(ptd));
+                    *ptd = merged;
+                    report
+                })
+            }
+            _ => {
+                let key = ptd.entry(choices.below(9).into()).map(|entry| entry.key().to_owned()).unwrap_or_default();
+                let bytes = vec![choices.below(255); choices.below(99).into()];
+                ptd.replace(&key, &NewData::bytes("new", bytes))
+            }
+        };
+        if done.is_err() {
+            assert_eq!(*ptd, before);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! A damaged tree, written as it is.
+
+use executorch_format::{Error, Model};
+
+/// Writes a damaged tree as it is. The metadata may have grown into the segments: these are moved by one step after the other, in
+/// bytes, until it can be written.
+pub fn written(model: &mut Model<'_>, steps: impl IntoIterator<Item = u64>) -> Result<Vec<u8>, Error> {
+    let mut written = Ok(Vec::new());
+    for step in steps {
+        let image = match model {
+            Model::Pte(pte) => {
+                pte.header.iter_mut().for_each(|header| header.segment_base_offset += step);
+                pte.image_as_is()
+            }
+            Model::Ptd(ptd) => {
+                ptd.header.iter_mut().for_each(|header| header.segment_base_offset += step);
+                ptd.image_as_is()
+            }
+            _ => panic!("a model of another kind"),
+        };
+        written = image.and_then(|image| image.to_vec());
+        if written.is_ok() {
+            break;
+        }
+    }
+    written
+}
