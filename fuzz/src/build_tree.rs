@@ -1,53 +1,34 @@
-//! Builds trees from the fuzzer's bytes: every tree must be written and read back the same.
+//! Any tree that can be written is read back as it was, and a good file is good.
 
-use crate::round_trip::written;
-use executorch_format::{Ptd, Pte, Segment, WriteStyle};
-use executorch_format_support::any_tree::{self, Choices};
+use arbitrary::{Arbitrary, Unstructured};
+use executorch_format::testing::{AnyFile, ValidPair};
+use executorch_format::validate::{Level, Severity};
+use executorch_format::{Ptd, Pte};
 use executorch_format_support::visit::tree;
 
-/// Uses the bytes as choices to build a tree and a style. Encodes, decodes and compares.
+/// Takes the bytes as choices: a tree and a style, and a good pair. Encode, decode: equal.
 pub fn build_tree(bytes: &[u8]) {
-    let mut choices = Choices::new(bytes);
-    if choices.below(4) < 3 {
-        program(&mut choices)
-    } else {
-        keys(&mut choices)
-    };
-}
-
-fn program(choices: &mut Choices<'_>) {
-    let style = Some(style(choices));
-    let program = any_tree::program(choices);
-    // A file without a header has no segment data.
-    let segments = program.segments().iter().map(|_| Segment::Absent).collect();
-    let pte = Pte { program, segments, style, ..Pte::default() };
-    let bytes = written(pte.image_as_is()).expect("the tree can be written");
-    let again = Pte::parse(&bytes).expect("the written file can be read");
-    assert_eq!(tree(&pte.program), tree(&again.program));
-    assert_eq!(Pte::check(&bytes), Ok(()));
-}
-
-fn keys(choices: &mut Choices<'_>) {
-    let style = Some(style(choices));
-    let flat_tensor = any_tree::flat_tensor(choices);
-    let segments = flat_tensor.segments().iter().map(|_| Segment::Absent).collect();
-    let ptd = Ptd { flat_tensor, segments, style, ..Ptd::default() };
-    let bytes = written(ptd.image_as_is()).expect("the tree can be written");
-    let again = Ptd::parse(&bytes).expect("the written file can be read");
-    assert_eq!(ptd.flat_tensor, again.flat_tensor);
-    assert_eq!(Ptd::check(&bytes), Ok(()));
-}
-
-fn style(choices: &mut Choices<'_>) -> WriteStyle {
-    let styles = [
-        WriteStyle::PYTHON,
-        WriteStyle::PYTHON_OLD_FLATBUFFERS,
-        WriteStyle::FLATC,
-        WriteStyle::EARLY_FLATC,
-        WriteStyle::SAVE_PTD,
-    ];
-    let mut style = styles[usize::from(choices.below(styles.len() as u8))];
-    style.constant_alignment = 1 << choices.below(13);
-    style.delegate_alignment = 1 << choices.below(13);
-    style
+    let file = AnyFile::arbitrary_take_rest(Unstructured::new(bytes)).expect("any bytes will do");
+    let written = file.to_vec().expect("it can be written");
+    match &file {
+        AnyFile::Program(pte) => {
+            let again = Pte::parse(&written).expect("what we write, we read");
+            assert_eq!(tree(&pte.program), tree(&again.program));
+            assert_eq!(Pte::check(&written), Ok(()));
+        }
+        AnyFile::Tensors(ptd) => {
+            let again = Ptd::parse(&written).expect("what we write, we read");
+            assert_eq!(ptd.flat_tensor, again.flat_tensor);
+            assert_eq!(Ptd::check(&written), Ok(()));
+        }
+    }
+    let pair = ValidPair::arbitrary_take_rest(Unstructured::new(bytes)).expect("any bytes will do");
+    let (pte, ptd) = pair.0;
+    let [pte, ptd] =
+        [pte.image(), ptd.image()].map(|image| image.and_then(|image| image.to_vec()).expect("it is good"));
+    let (pte, ptd) = (Pte::parse(&pte).expect("it is good"), Ptd::parse(&ptd).expect("it is good"));
+    let findings = pte.validate(Level::Strict).into_iter().chain(ptd.validate(Level::Strict));
+    for finding in findings.chain(pte.validate_with([&ptd], Level::Strict)) {
+        assert_eq!(finding.severity, Severity::Note, "{finding}");
+    }
 }

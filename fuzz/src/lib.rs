@@ -2,7 +2,10 @@
 //! and on all inputs that once failed.
 
 mod build_tree;
+mod convert;
 mod differential;
+mod edit;
+mod inspect;
 mod prefix;
 mod read;
 mod round_trip;
@@ -11,8 +14,11 @@ mod smoke;
 mod verify_agrees;
 
 pub use build_tree::build_tree;
+pub use convert::{read_npy, read_safetensors};
 pub use differential::differential;
+pub use edit::edit;
+pub use inspect::inspect;
 pub use prefix::prefix;
-pub use read::{read_ptd, read_pte};
+pub use read::{read_bundled, read_etdump, read_payload, read_ptd, read_pte, read_xnnpack};
 pub use round_trip::round_trip;
 pub use verify_agrees::verify_agrees;

@@ -29,6 +29,11 @@ pub fn prefix(bytes: &[u8]) {
             assert!(part.as_ref().is_ok_and(|part| without_data(&part.segments)) || part.is_err());
             agree(part.map(|part| tree(&part.flat_tensor)), Ptd::parse(bytes).map(|ptd| tree(&ptd.flat_tensor)), bytes);
         }
+        // These have no metadata apart from their data.
+        FileKind::Bpte | FileKind::Etdp => {
+            assert_eq!(metadata.len(), bytes.len());
+            assert!(matches!(Pte::parse(bytes).unwrap_err().kind(), ErrorKind::Foreign { .. }));
+        }
         _ => panic!("a kind of file without a reader"),
     }
 }

@@ -1,7 +1,8 @@
 //! Any bytes are refused or decoded, and a decoded tree can be walked completely.
 
 use executorch_format::validate::{Finding, Level};
-use executorch_format::{Ptd, Pte};
+use executorch_format::delegate::{NamedBlobs, Payload, PayloadKind, PayloadSummary, Xnnpack};
+use executorch_format::{Bpte, Etdp, Limits, Ptd, Pte};
 use executorch_format_support::visit;
 
 /// Decodes a program, visits everything, validates, and compares with an owned copy.
@@ -34,6 +35,94 @@ pub fn read_ptd(bytes: &[u8]) {
             assert_eq!(tree, visit::tree(&ptd.into_owned().flat_tensor));
         }
         Err(error) => check_error(&error, bytes),
+    }
+}
+
+/// Decodes a bundled program, looks at everything, validates it with the program inside, and writes it back: the same bytes, and a
+/// changed one that is read again.
+pub fn read_bundled(bytes: &[u8]) {
+    let parsed = Bpte::parse(bytes);
+    assert_eq!(Bpte::check(bytes).err().as_ref(), parsed.as_ref().err());
+    let mut bpte = match parsed {
+        Ok(bpte) => bpte,
+        Err(error) => return check_error(&error, bytes),
+    };
+    let strict = bpte.validate(Level::Strict);
+    print(&strict);
+    assert!(bpte.validate(Level::Runtime).len() <= strict.len());
+    assert_eq!(bpte.summary(), bpte.summary());
+    let program = bpte.program();
+    let blobs = program.as_ref().map_or_else(|_| bpte.blobs(), |program| bpte.blobs_with(program)).blobs;
+    for (offset, size) in blobs.iter().filter_map(|blob| Some((blob.offset?, blob.size))) {
+        assert!(offset.checked_add(size).is_some_and(|end| end <= bytes.len() as u64));
+    }
+    let image = bpte.image().expect("what was read is written");
+    assert!(image.is_from_source() && image.to_vec().expect("a small file") == bytes);
+    bpte.set_program(&b"no program"[..]);
+    if let Ok(image) = bpte.image() {
+        let written = image.to_vec().expect("a small file");
+        assert_eq!(visit::tree(&Bpte::parse(&written).expect("what we write, we read").bundled_program), visit::tree(&bpte.bundled_program));
+    }
+}
+
+/// Decodes an ETDump, validates it, and counts its times.
+pub fn read_etdump(bytes: &[u8]) {
+    let parsed = Etdp::parse(bytes);
+    assert_eq!(Etdp::check(bytes).err().as_ref(), parsed.as_ref().err());
+    match parsed {
+        Ok(etdp) => {
+            print(&etdp.validate(Level::Strict));
+            let mut profile = etdp.profile(None, None);
+            profile.sort_by_total();
+            for event in profile.runs.iter().flat_map(|run| &run.events) {
+                assert!(event.count > 0 && event.min <= event.max && event.max <= event.total);
+            }
+            assert_eq!(etdp.summary(), etdp.clone().into_owned().summary());
+        }
+        Err(error) => check_error(&error, bytes),
+    }
+}
+
+/// Opens a delegate's payload of any kind.
+pub fn read_payload(bytes: &[u8]) {
+    let payload = Payload::parse(bytes);
+    if let Err(error) = &payload {
+        check_error(error, bytes);
+    }
+    for kind in PayloadKind::all() {
+        for part in PayloadSummary::of(kind.id(), &payload).parts {
+            assert!(part.offset.checked_add(part.size).is_some_and(|end| end <= bytes.len() as u64));
+        }
+    }
+}
+
+/// Decodes an XNNPACK payload, visits everything, validates, lists its constants, and writes it: unchanged, and from its graph alone.
+pub fn read_xnnpack(bytes: &[u8]) {
+    let payload = match Xnnpack::parse(bytes) {
+        Ok(payload) => payload,
+        Err(error) => return check_error(&error, bytes),
+    };
+    let tree = visit::tree(&payload.graph);
+    print(&payload.validate(Level::Strict));
+    assert!(payload.validate(Level::Runtime).len() <= payload.validate(Level::Strict).len());
+    for constant in payload.constants() {
+        let _ = payload.constant_bytes(constant.index, &NamedBlobs::NONE);
+        assert!(payload.constant(constant.index).is_some());
+    }
+    for node in payload.graph.xnodes() {
+        let _ = node.xnode_union.ids();
+    }
+    payload.delegate_constants();
+    assert_eq!(payload.to_vec().unwrap(), bytes);
+    let newer = payload.source.as_ref().is_some_and(|source| source.newer_tables > 0);
+    let by_hand = Xnnpack { source: None, ..payload.into_owned() };
+    assert_eq!(tree, visit::tree(&by_hand.graph));
+    // What a newer schema has cannot be written.
+    if let (false, Ok(written)) = (newer, by_hand.to_vec()) {
+        let limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
+        let again = Xnnpack::parse_with(&written, &limits).unwrap();
+        assert_eq!(tree, visit::tree(&again.graph));
+        assert_eq!(again.constant_data, by_hand.constant_data);
     }
 }
 

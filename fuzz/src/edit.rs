@@ -1,0 +1,13 @@
+//! Operations on what was decoded.
+
+use executorch_format::testing::Choices;
+use executorch_format_support::edits::edit_file;
+
+/// How many bytes at the end of the input choose the operations.
+const CHOICES: usize = 24;
+
+/// Decodes, edits, encodes, decodes: equal, and without an error of a rule that the input does not break.
+pub fn edit(bytes: &[u8]) {
+    let choices = bytes.len().saturating_sub(CHOICES);
+    edit_file(bytes, &mut Choices::new(bytes.get(choices..).unwrap_or_default()));
+}
