@@ -6,19 +6,16 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 mod counting;
+mod turns;
 
 use counting::heap;
 use executorch_format::schema::ScalarType;
 use executorch_format::{NewEntry, Ptd, PtdOptions};
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::Path;
+use turns::{ELEMENTS, ROUNDS, TENSORS, Times, folder, in_turn, random};
 
-const TENSORS: usize = 300;
-/// Elements of 4 bytes. All tensors together have slightly more than 1 GiB.
-const ELEMENTS: usize = (1usize << 28).div_ceil(TENSORS);
-const ROUNDS: usize = 8;
 const HEAP_TARGET: usize = 16 << 20;
 
 fn main() {
@@ -71,27 +68,6 @@ fn main() {
     assert!(write_heap.max(save_heap) < HEAP_TARGET, "the heap grows with the data");
 }
 
-fn folder() -> PathBuf {
-    // Cargo adds --bench.
-    match std::env::args().skip(1).find(|argument| !argument.starts_with("--")) {
-        Some(folder) => folder.into(),
-        None if Path::new("/dev/shm").is_dir() => "/dev/shm".into(),
-        None => std::env::temp_dir(),
-    }
-}
-
-/// The bytes of a tensor, from xorshift64.
-fn random(seed: u64) -> Vec<u8> {
-    let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let words = (0..ELEMENTS.div_ceil(2)).flat_map(|_| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    });
-    words.take(ELEMENTS * 4).collect()
-}
-
 fn build(tensors: &[Vec<u8>]) -> Ptd<'_> {
     let entries = tensors.iter().enumerate().map(|(index, bytes)| {
         let sizes = vec![ELEMENTS as i32];
@@ -108,39 +84,5 @@ fn compare(file: &Path, tensors: &[Vec<u8>]) {
     assert_eq!(ptd.entries().count(), TENSORS);
     for (entry, tensor) in ptd.entries().zip(tensors) {
         assert!(ptd.entry_bytes(&entry).unwrap() == tensor.as_slice());
-    }
-}
-
-/// Measures how long `a` and `b` take to write the file, in the order A B B A A B B A: some disks are slow every other time.
-fn in_turn(file: &Path, a: impl Fn(), b: impl Fn()) -> [Times; 2] {
-    let time = |make: &dyn Fn()| {
-        fs::remove_file(file).unwrap();
-        let start = Instant::now();
-        make();
-        start.elapsed().as_secs_f64() * 1e3
-    };
-    // A warm-up, not counted.
-    time(&a);
-    let mut times = [const { Vec::new() }; 2];
-    for round in 0..ROUNDS {
-        let mut order: [(usize, &dyn Fn()); 2] = [(0, &a), (1, &b)];
-        order.rotate_left(round % 2);
-        for (which, make) in order {
-            times[which].push(time(make));
-        }
-    }
-    times.map(Times::new)
-}
-
-/// Times in milliseconds.
-struct Times {
-    median: f64,
-    best: f64,
-}
-
-impl Times {
-    fn new(mut times: Vec<f64>) -> Self {
-        times.sort_by(f64::total_cmp);
-        Self { median: times[times.len() / 2], best: times[0] }
     }
 }

@@ -1,0 +1,70 @@
+//! What benchmarks of files of 1 GiB have in common: the tensors, where the files are, two ways timed in turn.
+
+// Each target that includes this module uses a part of it.
+#![allow(dead_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+pub const TENSORS: usize = 300;
+/// Elements of 4 bytes. All tensors together have slightly more than 1 GiB.
+pub const ELEMENTS: usize = (1usize << 28).div_ceil(TENSORS);
+pub const ROUNDS: usize = 8;
+
+/// The folder for files, which can be given as an argument.
+pub fn folder() -> PathBuf {
+    // Cargo adds --bench.
+    match std::env::args().skip(1).find(|argument| !argument.starts_with("--")) {
+        Some(folder) => folder.into(),
+        None if Path::new("/dev/shm").is_dir() => "/dev/shm".into(),
+        None => std::env::temp_dir(),
+    }
+}
+
+/// The bytes of a tensor, from xorshift64.
+pub fn random(seed: u64) -> Vec<u8> {
+    let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let words = (0..ELEMENTS.div_ceil(2)).flat_map(|_| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    });
+    words.take(ELEMENTS * 4).collect()
+}
+
+/// Measures how long `a` and `b` take to write the file, in the order A B B A A B B A: some disks are slow every other time.
+pub fn in_turn(file: &Path, a: impl Fn(), b: impl Fn()) -> [Times; 2] {
+    let time = |make: &dyn Fn()| {
+        fs::remove_file(file).unwrap();
+        let start = Instant::now();
+        make();
+        start.elapsed().as_secs_f64() * 1e3
+    };
+    // A warm-up, not counted.
+    time(&a);
+    let mut times = [const { Vec::new() }; 2];
+    for round in 0..ROUNDS {
+        let mut order: [(usize, &dyn Fn()); 2] = [(0, &a), (1, &b)];
+        order.rotate_left(round % 2);
+        for (which, make) in order {
+            times[which].push(time(make));
+        }
+    }
+    times.map(Times::new)
+}
+
+/// Times in milliseconds.
+pub struct Times {
+    pub median: f64,
+    pub best: f64,
+}
+
+impl Times {
+    /// Of single times.
+    pub fn new(mut times: Vec<f64>) -> Self {
+        times.sort_by(f64::total_cmp);
+        Self { median: times[times.len() / 2], best: times[0] }
+    }
+}
