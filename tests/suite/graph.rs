@@ -6,6 +6,7 @@ use executorch_format::Pte;
 use executorch_format::inspect::{Graph, NodeKind, model_explorer};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
+use executorch_format_support::corpus::damaged;
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
 use executorch_format_support::networks;
 use std::collections::BTreeSet;
@@ -84,6 +85,21 @@ fn a_delegate_is_shown_by_the_nodes_inside_it() {
             .collect();
         assert_eq!(Vec::from_iter(names), ["", "XnnpackBackend 0.0", "XnnpackBackend 0.2"]);
     });
+}
+
+#[test]
+fn nodes_inside_a_delegate_name_values_by_their_ids_wherever_those_are() {
+    let inside = |file: &[u8]| {
+        let pte = Pte::parse(file).unwrap();
+        let texts = |graph: &Graph<'_>| -> Vec<String> {
+            let arguments = graph.nodes.iter().flat_map(|node| &node.arguments);
+            arguments.map(|argument| format!("{:?} {}", argument.name, argument.text)).collect()
+        };
+        pte.graphs().iter().flat_map(texts).collect::<Vec<_>>()
+    };
+    let fixture = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let reversed = damaged(fixture.bytes(), 0, |payload| payload.graph.xvalues.as_mut().unwrap().reverse());
+    assert_eq!(inside(&reversed), inside(fixture.bytes()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::schema::xnnpack::{
     NO_ID, XNNDatatype, XNNGraph, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
 use crate::tensor::TensorShape;
-use alloc::{string::String, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::fmt;
 
 impl<'a> XValue<'a> {
@@ -55,6 +55,19 @@ impl XNNTensorValue<'_> {
         let dim_order = NATURAL.get(..sizes.len())?;
         sizes.iter().all(|size| *size >= 0).then_some(())?;
         Some(TensorShape { scalar_type: self.datatype.scalar_type()?, sizes, dim_order })
+    }
+}
+
+impl XNNGraph<'_> {
+    /// The index of each value with a tensor, by the id that nodes name it by. Of two with one id the runtime takes the first.
+    pub fn values_by_id(&self) -> BTreeMap<u32, usize> {
+        let mut ids = BTreeMap::new();
+        for (index, value) in self.xvalues().iter().enumerate() {
+            if let Some(tensor) = value.tensor() {
+                ids.entry(tensor.id_out).or_insert(index);
+            }
+        }
+        ids
     }
 }
 

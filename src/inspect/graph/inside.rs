@@ -27,8 +27,8 @@ pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
 impl<'t> Flow<'t, '_> {
     /// A node for each node of a payload. `args` are the values that the delegate is called with.
     pub(super) fn inside(&mut self, payload: &Xnnpack<'_>, delegate: &'t str, place: InstructionPlace, args: &[i32]) {
-        let values = payload.graph.xvalues();
-        let tensor = |id: u32| values.get(usize::try_from(id).ok()?)?.tensor();
+        let ids = payload.graph.values_by_id();
+        let tensor = |id: u32| payload.graph.xvalues().get(*ids.get(&id)?)?.tensor();
         let external = |id: u32| {
             let position = tensor(id).filter(|tensor| tensor.is_external())?.external_id;
             args.get(usize::try_from(position).ok()?).copied()

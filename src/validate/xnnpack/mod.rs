@@ -34,7 +34,7 @@ const MAX_RANK: usize = 6;
 /// A payload that is checked.
 struct Graph<'t> {
     payload: &'t Xnnpack<'t>,
-    /// The values by id. Of two with one id, the runtime takes the first.
+    /// The values by id.
     ids: BTreeMap<u32, usize>,
     /// The ids of the values that nodes write.
     produced: BTreeSet<u32>,
@@ -42,15 +42,9 @@ struct Graph<'t> {
 
 impl<'t> Graph<'t> {
     fn new(payload: &'t Xnnpack<'t>) -> Self {
-        let mut ids = BTreeMap::new();
-        for (index, value) in payload.graph.xvalues().iter().enumerate() {
-            if let Some(tensor) = value.tensor() {
-                ids.entry(tensor.id_out).or_insert(index);
-            }
-        }
         let nodes = payload.graph.xnodes().iter();
         let produced = nodes.flat_map(|node| node.xnode_union.ids().outputs).map(|(_, id)| id).collect();
-        Self { payload, ids, produced }
+        Self { payload, ids: payload.graph.values_by_id(), produced }
     }
 
     /// The value with that id, and its tensor.

@@ -21,6 +21,7 @@ use executorch_format::{Bpte, Model, Ptd, Pte};
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+pub use xnnpack::damaged;
 
 /// A damaged file, or a pair of files of which one is damaged.
 pub struct Case {
