@@ -7,7 +7,7 @@ use crate::inspect::graph::value_text;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use alloc::collections::BTreeMap;
-use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
     /// Matches two values. `false`: one of them is matched with another one already. `reported`: that they look different was
@@ -142,35 +142,13 @@ impl<'s> Pair<'_, 's> {
                     Some(second) => {
                         self.match_values(index as i32, second as i32, false);
                     }
-                    None => self.change(
-                        Subject::Value,
-                        ChangeKind::Removed,
-                        format!("{index}, which nothing uses"),
-                        Some(text.clone()),
-                        None,
-                    ),
+                    None => self.unused(ChangeKind::Removed, index, text),
                 }
             }
-            for second in others {
-                self.change(
-                    Subject::Value,
-                    ChangeKind::Added,
-                    format!("{second}, which nothing uses"),
-                    None,
-                    Some(text.clone()),
-                );
-            }
+            others.for_each(|second| self.unused(ChangeKind::Added, second, text));
         }
         for ((_, text), indices) in other {
-            for second in indices {
-                self.change(
-                    Subject::Value,
-                    ChangeKind::Added,
-                    format!("{second}, which nothing uses"),
-                    None,
-                    Some(text.clone()),
-                );
-            }
+            indices.into_iter().for_each(|second| self.unused(ChangeKind::Added, second, &text));
         }
         let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains_key(value)).collect();
         self.comparer.only(0, pte, plan, lonely.into_iter());
@@ -181,5 +159,12 @@ impl<'s> Pair<'_, 's> {
             let name = format!("{} of {} have another index", self.renumbered, plan.values().len());
             self.comparer.storage(Change::new(Subject::Value, ChangeKind::Moved, Some(self.name), name));
         }
+    }
+
+    /// A value of one side that nothing uses.
+    fn unused(&mut self, kind: ChangeKind, index: usize, text: &str) {
+        let text = Some(text.to_owned());
+        let (before, after) = if kind == ChangeKind::Removed { (text, None) } else { (None, text) };
+        self.change(Subject::Value, kind, format!("{index}, which nothing uses"), before, after);
     }
 }
