@@ -175,9 +175,20 @@ impl Segments<'_, '_> {
         self.trailing_bytes(report);
     }
 
-    /// Whether a segment is known to end outside the file.
-    fn leaves_file(&self, index: usize) -> bool {
-        self.whole && self.base > 0 && matches!(self.bytes.get(index), Some(Segment::Absent))
+    /// Whether a segment is known to end outside the file. Without a header, what the runtime reads of it from byte 0 on counts.
+    fn leaves_file(&self, index: usize, report: &Report<'_>) -> bool {
+        let outside = |read: Read| !read.needs_base && self.end(index, read) > report.file_size();
+        let read_outside = || !self.is_ptd && self.read(index).is_some_and(outside);
+        match self.base {
+            0 => self.whole && report.has_file() && read_outside(),
+            _ => self.whole && matches!(self.bytes.get(index), Some(Segment::Absent)),
+        }
+    }
+
+    /// Where in the file that which ExecuTorch reads of a segment ends.
+    fn end(&self, index: usize, read: Read) -> u64 {
+        let offset = self.table.get(index).map_or(0, |segment| segment.offset);
+        self.base.saturating_add(offset).saturating_add(read.size)
     }
 
     fn read(&self, index: usize) -> Option<Read> {
@@ -205,11 +216,13 @@ impl Segments<'_, '_> {
 
     fn bounds(&self, report: &mut Report<'_>) {
         let root = Path::ROOT;
-        for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| self.leaves_file(*index)) {
+        for (index, segment) in self.table.iter().enumerate() {
+            if !self.leaves_file(index, report) {
+                continue;
+            }
             let path = root.item("segments", index);
             let DataSegment { offset, size } = segment;
-            let end = |read: Read| self.base.saturating_add(*offset).saturating_add(read.size);
-            if !report.concerns(self.read(index).is_some_and(|read| end(read) > report.file_size())) {
+            if !report.concerns(self.read(index).is_some_and(|read| self.end(index, read) > report.file_size())) {
                 continue;
             }
             match self.base.checked_add(*offset).and_then(|start| Some((start, start.checked_add(*size)?))) {
@@ -240,7 +253,10 @@ impl Segments<'_, '_> {
         let Some(data_size) = self.data_size else {
             return;
         };
-        for (index, segment) in self.table.iter().enumerate().filter(|(index, _)| !self.leaves_file(*index)) {
+        for (index, segment) in self.table.iter().enumerate() {
+            if self.leaves_file(index, report) {
+                continue;
+            }
             let DataSegment { offset, size } = *segment;
             let ends_after = |limit| offset.checked_add(size).is_none_or(|end| end > limit);
             let refused = self.is_ptd && self.read(index).is_some() && ends_after(self.base.saturating_add(data_size));

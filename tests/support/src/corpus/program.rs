@@ -116,6 +116,17 @@ fn segments() -> Vec<Case> {
         )
         .history("audit: sums that wrap"),
         bytes(
+            "segment-bounds-no-header",
+            "segment-bounds",
+            ADD_MUL,
+            "the header's magic is overwritten, so that segments are read from byte 0, and one is 2^40 bytes long",
+            |file| {
+                segment(file, 0, 1, 1 << 40);
+                put(file, 8, &[0; 4]);
+            },
+        )
+        .also("segment-base"),
+        bytes(
             "segment-base",
             "segment-base",
             ADD_MUL,
