@@ -8,9 +8,13 @@ use crate::file::pte::Pte;
 use crate::validate::{Finding, Level, Severity};
 use alloc::vec::Vec;
 
-/// Rules of what was not looked up, since no `.ptd` file was given, and of what was not found in those given.
-const LOOKED_UP: [(&str, &str); 2] =
-    [("external-unchecked", "external-missing"), ("xnnpack-unchecked", "xnnpack-constant-key")];
+/// Of each two rules, a finding of the first before the edit excuses one of the second after it. What was not looked up, since no
+/// `.ptd` file was given, need not be there. A segment outside the file is outside the data size too, once that is written.
+const EXCUSES: [(&str, &str); 3] = [
+    ("external-unchecked", "external-missing"),
+    ("xnnpack-unchecked", "xnnpack-constant-key"),
+    ("segment-bounds", "segment-data-size"),
+];
 
 /// The errors at the strict level that `after` has and of whose rules `before` has none. None: what was good stays good.
 ///
@@ -29,26 +33,18 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
 /// As [`new_errors`], for a program together with its `.ptd` files. What was not looked up before, since no file was given, need not
 /// be there.
 pub fn new_errors_of_pair(before: (&Pte<'_>, &[Ptd<'_>]), after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
-    let old = before.0.validate_with(before.1, Level::Strict);
-    let mut new = after.0.validate_with(after.1, Level::Strict);
-    for (unchecked, missing) in LOOKED_UP {
-        if old.iter().any(|finding| finding.rule == unchecked) {
-            new.retain(|finding| finding.rule != missing);
-        }
-    }
-    of_new_rules(old, new)
+    of_new_rules(before.0.validate_with(before.1, Level::Strict), after.0.validate_with(after.1, Level::Strict))
 }
 
-/// A segment outside the file is outside the data size too, once that is written as it is.
-const SAME_FAULT: (&str, &str) = ("segment-bounds", "segment-data-size");
-
-fn of_new_rules(before: Vec<Finding>, after: Vec<Finding>) -> Vec<Finding> {
-    let errors = |findings: Vec<Finding>| findings.into_iter().filter(|finding| finding.severity == Severity::Error);
-    let mut old: Vec<&str> = errors(before).map(|finding| finding.rule).collect();
-    if old.contains(&SAME_FAULT.0) {
-        old.push(SAME_FAULT.1);
-    }
-    errors(after).filter(|finding| !old.contains(&finding.rule)).collect()
+fn of_new_rules(before: Vec<Finding>, mut after: Vec<Finding>) -> Vec<Finding> {
+    let error = |finding: &Finding| finding.severity == Severity::Error;
+    after.retain(|new| {
+        let excused = |old: &Finding| {
+            (error(old) && old.rule == new.rule) || EXCUSES.iter().any(|pair| *pair == (old.rule, new.rule))
+        };
+        error(new) && !before.iter().any(excused)
+    });
+    after
 }
 
 /// The tree as its metadata gives it when read, with the segments as they are.
