@@ -160,6 +160,18 @@ impl<'a> Pte<'a> {
         Ok((data, report))
     }
 
+    /// Calls `visit` with each candidate of [`externalize`](Self::externalize).
+    ///
+    /// Fails where the shape of a tensor with data has no size.
+    pub fn candidates(&self, mut visit: impl FnMut(&Candidate<'_>)) -> Result<()> {
+        self.proposed()?.iter().for_each(|place| visit(&place.candidate()));
+        self.chosen_named_data(|candidate| {
+            visit(candidate);
+            None
+        });
+        Ok(())
+    }
+
     fn moves(&self, mut choose: impl FnMut(&Candidate<'_>) -> Option<String>) -> Result<Moves<'a>> {
         let places = self.proposed()?;
         let chosen: Vec<Option<String>> = places.iter().map(|place| choose(&place.candidate())).collect();

@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // Neither is there before both are written. The data comes first: a program without its data would be of no use.
     let outputs = vec![
         Output::new(Some(&arguments.data), data.image(), &arguments.data)?,
-        Output::new(arguments.destination.path(input.path()), after.image(), input.path())?,
+        Output::new(arguments.destination.path(input.path())?, after.image(), input.path())?,
     ];
     finish(&[&input], outputs, &report, arguments.destination.how())
 }
@@ -116,14 +116,13 @@ fn keys(
     names: &BTreeMap<String, String>,
 ) -> executorch_format::Result<BTreeMap<String, (String, String)>> {
     let mut keys = BTreeMap::new();
-    pte.clone().externalize(&PtdOptions::default(), |candidate| {
+    pte.candidates(|candidate| {
         let place = format!("{}.{}", candidate.method, candidate.index);
         for name in [candidate.key, &place] {
             if let Some(key) = names.get(name) {
                 keys.insert(candidate.key.to_owned(), (name.to_owned(), key.clone()));
             }
         }
-        None
     })?;
     Ok(keys)
 }
