@@ -4,13 +4,12 @@ mod rename;
 
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::save;
+use crate::save::save_all;
 use crate::{json, status, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
 use serde::Serialize;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Convert weights between .ptd and safetensors, take them out of a .pte, or make a C array
@@ -67,20 +66,42 @@ struct Written {
     size: u64,
 }
 
+/// What a file is converted into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Format {
+    Ptd,
+    Safetensors,
+    C,
+}
+
+impl Format {
+    fn of(file: &Path) -> Result<Self, Failure> {
+        Ok(match ending(file) {
+            "ptd" => Self::Ptd,
+            "safetensors" => Self::Safetensors,
+            "c" => Self::C,
+            _ => {
+                let file = text::path(file);
+                return Err(Failure::Usage(format!("{file}: expected a name that ends in .ptd, .safetensors or .c")));
+            }
+        })
+    }
+}
+
 /// Converts a file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if !["c", "ptd", "safetensors"].contains(&ending(&arguments.output)) {
-        let file = text::path(&arguments.output);
-        return Err(Failure::Usage(format!("{file}: expected a name that ends in .ptd, .safetensors or .c")));
-    }
+    let format = Format::of(&arguments.output)?;
     let input = Input::open(&arguments.input)?;
-    if ending(&arguments.output) == "c" {
-        return to_c::write(&input, &arguments.output);
-    }
-    match ending(&arguments.input) {
-        "safetensors" => finish(arguments, &[&input], parse(&input)?, Vec::new()),
-        "json" => sharded(arguments, &input),
-        _ => models(arguments, &input),
+    match (format, ending(&arguments.input)) {
+        (Format::C, _) => to_c::write(&input, &arguments.output),
+        (_, "safetensors") => finish(arguments, format, &[&input], parse(&input)?, Vec::new()),
+        (_, "json") => sharded(arguments, format, &input),
+        (Format::Ptd, _) => {
+            let file = text::path(input.path());
+            let hint = "`pte externalize` takes weights out of a .pte, `pte ptd` has what makes one .ptd of another";
+            Err(Failure::Usage(format!("{file}: is not converted into a .ptd: {hint}")))
+        }
+        (Format::Safetensors, _) => models(arguments, &input),
     }
 }
 
@@ -89,11 +110,6 @@ fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
 }
 
 fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
-    if ending(&arguments.output) == "ptd" {
-        let file = text::path(input.path());
-        let hint = "`pte externalize` takes weights out of a .pte, `pte ptd` has what makes one .ptd of another";
-        return Err(Failure::Usage(format!("{file}: is not converted into a .ptd: {hint}")));
-    }
     let bad = |error: Error| refused(input.path(), &error);
     let (ptd, mut skipped) = match input.parse()? {
         Model::Pte(pte) => pte.weights().map_err(bad)?,
@@ -102,10 +118,10 @@ fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
     };
     let (safetensors, more) = Safetensors::of_ptd(&ptd, arguments.skip_unsupported).map_err(bad)?;
     skipped.extend(more);
-    finish(arguments, &[input], safetensors, skipped)
+    finish(arguments, Format::Safetensors, &[input], safetensors, skipped)
 }
 
-fn sharded(arguments: &Arguments, index_file: &Input) -> Result<(), Failure> {
+fn sharded(arguments: &Arguments, format: Format, index_file: &Input) -> Result<(), Failure> {
     let bad = |error: Error| refused(index_file.path(), &error);
     let index = ShardIndex::parse(index_file.bytes()).map_err(bad)?;
     let folder = index_file.path().parent().unwrap_or(Path::new(""));
@@ -117,12 +133,13 @@ fn sharded(arguments: &Arguments, index_file: &Input) -> Result<(), Failure> {
     }
     let (safetensors, skipped) = Safetensors::join(shards, &index, arguments.skip_unsupported).map_err(bad)?;
     let inputs: Vec<&Input> = [index_file].into_iter().chain(&inputs).collect();
-    finish(arguments, &inputs, safetensors, skipped)
+    finish(arguments, format, &inputs, safetensors, skipped)
 }
 
 /// Writes tensors in the format that is asked for.
 fn finish(
     arguments: &Arguments,
+    format: Format,
     inputs: &[&Input],
     mut safetensors: Safetensors<'_>,
     mut skipped: Vec<Skipped>,
@@ -132,17 +149,17 @@ fn finish(
     renames.check(&arguments.input)?;
     let bad = |error: Error| refused(&arguments.input, &error);
     let mut tensors = safetensors.tensors.len();
-    let outputs = match ending(&arguments.output) {
-        "ptd" => {
+    let outputs = match format {
+        Format::Ptd => {
             let options = PtdOptions { segment_alignment: arguments.alignment, style: None };
             let (ptd, more) = safetensors.into_ptd(&options, arguments.skip_unsupported).map_err(bad)?;
             tensors -= more.len();
             skipped.extend(more);
-            vec![write(&ptd.image().map_err(bad)?, &arguments.output)?]
+            write(&[(ptd.image().map_err(bad)?, arguments.output.clone())])?
         }
-        _ => match arguments.max_shard_size {
+        Format::Safetensors | Format::C => match arguments.max_shard_size {
             Some(most) => write_shards(safetensors.split(most), &arguments.output, bad)?,
-            None => vec![write(&safetensors.image().map_err(bad)?, &arguments.output)?],
+            None => write(&[(safetensors.image().map_err(bad)?, arguments.output.clone())])?,
         },
     };
     for Skipped { kind, name, reason } in &skipped {
@@ -156,32 +173,31 @@ fn finish(
     Ok(())
 }
 
-fn write(image: &Image<'_>, path: &Path) -> Result<Written, Failure> {
-    save(image, path)?;
-    Ok(Written { file: path.display().to_string(), size: image.size() })
+/// Writes files that belong together.
+fn write(files: &[(Image<'_>, PathBuf)]) -> Result<Vec<Written>, Failure> {
+    save_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>())?;
+    Ok(files.iter().map(|(image, path)| Written { file: path.display().to_string(), size: image.size() }).collect())
 }
 
-/// Writes shards in one folder, then their index; a single one is an ordinary file.
+/// Writes shards in one folder, and their index; a single one is an ordinary file.
 fn write_shards(
     shards: Vec<Safetensors<'_>>,
     output: &Path,
     bad: impl Fn(Error) -> Failure,
 ) -> Result<Vec<Written>, Failure> {
     if let [only] = shards.as_slice() {
-        return Ok(vec![write(&only.image().map_err(bad)?, output)?]);
+        return write(&[(only.image().map_err(bad)?, output.to_owned())]);
     }
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let name = |number| format!("{stem}-{number:05}-of-{:05}.safetensors", shards.len());
     let names: Vec<String> = (1..=shards.len()).map(name).collect();
     let index = Safetensors::index(&shards, &names).to_json().map_err(&bad)?;
-    let images = shards.iter().map(Safetensors::image).collect::<executorch_format::Result<Vec<_>>>().map_err(&bad)?;
-    let paths = names.iter().map(|name| output.with_file_name(name));
-    let mut written =
-        images.iter().zip(paths).map(|(image, path)| write(image, &path)).collect::<Result<Vec<_>, _>>()?;
-    let path = output.with_file_name(format!("{stem}.safetensors.index.json"));
-    fs::write(&path, &index).map_err(|error| Failure::Unwritable { file: path.clone(), error })?;
-    written.push(Written { file: path.display().to_string(), size: index.len() as u64 });
-    Ok(written)
+    let mut files = Vec::new();
+    for (shard, name) in shards.iter().zip(&names) {
+        files.push((shard.image().map_err(&bad)?, output.with_file_name(name)));
+    }
+    files.push((index.into_bytes().into(), output.with_file_name(format!("{stem}.safetensors.index.json"))));
+    write(&files)
 }
 
 /// A file that is not what it should be, or that the other format cannot say.
