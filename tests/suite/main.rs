@@ -26,6 +26,7 @@ mod dump;
 mod edit;
 #[cfg(feature = "cli")]
 mod edit_command;
+mod edits;
 mod files;
 #[cfg(feature = "cli")]
 mod graph;
