@@ -96,3 +96,27 @@ impl<'a> Model<'a> {
         }
     }
 }
+
+impl<'a> From<Pte<'a>> for Model<'a> {
+    fn from(pte: Pte<'a>) -> Self {
+        Self::Pte(pte)
+    }
+}
+
+impl<'a> From<Ptd<'a>> for Model<'a> {
+    fn from(ptd: Ptd<'a>) -> Self {
+        Self::Ptd(ptd)
+    }
+}
+
+impl<'a> From<Bpte<'a>> for Model<'a> {
+    fn from(bpte: Bpte<'a>) -> Self {
+        Self::Bpte(bpte)
+    }
+}
+
+impl<'a> From<Etdp<'a>> for Model<'a> {
+    fn from(etdp: Etdp<'a>) -> Self {
+        Self::Etdp(etdp)
+    }
+}

@@ -19,6 +19,11 @@ pub fn size(bytes: u64) -> String {
     if unit == "B" { format!("{bytes} B") } else { format!("{rest:.1} {unit}") }
 }
 
+/// Bytes as hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// `1 file`, `2 files`.
 pub fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }

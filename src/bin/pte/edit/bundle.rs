@@ -1,6 +1,6 @@
 //! `pte bundle`: the test cases of a bundle listed, its program taken out, another one put in.
 
-use super::{Destination, EditReport, How, Output, check, finish};
+use super::{Destination, EditReport, Output, finish};
 use crate::failure::Failure;
 use crate::info::test_value;
 use crate::open::Input;
@@ -30,14 +30,8 @@ pub struct Arguments {
     /// Put this .pte in the place of the program
     #[arg(long, value_name = "NEW.pte")]
     program: Option<PathBuf>,
-    /// Where to write the result: may be the same file
-    #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
-    output: Option<PathBuf>,
-    /// Change the file itself, whole or not at all
-    #[arg(short, long)]
-    in_place: bool,
     #[command(flatten)]
-    how: How,
+    destination: Destination,
 }
 
 /// What is in a bundle, as JSON has it.
@@ -54,27 +48,26 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Model::Bpte(before) = input.parse()? else {
         return Err(Failure::Usage(format!("{}: expected a .bpte", text::path(input.path()))));
     };
-    let Arguments { extract_program, program, output, in_place, how, .. } = arguments;
-    let destination = Destination { output: output.clone(), in_place: *in_place, how: *how };
+    let Arguments { extract_program, program, destination, .. } = arguments;
     let Some(program) = program else {
-        if !extract_program && (output.is_some() || *in_place) {
+        if !extract_program && destination.is_given() {
             return Err(Failure::Usage("nothing to write: give --extract-program, or --program NEW.pte".into()));
         }
-        return if *extract_program { extract(&input, &before, &destination) } else { list(&input, before, how.json) };
+        return match extract_program {
+            true => extract(&input, &before, destination),
+            false => list(&input, before, destination.how().json),
+        };
     };
-    destination.require()?;
     let new = Input::open(program)?;
     let mut after = before.clone();
     let report = after.replace_program(new.bytes()).map_err(|error| Failure::bad(new.path(), &error))?;
-    let after = check(input.path(), Model::Bpte(before), Model::Bpte(after))?;
-    destination.finish(&input, &after, &report)
+    destination.finish(&input, before, after, &report)
 }
 
 fn extract(input: &Input, bpte: &Bpte<'_>, destination: &Destination) -> Result<(), Failure> {
-    destination.require()?;
     let bad = |error: Error| Failure::bad(input.path(), &error);
     let program = bpte.program().map_err(bad)?;
-    let output = Output::new(destination.path(input.path()), program.image(), input.path())?;
+    let output = Output::new(destination.path(input.path())?, program.image(), input.path())?;
     let size = bpte.bundled_program.program().len() as u64;
     let change = Change {
         action: Action::Extracted,

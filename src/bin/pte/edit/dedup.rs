@@ -41,12 +41,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Model::Pte(before) => {
             let mut after = before.clone();
             let report = after.dedup().map_err(bad)?;
-            arguments.destination.finish_program(&input, before, after, &report)
+            arguments.destination.finish(&input, before, after, &report)
         }
         Model::Ptd(before) => {
             let mut after = before.clone();
             let report = after.dedup().map_err(bad)?;
-            arguments.destination.finish_data(&input, before, after, &report)
+            arguments.destination.finish(&input, before, after, &report)
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }

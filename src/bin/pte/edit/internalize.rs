@@ -38,5 +38,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut after = before.clone();
     let report = after.internalize(&ptds, |key| Patterns(&arguments.name).allow(key));
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
-    arguments.destination.finish_program(&input, before, after, &report)
+    arguments.destination.finish(&input, before, after, &report)
 }

@@ -28,14 +28,8 @@ pub struct Arguments {
     /// Remove an entry
     #[arg(long, value_name = "NAME")]
     remove: Vec<String>,
-    /// Where to write the result: may be the same file
-    #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
-    output: Option<PathBuf>,
-    /// Change the file itself, whole or not at all
-    #[arg(short, long)]
-    in_place: bool,
     #[command(flatten)]
-    how: super::How,
+    destination: Destination,
 }
 
 /// The metadata of a file, as JSON has it.
@@ -49,12 +43,10 @@ struct Listing<'t> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
     let before = program(&input)?;
-    let Arguments { set, set_string, remove, output, in_place, how, .. } = arguments;
-    let destination = Destination { output: output.clone(), in_place: *in_place, how: *how };
+    let Arguments { set, set_string, remove, destination, .. } = arguments;
     if set.is_empty() && set_string.is_empty() && remove.is_empty() {
-        return list(&input, &before, how.json);
+        return list(&input, &before, destination.how().json);
     }
-    destination.require()?;
     let mut after = before.clone();
     let mut report = EditReport::default();
     let bad = |error: executorch_format::Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
@@ -69,7 +61,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let value = if typed { typed_value(value) } else { MetadataValue::String(value.into()) };
         report.changes.append(&mut after.set_metadata(name, value).map_err(bad)?.changes);
     }
-    destination.finish_program(&input, before, after, &report)
+    destination.finish(&input, before, after, &report)
 }
 
 fn typed_value(text: &str) -> MetadataValue {

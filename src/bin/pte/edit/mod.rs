@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub struct Destination {
     /// Where to write the result: may be the same file
-    #[arg(short, long, value_name = "OUT", required_unless_present_any = ["in_place", "dry_run"], conflicts_with = "in_place")]
+    #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
     output: Option<PathBuf>,
     /// Change the file itself, whole or not at all
     #[arg(short, long)]
@@ -88,12 +88,9 @@ impl<'t> Output<'t> {
 }
 
 impl Destination {
-    /// Fails if neither a place for the result nor a dry run was asked for.
-    pub fn require(&self) -> Result<(), Failure> {
-        if self.output.is_some() || self.in_place || self.how.dry_run {
-            return Ok(());
-        }
-        Err(Failure::Usage("nothing to write to: give --output OUT or --in-place".into()))
+    /// Whether a place for the result was given.
+    pub fn is_given(&self) -> bool {
+        self.output.is_some() || self.in_place
     }
 
     /// Whether the edit is only shown, and in which form.
@@ -101,37 +98,25 @@ impl Destination {
         &self.how
     }
 
-    /// Where the result goes.
-    pub fn path<'t>(&'t self, input: &'t Path) -> Option<&'t Path> {
-        if self.in_place { Some(input) } else { self.output.as_deref() }
+    /// Where the result goes; `None` in a dry run that names no place. Fails if neither was asked for.
+    pub fn path<'t>(&'t self, input: &'t Path) -> Result<Option<&'t Path>, Failure> {
+        if !self.is_given() && !self.how.dry_run {
+            return Err(Failure::Usage("nothing to write to: give --output OUT or --in-place".into()));
+        }
+        Ok(if self.in_place { Some(input) } else { self.output.as_deref() })
     }
 
-    /// Writes a program that was changed, if it is as good as before, and shows what was done.
-    pub fn finish_program(
+    /// Writes a file that was changed, if it is as good as before, and shows what was done.
+    pub fn finish<'a>(
         &self,
         input: &Input,
-        before: Pte<'_>,
-        after: Pte<'_>,
+        before: impl Into<Model<'a>>,
+        after: impl Into<Model<'a>>,
         report: &EditReport,
     ) -> Result<(), Failure> {
-        let after = check(input.path(), Model::Pte(before), Model::Pte(after))?;
-        self.finish(input, &after, report)
-    }
-
-    /// The same for a `.ptd`.
-    pub fn finish_data(
-        &self,
-        input: &Input,
-        before: Ptd<'_>,
-        after: Ptd<'_>,
-        report: &EditReport,
-    ) -> Result<(), Failure> {
-        let after = check(input.path(), Model::Ptd(before), Model::Ptd(after))?;
-        self.finish(input, &after, report)
-    }
-
-    fn finish(&self, input: &Input, after: &Model<'_>, report: &EditReport) -> Result<(), Failure> {
-        let image = match after {
+        let path = self.path(input.path())?;
+        let after = check(input.path(), before.into(), after.into())?;
+        let image = match &after {
             Model::Pte(pte) => pte.image(),
             Model::Ptd(ptd) => ptd.image(),
             Model::Bpte(bpte) => bpte.image(),
@@ -142,7 +127,7 @@ impl Destination {
                 )));
             }
         };
-        let output = Output::new(self.path(input.path()), image, input.path())?;
+        let output = Output::new(path, image, input.path())?;
         finish(&[input], vec![output], report, &self.how)
     }
 }

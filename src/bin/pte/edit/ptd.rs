@@ -241,7 +241,7 @@ fn rename(arguments: &Rename) -> Result<(), Failure> {
     let mut after = before.clone();
     let prefixed = |key: &str| arguments.prefix.as_ref().map(|prefix| format!("{prefix}{key}"));
     let report = after.rename(|key| names.get(key).map(|name| (*name).to_owned()).or_else(|| prefixed(key)));
-    arguments.destination.finish_data(&input, before, after, &report.map_err(refused)?)
+    arguments.destination.finish(&input, before, after, &report.map_err(refused)?)
 }
 
 fn filter(arguments: &Filter) -> Result<(), Failure> {
@@ -250,5 +250,5 @@ fn filter(arguments: &Filter) -> Result<(), Failure> {
     let mut after = before.clone();
     let Which { keep, remove } = &arguments.which;
     let report = after.filter(|entry| Patterns(keep).allow(entry.key()) && !Patterns(remove).any(entry.key()));
-    arguments.destination.finish_data(&input, before, after, &report.map_err(refused)?)
+    arguments.destination.finish(&input, before, after, &report.map_err(refused)?)
 }

@@ -61,21 +61,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let looked_up = before.xnnpack_keys();
             for (name, source) in &sources {
                 let new = source.read(name)?.with_permute(arguments.permute);
-                let sha256 =
-                    |bytes: &[u8]| Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-                let key = || if arguments.keep_key { (*name).to_owned() } else { sha256(&new.bytes) };
+                let sha256 = || text::hex(&Sha256::digest(&new.bytes));
+                let key = || if arguments.keep_key { (*name).to_owned() } else { sha256() };
                 let key = looked_up.contains(*name).then(key);
                 let new = new.with_key(key);
                 add(pte.replace(&target(name, &before), &new).map_err(bad)?);
             }
-            arguments.destination.finish_program(&input, before, pte, &report)
+            arguments.destination.finish(&input, before, pte, &report)
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
             for (key, source) in &sources {
                 add(ptd.replace(key, &source.read(key)?.with_permute(arguments.permute)).map_err(bad)?);
             }
-            arguments.destination.finish_data(&input, before, ptd, &report)
+            arguments.destination.finish(&input, before, ptd, &report)
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }

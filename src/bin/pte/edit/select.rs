@@ -41,5 +41,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Which { keep, remove } = &arguments.which;
     let report = after.select(|name| Patterns(keep).allow(name) && !Patterns(remove).any(name));
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
-    arguments.destination.finish_program(&input, before, after, &report)
+    arguments.destination.finish(&input, before, after, &report)
 }

@@ -49,5 +49,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let What { all, stack_traces, names, unreferenced, padding } = arguments.what;
     let what = if all { Strip::ALL } else { Strip { stack_traces, names, unreferenced, padding } };
     let report = after.strip(&what).map_err(|error| Failure::bad(input.path(), &error))?;
-    arguments.destination.finish_program(&input, before, after, &report)
+    arguments.destination.finish(&input, before, after, &report)
 }

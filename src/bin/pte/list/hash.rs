@@ -4,6 +4,7 @@ use super::Row;
 use crate::failure::Failure;
 use crate::open::{Input, ReadSeek};
 use crate::progress::{self, QUIET};
+use crate::text;
 use executorch_format::inspect::BlobKind;
 use indicatif::ProgressBar;
 use sha2::{Digest, Sha256};
@@ -100,7 +101,7 @@ fn hash(reader: &mut dyn ReadSeek, (start, size): Range, buffer: &mut [u8], bar:
         bar.inc(length as u64);
         left -= length as u64;
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(text::hex(&hasher.finalize()))
 }
 
 #[cfg(test)]
@@ -120,7 +121,7 @@ mod tests {
         let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let many = hashes(&file, &[whole, end, (0, 0)]).unwrap_or_default();
-        let expected: String = Sha256::digest(&file).iter().map(|byte| format!("{byte:02x}")).collect();
+        let expected = text::hex(&Sha256::digest(&file));
         assert_eq!(many.len(), 3);
         assert_eq!(many.get(&whole), Some(&expected));
         assert_eq!(many.get(&end).map(String::as_str), Some(abc));
