@@ -184,6 +184,7 @@ fn a_bad_header_is_an_error_that_says_where() {
         (file(&format!(r#"{{"a":{}}}"#, tensor(0, 2)), 3), 63, "1 byte of data belong to no tensor"),
         (file(&two(&tensor(0, 1), &tensor(1, 2)).replace("\"b\"", "\"a\""), 2), 65, "is there twice, first at byte 13"),
         (file(&two(&tensor(0, 1), &tensor(1, 2)).replace("\"b\"", r#""\u0061""#), 2), 70, "is there twice"),
+        (file(r#"{"a":{"dtype":"F128"},"a":{}}"#, 0), 34, "is there twice, first at byte 13"),
         (file(r#"{"__metadata__":{},"__metadata__":{}}"#, 0), INSIDE, "__metadata__ is there twice"),
         (file(r#"{"__metadata__":{"k":"v","k":"v"}}"#, 0), INSIDE, "\"k\" is there twice"),
         (file(r#"{"__metadata__":{"k":1}}"#, 0), INSIDE, "invalid type: integer `1`"),

@@ -60,9 +60,9 @@ impl<'a> File<'a> {
         let Header { metadata, tensors } = from_json(text, LENGTH)?;
         let metadata = metadata.map(|raw| from_json::<Option<Texts>>(raw.get(), self.offset(raw))).transpose()?;
         let mut metadata = metadata.flatten().unwrap_or_default().0;
+        self.check_names(&tensors)?;
         let mut described =
             tensors.into_iter().map(|(name, raw)| self.describe(name, raw)).collect::<Result<Vec<_>>>()?;
-        self.check_names(&described)?;
         described.sort_by_key(|described| described.range);
         self.cut(&mut described)?;
         let mut tensors: Vec<SafeTensor<'a>> = described.into_iter().map(|described| described.tensor).collect();
@@ -96,17 +96,16 @@ impl<'a> File<'a> {
         Ok(Described { tensor, range, offset })
     }
 
-    fn check_names(&self, tensors: &[Described<'_>]) -> Result<()> {
-        let mut sorted: Vec<&Described<'_>> = tensors.iter().collect();
-        sorted.sort_by_key(|described| (&described.tensor.name, described.offset));
+    fn check_names(&self, tensors: &[(Cow<'_, str>, &RawValue)]) -> Result<()> {
+        let mut sorted: Vec<_> = tensors.iter().map(|(name, raw)| (name, self.offset(raw))).collect();
+        sorted.sort_unstable();
         let twice = sorted.windows(2).find_map(|pair| match pair {
-            [first, second] if first.tensor.name == second.tensor.name => Some((first, second)),
+            [(first, before), (second, offset)] if first == second => Some((second, before, offset)),
             _ => None,
         });
         match twice {
-            Some((first, second)) => {
-                let (name, before) = (&second.tensor.name, first.offset);
-                Err(bad(second.offset, format!("tensor {name:?} is there twice, first at byte {before}")))
+            Some((name, before, offset)) => {
+                Err(bad(*offset, format!("tensor {name:?} is there twice, first at byte {before}")))
             }
             None => Ok(()),
         }
