@@ -37,7 +37,8 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 None if report.has_file() => continue,
                 None => (),
             }
-            match PayloadKind::of_bytes(payload) {
+            // The bytes of other backends may start alike.
+            match PayloadKind::of_bytes(payload).filter(|kind| PayloadKind::of_id(delegate.id()) == Some(*kind)) {
                 Some(PayloadKind::Vulkan) => vulkan(payload, path, report),
                 Some(PayloadKind::EthosU) => ethos_u(payload, path, report),
                 Some(PayloadKind::CoreMl) => {

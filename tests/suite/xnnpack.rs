@@ -304,3 +304,22 @@ fn every_byte_of_a_payload_can_be_wrong_and_every_length_too_short() {
         }
     }
 }
+
+#[test]
+fn the_payload_of_another_backend_is_not_judged_as_one_of_xnnpack() {
+    let rules = |file: &[u8]| -> Vec<&str> {
+        let findings = Pte::parse(file).unwrap().validate(Level::Strict);
+        let rules = findings.into_iter().map(|finding| finding.rule);
+        rules.filter(|rule| rule.starts_with("xnnpack-")).collect()
+    };
+    for name in ["xnnpack-datatype", "xnnpack-flatbuffer", "xnnpack-arguments"] {
+        let malformed = fixtures::fixture(&format!("malformed/{name}.pte"));
+        let mut pte = Pte::parse(malformed.bytes()).unwrap();
+        for plan in pte.program.execution_plan.iter_mut().flatten() {
+            plan.delegates.iter_mut().flatten().for_each(|delegate| delegate.id = Some("Other".into()));
+        }
+        let other = pte.lay_out(&Default::default()).unwrap().image().unwrap().to_vec().unwrap();
+        assert!(!rules(malformed.bytes()).is_empty(), "{name}");
+        assert_eq!(rules(&other), [""; 0], "{name}");
+    }
+}

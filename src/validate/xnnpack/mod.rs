@@ -65,7 +65,7 @@ impl<'t> Graph<'t> {
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let blobs = NamedBlobs::new(pte, []);
     for opened in pte.open_payloads() {
-        let Some((method, index)) = opened.delegates.first().copied() else {
+        let Some((method, index)) = opened.delegates.first().copied().filter(|_| is_xnnpack(pte, &opened)) else {
             continue;
         };
         in_delegate(method, index, |path| match &opened.payload {
@@ -74,11 +74,10 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 graph_alone(&graph, path, report);
                 constants::check(&graph, &blobs, constants::Keys::Own, path, report);
             }
-            Ok(_) if is_xnnpack(pte, &opened) => {
+            Ok(_) => {
                 let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
                 report.add_at(rule::XNNPACK_PAYLOAD, path, pte.range(&opened.data).map(|range| range.start), found);
             }
-            Ok(_) => (),
             Err(error) if Xnnpack::is_one(pte.bytes(&opened.data).unwrap_or_default()) => {
                 let rule = matches!(error.kind(), ErrorKind::Header(_)).then_some(rule::XNNPACK_PAYLOAD);
                 let error = error.clone().in_field("processed").in_item(index).in_field("delegates");
@@ -97,7 +96,9 @@ pub(super) fn check_pairing(pte: &Pte<'_>, ptds: &[&Ptd<'_>], report: &mut Repor
     let blobs = NamedBlobs::new(pte, ptds.iter().copied());
     let keys = if ptds.is_empty() { constants::Keys::NotGiven } else { constants::Keys::Others };
     for opened in pte.open_payloads() {
-        if let (Ok(Payload::Xnnpack(payload)), Some((method, index))) = (&opened.payload, opened.delegates.first()) {
+        if let (true, Ok(Payload::Xnnpack(payload)), Some((method, index))) =
+            (is_xnnpack(pte, &opened), &opened.payload, opened.delegates.first())
+        {
             in_delegate(*method, *index, |path| constants::check(&Graph::new(payload), &blobs, keys, path, report));
         }
     }
@@ -129,6 +130,7 @@ fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
     check(&Path::ROOT.item("execution_plan", method).item("delegates", index).field("processed"));
 }
 
+/// Whether its delegate's id says so. The bytes of other backends may start alike.
 fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
     let mut delegates =
         opened.delegates.iter().filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
