@@ -149,6 +149,32 @@ fn arrays_of_numpy_are_extracted_put_back_and_made_into_a_ptd() {
 }
 
 #[test]
+fn weights_of_another_file_are_put_into_a_program_or_a_ptd() {
+    let folder = Folder::new("sources");
+    folder.copy(&fixture("1.5.1/add_mul_external/add_mul_external.pte"), "p.pte");
+    folder.copy(&fixture("1.5.1/add_mul_external/_default_external_constant.ptd"), "w.ptd");
+    good(&["internalize", "p.pte", "--data", "w.ptd", "-o", "m.pte"], &folder);
+    good(&["convert", "w.ptd", "w.safetensors"], &folder);
+    let original = std::fs::read(folder.file("m.pte")).unwrap();
+    let name = "a";
+    for source in ["w.safetensors", "w.ptd"] {
+        for source in [source, &format!("{source}:{name}")] {
+            good(&["replace", "m.pte", &format!("{name}={source}"), "-o", "same.pte"], &folder);
+            assert_eq!(std::fs::read(folder.file("same.pte")).unwrap(), original, "{source}");
+        }
+        let (code, told) = refused(&["replace", "m.pte", &format!("{name}={source}:other"), "-i"], &folder);
+        assert!(code == Some(2) && told.contains("no key \"other\""), "{told}");
+        good(&["ptd", "create", "-o", "new.ptd", &format!("{name}={source}")], &folder);
+        good(&["ptd", "create", "-o", "other.ptd", &format!("w={source}:{name}")], &folder);
+        assert_eq!(constant(&folder.file("new.ptd")), constant(&folder.file("w.ptd")));
+        assert_eq!(constant(&folder.file("other.ptd")), constant(&folder.file("w.ptd")));
+        assert_eq!(keys(&folder.file("other.ptd")), ["w"]);
+        let (code, told) = refused(&["ptd", "create", "-o", "x.ptd", &format!("{name}:i32:1={source}")], &folder);
+        assert!(code == Some(2) && told.contains("expected i32[1]"), "{told}");
+    }
+}
+
+#[test]
 fn a_file_becomes_c() {
     let folder = Folder::new("to-c");
     let file = fixture("1.5.1/add_mul/add_mul.pte");

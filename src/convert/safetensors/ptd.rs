@@ -128,7 +128,7 @@ impl<'a> Safetensors<'a> {
         let (mut entries, mut skipped) = (Vec::new(), Vec::new());
         for tensor in self.tensors {
             match new_layout(&tensor) {
-                Ok(layout) => entries.push(tensor.into_entry(layout)?),
+                Ok(layout) => entries.push(tensor.with_layout(layout)?),
                 Err(reason) => Skipped::add(skip, &mut skipped, "tensor", &tensor.name, reason)?,
             }
         }
@@ -155,8 +155,17 @@ fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'sta
 }
 
 impl<'a> SafeTensor<'a> {
+    /// As an entry of a `.ptd`, in the dim order that it had.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a `.ptd` does not have its type or size.
+    pub fn into_entry(self) -> Result<NewEntry<'a>> {
+        let layout =
+            new_layout(&self).map_err(|reason| Error::unwritable(format!("tensor {:?}: {reason}", self.name)))?;
+        self.with_layout(layout)
+    }
+
     /// With `layout` in the natural dim order.
-    fn into_entry(self, layout: TensorLayout<'static>) -> Result<NewEntry<'a>> {
+    fn with_layout(self, layout: TensorLayout<'static>) -> Result<NewEntry<'a>> {
         let Self { name, dim_order, bytes, .. } = self;
         let (bytes, layout) = match dim_order {
             None => (bytes, layout),

@@ -2,13 +2,13 @@
 
 use super::externalize::scalar_type;
 use super::pattern::{self, Patterns};
+use super::source::Source;
 use super::{Destination, EditReport, How, Output, data, finish, open};
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::text;
 use clap::{Args, Subcommand};
-use executorch_format::convert::Npy;
-use executorch_format::schema::ScalarType;
+use executorch_format::edit::NewData;
 use executorch_format::{Error, NewEntry, Ptd, PtdOptions};
 use glob::Pattern;
 use std::collections::BTreeMap;
@@ -30,12 +30,14 @@ enum Command {
     Filter(Filter),
 }
 
-/// Make a .ptd of files with bytes
+/// Make a .ptd of other files: tensors and blobs
 #[derive(Args)]
 #[command(after_help = "Examples:
-  pte ptd create -o weights.ptd linear.weight:f32:64x32=weight.bin tokenizer=tokenizer.json")]
+  pte ptd create -o weights.ptd linear.weight:f32:64x32=weight.bin tokenizer=tokenizer.json
+  pte ptd create -o weights.ptd linear.weight=weight.npy linear.bias=model.safetensors:fc.bias")]
 struct Create {
-    /// KEY=FILE.npy for a NumPy array, KEY:TYPE:SIZES=FILE for a tensor, such as weight:f32:64x32=weight.bin, KEY=FILE for a blob
+    /// KEY=FILE.npy for a NumPy array; KEY=FILE.ptd or KEY=FILE.safetensors for the entry of that name or the only one, with
+    /// :NAME for another; KEY:TYPE:SIZES=FILE for a tensor of bytes, such as weight:f32:64x32=weight.bin; KEY=FILE for a blob
     #[arg(required = true, value_name = "KEY=FILE")]
     entries: Vec<String>,
     /// The .ptd to write
@@ -142,55 +144,47 @@ fn refused(error: Error) -> Failure {
 }
 
 fn create(arguments: &Create) -> Result<(), Failure> {
-    let mut files = Vec::new();
+    let mut sources = Vec::new();
     for entry in &arguments.entries {
         let Some((key, file)) = entry.split_once('=') else {
             return Err(Failure::Usage(format!("{entry}: expected KEY=FILE or KEY:TYPE:SIZES=FILE")));
         };
-        files.push((key, Input::open(Path::new(file))?));
+        sources.push((key, Source::open(file)?));
     }
-    let entry = |(key, input)| new_entry(key, input).map(|entry| entry.with_alignment(arguments.alignment));
-    let entries = files.iter().map(|(key, input)| entry((*key, input))).collect::<Result<Vec<_>, _>>()?;
+    let entry = |(key, source)| new_entry(key, source).map(|entry| entry.with_alignment(arguments.alignment));
+    let entries = sources.iter().map(|(key, source)| entry((*key, source))).collect::<Result<Vec<_>, _>>()?;
     let ptd = Ptd::build(entries, &PtdOptions::default()).map_err(refused)?;
     let output =
         Output::new(arguments.output.as_deref(), ptd.image(), arguments.output.as_deref().unwrap_or(Path::new("")))?;
-    let inputs: Vec<&Input> = files.iter().map(|(_, input)| input).collect();
+    let inputs: Vec<&Input> = sources.iter().map(|(_, source)| source.input()).collect();
     finish(&inputs, vec![output], &EditReport::default(), &arguments.how)
 }
 
-/// A blob, or a tensor where the key goes on with a type and sizes.
-fn new_entry<'t>(text: &'t str, input: &'t Input) -> Result<NewEntry<'t>, Failure> {
+/// An entry with the key that `text` starts with. A type and sizes after it make a tensor of bytes; a tensor must have them.
+fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Failure> {
     let parts: Vec<&str> = text.rsplitn(3, ':').collect();
-    if let [sizes, kind, key] = parts[..] {
-        if let Ok(scalar_type) = scalar_type(kind) {
-            let parsed =
-                sizes.split('x').filter(|size| !size.is_empty()).map(str::parse).collect::<Result<Vec<i32>, _>>();
-            let sizes = parsed.map_err(|error| Failure::Usage(format!("{text}: sizes {sizes}: {error}")))?;
-            return match is_array(input) {
-                true => array(key, Some((scalar_type, &sizes)), input),
-                false => Ok(NewEntry::tensor(key, scalar_type, sizes, input.bytes())),
-            };
-        }
+    let typed = match parts[..] {
+        [sizes, kind, key] => scalar_type(kind).ok().map(|scalar_type| (key, scalar_type, sizes)),
+        _ => None,
+    };
+    let Some((key, scalar_type, sizes)) = typed else {
+        let NewData { tensor_layout, bytes, .. } = source.read(text)?;
+        return Ok(NewEntry { key: text.into(), tensor_layout, bytes, alignment: 1 });
+    };
+    let parsed = sizes.split('x').filter(|size| !size.is_empty()).map(str::parse).collect::<Result<Vec<i32>, _>>();
+    let sizes = parsed.map_err(|error| Failure::Usage(format!("{text}: sizes {sizes}: {error}")))?;
+    let NewData { tensor_layout, bytes, numpy, .. } = source.read(key)?;
+    let Some(mut layout) = tensor_layout else {
+        return Ok(NewEntry::tensor(key, scalar_type, sizes, bytes));
+    };
+    // NumPy stores a type that it does not have as integers.
+    let stored = if numpy { scalar_type.numpy_type() } else { Some(scalar_type) };
+    if stored != Some(layout.scalar_type) || layout.sizes() != sizes {
+        let (file, found) = (text::path(source.input().path()), layout.shape());
+        let expected = scalar_type.short_name().unwrap_or("unknown");
+        return Err(Failure::Usage(format!("{file} holds {found}, expected {expected}{sizes:?}")));
     }
-    if is_array(input) { array(text, None, input) } else { Ok(NewEntry::blob(text, input.bytes())) }
-}
-
-fn is_array(input: &Input) -> bool {
-    input.path().extension().is_some_and(|ending| ending == "npy")
-}
-
-/// A NumPy array, which must have the type and sizes that were given. NumPy stores a type that it does not have as integers.
-fn array<'t>(key: &'t str, given: Option<(ScalarType, &[i32])>, input: &'t Input) -> Result<NewEntry<'t>, Failure> {
-    let Npy { tensor_layout: mut layout, bytes } =
-        Npy::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))?;
-    if let Some((scalar_type, sizes)) = given {
-        if scalar_type.numpy_type() != Some(layout.scalar_type) || layout.sizes() != sizes {
-            let (file, found) = (text::path(input.path()), layout.shape());
-            let expected = scalar_type.short_name().unwrap_or("unknown");
-            return Err(Failure::Usage(format!("{file} holds {found}, expected {expected}{sizes:?}")));
-        }
-        layout.scalar_type = scalar_type;
-    }
+    layout.scalar_type = scalar_type;
     Ok(NewEntry { key: key.into(), tensor_layout: Some(layout), bytes, alignment: 1 })
 }
 

@@ -18,13 +18,14 @@ use std::path::PathBuf;
   pte replace model.pte forward:12=weight.bin -o new.pte
   pte replace model.pte linear.weight=weights.ptd -i
   pte replace model.pte linear.weight=weight.npy -i
+  pte replace model.pte linear.weight=model.safetensors:fc.weight -i
   pte replace xnnpack.pte 1f976d6d1aa704da40b5ace760d7bc92619b79f4df4f72dd6f1fd985e943bc7d=bias.bin -o new.pte
   pte replace weights.ptd linear.weight=other.ptd:key -i")]
 pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
-    /// METHOD:VALUE, a name or a key, and the file that holds the bytes: a .ptd (the entry of that name, the only one, or
-    /// FILE.ptd:KEY), a .npy, or any other, whose bytes are taken as they are
+    /// METHOD:VALUE, a name or a key, and the file that holds the bytes: a .ptd or .safetensors (the entry of that name, the only
+    /// one, or the one in FILE.ptd:KEY), a .npy, or any other, whose bytes are taken as they are
     #[arg(required = true, value_name = "TARGET=SOURCE")]
     replacements: Vec<String>,
     /// Put elements into the dim order that is needed, where the source has another

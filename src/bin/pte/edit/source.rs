@@ -1,30 +1,39 @@
 //! Where new data comes from: a file, read by its ending.
 
 use super::data;
+use crate::convert::refused;
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::text;
-use executorch_format::convert::Npy;
+use executorch_format::Error;
+use executorch_format::convert::{Npy, Safetensors};
 use executorch_format::edit::NewData;
+use executorch_format::schema::flat_tensor::TensorLayout;
 use std::path::{Path, PathBuf};
 
-/// A file with new data: `X.ptd:KEY`, an array of numpy, or any other file's bytes as they are.
+/// A file with new data: an entry of a `.ptd` or a safetensors file, an array of NumPy, or any other file's bytes as they are.
 pub struct Source {
     input: Input,
-    /// The entry of a `.ptd`.
+    /// The entry that is meant.
     key: Option<String>,
 }
 
 impl Source {
-    /// Opens `FILE`, or `X.ptd:KEY` where there is no file of that name.
+    /// Opens `FILE`, or `FILE.ptd:KEY` or `FILE.safetensors:KEY` where there is no file of that name.
     pub fn open(argument: &str) -> Result<Self, Failure> {
-        match argument.rsplit_once(".ptd:") {
-            Some((file, key)) if !Path::new(argument).exists() => {
-                let input = Input::open(&PathBuf::from(format!("{file}.ptd")))?;
-                Ok(Self { input, key: Some(key.to_owned()) })
-            }
-            _ => Ok(Self { input: Input::open(Path::new(argument))?, key: None }),
+        let with_key = [".ptd", ".safetensors"].into_iter().find_map(|ending| {
+            let (file, key) = argument.rsplit_once(&format!("{ending}:"))?;
+            Some((PathBuf::from(format!("{file}{ending}")), key.to_owned()))
+        });
+        match with_key.filter(|_| !Path::new(argument).exists()) {
+            Some((file, key)) => Ok(Self { input: Input::open(&file)?, key: Some(key) }),
+            None => Ok(Self { input: Input::open(Path::new(argument))?, key: None }),
         }
+    }
+
+    /// The file.
+    pub fn input(&self) -> &Input {
+        &self.input
     }
 
     /// The data for `name`. Each kind of file is read here, by its ending.
@@ -32,6 +41,7 @@ impl Source {
         let path = self.input.path();
         match path.extension().and_then(|ending| ending.to_str()) {
             Some("ptd") => self.entry(name),
+            Some("safetensors") => self.tensor(name),
             Some("npy") => {
                 let array = Npy::parse(self.input.bytes()).map_err(|error| Failure::bad(path, &error))?;
                 let mut new = NewData::bytes(text::path(path), array.bytes);
@@ -42,26 +52,39 @@ impl Source {
         }
     }
 
-    /// The entry that was named, or that has the name, or the only one.
     fn entry(&self, name: &str) -> Result<NewData<'_>, Failure> {
         let path = self.input.path();
         let ptd = data(&self.input)?;
-        let key = self.key.as_deref().unwrap_or(name);
-        let only = || ptd.entry(0).filter(|_| self.key.is_none() && ptd.entries().count() == 1);
-        let Some(entry) = ptd.get(key).or_else(only) else {
-            let file = text::path(path);
-            return Err(Failure::Usage(format!("{file}: no key {key:?}: name one, as in {file}:KEY")));
-        };
+        let entries: Vec<_> = ptd.entries().collect();
+        let entry = self.choose(&entries, name, |entry| entry.key())?;
         let bad = |error| Failure::bad(path, &error);
-        let range = ptd.range(&ptd.entry_data(&entry).map_err(bad)?);
+        let range = ptd.range(&ptd.entry_data(entry).map_err(bad)?);
         let bytes = range.and_then(|range| self.input.bytes().get(range.start as usize..range.end as usize));
         let bytes = bytes.ok_or_else(|| Failure::Bad {
             file: path.to_owned(),
-            findings: vec![format!("the bytes of {key:?} are not there")],
+            findings: vec![format!("the bytes of {} are not there", text::quoted(entry.key(), 60))],
         })?;
         let mut new = NewData::bytes(text::path(path), bytes);
-        new.tensor_layout =
-            entry.shape.map(|shape| executorch_format::schema::flat_tensor::TensorLayout::from(shape).into_owned());
+        new.tensor_layout = entry.shape.map(|shape| TensorLayout::from(shape).into_owned());
         Ok(new)
+    }
+
+    fn tensor(&self, name: &str) -> Result<NewData<'_>, Failure> {
+        let bad = |error: Error| refused(self.input.path(), &error);
+        let file = Safetensors::parse(self.input.bytes()).map_err(bad)?;
+        let entry = self.choose(&file.tensors, name, |tensor| &tensor.name)?.clone().into_entry().map_err(bad)?;
+        let mut new = NewData::bytes(text::path(self.input.path()), entry.bytes);
+        new.tensor_layout = entry.tensor_layout;
+        Ok(new)
+    }
+
+    /// The item whose key was given, or that has the name, or the only one.
+    fn choose<'t, T>(&self, items: &'t [T], name: &str, key: impl Fn(&T) -> &str) -> Result<&'t T, Failure> {
+        let wanted = self.key.as_deref().unwrap_or(name);
+        let only = || if let ([only], None) = (items, &self.key) { Some(only) } else { None };
+        items.iter().find(|item| key(item) == wanted).or_else(only).ok_or_else(|| {
+            let file = text::path(self.input.path());
+            Failure::Usage(format!("{file}: no key {}: name one, as in {file}:KEY", text::quoted(wanted, 60)))
+        })
     }
 }
