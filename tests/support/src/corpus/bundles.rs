@@ -2,7 +2,7 @@
 
 use super::{BUNDLE, BUNDLE_SCALARS, Case, TRACE, bpte, bytes, list};
 use executorch_format::schema::bundled::{BundledMethodTestCase, Tensor, Value, ValueUnion};
-use executorch_format::{Bpte, Etdp, offset_in};
+use executorch_format::{Bpte, Etdp};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -113,6 +113,11 @@ fn strides(bytes: &[u8]) -> usize {
     let etdp = Etdp::parse(bytes).unwrap();
     let mut events = etdp.etdump.run_data().iter().flat_map(|run| run.events());
     let value = events.find_map(|event| event.debug_event.as_ref()?.debug_entry.as_ref()).unwrap();
+    // A big-endian machine's tree does not borrow them.
     let strides = value.tensor.as_ref().unwrap().strides();
-    offset_in(bytes, bytemuck::cast_slice(strides)).expect("borrowed from an aligned file") as usize
+    let count = strides.len() as u32;
+    let vector: Vec<u8> =
+        count.to_le_bytes().into_iter().chain(strides.iter().flat_map(|stride| stride.to_le_bytes())).collect();
+    // What was written first is last.
+    bytes.windows(vector.len()).rposition(|window| window == vector).unwrap() + size_of_val(&count)
 }
