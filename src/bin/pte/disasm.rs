@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::json;
 use crate::open::Input;
 use executorch_format::Model;
-use executorch_format::inspect::{Disassembly, Fault};
+use executorch_format::inspect::Disassembly;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -56,9 +56,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         print::text(&disassembly)?;
     }
-    if disassembly.faults.is_empty() {
-        return Ok(());
-    }
-    let findings = disassembly.faults.iter().map(Fault::to_string).collect();
-    Err(Failure::Unsound { file: input.path().to_owned(), findings })
+    Failure::unless_sound(input.path(), &disassembly.faults)
 }

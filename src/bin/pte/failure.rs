@@ -3,7 +3,6 @@
 use crate::files::FileArguments;
 use crate::{json, text};
 use anstyle::{AnsiColor, Style};
-use executorch_format::inspect::Fault;
 use executorch_format::{Error, ErrorKind as FileError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -89,12 +88,12 @@ impl Failure {
         Self::usage_of(file, &format!("no method is called {name}, there are: {there}"))
     }
 
-    /// Fails where references of a file are out of range.
-    pub fn unless_sound(file: &Path, faults: &[Fault]) -> Result<(), Self> {
+    /// Fails where references of a file are out of range, after what else is in it was printed.
+    pub fn unless_sound(file: &Path, faults: &[impl ToString]) -> Result<(), Self> {
         if faults.is_empty() {
             return Ok(());
         }
-        Err(Self::Bad { file: file.to_owned(), findings: faults.iter().map(Fault::to_string).collect() })
+        Err(Self::Unsound { file: file.to_owned(), findings: faults.iter().map(ToString::to_string).collect() })
     }
 
     /// Whether the output has said it already.

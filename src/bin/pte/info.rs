@@ -10,7 +10,7 @@ use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use executorch_format::Model;
-use executorch_format::inspect::{Fault, Summary};
+use executorch_format::inspect::Summary;
 use executorch_format::validate::{Release, ReleaseVerdict, loads_in};
 use serde::Serialize;
 
@@ -69,12 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if let Some(Err(error)) = &program {
             return Err(Failure::bad(path, error));
         }
-        let faults = inside.as_ref().map_or(&summary.faults, |inside| &inside.faults);
-        if faults.is_empty() {
-            return Ok(());
-        }
-        let findings = faults.iter().map(Fault::to_string).collect();
-        Err(Failure::Unsound { file: path.to_owned(), findings })
+        Failure::unless_sound(path, inside.as_ref().map_or(&summary.faults, |inside| &inside.faults))
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome

@@ -9,7 +9,7 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use executorch_format::Model;
 use executorch_format::inspect::{
-    Blob, BlobKind, BlobUser, Blobs, DelegateConstant, DelegateConstantUser, DelegateConstants,
+    Blob, BlobKind, BlobUser, Blobs, DelegateConstant, DelegateConstantUser, DelegateConstants, Fault,
 };
 use serde::Serialize;
 
@@ -36,6 +36,8 @@ struct Listing<'t> {
     file_size: u64,
     /// One for each user: a blob that several use is there several times.
     blobs: Vec<Row<'t>>,
+    /// References to data that is not there, and payloads that cannot be read.
+    faults: Vec<Fault>,
     /// How many blobs that are.
     #[serde(skip)]
     count: usize,
@@ -64,14 +66,13 @@ enum User<'t> {
     Inside(DelegateConstantUser<'t>),
 }
 
-/// Lists the blobs of each file. Goes on after a file that fails.
+/// Lists the blobs of each file, then fails if some could not be found. Goes on after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let several = arguments.files.recursive || arguments.files.files.len() > 1;
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let print = |found: Blobs<'_>, inside: DelegateConstants<'_>| {
-            Failure::unless_sound(path, &[found.faults, inside.faults].concat())?;
             let mut blobs: Vec<Row> = found.blobs.iter().flat_map(rows).collect();
             let count = found.blobs.len() + inside.constants.len();
             blobs.extend(inside.constants.into_iter().map(inside_row));
@@ -79,11 +80,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 hash::fill(&input, &mut blobs)?;
             }
             let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
-            let listing = Listing { file, file_size, blobs, count };
+            let faults = [found.faults, inside.faults].concat();
+            let listing = Listing { file, file_size, blobs, faults, count };
             match documents {
-                Some(documents) => documents.add(&listing),
-                None => print::table(several.then_some(path), &listing),
+                Some(documents) => documents.add(&listing)?,
+                None => print::table(several.then_some(path), &listing)?,
             }
+            Failure::unless_sound(path, &listing.faults)
         };
         if let Some(payload) = input.payload()? {
             return print(Blobs::default(), payload.delegate_constants());

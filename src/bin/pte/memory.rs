@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::json;
 use crate::open::Input;
 use executorch_format::Model;
-use executorch_format::inspect::{Fault, Memory};
+use executorch_format::inspect::Memory;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -71,11 +71,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         print::text(input.path(), &memory, arguments.top)?;
     }
-    if memory.faults.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Unsound {
-        file: input.path().to_owned(),
-        findings: memory.faults.iter().map(Fault::to_string).collect(),
-    })
+    Failure::unless_sound(input.path(), &memory.faults)
 }

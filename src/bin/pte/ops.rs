@@ -9,7 +9,7 @@ use crate::json;
 use crate::open::Input;
 use crate::target;
 use executorch_format::Model;
-use executorch_format::inspect::{Fault, Operators};
+use executorch_format::inspect::Operators;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             return target::print(path, &lacks);
         }
         let operators = pte.operators();
-        let findings: Vec<String> = operators.faults.iter().map(Fault::to_string).collect();
+        let faults = operators.faults.clone();
         match documents {
             _ if together => {
                 files.push(path.display().to_string());
@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             None => print::text(path, &operators, std::mem::replace(&mut apart, true))?,
         }
-        if findings.is_empty() { Ok(()) } else { Err(Failure::Unsound { file: path.to_owned(), findings }) }
+        Failure::unless_sound(path, &faults)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if lacking {

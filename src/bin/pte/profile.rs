@@ -64,11 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     } else {
         table(&profile, arguments.tick)?;
     }
-    if profile.mismatches.is_empty() {
-        return Ok(());
-    }
-    let findings = profile.mismatches.iter().map(ToString::to_string).collect();
-    Err(Failure::Unsound { file: input.path().to_owned(), findings })
+    Failure::unless_sound(input.path(), &profile.mismatches)
 }
 
 const HEAD: [&str; 7] = ["INSTRUCTION", "WHAT", "COUNT", "TOTAL", "MEDIAN", "MAX", "SHARE"];

@@ -8,7 +8,7 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use clap::ValueEnum;
 use executorch_format::Model;
-use executorch_format::inspect::{Fault, Growth, Size};
+use executorch_format::inspect::{Growth, Size};
 use serde::Serialize;
 use std::path::Path;
 
@@ -80,7 +80,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Some(documents) => documents.add(&FileSize { file: path.display().to_string(), size: &size })?,
             None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
         }
-        sound(path, &size)
+        Failure::unless_sound(path, &size.faults)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome
@@ -98,18 +98,10 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
     } else {
         print::two([(before, &one), (after, &other)], &growth, arguments)?;
     }
-    sound(before, &one)?;
-    sound(after, &other)
+    Failure::unless_sound(before, &one.faults)?;
+    Failure::unless_sound(after, &other.faults)
 }
 
 fn size<'t>(path: &Path, model: &'t Model<'_>) -> Result<Size<'t>, Failure> {
     model.size().map_err(|error| Failure::bad(path, &error))
-}
-
-/// What a file refers to and does not hold comes after the rest, as a failure.
-fn sound(path: &Path, size: &Size<'_>) -> Result<(), Failure> {
-    if size.faults.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::Unsound { file: path.to_owned(), findings: size.faults.iter().map(Fault::to_string).collect() })
 }
