@@ -283,7 +283,8 @@ impl<'a> Pte<'a> {
             let candidate = Candidate { subject, method: "", index, name: Some(key), key, shape: None, size };
             choose(&candidate).map(|_| index)
         };
-        self.named_data().iter().enumerate().filter_map(chosen).collect()
+        // What has no key cannot be found anywhere.
+        self.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some()).filter_map(chosen).collect()
     }
 
     /// The keys that are in use already: those of external tensors, and of named data except that with the given indices.

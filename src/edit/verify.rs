@@ -39,9 +39,7 @@ pub fn new_errors_of_pair(before: (&Pte<'_>, &[Ptd<'_>]), after: (&Pte<'_>, &[Pt
 fn of_new_rules(before: Vec<Finding>, mut after: Vec<Finding>) -> Vec<Finding> {
     let error = |finding: &Finding| finding.severity == Severity::Error;
     after.retain(|new| {
-        let excused = |old: &Finding| {
-            (error(old) && old.rule == new.rule) || EXCUSES.iter().any(|pair| *pair == (old.rule, new.rule))
-        };
+        let excused = |old: &Finding| (error(old) && old.rule == new.rule) || EXCUSES.contains(&(old.rule, new.rule));
         error(new) && !before.iter().any(excused)
     });
     after

@@ -178,7 +178,7 @@ fn misaligned(position: u32) -> Error {
 /// How the parsers of a schema's tables are compiled: each module of a schema has a `const CODE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// As one function for the whole tree: a sixth fewer instructions, and compilers take long over many tables.
+    /// As one function for the whole tree: no calls, but compilers take long over many tables.
     OneFunction,
     /// As a function for each table.
     FunctionPerTable,

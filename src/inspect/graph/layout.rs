@@ -1,8 +1,8 @@
 //! Where the nodes of a graph go in a picture. The crate `rust-sugiyama` does it, in layers from top to bottom.
 //!
 //! Its time grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
-//! passes many layers is not drawn: the node that takes it names where it comes from: a picture of a transformer is otherwise black with the edges from
-//! its inputs to each of its blocks.
+//! passes many layers is not drawn, and the node that takes it names where it comes from. A picture of a transformer would
+//! otherwise be black with the edges from its inputs to each of its blocks.
 
 use super::{Edge, Graph};
 use alloc::{collections::BTreeMap, vec, vec::Vec};
