@@ -33,7 +33,9 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
 /// As [`new_errors`], for a program together with its `.ptd` files. What was not looked up before, since no file was given, need not
 /// be there.
 pub fn new_errors_of_pair(before: (&Pte<'_>, &[Ptd<'_>]), after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
-    of_new_rules(before.0.validate_with(before.1, Level::Strict), after.0.validate_with(after.1, Level::Strict))
+    let mut old = before.0.validate(Level::Strict);
+    old.extend(before.0.validate_with(before.1, Level::Strict));
+    of_new_rules(old, after.0.validate_with(after.1, Level::Strict))
 }
 
 fn of_new_rules(before: Vec<Finding>, mut after: Vec<Finding>) -> Vec<Finding> {

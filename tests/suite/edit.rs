@@ -3,6 +3,7 @@
 use executorch_format::edit::{Action, NewData, Strip, Subject, Target, copies, new_errors, new_errors_of_pair};
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::program::KernelTypes;
+use executorch_format::validate::Level;
 use executorch_format::{Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, TensorData};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeMap;
@@ -153,6 +154,17 @@ fn the_exporters_own_external_file_comes_out_of_the_one_with_constants_inside() 
         }
     }
     assert_eq!(pte.program, outside);
+}
+
+#[test]
+fn what_was_wrong_with_a_program_is_not_the_fault_of_externalizing() {
+    let file = fixture("malformed/xnnpack-constant-size.pte");
+    let before = Pte::parse(file.bytes()).unwrap();
+    let mut after = before.clone();
+    let (data, _) = after.externalize(&PtdOptions::default(), |data| Some(data.key.into())).unwrap();
+    let errors = after.validate_with([&data], Level::Strict);
+    assert!(errors.iter().any(|finding| finding.rule == "xnnpack-constant-size"), "{errors:?}");
+    assert_eq!(new_errors_of_pair((&before, &[]), (&after, &[data])), []);
 }
 
 #[test]
