@@ -41,22 +41,14 @@ fn main() {
     let [copy_there, there] = in_turn(&out, || copy(&source), || to_ptd(&source, &out));
     let [copy_back, back] = in_turn(&out, || copy(&ptd), || to_safetensors(&ptd, &out));
 
-    println!();
-    println!(
-        "| 1 GiB, {TENSORS} tensors | median ms | best ms | ratio of medians | ratio of bests | target | peak heap, KiB | target |"
-    );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
-    let line = |what: &str, times: &Times, of: &Times, more: &str| {
-        let (median, best) = (times.median / of.median, times.best / of.best);
-        println!("| {what} | {:.0} | {:.0} | {median:.2} | {best:.2} | {more} |", times.median, times.best);
-    };
+    turns::head();
     let targets = |heap: usize| format!("≤ 1.2 | {} | < {}", heap >> 10, HEAP_TARGET >> 10);
-    line("copy of the .safetensors", &copy_there, &copy_there, " | | ");
-    line("safetensors to .ptd", &there, &copy_there, &targets(there_heap));
-    line("copy of the .ptd", &copy_back, &copy_back, " | | ");
-    line(".ptd to safetensors", &back, &copy_back, &targets(back_heap));
+    copy_there.line("copy of the .safetensors", &copy_there, " | | ");
+    there.line("safetensors to .ptd", &copy_there, &targets(there_heap));
+    copy_back.line("copy of the .ptd", &copy_back, " | | ");
+    back.line(".ptd to safetensors", &copy_back, &targets(back_heap));
     if let Some(python) = python(&source, &out) {
-        line("Python: load_file, save_file", &python, &copy_there, " | | ");
+        python.line("Python: load_file, save_file", &copy_there, " | | ");
     }
     for file in [source, ptd, out] {
         let _ = fs::remove_file(file);

@@ -49,11 +49,7 @@ fn large(folder: &Path) {
     }
     drop(tensors);
     println!("{ROUNDS} alternating rounds in {}", folder.display());
-    println!();
-    println!(
-        "| 1 GiB, {TENSORS} tensors | median ms | best ms | ratio of medians | ratio of bests | target | peak heap, KiB | target |"
-    );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
+    turns::head();
 
     // The weights are what takes time: they are the result.
     let externalize_and_save = |out: &Path| externalize(&program, &small, out);
@@ -76,12 +72,8 @@ fn large(folder: &Path) {
             },
             || edit(&out),
         );
-        let line = |what: &str, times: &Times, more: &str| {
-            let (median, best) = (times.median / copy.median, times.best / copy.best);
-            println!("| {what} | {:.0} | {:.0} | {median:.2} | {best:.2} | {more} |", times.median, times.best);
-        };
-        line("cp of the result", &copy, " | | ");
-        line(what, &time, &format!("≤ 1.2 | {} | < {}", heap >> 10, HEAP_TARGET >> 10));
+        copy.line("cp of the result", &copy, " | | ");
+        time.line(what, &copy, &format!("≤ 1.2 | {} | < {}", heap >> 10, HEAP_TARGET >> 10));
         for file in [&out, &result, &small] {
             let _ = fs::remove_file(file);
         }

@@ -14,7 +14,7 @@ use executorch_format::{NewEntry, Ptd, PtdOptions};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
-use turns::{ELEMENTS, ROUNDS, TENSORS, Times, folder, in_turn, random};
+use turns::{ELEMENTS, ROUNDS, TENSORS, folder, in_turn, random};
 
 const HEAP_TARGET: usize = 16 << 20;
 
@@ -51,20 +51,12 @@ fn main() {
     let [copy_and_sync, save] = in_turn(&file, copy_and_sync, save);
     fs::remove_file(&file).unwrap();
 
-    println!();
-    println!(
-        "| 1 GiB, {TENSORS} tensors | median ms | best ms | ratio of medians | ratio of bests | target | peak heap, KiB | target |"
-    );
-    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
-    let line = |what: &str, times: &Times, of: &Times, more: &str| {
-        let (median, best) = (times.median / of.median, times.best / of.best);
-        println!("| {what} | {:.0} | {:.0} | {median:.2} | {best:.2} | {more} |", times.median, times.best);
-    };
+    turns::head();
     let targets = |heap: usize| format!("≤ 1.15 | {} | < {}", heap >> 10, HEAP_TARGET >> 10);
-    line("std::io::copy of each", &copy, &copy, " | | ");
-    line("build, image, write_to", &write, &copy, &targets(write_heap));
-    line("std::io::copy of each, sync", &copy_and_sync, &copy_and_sync, " | | ");
-    line("build, image, save", &save, &copy_and_sync, &targets(save_heap));
+    copy.line("std::io::copy of each", &copy, " | | ");
+    write.line("build, image, write_to", &copy, &targets(write_heap));
+    copy_and_sync.line("std::io::copy of each, sync", &copy_and_sync, " | | ");
+    save.line("build, image, save", &copy_and_sync, &targets(save_heap));
     assert!(write_heap.max(save_heap) < HEAP_TARGET, "the heap grows with the data");
 }
 

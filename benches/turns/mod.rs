@@ -67,4 +67,19 @@ impl Times {
         times.sort_by(f64::total_cmp);
         Self { median: times[times.len() / 2], best: times[0] }
     }
+
+    /// Prints a line of the table: the times, and how they are to those of the copy.
+    pub fn line(&self, what: &str, copy: &Self, more: &str) {
+        let (median, best) = (self.median / copy.median, self.best / copy.best);
+        println!("| {what} | {:.0} | {:.0} | {median:.2} | {best:.2} | {more} |", self.median, self.best);
+    }
+}
+
+/// Prints the head of the table.
+pub fn head() {
+    println!();
+    println!(
+        "| 1 GiB, {TENSORS} tensors | median ms | best ms | ratio of medians | ratio of bests | target | peak heap, KiB | target |"
+    );
+    println!("|---|---:|---:|---:|---:|---:|---:|---:|");
 }
