@@ -66,8 +66,8 @@ const viewer = { views: [] };
 
   viewer.share = (part, whole) => (part > 0 && part < whole / 2000 ? "< 0.1 %" : `${((100 * part) / (whole || 1)).toFixed(1)} %`);
 
-  // A name that may be empty.
-  viewer.name = (name) => (name === "" ? '""' : name);
+  // A name that may show as nothing.
+  viewer.name = (name) => (String(name).trim() ? name : JSON.stringify(name));
 
   viewer.number = (number) => {
     if (Number.isInteger(number) && Math.abs(number) < 1e9) return number.toLocaleString("en");
@@ -95,8 +95,8 @@ const viewer = { views: [] };
     const head = element("tr", {}, columns.map((column) => element("th", { class: column.number && "number" }, column.name)));
     if (!rows.length) return element("p", { class: "note" }, options.none || "None.");
     const chosen = (row) => ({ class: "link", tabindex: 0, onclick: (event) => options.choose(row, event.currentTarget), onkeydown: (event) => event.key === "Enter" && options.choose(row, event.currentTarget) });
-    const line = (row, index) => element("tr", options.choose && options.choosable?.(row) !== false ? chosen(row) : {},
-      columns.map((column) => element("td", { class: column.number ? "number" : column.mono && "mono" }, column.of(row, index))));
+    const line = (row, index) => element("tr", options.choose && (!options.choosable || options.choosable(row)) ? chosen(row) : {},
+      columns.map((column) => element("td", { class: column.number ? "number" : `${column.mono ? "mono" : ""} ${column.wide ? "wide" : ""}` }, column.of(row, index))));
     const most = options.most || 500;
     const body = element("tbody", {}, rows.slice(0, most).map(line));
     const table = element("table", {}, element("thead", {}, head), body);

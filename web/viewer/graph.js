@@ -96,6 +96,9 @@
     let view = d3.zoomIdentity;
     let chosen = -1;
     let matches = new Set();
+    let order = [];
+    const all = nodes.map((_, index) => index);
+    let rest = all;
     const canvas = viewer.canvas(stage, draw);
 
     function draw(context, width, height) {
@@ -129,19 +132,22 @@
       }
       context.setLineDash([]);
       context.textAlign = "center";
-      nodes.forEach((node, index) => {
+      // What was searched for is on top of the rest.
+      for (const index of [...(k < 0.2 ? rest : all), ...(k < 0.2 ? order : []), ...(chosen < 0 ? [] : [chosen])]) {
+        const node = nodes[index];
         const box = layout.nodes[index];
-        if (box.y > bottom || box.y + box.height < top || box.x > right || box.x + box.width < left) return;
+        if (box.y > bottom || box.y + box.height < top || box.x > right || box.x + box.width < left) continue;
         context.fillStyle = viewer.nodeColors[node.kind] || "#dddddd";
         context.strokeStyle = index === chosen ? "#1f6fb2" : matches.has(index) ? "#c46a00" : "#8595a5";
         context.lineWidth = (index === chosen || matches.has(index) ? 3 : 1) / Math.min(1, k * 1.4);
         if (k < 0.35) {
           // From far away a box has one colour, and is large enough to be seen.
           if (k < 0.2) context.fillStyle = index === chosen ? "#1f6fb2" : matches.has(index) ? "#e07b00" : viewer.farColors[node.kind] || "#aaaaaa";
-          const [width, height] = [Math.max(box.width, 3 / k), Math.max(box.height, 2 / k)];
+          const least = index === chosen || matches.has(index) ? 3 : 1;
+          const [width, height] = [Math.max(box.width, (3 * least) / k), Math.max(box.height, (1.5 * least) / k)];
           context.fillRect(box.x + (box.width - width) / 2, box.y, width, height);
-          if (k >= 0.2 || index === chosen || matches.has(index)) context.strokeRect(box.x, box.y, box.width, box.height);
-          return;
+          if (k >= 0.2) context.strokeRect(box.x, box.y, box.width, box.height);
+          continue;
         }
         outline(context, node.kind, box.x, box.y, box.width, box.height);
         const middle = box.x + box.width / 2;
@@ -158,7 +164,7 @@
           context.font = "10px system-ui, sans-serif";
           context.fillText(viewer.cut(`also from ${from.map((way) => nodes[way.edge.from].label).join(", ")}`, Math.floor((box.width - 8) / 5.4)), middle, box.y + 46);
         }
-      });
+      }
     }
 
     const zoom = d3.zoom().scaleExtent([0.02, 3]).on("zoom", (event) => { view = event.transform; canvas.redraw(); });
@@ -203,14 +209,14 @@
     fit.onclick = whole;
     read.onclick = beginning;
 
-    let order = [];
     let at = -1;
     const many = (count) => viewer.count(count, "match", "matches");
     // Marks what fits, and shows the first of it where none is to be seen.
     const find = () => {
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-      order = words.length ? nodes.map((_, index) => index).filter((index) => words.every((word) => texts[index].includes(word))) : [];
+      order = words.length ? all.filter((index) => words.every((word) => texts[index].includes(word))) : [];
       matches = new Set(order);
+      rest = all.filter((index) => !matches.has(index));
       at = -1;
       found.textContent = !words.length ? "" : order.length ? `${many(order.length)}; Enter shows the next` : "No match";
       found.classList.toggle("warning", words.length > 0 && !order.length);
@@ -278,7 +284,7 @@
         const kinds = new Set(nodes.map((node) => node.kind));
         const present = meanings.map(([of, meaning]) => [of.find((kind) => kinds.has(kind)), meaning]).filter(([kind]) => kind);
         return [element("h3", {}, `Method ${viewer.name(graph.method)}`),
-          element("p", { class: "note" }, "Drag to move, scroll to zoom, click a box for what it takes and gives. The second line of a box is the type and shape of its result. A line that would pass many layers is not drawn: the box says where else it takes from."),
+          element("p", { class: "note" }, "Drag to move, scroll to zoom, click a box for what it takes and gives. The second line of a box is the type and shape of its result. A line that would pass many layers is not drawn: the box says where else it takes from.", kinds.has("jump") ? " A dashed line is a jump." : null),
           element("ul", { class: "plain" }, present.map(([kind, meaning]) => element("li", {}, swatch(kind), meaning))),
           ...(graph.incomplete ? [element("p", { class: "warning" }, graph.incomplete)] : []),
           element("h4", {}, "Operators"), element("ul", {}, rows.map(([label, count]) => element("li", {}, viewer.link(() => { search.value = label; find(); }, label), ` ×${count.toLocaleString("en")}`)))];

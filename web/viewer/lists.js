@@ -22,12 +22,12 @@
       const types = (row) => Object.values(row.kernels).map((kernel) => element("div", {}, `${tensors(kernel.tensors)}${Object.keys(row.kernels).length > 1 ? `: ${viewer.count(kernel.calls, "call")}` : ""}`));
       const choose = viewer.has("graph") ? (row) => viewer.open("graph", row.name) : undefined;
       main.append(element("p", { class: "note" }, `The kernels that a runtime needs for this program${choose ? "; click one to find it in the graph" : ""}.`),
+        rows.length ? element("p", { class: "note" }, "Of tensors: type and number of dimensions (f32 2D: a matrix of 32-bit floats), the arguments in their order and the result once more, as ExecuTorch's selective build counts them. An order of dimensions follows where it is not 0, 1, 2, …") : "",
         viewer.table([{ name: "operator", mono: true, of: (row) => row.name }, { name: "calls", number: true, of: (row) => row.calls.toLocaleString("en") }, { name: "with tensors of", mono: true, of: types }], rows, { choose, none: "It calls no operator of the runtime." }));
-      if (rows.length) main.append(element("p", { class: "note" }, "Of tensors: type and number of dimensions (f32 2D: a matrix of 32-bit floats), the arguments in their order and the result once more, as ExecuTorch's selective build counts them. An order of dimensions follows where it is not 0, 1, 2, …"));
       const backends = Object.entries(report.operators.backends).map(([name, use]) => ({ name, ...use }));
       if (backends.length) {
         const inside = (row) => Object.entries(row.operators || {}).sort((one, other) => other[1] - one[1]).map(([name, count]) => `${name} ×${count.toLocaleString("en")}`).join(", ") || "not known";
-        main.append(element("h2", {}, "Backends"), viewer.table([{ name: "backend", of: (row) => row.name }, { name: "delegates", number: true, of: (row) => row.delegates.toLocaleString("en") }, { name: "calls", number: true, of: (row) => row.calls.toLocaleString("en") }, { name: "operators inside", mono: true, of: inside }], backends));
+        main.append(element("h2", {}, "Backends"), viewer.table([{ name: "backend", wide: true, of: (row) => row.name }, { name: "delegates", number: true, of: (row) => row.delegates.toLocaleString("en") }, { name: "calls", number: true, of: (row) => row.calls.toLocaleString("en") }, { name: "operators inside", mono: true, of: inside }], backends));
       }
     },
   });
@@ -40,11 +40,11 @@
     draw(report, main) {
       const list = element("div", { class: "list" });
       const side = element("div", { class: "side" });
-      const several = new Set(report.weights.flatMap((weight) => weight.users.map((user) => user.method))).size > 1;
+      const several = new Set(report.weights.flatMap((weight) => weight.users.map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
       const user = (user) => (user.key !== undefined ? viewer.name(user.key) : `${several ? `${viewer.name(user.method)} ` : ""}value ${user.value}`);
       const name = (weight) => user(weight.users[0]);
       const filter = element("input", { class: "grow", type: "search", placeholder: "Name or shape…", "aria-label": "Filter the weights" });
-      const columns = [{ name: "name", of: name }, { name: "shape", mono: true, of: (weight) => shape(weight.users[0]) || "blob" }, { name: "size", number: true, of: (weight) => bytes(weight.bytes) }, { name: "users", number: true, of: (weight) => weight.users.length }];
+      const columns = [{ name: "name", wide: true, of: name }, { name: "shape", mono: true, of: (weight) => shape(weight.users[0]) || "blob" }, { name: "size", number: true, of: (weight) => bytes(weight.bytes) }, { name: "users", number: true, of: (weight) => weight.users.length }];
       const choose = (weight, row) => {
         list.querySelector(".chosen")?.classList.remove("chosen");
         row?.classList.add("chosen");
@@ -103,7 +103,7 @@
       const rows = [...report.findings].sort((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity));
       main.append(element("p", { class: "note" }, "What pte verify says. An error: a reader may refuse the file, misread it or crash on it. A warning: suspicious, or impossible to check. A note is harmless."),
         viewer.table([
-          { name: "severity", of: (row) => element("span", { class: row.severity }, row.severity) }, { name: "what", of: (row) => row.message }, { name: "field", mono: true, of: (row) => row.path || "the file" },
+          { name: "severity", of: (row) => element("span", { class: row.severity }, row.severity) }, { name: "what", wide: true, of: (row) => row.message }, { name: "field", mono: true, of: (row) => row.path || "the file" },
           { name: "at byte", number: true, of: (row) => row.offset?.toLocaleString("en") ?? "" }, { name: "rule", mono: true, of: (row) => element("span", { style: "white-space: nowrap" }, row.rule) },
         ], rows));
     },

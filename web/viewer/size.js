@@ -22,7 +22,7 @@
         fill(map, node, root.bytes, zoom);
         const rows = node.children || [node];
         list.replaceChildren(viewer.table([
-          { name: "what", of: (row) => [element("span", { class: "swatch", style: `background: ${row.color}` }), row.name] },
+          { name: "what", wide: true, of: (row) => [element("span", { class: "swatch", style: `background: ${row.color}` }), row.name] },
           { name: "bytes", number: true, of: (row) => row.bytes.toLocaleString("en") },
           { name: "of the file", number: true, of: (row) => share(row.bytes, root.bytes) },
           { name: node === root ? "what it is" : "where", of: (row) => row.note || viewer.count(row.children.length, "piece") },
@@ -45,7 +45,7 @@
   // Kinds, then what is inside: by backend or table, by tensor.
   function tree(size) {
     const root = { name: "file", bytes: 0, children: new Map(), color: "#eeeeee" };
-    const several = new Set(size.parts.flatMap((part) => (part.users || []).map((user) => user.method))).size > 1;
+    const several = new Set(size.parts.flatMap((part) => (part.users || []).map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
     const user = (user) => user.key ?? (user.method !== undefined ? `${several ? `${viewer.name(user.method)} ` : ""}${user.id !== undefined ? `delegate ${user.index}` : `value ${user.value}`}` : "");
     const child = (parent, name, color) => {
       if (!parent.children.has(name)) parent.children.set(name, { name, bytes: 0, children: new Map(), color, parent });
