@@ -206,10 +206,18 @@ fn a_graph_starts_at_the_methods_input() {
     let Some((mut browser, _page)) = opened(&fixture("1.5.1/add_mul/add_mul.pte").path) else { return };
     // As in a wide graph: what takes no input may be higher than the input, and far from it.
     let wide = "viewer.unpack(document.getElementById('data').textContent).then((report) => { const { layout } = report.graphs[0]; \
-        layout.width = 5000; Object.assign(layout.nodes[0], { x: 4000, y: 7 }); layout.nodes[1].y = 0; \
+        layout.width = 5000; Object.assign(layout.nodes[0], { x: 4000, y: 7 }); layout.nodes[1].x = 4000; layout.nodes[2].y = 0; \
         viewer.show(report); viewer.open('graph'); return viewer.graph.box(0)[0]; })";
     let x = browser.evaluate(wide).unwrap();
     assert!((0.0..900.0).contains(&x.as_f64().unwrap()), "{x}");
+}
+
+#[test]
+fn a_large_number_of_the_metadata_has_all_its_digits() {
+    let Some((mut browser, _page)) = opened(&fixture("1.5.1/multi_method/multi_method.pte").path) else { return };
+    let cells = texts(&mut browser, "td");
+    assert!(cells.contains("get_neg|-9223372036854775808|"), "{cells}");
+    assert!(cells.contains("get_nested|[1, 2, false, \"x\"]|"), "{cells}");
 }
 
 #[test]

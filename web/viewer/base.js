@@ -29,7 +29,10 @@ const viewer = { views: [] };
   viewer.unpack = async (text) => {
     const bytes = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).json();
+    const json = await new Response(stream).text();
+    // An integer that JavaScript would round keeps its digits beside it.
+    const exact = (key, value, context) => (Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source ? Object.assign(new Number(value), { digits: context.source }) : value);
+    return /[:,[]\s*-?\d{16}/.test(json) ? JSON.parse(json, exact) : JSON.parse(json);
   };
 
   // An element with attributes, handlers (`onclick`) and children: elements or texts.

@@ -181,7 +181,11 @@
       const input = nodes.findIndex((node) => node.kind === "input");
       const first = input < 0 ? layout.nodes.reduce((best, box) => (box.y < best.y ? box : best), layout.nodes[0]) : layout.nodes[input];
       const k = Math.min(1, Math.max(0.75, (width - 40) / layout.width));
-      const center = layout.width * k <= width ? layout.width / 2 : first.x + first.width / 2;
+      // In a wide graph, where the input goes matters more than the input.
+      const next = layout.nodes[outOf[input]?.find((way) => !way.far)?.edge.to] || first;
+      const [from, to] = [Math.min(first.x, next.x), Math.max(first.x + first.width, next.x + next.width)];
+      const around = (to - from) * k < width ? (from + to) / 2 : next.x + next.width / 2;
+      const center = layout.width * k <= width ? layout.width / 2 : around;
       target.call(zoom.transform, d3.zoomIdentity.translate(width / 2 - center * k, 20 - (layout.width * k <= width ? 0 : first.y * k)).scale(k));
     };
     const go = (index) => {

@@ -56,7 +56,16 @@
   function methodFacts(report, method) {
     const rows = [];
     const row = (name, ...values) => rows.push(element("tr", {}, element("th", {}, name), element("td", {}, ...values)));
-    const ends = (values) => values.map((value, index) => element("div", { class: "mono" }, `${index}: ${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`));
+    // Neighbours of one shape, as caches are, have a line together.
+    const ends = (values) => {
+      const runs = [];
+      values.forEach((value, index) => {
+        const text = `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`;
+        if (runs.at(-1)?.text === text) runs.at(-1).last = index;
+        else runs.push({ text, first: index, last: index });
+      });
+      return runs.map(({ text, first, last }) => element("div", { class: "mono" }, `${first === last ? first : `${first} to ${last}`}: ${text}${first === last ? "" : " each"}`));
+    };
     row("inputs", ...(method.inputs.length ? ends(method.inputs) : ["none"]));
     row("outputs", ...(method.outputs.length ? ends(method.outputs) : ["none"]));
     const kinds = Object.entries(method.instructions.by_kind).map(([kind, number]) => (words[kind] ? count(number, words[kind]) : `${number.toLocaleString("en")} ${kind}`));
@@ -73,5 +82,6 @@
 
   const words = { KernelCall: "kernel call", DelegateCall: "delegate call", MoveCall: "move", JumpFalseCall: "jump", FreeCall: "free" };
 
-  const value = (value) => (value !== null && typeof value === "object" && !Array.isArray(value) ? shape(value) : JSON.stringify(value));
+  const value = (value) => (Array.isArray(value) ? `[${value.map(plain).join(", ")}]` : plain(value));
+  const plain = (value) => (value instanceof Number ? value.digits : value !== null && typeof value === "object" && !Array.isArray(value) ? shape(value) : JSON.stringify(value));
 })();
