@@ -201,7 +201,13 @@
     const hit = (event) => {
       const { left, top } = extent();
       const [px, py] = view.invert([event.clientX - left, event.clientY - top]);
-      return layout.nodes.findIndex((box) => box.x <= px && px <= box.x + box.width && box.y <= py && py <= box.y + box.height);
+      // From far away, a few pixels beside a box are near enough.
+      let [best, least] = [-1, view.k < 0.35 ? 5 / view.k : 0];
+      layout.nodes.forEach((box, index) => {
+        const away = Math.hypot(Math.max(box.x - px, 0, px - box.x - box.width), Math.max(box.y - py, 0, py - box.y - box.height));
+        if (away <= least && (best < 0 || away < least)) [best, least] = [index, away];
+      });
+      return best;
     };
     const choose = (index) => { chosen = index; panel(); canvas.redraw(); };
     canvas.canvas.addEventListener("click", (event) => choose(hit(event)));

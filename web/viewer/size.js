@@ -94,8 +94,11 @@
       const { of } = box.data;
       const [w, h] = [box.x1 - box.x0, box.y1 - box.y0];
       const into = of.children ? of : of.parent !== node && of.parent;
+      // The number of a value says more than the word.
+      const full = of.name.replace(/\bvalue (\d+)/, "%$1");
+      const label = w < 90 ? full.replace(/^(%\d+) .*/, "$1") : full;
       const line = (text) => element("span", {}, text);
-      const lines = w < 44 || h < 17 ? [] : box.children || h < 34 ? [line(w < 90 && !box.children ? of.name : `${of.name} ${bytes(of.bytes)}`)] : [line(of.name), line(bytes(of.bytes))];
+      const lines = w < 44 || h < 17 ? [] : box.children || h < 34 ? [line(w < 90 && !box.children ? label : `${label} ${bytes(of.bytes)}`)] : [line(label), line(bytes(of.bytes))];
       return element("div", {
         class: into ? "open" : "",
         style: `left: ${box.x0}px; top: ${box.y0}px; width: ${w}px; height: ${h}px; background: ${of.color}${box.children ? "; filter: saturate(0.7)" : ""}`,
