@@ -164,6 +164,116 @@ fn a_click_on_a_node_shows_what_it_takes_and_gives() {
     }
 }
 
+/// A browser with the page about a file open.
+fn opened(file: &Path) -> Option<(Browser, TempFile)> {
+    let mut browser = browser()?;
+    let page = page(file);
+    browser.open(&page.0).unwrap();
+    browser.wait_for("viewer.readyAt").unwrap();
+    Some((browser, page))
+}
+
+/// What the elements that a selector finds say, one after the other.
+fn texts(browser: &mut Browser, selector: &str) -> String {
+    let texts = format!("[...document.querySelectorAll('{selector}')].map((one) => one.textContent).join('|')");
+    browser.evaluate(&texts).unwrap().as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_search_says_what_it_finds_and_goes_there() {
+    let made = TempFile::new("mobilenet.pte", &networks::mobilenet());
+    let Some((mut browser, _page)) = opened(&made.0) else { return };
+    browser.evaluate("viewer.open('graph')").unwrap();
+    // The last instruction is far below the window.
+    browser.evaluate("document.querySelector('input').focus()").unwrap();
+    browser.type_text("addmm").unwrap();
+    assert_eq!(texts(&mut browser, "[role=status]"), "1 match; Enter shows the next");
+    let place = browser.evaluate("viewer.graph.box(153)").unwrap();
+    assert!(place[1].as_f64().unwrap() < 800.0, "{place}");
+    browser.press("Enter").unwrap();
+    assert_eq!(texts(&mut browser, "[role=status]"), "1 of 1 match");
+    assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), 153);
+    browser.type_text("nowhere").unwrap();
+    assert_eq!(texts(&mut browser, "[role=status]"), "No match");
+    // From the list of operators.
+    browser.evaluate("viewer.open('operators')").unwrap();
+    browser.evaluate("document.querySelector('tr.link').click()").unwrap();
+    assert_eq!(texts(&mut browser, "[role=status]"), "52 matches; Enter shows the next");
+}
+
+#[test]
+fn a_graph_starts_at_the_methods_input() {
+    let Some((mut browser, _page)) = opened(&fixture("1.5.1/add_mul/add_mul.pte").path) else { return };
+    // As in a wide graph: what takes no input may be higher than the input, and far from it.
+    let wide = "viewer.unpack(document.getElementById('data').textContent).then((report) => { const { layout } = report.graphs[0]; \
+        layout.width = 5000; Object.assign(layout.nodes[0], { x: 4000, y: 7 }); layout.nodes[1].x = 4000; layout.nodes[2].y = 0; \
+        viewer.show(report); viewer.open('graph'); return viewer.graph.box(0)[0]; })";
+    let x = browser.evaluate(wide).unwrap();
+    assert!((0.0..900.0).contains(&x.as_f64().unwrap()), "{x}");
+}
+
+#[test]
+fn a_large_number_of_the_metadata_has_all_its_digits() {
+    let Some((mut browser, _page)) = opened(&fixture("1.5.1/multi_method/multi_method.pte").path) else { return };
+    let cells = texts(&mut browser, "td");
+    assert!(cells.contains("get_neg|-9223372036854775808|"), "{cells}");
+    assert!(cells.contains("get_nested|[1, 2, false, \"x\"]|"), "{cells}");
+}
+
+#[test]
+fn a_box_of_bytes_opens_and_escape_goes_back() {
+    let made = TempFile::new("mobilenet.pte", &networks::mobilenet());
+    let Some((mut browser, _page)) = opened(&made.0) else { return };
+    browser.evaluate("viewer.open('size')").unwrap();
+    assert_eq!(texts(&mut browser, ".crumbs"), "file, 103.8 KiB");
+    browser.click(200.0, 300.0).unwrap();
+    assert_eq!(texts(&mut browser, ".crumbs"), "file / constant, 65.0 KiB");
+    // A tensor has nothing inside it, so its row is none to click.
+    assert_eq!(texts(&mut browser, "tr.link"), "");
+    browser.press("Escape").unwrap();
+    assert_eq!(texts(&mut browser, ".crumbs"), "file, 103.8 KiB");
+    browser.evaluate("document.querySelector('tr.link').focus()").unwrap();
+    browser.press("Enter").unwrap();
+    assert_eq!(texts(&mut browser, ".crumbs"), "file / constant, 65.0 KiB");
+    browser.evaluate("document.querySelector('.crumbs a').focus()").unwrap();
+    browser.press("Enter").unwrap();
+    assert_eq!(texts(&mut browser, ".crumbs"), "file, 103.8 KiB");
+}
+
+#[test]
+fn an_instruction_has_one_number_in_all_views() {
+    let file = fixture("1.5.1/multi_method/multi_method.pte");
+    let Some((mut browser, _page)) = opened(&file.path) else { return };
+    browser.evaluate("viewer.open('memory')").unwrap();
+    // In each method of the file, a product with a transposed constant is where the most is needed.
+    assert_eq!(texts(&mut browser, ".side h3"), "Peak: instruction 1");
+    browser.evaluate("document.querySelector('.stage canvas').focus()").unwrap();
+    browser.press("ArrowLeft").unwrap();
+    assert_eq!(texts(&mut browser, ".side h3"), "At instruction 0");
+    browser.evaluate("viewer.open('graph'); viewer.graph.go(2)").unwrap();
+    let side = texts(&mut browser, ".side");
+    assert!(side.contains("aten::addmm.out") && side.contains("operator of the runtime, instruction 1"), "{side}");
+    // The way to another node is one for keys.
+    browser.evaluate("document.querySelectorAll('.side a')[1].focus()").unwrap();
+    browser.press("Enter").unwrap();
+    assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), 0);
+    browser.press("Escape").unwrap();
+    assert_eq!(texts(&mut browser, ".side h3"), "Method decode");
+}
+
+#[test]
+fn findings_are_counted_by_how_severe_they_are() {
+    let malformed = |name: &str| Path::new("tests/data/malformed").join(name);
+    for (name, card) in [("xnnpack-kernel.pte", "2 errors"), ("name-direction.pte", "1 warning")] {
+        let Some((mut browser, _page)) = opened(&malformed(name)) else { return };
+        browser.evaluate("[...document.querySelectorAll('.card')].at(-1).click()").unwrap();
+        let rows = texts(&mut browser, "tbody tr td:first-child");
+        assert!(rows.split('|').all(|severity| card.contains(severity)), "{rows}");
+        browser.evaluate("viewer.open('overview')").unwrap();
+        assert!(texts(&mut browser, ".card").ends_with(&format!("{card}verification")));
+    }
+}
+
 #[test]
 fn hostile_names_are_text_in_the_browser() {
     let Some(mut browser) = browser() else { return };

@@ -13,12 +13,26 @@ const viewer = { views: [] };
     input: "#d8ead2", output: "#d8ead2", state: "#fbe5cc", delegate: "#d9d3ec", inside: "#d9d3ec", move: "#f6d3d3", jump: "#f6d3d3",
     kernel: "#dce9f7", unknown: "#dddddd",
   };
+  // The same from far away, where boxes are a few pixels.
+  viewer.farColors = {
+    input: "#6aa84f", output: "#6aa84f", state: "#e69138", delegate: "#8e7cc3", inside: "#8e7cc3", move: "#cc5555", jump: "#cc5555", kernel: "#6a9fd4", unknown: "#999999",
+  };
+
+  // Of each kind of bytes, for who does not know the format.
+  viewer.kinds = {
+    constant: "tensors that methods read", mutable: "initial content of tensors that methods write", delegate: "what backends run",
+    named: "data under a key, for backends and methods", external: "data for programs in other files", program: "tables: methods, operators, values, names of data",
+    header: "where the parts of the file are", padding: "empty, so that data is aligned", unreferenced: "nothing in the file refers to it",
+  };
 
   // A page's data: base64 of zlib of JSON.
   viewer.unpack = async (text) => {
     const bytes = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).json();
+    const json = await new Response(stream).text();
+    // An integer that JavaScript would round keeps its digits beside it.
+    const exact = (key, value, context) => (Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source ? Object.assign(new Number(value), { digits: context.source }) : value);
+    return /[:,[]\s*-?\d{16}/.test(json) ? JSON.parse(json, exact) : JSON.parse(json);
   };
 
   // An element with attributes, handlers (`onclick`) and children: elements or texts.
@@ -51,9 +65,21 @@ const viewer = { views: [] };
     return unit === "B" ? `${count} B` : `${rest.toFixed(1)} ${unit}`;
   };
 
-  viewer.count = (count, what) => `${count.toLocaleString("en")} ${what}${count === 1 ? "" : "s"}`;
+  viewer.count = (count, what, more = `${what}s`) => `${count.toLocaleString("en")} ${count === 1 ? what : more}`;
 
-  viewer.number = (number) => (Number.isInteger(number) && Math.abs(number) < 1e9 ? number.toLocaleString("en") : String(Number(Number(number).toPrecision(4))));
+  viewer.share = (part, whole) => (part > 0 && part < whole / 2000 ? "< 0.1 %" : `${((100 * part) / (whole || 1)).toFixed(1)} %`);
+
+  // A name that may show as nothing.
+  viewer.name = (name) => (String(name).trim() ? name : JSON.stringify(name));
+
+  viewer.number = (number) => {
+    if (Number.isInteger(number) && Math.abs(number) < 1e9) return number.toLocaleString("en");
+    const short = Number(Number(number).toPrecision(4));
+    return Math.abs(short) < 1e9 ? String(short) : short.toExponential();
+  };
+
+  // What does something when it is clicked, or chosen by keys.
+  viewer.link = (act, ...children) => viewer.element("a", { role: "button", tabindex: 0, onclick: act, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } }, ...children);
 
   const shortTypes = { FLOAT: "f32", HALF: "f16", BFLOAT16: "bf16", DOUBLE: "f64", LONG: "i64", INT: "i32", SHORT: "i16", CHAR: "i8", BYTE: "u8", BOOL: "bool", UINT16: "u16", UINT32: "u32", UINT64: "u64" };
   viewer.type = (type) => shortTypes[type] || String(type).toLowerCase();
@@ -70,13 +96,15 @@ const viewer = { views: [] };
   viewer.table = (columns, rows, options = {}) => {
     const { element } = viewer;
     const head = element("tr", {}, columns.map((column) => element("th", { class: column.number && "number" }, column.name)));
-    const line = (row, index) => element("tr", options.choose ? { class: "link", tabindex: 0, onclick: (event) => options.choose(row, event.currentTarget), onkeydown: (event) => event.key === "Enter" && options.choose(row, event.currentTarget) } : {},
-      columns.map((column) => element("td", { class: column.number ? "number" : column.mono && "mono" }, column.of(row, index))));
+    if (!rows.length) return element("p", { class: "note" }, options.none || "None.");
+    const chosen = (row) => ({ class: "link", tabindex: 0, onclick: (event) => options.choose(row, event.currentTarget), onkeydown: (event) => event.key === "Enter" && options.choose(row, event.currentTarget) });
+    const line = (row, index) => element("tr", options.choose && (!options.choosable || options.choosable(row)) ? chosen(row) : {},
+      columns.map((column) => element("td", { class: column.number ? "number" : `${column.mono ? "mono" : ""} ${column.wide ? "wide" : ""}` }, column.of(row, index))));
     const most = options.most || 500;
     const body = element("tbody", {}, rows.slice(0, most).map(line));
     const table = element("table", {}, element("thead", {}, head), body);
     if (rows.length <= most) return table;
-    const more = element("button", { onclick: () => { body.append(...rows.slice(most).map(line)); more.remove(); } }, `Show ${rows.length - most} more`);
+    const more = element("button", { onclick: () => { body.append(...rows.slice(most).map(line)); more.remove(); } }, `Show ${(rows.length - most).toLocaleString("en")} more`);
     return element("div", {}, table, element("p", { class: "tools" }, more));
   };
 
@@ -117,7 +145,7 @@ const viewer = { views: [] };
     const { element } = viewer;
     document.title = `${viewer.text(report.file)} – pte report`;
     const kind = report.summary.kind === "pte" ? "ExecuTorch program" : "ExecuTorch tensor data";
-    document.getElementById("head").replaceChildren(element("h1", {}, report.file), element("p", {}, `${kind}, ${viewer.bytes(report.file_size)} (${report.file_size.toLocaleString("en")} bytes)`));
+    document.getElementById("head").replaceChildren(element("h1", {}, report.file), element("p", {}, `${kind}, ${viewer.bytes(report.file_size)}${report.file_size < 1024 ? "" : ` (${report.file_size.toLocaleString("en")} bytes)`}`));
     const tabs = document.getElementById("tabs");
     const main = document.getElementById("main");
     const views = viewer.views.filter((view) => view.fits(report));
@@ -130,6 +158,7 @@ const viewer = { views: [] };
       main.dataset.view = view.name;
       view.draw(report, main, argument);
     };
+    viewer.has = (name) => views.some((view) => view.name === name);
     tabs.replaceChildren(...views.map((view) => element("button", { role: "tab", "data-name": view.name, onclick: () => viewer.open(view.name) }, view.title(report))));
     viewer.open(views[0].name);
     requestAnimationFrame(() => { viewer.readyAt = performance.now(); });

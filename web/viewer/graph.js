@@ -8,26 +8,79 @@
     fits: (report) => report.graphs.some((graph) => graph.nodes.length),
     whole: true,
     draw(report, main, argument) {
-      const select = element("select", { onchange: () => start(report.graphs[select.value]) }, report.graphs.map((graph, index) => element("option", { value: index }, `${viewer.cut(graph.method, 40)}: ${viewer.count(graph.nodes.length, "node")}`)));
+      const select = element("select", { "aria-label": "Method", onchange: () => start(report.graphs[select.value]) }, report.graphs.map((graph, index) => element("option", { value: index }, `${viewer.cut(viewer.name(graph.method), 40)}: ${viewer.count(graph.nodes.length, "node")}`)));
       const search = element("input", { class: "grow", type: "search", placeholder: "Search: operator, type, instruction, %value…", "aria-label": "Search the graph" });
-      const found = element("span", { class: "note" });
-      const fit = element("button", { title: "Show the whole graph" }, "All");
+      const found = element("span", { class: "note", role: "status" });
+      const fit = element("button", { title: "Show the whole graph" }, "Whole graph");
       const read = element("button", { title: "Show the start, large enough to be read" }, "Start");
       const stage = element("div", { class: "stage" });
       const side = element("div", { class: "side" });
       main.append(element("div", { class: "tools" }, select, search, found, read, fit), element("div", { class: "split" }, stage, side));
       const start = (graph) => { stage.replaceChildren(); picture(graph, { stage, side, search, found, fit, read }); };
-      start(report.graphs[0]);
+      // The argument is what to search for: in the first method that has it.
+      const first = argument === undefined ? -1 : report.graphs.findIndex((graph) => graph.nodes.some((node) => node.label === argument));
+      select.value = Math.max(0, first);
+      search.value = first < 0 ? "" : argument;
+      start(report.graphs[select.value]);
     },
   });
 
   // A value by its number; one inside a delegate has a number of its own there.
-  const value = (number) => (number < 0 ? `%id ${-1 - number}` : `%${number}`);
+  const value = (number) => (number < 0 ? `id ${-1 - number}` : `%${number}`);
 
   const meanings = [
-    ["input", "input or output of the method"], ["kernel", "operator that the runtime has"], ["delegate", "runs in a backend"],
-    ["state", "tensor that keeps its content"], ["jump", "jump or move"],
+    [["input", "output"], "input or output of the method"], [["kernel"], "operator of the runtime"], [["delegate", "inside"], "runs in a backend"],
+    [["state"], "tensor that keeps its content"], [["jump", "move"], "jump or move"], [["unknown"], "unknown instruction"],
   ];
+
+  // Kinds have shapes too, so that colour is not their only sign.
+  function outline(context, kind, x, y, width, height) {
+    context.beginPath();
+    if (kind === "input" || kind === "output") context.roundRect(x, y, width, height, height / 2);
+    else if (kind === "jump" || kind === "move") {
+      const tip = Math.min(8, height / 2);
+      context.moveTo(x + tip, y);
+      for (const [px, py] of [[x + width - tip, y], [x + width, y + height / 2], [x + width - tip, y + height], [x + tip, y + height], [x, y + height / 2]]) context.lineTo(px, py);
+      context.closePath();
+    } else context.roundRect(x, y, width, height, kind === "state" ? 0 : Math.min(5, height / 4));
+    context.fill();
+    if (kind === "unknown") context.setLineDash([3, 2]);
+    context.stroke();
+    context.setLineDash([]);
+    const inset = Math.min(4, height / 4);
+    context.beginPath();
+    if (kind === "delegate" || kind === "inside") {
+      for (const at of [x + inset, x + width - inset]) { context.moveTo(at, y); context.lineTo(at, y + height); }
+    } else if (kind === "state") {
+      for (const at of [y + inset, y + height - inset]) { context.moveTo(x, at); context.lineTo(x + width, at); }
+    }
+    context.stroke();
+  }
+
+  // From the lower side of a box to the upper side of another one; a jump, which may go up or to the side, from side to side.
+  function path(from, to) {
+    const [x0, x1] = [from.x + from.width / 2, to.x + to.width / 2];
+    const [y0, y1] = [from.y + from.height, to.y];
+    if (y1 > y0) {
+      const bend = Math.max(12, (y1 - y0) / 2);
+      return [x0, y0, x0, y0 + bend, x1, y1 - bend, x1, y1];
+    }
+    const [middle0, middle1] = [from.y + from.height / 2, to.y + to.height / 2];
+    if (from.x + from.width < to.x) return [from.x + from.width, middle0, from.x + from.width + 20, middle0, to.x - 20, middle1, to.x, middle1];
+    if (to.x + to.width < from.x) return [from.x, middle0, from.x - 20, middle0, to.x + to.width + 20, middle1, to.x + to.width, middle1];
+    const out = Math.max(from.x + from.width, to.x + to.width) + 40;
+    return [from.x + from.width, middle0, out, middle0, out, middle1, to.x + to.width, middle1];
+  }
+
+  function swatch(kind) {
+    const canvas = element("canvas", { width: 52, height: 32, style: "width: 26px; height: 16px; vertical-align: -3px; margin-right: 6px", "aria-hidden": "true" });
+    const context = canvas.getContext("2d");
+    context.scale(2, 2);
+    context.fillStyle = viewer.nodeColors[kind];
+    context.strokeStyle = "#8595a5";
+    outline(context, kind, 0.5, 0.5, 25, 15);
+    return canvas;
+  }
 
   function picture(graph, { stage, side, search, found, fit, read }) {
     const { nodes, edges, layout } = graph;
@@ -43,6 +96,9 @@
     let view = d3.zoomIdentity;
     let chosen = -1;
     let matches = new Set();
+    let order = [];
+    const all = nodes.map((_, index) => index);
+    let rest = all;
     const canvas = viewer.canvas(stage, draw);
 
     function draw(context, width, height) {
@@ -53,42 +109,47 @@
       context.lineWidth = Math.max(1, 0.7 / k);
       for (const edge of drawn) {
         const [from, to] = [layout.nodes[edge.from], layout.nodes[edge.to]];
-        const [y0, y1] = [from.y + from.height, to.y];
-        if (Math.max(y0, y1) < top || Math.min(y0, y1) > bottom) continue;
-        const [x0, x1] = [from.x + from.width / 2, to.x + to.width / 2];
-        if (Math.max(x0, x1) < left || Math.min(x0, x1) > right) continue;
+        const way = path(from, to);
+        const [x0, y0, , , , , x1, y1] = way;
+        if (Math.max(y0, y1) < top || Math.min(y0, y1) > bottom || Math.max(x0, x1) < left || Math.min(x0, x1) > right) continue;
         const on = edge.from === chosen || edge.to === chosen;
         context.strokeStyle = on ? "#1f6fb2" : "#a3b1be";
         context.lineWidth = (on ? 2 : 1) / Math.min(1, k * 1.4);
         context.setLineDash(edge.value === undefined ? [4, 3] : []);
-        const bend = Math.max(12, (y1 - y0) / 2);
         context.beginPath();
         context.moveTo(x0, y0);
-        context.bezierCurveTo(x0, y0 + bend, x1, y1 - bend, x1, y1);
+        context.bezierCurveTo(...way.slice(2));
         context.stroke();
         if (k > 0.35) {
+          const side = Math.sign(way[4] - x1);
           context.fillStyle = context.strokeStyle;
           context.beginPath();
           context.moveTo(x1, y1);
-          context.lineTo(x1 - 4, y1 - 7);
-          context.lineTo(x1 + 4, y1 - 7);
+          context.lineTo(...(side ? [x1 + 7 * side, y1 - 4] : [x1 - 4, y1 - 7]));
+          context.lineTo(...(side ? [x1 + 7 * side, y1 + 4] : [x1 + 4, y1 - 7]));
           context.fill();
         }
       }
       context.setLineDash([]);
       context.textAlign = "center";
-      nodes.forEach((node, index) => {
+      // What was searched for is on top of the rest.
+      for (const index of [...(k < 0.2 ? rest : all), ...(k < 0.2 ? order : []), ...(chosen < 0 ? [] : [chosen])]) {
+        const node = nodes[index];
         const box = layout.nodes[index];
-        if (box.y > bottom || box.y + box.height < top || box.x > right || box.x + box.width < left) return;
+        if (box.y > bottom || box.y + box.height < top || box.x > right || box.x + box.width < left) continue;
         context.fillStyle = viewer.nodeColors[node.kind] || "#dddddd";
         context.strokeStyle = index === chosen ? "#1f6fb2" : matches.has(index) ? "#c46a00" : "#8595a5";
         context.lineWidth = (index === chosen || matches.has(index) ? 3 : 1) / Math.min(1, k * 1.4);
-        context.beginPath();
-        if (k > 0.35) context.roundRect(box.x, box.y, box.width, box.height, 5);
-        else context.rect(box.x, box.y, box.width, box.height);
-        context.fill();
-        if (k > 0.1 || index === chosen || matches.has(index)) context.stroke();
-        if (k < 0.35) return;
+        if (k < 0.35) {
+          // From far away a box has one colour, and is large enough to be seen.
+          if (k < 0.2) context.fillStyle = index === chosen ? "#1f6fb2" : matches.has(index) ? "#e07b00" : viewer.farColors[node.kind] || "#aaaaaa";
+          const least = index === chosen || matches.has(index) ? 3 : 1;
+          const [width, height] = [Math.max(box.width, (3 * least) / k), Math.max(box.height, (1.5 * least) / k)];
+          context.fillRect(box.x + (box.width - width) / 2, box.y, width, height);
+          if (k >= 0.2) context.strokeRect(box.x, box.y, box.width, box.height);
+          continue;
+        }
+        outline(context, node.kind, box.x, box.y, box.width, box.height);
         const middle = box.x + box.width / 2;
         const most = Math.floor((box.width - 8) / 6.2);
         context.fillStyle = "#1d2b3a";
@@ -101,9 +162,9 @@
         if (from.length) {
           context.fillStyle = "#8a5a00";
           context.font = "10px system-ui, sans-serif";
-          context.fillText(viewer.cut(`also from ${from.map((way) => nodes[way.edge.from].label).join(", ")}`, most + 4), middle, box.y + 46);
+          context.fillText(viewer.cut(`also from ${from.map((way) => nodes[way.edge.from].label).join(", ")}`, Math.floor((box.width - 8) / 5.4)), middle, box.y + 46);
         }
-      });
+      }
     }
 
     const zoom = d3.zoom().scaleExtent([0.02, 3]).on("zoom", (event) => { view = event.transform; canvas.redraw(); });
@@ -117,13 +178,21 @@
     // Where the method starts, large enough to be read.
     const beginning = () => {
       const { width } = extent();
-      const first = layout.nodes.reduce((best, box) => (box.y < best.y ? box : best), layout.nodes[0]);
+      const input = nodes.findIndex((node) => node.kind === "input");
+      const first = input < 0 ? layout.nodes.reduce((best, box) => (box.y < best.y ? box : best), layout.nodes[0]) : layout.nodes[input];
       const k = Math.min(1, Math.max(0.75, (width - 40) / layout.width));
-      const center = layout.width * k <= width ? layout.width / 2 : first.x + first.width / 2;
-      target.call(zoom.transform, d3.zoomIdentity.translate(width / 2 - center * k, 20).scale(k));
+      // In a wide graph, where the input goes matters more than the input.
+      const next = layout.nodes[outOf[input]?.find((way) => !way.far)?.edge.to] || first;
+      const [from, to] = [Math.min(first.x, next.x), Math.max(first.x + first.width, next.x + next.width)];
+      const around = (to - from) * k < width ? (from + to) / 2 : next.x + next.width / 2;
+      const center = layout.width * k <= width ? layout.width / 2 : around;
+      target.call(zoom.transform, d3.zoomIdentity.translate(width / 2 - center * k, 20 - (layout.width * k <= width ? 0 : first.y * k)).scale(k));
     };
     const go = (index) => {
       choose(index);
+      look(index);
+    };
+    const look = (index) => {
       const { width, height } = extent();
       const box = layout.nodes[index];
       const k = Math.max(view.k, 0.8);
@@ -132,7 +201,13 @@
     const hit = (event) => {
       const { left, top } = extent();
       const [px, py] = view.invert([event.clientX - left, event.clientY - top]);
-      return layout.nodes.findIndex((box) => box.x <= px && px <= box.x + box.width && box.y <= py && py <= box.y + box.height);
+      // From far away, a few pixels beside a box are near enough.
+      let [best, least] = [-1, view.k < 0.35 ? 5 / view.k : 0];
+      layout.nodes.forEach((box, index) => {
+        const away = Math.hypot(Math.max(box.x - px, 0, px - box.x - box.width), Math.max(box.y - py, 0, py - box.y - box.height));
+        if (away <= least && (best < 0 || away < least)) [best, least] = [index, away];
+      });
+      return best;
     };
     const choose = (index) => { chosen = index; panel(); canvas.redraw(); };
     canvas.canvas.addEventListener("click", (event) => choose(hit(event)));
@@ -144,14 +219,24 @@
     fit.onclick = whole;
     read.onclick = beginning;
 
-    let order = [];
     let at = -1;
+    const many = (count) => viewer.count(count, "match", "matches");
+    // Marks what fits, and shows the first of it where none is to be seen.
     const find = () => {
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-      order = words.length ? nodes.map((_, index) => index).filter((index) => words.every((word) => texts[index].includes(word))) : [];
+      order = words.length ? all.filter((index) => words.every((word) => texts[index].includes(word))) : [];
       matches = new Set(order);
+      rest = all.filter((index) => !matches.has(index));
       at = -1;
-      found.textContent = words.length ? `${viewer.count(order.length, "match").replace(/matchs$/, "matches")}${order.length ? " (Enter: next)" : ""}` : "";
+      found.textContent = !words.length ? "" : order.length ? `${many(order.length)}; Enter shows the next` : "No match";
+      found.classList.toggle("warning", words.length > 0 && !order.length);
+      const { width, height } = extent();
+      const seen = (index) => {
+        const { x, y } = layout.nodes[index];
+        const [px, py] = view.apply([x, y]);
+        return px > 0 && px < width && py > 0 && py < height;
+      };
+      if (order.length && !order.some(seen)) look(order[0]);
       canvas.redraw();
     };
     search.oninput = find;
@@ -159,49 +244,75 @@
       if (event.key !== "Enter" || !order.length) return;
       at = (at + (event.shiftKey ? order.length - 1 : 1)) % order.length;
       go(order[at]);
+      found.textContent = `${at + 1} of ${many(order.length)}`;
     };
+    const keys = {
+      ArrowLeft: () => zoom.translateBy(target, 80 / view.k, 0), ArrowRight: () => zoom.translateBy(target, -80 / view.k, 0),
+      ArrowUp: () => zoom.translateBy(target, 0, 80 / view.k), ArrowDown: () => zoom.translateBy(target, 0, -80 / view.k),
+      "+": () => zoom.scaleBy(target, 1.4), "-": () => zoom.scaleBy(target, 1 / 1.4),
+    };
+    canvas.canvas.tabIndex = 0;
+    canvas.canvas.setAttribute("role", "img");
+    canvas.canvas.setAttribute("aria-label", "The graph: arrow keys move it, plus and minus zoom, Escape takes the choice back");
+    canvas.canvas.addEventListener("keydown", (event) => {
+      if (!keys[event.key]) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+    for (const part of [canvas.canvas, side]) part.onkeydown = (event) => { if (event.key === "Escape") choose(-1); };
 
-    const place = (place) => {
-      if (!place) return "";
+    const memory = (place) => {
       if (place === "runtime") return "given at run time";
       const [[kind, where]] = Object.entries(place);
-      if (kind === "planned") return `buffer ${where.buffer} at ${where.offset}`;
+      if (kind === "planned") return `buffer ${where.buffer} at ${where.offset.toLocaleString("en")}`;
       if (kind === "constant") return `constant ${where.index}`;
-      if (kind === "mutable") return `initial state ${where.index}, buffer ${where.buffer} at ${where.offset}`;
+      if (kind === "mutable") return `initial state ${where.index}, buffer ${where.buffer} at ${where.offset.toLocaleString("en")}`;
       return `external ${where.key}`;
     };
     const ways = (title, list, end) => {
       if (!list.length) return [];
       const link = ({ edge }) => {
         const other = nodes[edge[end]];
-        const number = other.instruction === undefined ? "" : ` (${other.instruction})`;
-        return element("li", {}, element("a", { onclick: () => go(edge[end]) }, `${other.label}${number}`), edge.value === undefined ? " by a jump" : ` ${value(edge.value)}`);
+        const number = other.instruction === undefined || other.delegate !== undefined ? "" : `, instruction ${other.instruction}`;
+        return element("li", {}, viewer.link(() => go(edge[end]), other.label), `${number}${edge.value === undefined ? ", by a jump" : `, ${value(edge.value)}`}`);
       };
       return [element("h4", {}, title), element("ul", {}, list.slice(0, 100).map(link)), ...(list.length > 100 ? [element("p", { class: "note" }, `… ${list.length - 100} more`)] : [])];
     };
+    // Keys go on where the new content begins.
     function panel() {
+      const keys = side.contains(document.activeElement);
+      side.replaceChildren(...facts());
+      side.scrollTop = 0;
+      if (keys) side.querySelector("a")?.focus();
+    }
+    function facts() {
       const node = nodes[chosen];
       if (!node) {
         const counts = new Map();
         for (const { label, kind } of nodes) if (["kernel", "delegate", "inside"].includes(kind)) counts.set(label, (counts.get(label) || 0) + 1);
         const rows = [...counts].sort((one, other) => other[1] - one[1]);
-        side.replaceChildren(element("h3", {}, `Method ${graph.method}`),
-          element("p", { class: "note" }, "Drag to move, scroll to zoom, click a node for what it takes and gives. A box is an instruction; its second line is the type and shape of its result. An edge that would pass many layers is not drawn: the box says where else it takes from."),
-          element("ul", { class: "plain" }, meanings.map(([kind, meaning]) => element("li", {}, element("span", { class: "swatch", style: `background: ${viewer.nodeColors[kind]}` }), meaning))),
+        const kinds = new Set(nodes.map((node) => node.kind));
+        const present = meanings.map(([of, meaning]) => [of.find((kind) => kinds.has(kind)), meaning]).filter(([kind]) => kind);
+        return [element("h3", {}, `Method ${viewer.name(graph.method)}`),
+          element("p", { class: "note" }, "Drag to move, scroll to zoom, click a box for what it takes and gives. The second line of a box is the type and shape of its result. A line that would pass many layers is not drawn: the box says where else it takes from.", kinds.has("jump") ? " A dashed line is a jump." : null),
+          element("ul", { class: "plain" }, present.map(([kind, meaning]) => element("li", {}, swatch(kind), meaning))),
           ...(graph.incomplete ? [element("p", { class: "warning" }, graph.incomplete)] : []),
-          element("h4", {}, "Operators"), element("ul", {}, rows.map(([label, count]) => element("li", {}, element("a", { onclick: () => { search.value = label; find(); } }, label), ` ×${count}`))));
-        return;
+          element("h4", {}, "Operators"), element("ul", {}, rows.map(([label, count]) => element("li", {}, viewer.link(() => { search.value = label; find(); }, label), ` ×${count.toLocaleString("en")}`)))];
       }
-      const line = (argument) => element("li", {}, `${argument.name ? `${argument.name} ` : ""}`, element("b", { class: "mono" }, argument.text), ` ${value(argument.value)}${argument.place ? `, ${place(argument.place)}` : ""}`);
+      const where = (argument) => (argument.place ? `, ${memory(argument.place)}` : "");
+      const line = (argument) => element("li", {}, `${argument.name ? `${argument.name} ` : ""}`, element("b", { class: "mono" }, argument.text), ` ${value(argument.value)}${where(argument)}`);
       const part = (title, list) => (list.length ? [element("h4", {}, title), element("ul", {}, list.map(line))] : []);
-      side.replaceChildren(element("h3", {}, node.label),
-        element("p", { class: "note" }, node.instruction === undefined ? node.kind : `${node.delegate === undefined ? node.kind : `inside ${node.delegate}`}, instruction ${node.instruction}${node.chain ? ` of chain ${node.chain}` : ""}`),
+      const meaning = meanings.find(([of]) => of.includes(node.kind))?.[1] || node.kind;
+      const place = node.instruction === undefined ? "" : `instruction ${node.instruction}${node.chain ? ` of chain ${node.chain}` : ""}`;
+      return [element("p", { class: "back" }, viewer.link(() => choose(-1), "← the whole method")), element("h3", {}, node.label),
+        element("p", { class: "note" }, node.delegate === undefined ? [meaning, place].filter(Boolean).join(", ") : `Inside ${node.delegate}, which ${place} runs. An id is a value of the delegate's own.`),
         ...part("Takes", node.arguments.filter((argument) => !argument.output)), ...part("Gives", node.arguments.filter((argument) => argument.output)),
-        ...ways("From", into[chosen], "from"), ...ways("To", outOf[chosen], "to"));
+        ...ways("From", into[chosen], "from"), ...ways("To", outOf[chosen], "to")];
     }
 
     panel();
     beginning();
+    find();
     canvas.now();
     viewer.graphAt = performance.now();
     viewer.graph = { go, nodes, box: (index) => { const { left, top } = extent(); const box = layout.nodes[index]; const [px, py] = view.apply([box.x + box.width / 2, box.y + box.height / 2]); return [left + px, top + py]; }, chosen: () => chosen };

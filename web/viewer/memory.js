@@ -12,10 +12,12 @@
       const side = element("div", { class: "side" });
       const stage = element("div", { class: "stage" });
       const label = element("span", { class: "note" });
-      const select = element("select", { onchange: () => start(choices[select.value]) }, choices.map(({ method, buffer }, index) => element("option", { value: index }, `${viewer.cut(method.name, 40)}, buffer ${buffer.memory_id}: ${bytes(buffer.size)}`)));
+      const select = element("select", { "aria-label": "Method and buffer", onchange: () => start(choices[select.value]) }, choices.map(({ method, buffer }, index) => element("option", { value: index }, `${viewer.cut(viewer.name(method.name), 40)}, buffer ${buffer.memory_id}: ${bytes(buffer.size)}`)));
       main.append(element("div", { class: "tools" }, select, label), element("div", { class: "split" }, stage, side));
       const start = (choice) => { stage.replaceChildren(); picture(stage, side, label, choice); };
-      start(choices.reduce((best, choice) => (choice.buffer.size > best.buffer.size ? choice : best)));
+      const largest = choices.reduce((best, choice, index) => (choice.buffer.size > choices[best].buffer.size ? index : best), 0);
+      select.value = largest;
+      start(choices[largest]);
     },
   });
 
@@ -24,10 +26,12 @@
   const RIGHT = 12;
   const TOP = 26;
 
-  // Address against time: each tensor is a box from its first mention to its last.
+  // Address against time: each tensor is a box from its first mention to its last. Times count instructions from 1, because at 0 the
+  // inputs are given; an instruction is named by its own number, as in the graph, which is one less.
   function picture(stage, side, label, { method, buffer }) {
     const end = method.instructions + 1;
-    label.textContent = `At most ${bytes(buffer.needed)} are needed at one time (instruction ${buffer.needed_at}); the buffer takes ${bytes(buffer.size)}${buffer.lost ? `, ${bytes(buffer.lost)} more` : ""}. ${viewer.count(buffer.tensors.length, "tensor")}.`;
+    const moment = (at) => (at === 0 ? "the inputs" : at === end ? "the outputs" : `instruction ${at - 1}`);
+    label.textContent = `At most ${bytes(buffer.needed)} are needed at one time (${moment(buffer.needed_at)}); the buffer takes ${bytes(buffer.size)}${buffer.lost ? `, ${bytes(buffer.lost)} more` : ""}. ${viewer.count(buffer.tensors.length, "tensor")}${method.jumps ? ". The method jumps: times are those in the list of instructions" : ""}.`;
     let view = d3.zoomIdentity;
     let chosen = null;
     let time = buffer.needed_at;
@@ -76,8 +80,10 @@
       context.fillStyle = "#5a6b7c";
       context.strokeStyle = "#d5dde5";
       context.textAlign = "right";
-      for (let step = 0; step <= 5; step++) {
-        const address = Math.round((buffer.size * step) / 5);
+      // Round addresses, and the end of the buffer.
+      const gap = 2 ** Math.max(0, Math.ceil(Math.log2(buffer.size / 6)));
+      const addresses = Array.from({ length: Math.ceil(buffer.size / gap) }, (_, index) => index * gap).filter((address) => y(address) - y(buffer.size) > 14);
+      for (const address of [...addresses, buffer.size]) {
         context.fillText(bytes(address), LEFT - 6, y(address) + 4);
         context.beginPath();
         context.moveTo(LEFT - 3, y(address));
@@ -87,11 +93,12 @@
       context.textAlign = "center";
       // Labels under the middle of an instruction, at most one for each 70 pixels.
       const wide = span() * view.k / (end + 1);
+      // Times are one more than the numbers of instructions.
       const step = [1, 2, 5].flatMap((digit) => [1, 10, 100, 1e3, 1e4, 1e5].map((power) => digit * power)).sort((one, other) => one - other).find((step) => step * wide >= 70) || end + 1;
       for (let at = 0; at <= end; at += 1) {
-        if (at !== end && (at % step || (at > 0 && end - at < step))) continue;
+        if (at > 0 && at !== end && ((at - 1) % step || (step > 1 && (end - at < step || at < step)))) continue;
         const px = x(at + 0.5);
-        if (px >= LEFT && px <= width - RIGHT + 1) context.fillText(at === 0 ? "inputs" : at === end ? "outputs" : at, Math.min(px, width - 22), height - 16);
+        if (px >= LEFT && px <= width - RIGHT + 1) context.fillText(at === 0 ? "inputs" : at === end ? "outputs" : (at - 1).toLocaleString("en"), Math.min(px, width - 26), height - 16);
       }
       context.textAlign = "left";
       context.fillText("address", 6, 13);
@@ -109,14 +116,14 @@
       const found = buffer.tensors.filter((tensor) => x(tensor.first) <= px && px <= x(tensor.last + 1) && y(tensor.offset + tensor.bytes) <= py && py <= y(tensor.offset));
       return found.sort((one, other) => one.bytes - other.bytes)[0];
     };
-    const text = (tensor) => `value ${tensor.value}: ${shape(tensor)}${tensor.name ? ` ${tensor.name}` : ""}\n${bytes(tensor.bytes)} at ${tensor.offset}\nneeded from ${moment(tensor.first)} to ${moment(tensor.last)}${tensor.kept ? "\nkeeps its content from run to run" : ""}`;
-    const moment = (at) => (at === 0 ? "the inputs" : at === end ? "the outputs" : `instruction ${at}`);
+    const text = (tensor) => `value ${tensor.value}: ${shape(tensor)}${tensor.name ? ` ${tensor.name}` : ""}\n${bytes(tensor.bytes)} at address ${tensor.offset.toLocaleString("en")}\nneeded from ${moment(tensor.first)} to ${moment(tensor.last)}${tensor.kept ? "\nkeeps its content from run to run" : ""}`;
     const list = () => {
       const alive = buffer.tensors.filter((tensor) => tensor.first <= time && time <= tensor.last).sort((one, other) => other.bytes - one.bytes);
       side.replaceChildren(element("h3", {}, time === buffer.needed_at ? `Peak: ${moment(time)}` : `At ${moment(time)}`),
         element("p", { class: "note" }, `${viewer.count(alive.length, "tensor")} needed, ${bytes(alive.reduce((sum, tensor) => sum + tensor.bytes, 0))} (tensors that share memory are each counted).`),
-        element("ul", {}, alive.slice(0, 200).map((tensor) => element("li", {}, element("a", { onclick: () => { chosen = tensor; canvas.redraw(); } }, `value ${tensor.value}`), ` ${shape(tensor)}, ${bytes(tensor.bytes)}${tensor.name ? ` ${tensor.name}` : ""}`))),
-        element("h4", {}, "How to read it"), element("p", { class: "note" }, "A box is a tensor: as high as its bytes, as long as it is needed. Empty space between boxes at the dashed line is what the plan loses there. Scroll to zoom into time, click to see what is needed at an instruction."));
+        element("ul", {}, alive.slice(0, 200).map((tensor) => element("li", {}, viewer.link(() => { chosen = tensor; canvas.redraw(); }, `value ${tensor.value}`), " ", element("span", { class: "mono" }, shape(tensor)), `, ${bytes(tensor.bytes)}${tensor.name ? ` ${tensor.name}` : ""}`))),
+        ...(alive.length > 200 ? [element("p", { class: "note" }, `… ${(alive.length - 200).toLocaleString("en")} more`)] : []),
+        element("h4", {}, "How to read it"), element("p", { class: "note" }, "A box is a tensor: as high as its bytes, as long as it is needed. Tensors of one type and shape have one colour. Empty space at the dashed line is what the plan loses there. Click, or use the arrow keys, to see what is needed at an instruction; scroll to zoom into time."));
     };
     canvas.canvas.addEventListener("mousemove", (event) => { const tensor = hit(event); viewer.tip(tensor && text(tensor), event); });
     canvas.canvas.addEventListener("mouseleave", () => viewer.tip());
@@ -126,8 +133,21 @@
       list();
       canvas.redraw();
     });
-    d3.select(canvas.canvas).call(zoom);
+    canvas.canvas.tabIndex = 0;
+    canvas.canvas.setAttribute("role", "img");
+    canvas.canvas.setAttribute("aria-label", "Planned memory: addresses against instructions");
+    canvas.canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      time = Math.max(0, Math.min(end, time + step));
+      chosen = null;
+      list();
+      canvas.redraw();
+    });
+    d3.select(canvas.canvas).call(zoom).on("dblclick.zoom", null);
     list();
+    viewer.memory = { time: () => time };
   }
 
   const hues = {};

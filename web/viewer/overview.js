@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const { element, bytes, count, shape } = viewer;
+  const { element, bytes, count, share, shape } = viewer;
 
   viewer.views.push({
     name: "overview",
@@ -8,31 +8,35 @@
     fits: () => true,
     draw(report, main) {
       const { summary } = report;
-      const card = (value, what) => element("div", { class: "card" }, element("b", {}, value), element("span", {}, what));
-      const cards = [card(bytes(report.file_size), "file")];
+      // What a card sums up is in the view that it opens.
+      const card = (value, what, view, state) => element(viewer.has(view) ? "button" : "div", { class: "card", onclick: () => viewer.has(view) && viewer.open(view) }, element("b", { class: state }, value), element("span", {}, what));
+      const cards = [card(bytes(report.file_size), "file", "size")];
       const methods = summary.methods || [];
+      const inDelegates = summary.delegate_constants?.bytes;
       if (report.memory) {
         const most = Math.max(0, ...report.memory.methods.map((method) => method.bytes));
-        cards.push(card(bytes(most), "planned memory, largest method"));
-        cards.push(card(methods.reduce((sum, method) => sum + method.instructions.total, 0).toLocaleString("en"), "instructions"));
+        cards.push(card(bytes(most), methods.length > 1 ? "planned memory, largest method" : "planned memory", "memory"));
+        cards.push(card(methods.reduce((sum, method) => sum + method.instructions.total, 0).toLocaleString("en"), "instructions", "graph"));
         const backends = new Set(methods.flatMap((method) => method.delegates.map((delegate) => delegate.id)));
-        cards.push(card([...backends].join(", ") || "none", "delegated to"));
+        cards.push(card([...backends].join(", ") || "none", "delegated to", "operators"));
       }
-      if (report.weights.length) cards.push(card(bytes(report.weights.reduce((sum, weight) => sum + weight.bytes, 0)), `in ${count(report.weights.length, "weight")}`));
-      const errors = report.findings.filter((finding) => finding.severity === "error").length;
-      const state = errors ? ["error", count(errors, "error")] : report.findings.length ? ["warning", count(report.findings.length, "finding")] : ["good", "no findings"];
-      cards.push(element("div", { class: "card" }, element("b", { class: state[0] }, state[1]), element("span", {}, "verification")));
+      // Data without a type is counted where it is known what it is: in delegates, and as keys of a .ptd.
+      const tensors = report.weights.filter((weight) => summary.keys || weight.users.some(shape));
+      if (tensors.length) cards.push(card(bytes(tensors.reduce((sum, weight) => sum + weight.bytes, 0)), summary.keys ? `under ${count(summary.keys.length, "key")}` : `in ${count(tensors.length, "weight")}${inDelegates ? " outside delegates" : ""}`, "weights"));
+      if (inDelegates) cards.push(card(bytes(inDelegates), `in ${count(summary.delegate_constants.count, "weight")} of delegates`, "size"));
+      const found = ["error", "warning", "note"].map((severity) => [severity, report.findings.filter((finding) => finding.severity === severity).length]).filter((one) => one[1]);
+      cards.push(card(found.map(([severity, number]) => count(number, severity)).join(", ") || "no findings", "verification", "findings", found.length ? found[0][0] : "good"));
       main.append(element("div", { class: "cards" }, cards));
       if (report.size) main.append(element("h2", {}, "Where the bytes are"), ...sizeBar(report.size));
       for (const method of methods) main.append(...methodFacts(report, method));
       if (summary.metadata?.length) {
         main.append(element("h2", {}, "Metadata"), element("p", { class: "note" }, "Methods that compute nothing and return the same each time."),
-          viewer.table([{ name: "name", of: (row) => row.name }, { name: "value", mono: true, of: (row) => value(row.value) }], summary.metadata));
+          viewer.table([{ name: "name", of: (row) => viewer.name(row.name) }, { name: "value", mono: true, of: (row) => value(row.value) }], summary.metadata));
       }
       if (summary.keys) {
         main.append(element("h2", {}, "Keys"), viewer.table([
-          { name: "key", of: (row) => row.key }, { name: "shape", mono: true, of: (row) => shape(row) || "blob" }, { name: "size", number: true, of: (row) => bytes(row.size) },
-        ], summary.keys));
+          { name: "key", of: (row) => viewer.name(row.key) }, { name: "shape", mono: true, of: (row) => shape(row) || "blob" }, { name: "size", number: true, of: (row) => bytes(row.size) },
+        ], summary.keys, { none: "It has no keys." }));
       }
     },
   });
@@ -41,31 +45,43 @@
     const kinds = new Map();
     for (const part of size.parts) kinds.set(part.kind, (kinds.get(part.kind) || 0) + part.bytes);
     const sorted = [...kinds].sort((one, other) => other[1] - one[1]);
-    const share = (count) => `${((100 * count) / size.file_size).toFixed(1)} %`;
     const piece = ([kind, count]) => element("div", {
       style: `flex: ${count} 0 0; background: ${viewer.colors[kind] || "#cccccc"}`,
-      onmousemove: (event) => viewer.tip(`${kind}: ${bytes(count)}, ${share(count)}`, event), onmouseleave: () => viewer.tip(),
+      onmousemove: (event) => viewer.tip(`${kind}: ${bytes(count)}, ${share(count, size.file_size)}\n${viewer.kinds[kind] || ""}`, event), onmouseleave: () => viewer.tip(),
     });
-    const label = ([kind, count]) => element("span", {}, element("i", { style: `background: ${viewer.colors[kind] || "#cccccc"}` }), `${kind} ${bytes(count)} (${share(count)})`);
+    const label = ([kind, count]) => element("span", {}, element("i", { style: `background: ${viewer.colors[kind] || "#cccccc"}` }), `${kind} ${bytes(count)} (${share(count, size.file_size)})`);
     return [element("div", { class: "bar" }, sorted.map(piece)), element("div", { class: "legend" }, sorted.map(label))];
   }
 
   function methodFacts(report, method) {
     const rows = [];
     const row = (name, ...values) => rows.push(element("tr", {}, element("th", {}, name), element("td", {}, ...values)));
-    const ends = (values) => values.map((value, index) => element("div", { class: "mono" }, `${index}: ${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`));
+    // Neighbours of one shape, as caches are, have a line together.
+    const ends = (values) => {
+      const runs = [];
+      values.forEach((value, index) => {
+        const text = `${shape(value) || value.type || "unknown"}${value.name ? ` ${value.name}` : ""}`;
+        if (runs.at(-1)?.text === text) runs.at(-1).last = index;
+        else runs.push({ text, first: index, last: index });
+      });
+      return runs.map(({ text, first, last }) => element("div", { class: "mono" }, `${first === last ? first : `${first} to ${last}`}: ${text}${first === last ? "" : " each"}`));
+    };
     row("inputs", ...(method.inputs.length ? ends(method.inputs) : ["none"]));
     row("outputs", ...(method.outputs.length ? ends(method.outputs) : ["none"]));
-    const kinds = Object.entries(method.instructions.by_kind).map(([kind, count]) => `${count} ${kind}`);
-    row("instructions", `${method.instructions.total.toLocaleString("en")}: ${kinds.join(", ")}`);
-    if (method.operators.length) {
-      const shown = method.operators.slice(0, 8).map((operator) => `${operator.name} ×${operator.calls}`);
-      row("operators", `${shown.join(", ")}${method.operators.length > 8 ? `, … ${method.operators.length - 8} more` : ""}`);
+    const kinds = Object.entries(method.instructions.by_kind).map(([kind, number]) => (words[kind] ? count(number, words[kind]) : `${number.toLocaleString("en")} ${kind}`));
+    row("instructions", kinds.join(", ") || "none");
+    const most = (operators) => `${operators.slice(0, 8).map((operator) => `${operator.name} ×${operator.calls.toLocaleString("en")}`).join(", ")}${operators.length > 8 ? `, … ${operators.length - 8} more` : ""}`;
+    if (method.operators.length) row("operators", most(method.operators));
+    for (const delegate of method.delegates) {
+      const inside = delegate.operators?.length ? `; inside: ${most(delegate.operators)}` : "";
+      row("delegates", `${count(delegate.delegates, "delegate")} of ${delegate.id}, ${bytes(delegate.payload_bytes)}${inside}`);
     }
-    for (const delegate of method.delegates) row("delegates", `${delegate.id}: ${delegate.delegates}, payloads ${bytes(delegate.payload_bytes)}`);
     row("planned memory", method.planned_memory.buffers.map((buffer) => `buffer ${buffer.memory_id}: ${bytes(buffer.size)}`).join(", ") || "none");
-    return [element("h2", {}, `Method ${method.name}`), element("table", {}, element("tbody", {}, rows))];
+    return [element("h2", {}, `Method ${viewer.name(method.name)}`), element("table", {}, element("tbody", {}, rows))];
   }
 
-  const value = (value) => (value !== null && typeof value === "object" && !Array.isArray(value) ? shape(value) : JSON.stringify(value));
+  const words = { KernelCall: "kernel call", DelegateCall: "delegate call", MoveCall: "move", JumpFalseCall: "jump", FreeCall: "free" };
+
+  const value = (value) => (Array.isArray(value) ? `[${value.map(plain).join(", ")}]` : plain(value));
+  const plain = (value) => (value instanceof Number ? value.digits : value !== null && typeof value === "object" && !Array.isArray(value) ? shape(value) : JSON.stringify(value));
 })();

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 /// The planned memory of each method: its buffers, what is in them when, and what the plan costs beyond what is needed at once
 #[derive(clap::Args)]
 #[command(after_help = "Times count instructions from 1; inputs are given at 0.
+The picture names instructions by their numbers, from 0, as pte disasm does.
 
 Examples:
   pte memory model.pte

@@ -37,7 +37,8 @@ impl fmt::Display for Dot<'_> {
         )?;
         writeln!(f, "  edge [fontname=\"sans-serif\", fontsize=9, color=\"#667788\"];")?;
         for (index, node) in graph.nodes.iter().enumerate() {
-            writeln!(f, "  n{index} [label={}, fillcolor=\"{}\"];", Quoted(&node.label), color(node.kind))?;
+            let (label, color, shape) = (Quoted(&node.label), color(node.kind), shape(node.kind));
+            writeln!(f, "  n{index} [label={label}, fillcolor=\"{color}\"{shape}];")?;
         }
         // Neighbours of one call are in a box of their own.
         let numbered: Vec<_> = graph.nodes.iter().enumerate().collect();
@@ -78,6 +79,18 @@ pub(super) fn color(kind: NodeKind) -> &'static str {
         NodeKind::Move | NodeKind::Jump => "#f6d3d3",
         NodeKind::Kernel => "#dce9f7",
         NodeKind::Unknown => "#dddddd",
+    }
+}
+
+/// What a kind of node differs by, so that colour is not its only sign. Nodes inside delegates are in a box of their own.
+fn shape(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Input | NodeKind::Output => ", shape=ellipse",
+        NodeKind::State => ", shape=cylinder",
+        NodeKind::Delegate => ", peripheries=2",
+        NodeKind::Move | NodeKind::Jump => ", shape=hexagon, style=filled",
+        NodeKind::Unknown => ", style=\"filled,dashed\"",
+        NodeKind::Kernel | NodeKind::Inside => "",
     }
 }
 

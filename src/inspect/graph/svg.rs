@@ -2,15 +2,15 @@
 
 use super::dot::color;
 use super::layout::{CHARACTERS, Layout, Placed};
-use super::{Edge, Graph, Node};
+use super::{Edge, Graph, Node, NodeKind};
 use crate::inspect::markup::Xml;
 use alloc::{collections::BTreeMap, format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 
 /// A graph as a picture, SVG, as its `Display` writes it.
 ///
-/// Each node shows its operator and what it gives; a pointer on it shows all arguments. An edge that would cross many layers is
-/// named in the node that takes it.
+/// Each node shows its operator and what it gives; a pointer on it shows all arguments. Kinds of nodes differ in shape and colour,
+/// which a legend explains. An edge that would cross many layers is named in the node that takes it.
 #[derive(Clone, Debug)]
 pub struct Svg<'g> {
     graph: &'g Graph<'g>,
@@ -30,10 +30,29 @@ const MARGIN: f64 = 24.0;
 /// Above the picture, for its title.
 const TITLE: f64 = 28.0;
 
+/// A line of the legend.
+const ENTRY: f64 = 19.0;
+
+/// What kinds of nodes are, in the order of the legend.
+const MEANINGS: [(&[NodeKind], &str); 6] = [
+    (&[NodeKind::Input, NodeKind::Output], "input or output of the method"),
+    (&[NodeKind::Kernel], "operator of the runtime"),
+    (&[NodeKind::Inside, NodeKind::Delegate], "runs in a backend"),
+    (&[NodeKind::State], "tensor that keeps its content"),
+    (&[NodeKind::Jump, NodeKind::Move], "jump (dashed line: where to) or move"),
+    (&[NodeKind::Unknown], "unknown instruction"),
+];
+
 impl fmt::Display for Svg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { graph, layout } = self;
-        let (width, height) = (layout.width.max(360.0) + 2.0 * MARGIN, layout.height + 2.0 * MARGIN + TITLE);
+        let is_there = |kind: &NodeKind| graph.nodes.iter().any(|node| node.kind == *kind);
+        let present: Vec<(NodeKind, &str)> = MEANINGS
+            .iter()
+            .filter_map(|(kinds, meaning)| Some((kinds.iter().copied().find(is_there)?, *meaning)))
+            .collect();
+        let top = MARGIN + TITLE + ENTRY * present.len() as f64;
+        let (width, height) = (layout.width.max(360.0) + 2.0 * MARGIN, layout.height + top + MARGIN);
         writeln!(
             f,
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" font-family="sans-serif" font-size="12">"#
@@ -50,7 +69,17 @@ impl fmt::Display for Svg<'_> {
             Xml(graph.method),
             graph.nodes.len()
         )?;
-        writeln!(f, r##"<g transform="translate({MARGIN} {})">"##, MARGIN + TITLE)?;
+        for (line, (kind, meaning)) in present.into_iter().enumerate() {
+            let y = MARGIN + TITLE - 10.0 + ENTRY * line as f64;
+            outline(f, kind, &Placed { x: MARGIN, y, width: 26.0, height: 14.0 })?;
+            writeln!(
+                f,
+                r##"<text x="{}" y="{}" fill="#556677" font-size="11">{meaning}</text>"##,
+                MARGIN + 34.0,
+                y + 11.0
+            )?;
+        }
+        writeln!(f, r##"<g transform="translate({MARGIN} {top})">"##)?;
         let is_far = |index: &usize| layout.far.binary_search(index).is_ok();
         for (_, edge) in graph.edges.iter().enumerate().filter(|(index, _)| !is_far(index)) {
             self.edge(f, edge)?;
@@ -72,26 +101,20 @@ impl Svg<'_> {
         let (Some(from), Some(to)) = (self.layout.nodes.get(edge.from), self.layout.nodes.get(edge.to)) else {
             return Ok(());
         };
-        let (x0, y0) = (from.x + from.width / 2.0, from.y + from.height);
-        let (x1, y1) = (to.x + to.width / 2.0, to.y);
-        let bend = ((y1 - y0) / 2.0).max(12.0);
+        let [start, first, second, end] = path(from, to);
         let dashes = if edge.value.is_none() { r#" stroke-dasharray="4 3""# } else { "" };
         write!(
             f,
-            r##"<path d="M{x0:.0} {y0:.0}C{x0:.0} {:.0} {x1:.0} {:.0} {x1:.0} {y1:.0}" fill="none" stroke="#667788" marker-end="url(#to)"{dashes}>"##,
-            y0 + bend,
-            y1 - bend
+            r##"<path d="M{:.0} {:.0}C{:.0} {:.0} {:.0} {:.0} {:.0} {:.0}" fill="none" stroke="#667788" marker-end="url(#to)"{dashes}>"##,
+            start.0, start.1, first.0, first.1, second.0, second.1, end.0, end.1
         )?;
         writeln!(f, "<title>{}</title></path>", Xml(self.graph.edge_text(edge)))
     }
 
     fn node(&self, f: &mut fmt::Formatter<'_>, node: &Node<'_>, place: &Placed, from: &[&str]) -> fmt::Result {
-        let Placed { x, y, width, height } = place;
-        writeln!(
-            f,
-            r##"<g><rect x="{x:.0}" y="{y:.0}" width="{width:.0}" height="{height:.0}" rx="5" fill="{}" stroke="#667788"/>"##,
-            color(node.kind)
-        )?;
+        let Placed { x, y, width, .. } = place;
+        write!(f, "<g>")?;
+        outline(f, node.kind, place)?;
         let middle = x + width / 2.0;
         writeln!(
             f,
@@ -127,6 +150,70 @@ impl Svg<'_> {
             }
         }
         writeln!(f, "</title></g>")
+    }
+}
+
+/// A point of the picture.
+type Point = (f64, f64);
+
+/// A curve from the lower side of a node to the upper side of another one. A jump may go up or to the side: then from side to side.
+fn path(from: &Placed, to: &Placed) -> [Point; 4] {
+    let (x0, y0) = (from.x + from.width / 2.0, from.y + from.height);
+    let (x1, y1) = (to.x + to.width / 2.0, to.y);
+    if y1 > y0 {
+        let bend = ((y1 - y0) / 2.0).max(12.0);
+        return [(x0, y0), (x0, y0 + bend), (x1, y1 - bend), (x1, y1)];
+    }
+    let (right0, right1) = (from.x + from.width, to.x + to.width);
+    let (y0, y1) = (from.y + from.height / 2.0, to.y + to.height / 2.0);
+    if right0 < to.x {
+        [(right0, y0), (right0 + 20.0, y0), (to.x - 20.0, y1), (to.x, y1)]
+    } else if right1 < from.x {
+        [(from.x, y0), (from.x - 20.0, y0), (right1 + 20.0, y1), (right1, y1)]
+    } else {
+        let out = right0.max(right1) + 40.0;
+        [(right0, y0), (out, y0), (out, y1), (right1, y1)]
+    }
+}
+
+/// A node's shape.
+fn outline(f: &mut fmt::Formatter<'_>, kind: NodeKind, place: &Placed) -> fmt::Result {
+    let Placed { x, y, width, height } = *place;
+    let (right, bottom, middle) = (x + width, y + height, y + height / 2.0);
+    let style = format!(r##"fill="{}" stroke="#667788""##, color(kind));
+    if matches!(kind, NodeKind::Move | NodeKind::Jump) {
+        let tip = (height / 2.0).min(8.0);
+        let (left, end) = (x + tip, right - tip);
+        return writeln!(
+            f,
+            r#"<path d="M{left:.0} {y:.0}H{end:.0}L{right:.0} {middle:.0}L{end:.0} {bottom:.0}H{left:.0}L{x:.0} {middle:.0}z" {style}/>"#
+        );
+    }
+    let (radius, dashes) = match kind {
+        NodeKind::Input | NodeKind::Output => (height / 2.0, ""),
+        NodeKind::State => (0.0, ""),
+        NodeKind::Unknown => (5.0, r#" stroke-dasharray="3 2""#),
+        _ => (5.0, ""),
+    };
+    writeln!(
+        f,
+        r#"<rect x="{x:.0}" y="{y:.0}" width="{width:.0}" height="{height:.0}" rx="{radius:.0}" {style}{dashes}/>"#
+    )?;
+    let inset = (height / 4.0).min(4.0);
+    match kind {
+        NodeKind::Delegate | NodeKind::Inside => writeln!(
+            f,
+            r##"<path d="M{:.0} {y:.0}V{bottom:.0}M{:.0} {y:.0}V{bottom:.0}" stroke="#667788"/>"##,
+            x + inset,
+            right - inset
+        ),
+        NodeKind::State => writeln!(
+            f,
+            r##"<path d="M{x:.0} {:.0}H{right:.0}M{x:.0} {:.0}H{right:.0}" stroke="#667788"/>"##,
+            y + inset,
+            bottom - inset
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -131,6 +131,24 @@ impl Browser {
         Ok(())
     }
 
+    /// Presses a key, by the name that pages know it by: `Enter`, `Tab`, `Escape`, `ArrowRight`.
+    pub fn press(&mut self, key: &str) -> io::Result<()> {
+        let codes = [("Tab", 9), ("Enter", 13), ("Escape", 27), ("ArrowLeft", 37), ("ArrowRight", 39)];
+        let code = codes.iter().find(|(name, _)| *name == key).ok_or(io::ErrorKind::InvalidInput)?.1;
+        let mut parameters = json!({"type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": code});
+        if key == "Enter" {
+            parameters["text"] = "\r".into();
+        }
+        self.call("Input.dispatchKeyEvent", parameters)?;
+        self.call("Input.dispatchKeyEvent", json!({"type": "keyUp", "key": key, "code": key}))?;
+        Ok(())
+    }
+
+    /// Types a text where the cursor is.
+    pub fn type_text(&mut self, text: &str) -> io::Result<()> {
+        self.call("Input.insertText", json!({"text": text})).map(drop)
+    }
+
     /// A picture of what the window shows: base64 of a PNG.
     pub fn screenshot(&mut self) -> io::Result<String> {
         let answer = self.call("Page.captureScreenshot", json!({"format": "png"}))?;

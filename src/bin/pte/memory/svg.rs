@@ -105,20 +105,15 @@ fn plot(out: &mut Out, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> 
         writeln!(out, "<path class=\"g\" d=\"M-5 {y:.1}H0\"/>")?;
         write_text(out, "s a", -9.0, y + 4.0, &text::size(address))?;
     }
-    for time in (0..=method.instructions + 1).step_by(step(method.instructions + 2)) {
+    for time in labelled(method.instructions) {
         let x = scale.x(time) + scale.x(1) / 2.0;
-        let label = match time {
-            0 => "inputs".to_owned(),
-            time if time > method.instructions => "outputs".to_owned(),
-            time => time.to_string(),
-        };
         writeln!(out, "<path class=\"g\" d=\"M{x:.1} {HEIGHT}v5\"/>")?;
-        write_text(out, "s m", x, HEIGHT + 19.0, &label)?;
+        write_text(out, "s m", x, HEIGHT + 19.0, &moment(time, method.instructions))?;
     }
     write_text(out, "s m", WIDTH / 2.0, HEIGHT + 37.0, "instruction")?;
     for (index, tensor) in buffer.tensors.iter().enumerate() {
         let colour = COLOURS.get(index % COLOURS.len()).copied().unwrap_or_default();
-        box_of(out, &scale, tensor, if tensor.kept { KEPT } else { colour })?;
+        box_of(out, &scale, tensor, method.instructions, if tensor.kept { KEPT } else { colour })?;
     }
     if buffer.needed > 0 {
         let x = scale.x(buffer.needed_at) + scale.x(1) / 2.0;
@@ -127,13 +122,36 @@ fn plot(out: &mut Out, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> 
     Ok(())
 }
 
+/// What a time is called: an instruction by its number, as in the graph and in `pte disasm`. Times count from 1.
+fn moment(time: usize, instructions: usize) -> String {
+    match time.checked_sub(1) {
+        None => "inputs".to_owned(),
+        Some(index) if index >= instructions => "outputs".to_owned(),
+        Some(index) => index.to_string(),
+    }
+}
+
+/// The times with a label: inputs, outputs, and instructions of round numbers that are not too near to these.
+fn labelled(instructions: usize) -> Vec<usize> {
+    let step = step(instructions + 2);
+    let far = |index: &usize| step == 1 || (*index >= step && instructions - index >= step);
+    let between = (0..instructions).step_by(step).filter(far).map(|index| index + 1);
+    [0].into_iter().chain(between).chain([instructions + 1]).collect()
+}
+
 /// The distance of labels: 1, 2 or 5 times a power of ten, so that there are at most 12.
 fn step(times: usize) -> usize {
     let steps = (0..).flat_map(|power| [1, 2, 5].map(|digit| digit * 10usize.saturating_pow(power)));
     steps.take(60).find(|step| times / step <= 12).unwrap_or(usize::MAX)
 }
 
-fn box_of(out: &mut Out, scale: &Scale, tensor: &PlannedTensor<'_>, colour: &str) -> io::Result<()> {
+fn box_of(
+    out: &mut Out,
+    scale: &Scale,
+    tensor: &PlannedTensor<'_>,
+    instructions: usize,
+    colour: &str,
+) -> io::Result<()> {
     let (x, y) = (scale.x(tensor.first), scale.y(tensor.end()));
     let (width, height) = (scale.x(tensor.last + 1) - x, scale.y(tensor.offset) - y);
     let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
@@ -145,7 +163,11 @@ fn box_of(out: &mut Out, scale: &Scale, tensor: &PlannedTensor<'_>, colour: &str
     tip += &if tensor.kept {
         ", kept from run to run".to_owned()
     } else {
-        format!(", needed from {} to {}", tensor.first, tensor.last)
+        let named = |time| match moment(time, instructions) {
+            number if number.starts_with(|digit: char| digit.is_ascii_digit()) => format!("instruction {number}"),
+            end => format!("the {end}"),
+        };
+        format!(", needed from {} to {}", named(tensor.first), named(tensor.last))
     };
     for (what, values) in [("shares memory with", &tensor.shares_with), ("in the place of", &tensor.replaces)] {
         let values: Vec<String> = values.iter().take(8).map(usize::to_string).collect();
@@ -172,6 +194,14 @@ fn box_of(out: &mut Out, scale: &Scale, tensor: &PlannedTensor<'_>, colour: &str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_are_at_both_ends_and_at_round_instructions_between() {
+        assert_eq!(labelled(2), [0, 1, 2, 3]);
+        assert_eq!(labelled(0), [0, 1]);
+        let labels: Vec<String> = labelled(153).into_iter().map(|time| moment(time, 153)).collect();
+        assert_eq!(labels, ["inputs", "20", "40", "60", "80", "100", "120", "outputs"]);
+    }
 
     #[test]
     fn labels_stand_at_round_numbers_and_there_are_at_most_13() {

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use executorch_format_support::browser::{Browser, chromium};
+use serde_json::json;
 use std::error::Error;
 use std::path::Path;
 
@@ -13,6 +14,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let chromium = chromium().ok_or("no Chromium: apt-get install chromium, or name it in CHROMIUM")?;
     let mut browser = Browser::start(&chromium, width.parse()?, height.parse()?)?;
+    // The window has a frame, which is no part of the picture.
+    let (width, height): (u32, u32) = (width.parse()?, height.parse()?);
+    let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", size)?;
     browser.open(&Path::new(page).canonicalize()?)?;
     if page.ends_with(".html") {
         browser.wait_for("viewer.readyAt")?;
