@@ -14,7 +14,6 @@ use executorch_format::convert::{Dtype, SafeTensor, Safetensors};
 use executorch_format::{Ptd, PtdOptions};
 use memmap2::Mmap;
 use std::fs::{self, File};
-use std::io;
 use std::path::Path;
 use std::process::Command;
 use turns::{ELEMENTS, ROUNDS, TENSORS, Times, folder, in_turn, random};
@@ -30,13 +29,12 @@ fn main() {
     println!("{ROUNDS} alternating rounds in {}", folder.display());
 
     to_safetensors(&ptd, &out);
-    assert!(map(&source)[..] == map(&out)[..], "the way there and back changes the file");
+    assert!(map(&source).1[..] == map(&out).1[..], "the way there and back changes the file");
     let back_heap = heap(|| replaced(&out, to_safetensors, &ptd)).peak;
     let there_heap = heap(|| replaced(&out, to_ptd, &source)).peak;
 
     let copy = |from: &Path| {
-        let mut target = File::create_new(&out).unwrap();
-        io::copy(&mut &map(from)[..], &mut target).unwrap();
+        fs::copy(from, &out).unwrap();
     };
     let [copy_there, there] = in_turn(&out, || copy(&source), || to_ptd(&source, &out));
     let [copy_back, back] = in_turn(&out, || copy(&ptd), || to_safetensors(&ptd, &out));
@@ -56,9 +54,12 @@ fn main() {
     assert!(there_heap.max(back_heap) < HEAP_TARGET, "the heap grows with the data");
 }
 
-fn map(path: &Path) -> Mmap {
+/// A file, mapped as the command does it.
+fn map(path: &Path) -> (File, Mmap) {
+    let file = File::open(path).unwrap();
     // SAFETY: nothing else writes these files.
-    unsafe { Mmap::map(&File::open(path).unwrap()).unwrap() }
+    let map = unsafe { Mmap::map(&file).unwrap() };
+    (file, map)
 }
 
 fn write_source(path: &Path) {
@@ -78,16 +79,16 @@ fn write_source(path: &Path) {
 }
 
 fn to_ptd(from: &Path, to: &Path) {
-    let bytes = map(from);
+    let (file, bytes) = map(from);
     let (ptd, _) = Safetensors::parse(&bytes).unwrap().into_ptd(&PtdOptions::default(), false).unwrap();
-    ptd.image().unwrap().write_to(File::create_new(to).unwrap()).unwrap();
+    ptd.image().unwrap().copy_from(&file, &bytes).save(to).unwrap();
 }
 
 fn to_safetensors(from: &Path, to: &Path) {
-    let bytes = map(from);
+    let (file, bytes) = map(from);
     let ptd = Ptd::parse(&bytes).unwrap();
-    let (file, _) = Safetensors::of_ptd(&ptd, false).unwrap();
-    file.image().unwrap().write_to(File::create_new(to).unwrap()).unwrap();
+    let (tensors, _) = Safetensors::of_ptd(&ptd, false).unwrap();
+    tensors.image().unwrap().copy_from(&file, &bytes).save(to).unwrap();
 }
 
 fn replaced(to: &Path, convert: fn(&Path, &Path), from: &Path) {

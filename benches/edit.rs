@@ -169,41 +169,45 @@ fn written(image: &Image<'_>) {
 }
 
 fn replace(file: &Path, new: &[u8], out: &Path) {
-    let bytes = map(file);
+    let (file, bytes) = map(file);
     let before = Pte::parse(&bytes).unwrap();
     let mut after = before.clone();
     let target = Target::Value { method: "forward", value: TENSORS / 2 };
     after.replace(&target, &NewData::bytes("new", new)).unwrap();
     let after = verified(Model::Pte(before), Model::Pte(after));
     let Model::Pte(after) = after else { return };
-    after.image().unwrap().save(out).unwrap();
+    after.image().unwrap().copy_from(&file, &bytes).save(out).unwrap();
 }
 
 fn externalize(file: &Path, out: &Path, data_out: &Path) {
-    let bytes = map(file);
+    let (file, bytes) = map(file);
     let before = Pte::parse(&bytes).unwrap();
     let mut after = before.clone();
     let (data, _) = after.externalize(&PtdOptions::default(), |one| Some(one.key.to_owned())).unwrap();
     assert_eq!(new_errors_of_pair((&before, &[]), (&after, std::slice::from_ref(&data))), []);
-    data.image().unwrap().save(data_out).unwrap();
+    data.image().unwrap().copy_from(&file, &bytes).save(data_out).unwrap();
     let after = verified(Model::Pte(before), Model::Pte(after));
     let Model::Pte(after) = after else { return };
-    after.image().unwrap().save(out).unwrap();
+    after.image().unwrap().copy_from(&file, &bytes).save(out).unwrap();
 }
 
 fn merge(files: &[PathBuf; 2], out: &Path) {
-    let bytes = files.each_ref().map(|file| map(file));
-    let ptds = bytes.each_ref().map(|bytes| Ptd::parse(bytes).unwrap());
+    let maps = files.each_ref().map(|file| map(file));
+    let ptds = maps.each_ref().map(|(_, bytes)| Ptd::parse(bytes).unwrap());
     let (merged, _) = Ptd::merge(&ptds, &PtdOptions::default()).unwrap();
     let [before, _] = ptds;
     let after = verified(Model::Ptd(before), Model::Ptd(merged));
     let Model::Ptd(after) = after else { return };
-    after.image().unwrap().save(out).unwrap();
+    let image = maps.iter().fold(after.image().unwrap(), |image, (file, bytes)| image.copy_from(file, bytes));
+    image.save(out).unwrap();
 }
 
-fn map(path: &Path) -> Mmap {
+/// A file, mapped as the command does it.
+fn map(path: &Path) -> (File, Mmap) {
+    let file = File::open(path).unwrap();
     // SAFETY: nothing else writes these files.
-    unsafe { Mmap::map(&File::open(path).unwrap()).unwrap() }
+    let map = unsafe { Mmap::map(&file).unwrap() };
+    (file, map)
 }
 
 /// A program that returns constants, and nothing else.

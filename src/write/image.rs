@@ -24,6 +24,9 @@ pub struct Image<'t> {
     /// Blobs in order, without overlap, each at its offset from the start of the file.
     blobs: Blobs<'t>,
     size: u64,
+    /// Files that what is borrowed can be copied from, and where they are mapped: see [`Image::copy_from`].
+    #[cfg(feature = "std")]
+    pub(super) files: Vec<(&'t std::fs::File, &'t [u8])>,
 }
 
 /// The FlatBuffer and the header.
@@ -58,6 +61,17 @@ impl fmt::Debug for Image<'_> {
 }
 
 impl<'t> Image<'t> {
+    fn new(metadata: Metadata<'t>, background: &'t [u8], blobs: Blobs<'t>, size: u64) -> Self {
+        Self {
+            metadata,
+            background,
+            blobs,
+            size,
+            #[cfg(feature = "std")]
+            files: Vec::new(),
+        }
+    }
+
     /// The size of the file, in bytes.
     pub fn size(&self) -> u64 {
         self.size
@@ -75,13 +89,14 @@ impl<'t> Image<'t> {
 
     /// These very bytes.
     pub(super) fn unchanged(bytes: &'t [u8]) -> Self {
-        Self { metadata: Metadata::Source(bytes), background: &[], blobs: Vec::new(), size: bytes.len() as u64 }
+        Self::new(Metadata::Source(bytes), &[], Vec::new(), bytes.len() as u64)
     }
 
     /// A FlatBuffer and what comes before it.
     pub(super) fn of_flatbuffer(head: Vec<u8>, body: Finished) -> Self {
         let metadata = Metadata::Encoded(head, body);
-        Self { size: metadata.size(), metadata, background: &[], blobs: Vec::new() }
+        let size = metadata.size();
+        Self::new(metadata, &[], Vec::new(), size)
     }
 
     /// The metadata as it will be written.
@@ -148,7 +163,7 @@ impl<'t> Image<'t> {
             (offset, bytes)
         };
         let blobs = data.map(place).collect();
-        Self { metadata: Metadata::Payload(header), background: &[], blobs, size }
+        Self::new(Metadata::Payload(header), &[], blobs, size)
     }
 }
 
@@ -163,7 +178,8 @@ impl<'t> Image<'t> {
 /// ```
 impl From<Vec<u8>> for Image<'_> {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { size: bytes.len() as u64, metadata: Metadata::Payload(bytes), background: &[], blobs: Vec::new() }
+        let size = bytes.len() as u64;
+        Self::new(Metadata::Payload(bytes), &[], Vec::new(), size)
     }
 }
 
@@ -177,12 +193,7 @@ impl Xnnpack<'_> {
             Written::Encoded(first, constants) => (Metadata::Payload(first), constants),
         };
         let start = metadata.size();
-        Ok(Image {
-            metadata,
-            background: &[],
-            blobs: [(start, constants)].into(),
-            size: start + constants.len() as u64,
-        })
+        Ok(Image::new(metadata, &[], [(start, constants)].into(), start + constants.len() as u64))
     }
 }
 
@@ -470,7 +481,7 @@ fn finish<'t>(
     }
     let has_data = background.len() as u64 > metadata.size();
     let size = if has_data { (background.len() as u64).max(data_end) } else { announced.max(metadata_end) };
-    Ok(Image { metadata, background, blobs, size })
+    Ok(Image::new(metadata, background, blobs, size))
 }
 
 #[cfg(all(test, target_pointer_width = "64"))]

@@ -2,8 +2,9 @@
 
 use super::image::{Image, Piece};
 use crate::error::{Error, Result};
+use crate::file::segment::offset_in;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 /// Receives progress while a file is written. A closure over the two numbers will do.
@@ -27,6 +28,34 @@ impl<F: FnMut(u64, u64)> Progress for F {
 /// How many bytes are written between two progress reports.
 const STEP: usize = 8 << 20;
 
+/// What has fewer bytes is written through the buffer.
+const LEAST_COPIED: usize = 64 << 10;
+
+impl<'t> Image<'t> {
+    /// Has [`save`](Self::save) and [`prepare`](Self::prepare) copy from `file` what is borrowed from `bytes`, which must be a memory map of it
+    /// from its start on. The system does that without a way through this process, and some file systems without a copy: the
+    /// files share what they have in common.
+    ///
+    /// ```
+    /// # #[allow(unsafe_code)]
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::File::open("tests/data/1.5.1/add_mul/add_mul.pte")?;
+    /// let map = unsafe { memmap2::Mmap::map(&file)? };
+    /// let mut pte = executorch_format::Pte::parse(&map)?;
+    /// pte.program.execution_plan.as_mut().unwrap()[0].name = Some("main".into());
+    /// let path = std::env::temp_dir().join("renamed-method.pte");
+    /// pte.image()?.copy_from(&file, &map).save(&path)?;
+    /// # assert_eq!(std::fs::read(&path)?, pte.image()?.to_vec()?);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn copy_from(mut self, file: &'t fs::File, bytes: &'t [u8]) -> Self {
+        self.files.push((file, bytes));
+        self
+    }
+}
+
 impl Image<'_> {
     /// Writes the file, from start to end. Only the metadata takes memory in addition to the tree.
     ///
@@ -37,10 +66,15 @@ impl Image<'_> {
 
     /// [`write_to`](Self::write_to) with progress reports.
     pub fn write_with(&self, writer: impl Write, progress: impl Progress) -> Result<()> {
-        Ok(self.write(writer, progress)?)
+        Ok(self.write(writer, progress, |writer, bytes| writer.write_all(bytes))?)
     }
 
-    fn write(&self, mut writer: impl Write, mut progress: impl Progress) -> io::Result<()> {
+    fn write<W: Write>(
+        &self,
+        mut writer: W,
+        mut progress: impl Progress,
+        put: impl Fn(&mut W, &[u8]) -> io::Result<()>,
+    ) -> io::Result<()> {
         const ZEROS: &[u8] = &[0; 4096];
         let mut done = 0;
         for piece in self.pieces() {
@@ -48,7 +82,7 @@ impl Image<'_> {
                 Piece::Bytes(bytes) => {
                     for part in bytes.chunks(STEP) {
                         go_on(&progress)?;
-                        writer.write_all(part)?;
+                        put(&mut writer, part)?;
                         done += part.len() as u64;
                         if part.len() == STEP {
                             progress.progress(done, self.size());
@@ -68,6 +102,21 @@ impl Image<'_> {
         writer.flush()?;
         progress.progress(done, self.size());
         go_on(&progress)
+    }
+
+    /// Writes bytes, or copies them from the file that they are mapped from.
+    fn copy_or_write(&self, writer: &mut FileWriter<'_>, bytes: &[u8]) -> io::Result<()> {
+        let mapped = self.files.iter().find_map(|(file, map)| Some((*file, offset_in(map, bytes)?)));
+        let Some((mut file, offset)) = mapped.filter(|_| bytes.len() >= LEAST_COPIED) else {
+            return writer.write_all(bytes);
+        };
+        writer.flush()?;
+        file.seek(SeekFrom::Start(offset))?;
+        let size = bytes.len() as u64;
+        if io::copy(&mut file.take(size), writer.get_mut())? < size {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the file that it is copied from became shorter"));
+        }
+        Ok(())
     }
 
     /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. The permissions of an
@@ -108,7 +157,9 @@ impl Image<'_> {
     /// ```
     pub fn prepare(&self, path: impl AsRef<Path>, progress: impl Progress) -> Result<Prepared> {
         let path = path.as_ref();
-        let file = prepare(path, |writer| self.write(writer, progress)).map_err(|error| Error::io(error, path))?;
+        let put = |writer: &mut &mut FileWriter<'_>, bytes: &[u8]| self.copy_or_write(writer, bytes);
+        let file = prepare(path, |writer| self.write(writer, progress, put));
+        let file = file.map_err(|error| Error::io(error, path))?;
         Ok(Prepared { file, path: path.to_path_buf() })
     }
 }
@@ -132,7 +183,7 @@ impl Prepared {
 
 /// Writes a file that is no image as [`Image::save`] does.
 #[cfg(feature = "convert")]
-pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> io::Result<()> {
     commit(prepare(path, write)?)
 }
 
@@ -140,10 +191,13 @@ fn commit(file: Option<(Beside, PathBuf)>) -> io::Result<()> {
     file.map_or(Ok(()), |(beside, path)| beside.take_name(&path))
 }
 
-fn prepare(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<Option<(Beside, PathBuf)>> {
+fn prepare(
+    path: &Path,
+    write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>,
+) -> io::Result<Option<(Beside, PathBuf)>> {
     if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         // A pipe or a device is not replaced. A folder cannot be opened.
-        write(&mut fs::OpenOptions::new().write(true).open(path)?)?;
+        write_file(&mut fs::OpenOptions::new().write(true).open(path)?, write)?;
         return Ok(None);
     }
     // A link stays a link: the file that it points to is replaced.
@@ -152,12 +206,18 @@ fn prepare(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     if let Ok(old) = fs::metadata(&path) {
         beside.file.set_permissions(old.permissions())?;
     }
-    let mut writer = io::BufWriter::with_capacity(1 << 16, &mut beside.file);
-    write(&mut writer)?;
-    writer.flush()?;
-    drop(writer);
+    write_file(&mut beside.file, write)?;
     beside.file.sync_all()?;
     Ok(Some((beside, path)))
+}
+
+/// A file that is written through a buffer.
+type FileWriter<'f> = BufWriter<&'f mut fs::File>;
+
+fn write_file(file: &mut fs::File, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> io::Result<()> {
+    let mut writer = BufWriter::with_capacity(1 << 16, file);
+    write(&mut writer)?;
+    writer.flush()
 }
 
 /// Fails where the caller wants no more.

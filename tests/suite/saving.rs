@@ -3,7 +3,7 @@
 use executorch_format::{NewEntry, Ptd, PtdOptions, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::cell::Cell;
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::path::PathBuf;
 
 /// A temporary folder, removed at the end.
@@ -231,4 +231,48 @@ fn what_is_prepared_changes_nothing_until_it_is_committed() {
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     prepared.commit().unwrap();
     assert_eq!((std::fs::read(&path).unwrap(), folder.files()), (file.bytes().to_vec(), vec!["old.pte".to_owned()]));
+}
+
+/// A `.ptd` with large tensors, written to a file and read again: the file, and its bytes in the place of a map.
+fn large(folder: &TempFolder) -> (std::fs::File, Vec<u8>) {
+    let blobs: Vec<Vec<u8>> =
+        [100_000, 70_001, 9].iter().map(|size| (0..*size).map(|byte| byte as u8).collect()).collect();
+    let entries = blobs.iter().enumerate().map(|(key, bytes)| NewEntry::blob(format!("key{key}"), bytes.as_slice()));
+    let path = folder.0.join("source.ptd");
+    Ptd::build(entries, &PtdOptions::default()).unwrap().image().unwrap().save(&path).unwrap();
+    (std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap(), std::fs::read(path).unwrap())
+}
+
+#[test]
+fn what_is_copied_from_a_file_is_what_would_be_written() {
+    let folder = TempFolder::new("copied");
+    let (file, bytes) = large(&folder);
+    let mut ptd = Ptd::parse(&bytes).unwrap();
+    ptd.rename(|key| Some(format!("{key}.with.a.longer.name"))).unwrap();
+    let path = folder.0.join("new.ptd");
+    ptd.image().unwrap().copy_from(&file, &bytes).save(&path).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), ptd.image().unwrap().to_vec().unwrap());
+    // The file is copied from, indeed: what changed in it since is copied.
+    let zeros = vec![0; bytes.len()];
+    (&file).seek(io::SeekFrom::Start(0)).unwrap();
+    (&file).write_all(&zeros).unwrap();
+    ptd.image().unwrap().copy_from(&file, &bytes).save(&path).unwrap();
+    let copied = std::fs::read(&path).unwrap();
+    let entry = Ptd::parse(&copied).unwrap();
+    let of = |key: usize| entry.entry_bytes(&entry.entry(key).unwrap()).unwrap().to_vec();
+    assert!(of(0).iter().all(|byte| *byte == 0) && of(2) == [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_file_that_became_shorter_since_is_not_copied_from_and_the_old_one_stays() {
+    let folder = TempFolder::new("shorter");
+    let (file, bytes) = large(&folder);
+    let path = folder.0.join("old.ptd");
+    std::fs::write(&path, "old").unwrap();
+    file.set_len(bytes.len() as u64 / 2).unwrap();
+    let ptd = Ptd::parse(&bytes).unwrap();
+    let saved = ptd.image().unwrap().copy_from(&file, &bytes).save(&path);
+    assert_eq!(kind(saved), io::ErrorKind::UnexpectedEof);
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(folder.files(), ["old.ptd", "source.ptd"]);
 }

@@ -155,11 +155,11 @@ fn finish(
             let (ptd, more) = safetensors.into_ptd(&options, arguments.skip_unsupported).map_err(bad)?;
             tensors -= more.len();
             skipped.extend(more);
-            write(&[(ptd.image().map_err(bad)?, arguments.output.clone())])?
+            write(inputs, vec![(ptd.image().map_err(bad)?, arguments.output.clone())])?
         }
         Format::Safetensors | Format::C => match arguments.max_shard_size {
-            Some(most) => write_shards(safetensors.split(most), &arguments.output, bad)?,
-            None => write(&[(safetensors.image().map_err(bad)?, arguments.output.clone())])?,
+            Some(most) => write_shards(inputs, &safetensors.split(most), &arguments.output, bad)?,
+            None => write(inputs, vec![(safetensors.image().map_err(bad)?, arguments.output.clone())])?,
         },
     };
     for Skipped { kind, name, reason } in &skipped {
@@ -174,30 +174,33 @@ fn finish(
 }
 
 /// Writes files that belong together.
-fn write(files: &[(Image<'_>, PathBuf)]) -> Result<Vec<Written>, Failure> {
+fn write<'t>(inputs: &[&'t Input], files: Vec<(Image<'t>, PathBuf)>) -> Result<Vec<Written>, Failure> {
+    let copied = |image| inputs.iter().fold(image, |image, input| input.copied(image));
+    let files: Vec<_> = files.into_iter().map(|(image, path)| (copied(image), path)).collect();
     save_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>())?;
     Ok(files.iter().map(|(image, path)| Written { file: path.display().to_string(), size: image.size() }).collect())
 }
 
 /// Writes shards in one folder, and their index; a single one is an ordinary file.
 fn write_shards(
-    shards: Vec<Safetensors<'_>>,
+    inputs: &[&Input],
+    shards: &[Safetensors<'_>],
     output: &Path,
     bad: impl Fn(Error) -> Failure,
 ) -> Result<Vec<Written>, Failure> {
-    if let [only] = shards.as_slice() {
-        return write(&[(only.image().map_err(bad)?, output.to_owned())]);
+    if let [only] = shards {
+        return write(inputs, vec![(only.image().map_err(bad)?, output.to_owned())]);
     }
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let name = |number| format!("{stem}-{number:05}-of-{:05}.safetensors", shards.len());
     let names: Vec<String> = (1..=shards.len()).map(name).collect();
-    let index = Safetensors::index(&shards, &names).to_json().map_err(&bad)?;
+    let index = Safetensors::index(shards, &names).to_json().map_err(&bad)?;
     let mut files = Vec::new();
     for (shard, name) in shards.iter().zip(&names) {
         files.push((shard.image().map_err(&bad)?, output.with_file_name(name)));
     }
     files.push((index.into_bytes().into(), output.with_file_name(format!("{stem}.safetensors.index.json"))));
-    write(&files)
+    write(inputs, files)
 }
 
 /// A file that is not what it should be, or that the other format cannot say.

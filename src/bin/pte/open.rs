@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::delegate::Xnnpack;
-use executorch_format::{Model, PROBE_SIZE, ParseOptions, probe};
+use executorch_format::{Image, Model, PROBE_SIZE, ParseOptions, probe};
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -21,7 +21,7 @@ pub struct Input {
 }
 
 enum Bytes {
-    Mapped(Mmap),
+    Mapped(Mmap, File),
     /// An empty file or a pipe, which cannot be mapped.
     Read(Vec<u8>),
 }
@@ -46,7 +46,7 @@ impl Input {
                 return Err(unreadable(io::Error::other(hint)));
             }
             if metadata.is_file() && metadata.len() > 0 {
-                Bytes::Mapped(map(&file).map_err(unreadable)?)
+                Bytes::Mapped(map(&file).map_err(unreadable)?, file)
             } else {
                 Bytes::Read(read_stream(path, file)?)
             }
@@ -62,7 +62,7 @@ impl Input {
     /// The whole file.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map) => map,
+            Bytes::Mapped(map, _) => map,
             Bytes::Read(bytes) => bytes,
         }
     }
@@ -70,9 +70,17 @@ impl Input {
     /// A reader over the whole file. What is read through it does not stay in memory, unlike mapped pages.
     pub fn reader(&self) -> io::Result<Box<dyn ReadSeek + '_>> {
         Ok(match &self.bytes {
-            Bytes::Mapped(_) => Box::new(File::open(&self.path)?),
+            Bytes::Mapped(..) => Box::new(File::open(&self.path)?),
             Bytes::Read(bytes) => Box::new(Cursor::new(bytes)),
         })
+    }
+
+    /// The image, which is copied from this file where it borrows from it.
+    pub fn copied<'t>(&'t self, image: Image<'t>) -> Image<'t> {
+        match &self.bytes {
+            Bytes::Mapped(map, file) => image.copy_from(file, map),
+            Bytes::Read(_) => image,
+        }
     }
 
     /// Parses the file.

@@ -102,13 +102,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let unwritable = |error: Error| Failure::unwritable(output, error);
     if let Some(payload) = input.payload()? {
         let payload = options.for_payload(payload, input.path())?;
-        return save(&payload.image().map_err(unwritable)?, output);
+        return save(&input.copied(payload.image().map_err(unwritable)?), output);
     }
     match input.parse()? {
         Model::Pte(pte) => {
             options.check_trailing(pte.trailing_bytes(), input.path())?;
             let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
-            save(&pte.image().map_err(unwritable)?, output)
+            save(&input.copied(pte.image().map_err(unwritable)?), output)
         }
         Model::Ptd(ptd) => {
             if let Some(option) = options.for_programs() {
@@ -117,9 +117,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             options.check_trailing(ptd.trailing_bytes(), input.path())?;
             let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
-            save(&ptd.image().map_err(unwritable)?, output)
+            save(&input.copied(ptd.image().map_err(unwritable)?), output)
         }
-        Model::Bpte(bpte) if !options.any() => save(&bpte.image().map_err(unwritable)?, output),
+        Model::Bpte(bpte) if !options.any() => save(&input.copied(bpte.image().map_err(unwritable)?), output),
         Model::Bpte(_) => {
             let file = text::path(input.path());
             Err(Failure::Usage(format!(

@@ -143,6 +143,7 @@ _Alignas({alignment})
     #[cfg(feature = "std")]
     pub fn save(&self, file: &str, header: &std::path::Path, source: &std::path::Path) -> Result<()> {
         use crate::write::save::replace;
+        use std::io::Write;
 
         let name = header.file_name().unwrap_or_default().to_string_lossy();
         let written = replace(source, |out| self.source(&name).try_for_each(|piece| out.write_all(piece.as_bytes())));

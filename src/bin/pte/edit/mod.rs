@@ -150,7 +150,15 @@ pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
 }
 
 /// Writes results, unless it is a dry run, and shows what was done.
-pub fn finish(inputs: &[&Input], outputs: Vec<Output<'_>>, report: &EditReport, how: &How) -> Result<(), Failure> {
+pub fn finish<'t>(
+    inputs: &[&'t Input],
+    outputs: Vec<Output<'t>>,
+    report: &EditReport,
+    how: &How,
+) -> Result<(), Failure> {
+    let copied = |image| inputs.iter().fold(image, |image, input| input.copied(image));
+    let outputs = outputs.into_iter().map(|Output { path, image }| Output { path, image: copied(image) });
+    let outputs: Vec<_> = outputs.collect();
     let files: Vec<_> = outputs.iter().filter_map(|output| Some((&output.image, output.path?))).collect();
     for (index, (_, path)) in files.iter().enumerate() {
         if files.iter().take(index).any(|(_, other)| is_same_file(other, path)) {
