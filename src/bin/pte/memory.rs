@@ -13,14 +13,15 @@ use std::path::PathBuf;
 
 /// The planned memory of each method: its buffers, what is in them when, and what the plan costs beyond what is needed at once
 #[derive(clap::Args)]
-#[command(after_help = "Times count instructions from 1; inputs are given at 0.
-The picture names instructions by their numbers, from 0, as pte disasm does.
+#[command(
+    after_help = "Instructions have the numbers that pte disasm gives them. In JSON, times count them from 1, and inputs are given at 0.
 
 Examples:
   pte memory model.pte
   pte memory model.pte --method forward --svg > memory.svg
   pte memory model.pte --arenas
-  pte memory model.pte --json | jq '.arenas'")]
+  pte memory model.pte --json | jq '.arenas'"
+)]
 pub struct Arguments {
     /// A .pte file; - is standard input
     file: PathBuf,
@@ -73,4 +74,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         print::text(input.path(), &memory, arguments.top)?;
     }
     Failure::unless_sound(input.path(), &memory.faults)
+}
+
+/// What a time is called: an instruction by its number, as in the graph and in `pte disasm`. Times count from 1.
+fn moment(time: usize, instructions: usize) -> String {
+    match time.checked_sub(1) {
+        None => "inputs".to_owned(),
+        Some(index) if index >= instructions => "outputs".to_owned(),
+        Some(index) => index.to_string(),
+    }
+}
+
+/// The same inside a sentence.
+fn moment_named(time: usize, instructions: usize) -> String {
+    let moment = moment(time, instructions);
+    let is_number = moment.starts_with(|digit: char| digit.is_ascii_digit());
+    format!("{} {moment}", if is_number { "instruction" } else { "the" })
 }

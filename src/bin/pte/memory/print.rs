@@ -1,5 +1,6 @@
 //! Planned memory as text.
 
+use super::{moment, moment_named};
 use crate::failure::Failure;
 use crate::table::{Column, Table, percent};
 use crate::text;
@@ -69,7 +70,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
     for buffer in &method.buffers {
         let (tensors, whole) =
             (buffer.tensors.len().to_string(), u64::try_from(buffer.buffer.size).unwrap_or_default());
-        let (needed, at) = (text::size(buffer.needed), buffer.needed_at.to_string());
+        let (needed, at) = (text::size(buffer.needed), moment(buffer.needed_at, method.instructions));
         let lost = text::size(buffer.lost);
         table.row([
             name(&buffer.buffer),
@@ -86,13 +87,13 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         writeln!(out, "  {} no instruction uses", text::count(method.unused, "tensor has a place that"))?;
     }
     if method.jumps {
-        writeln!(out, "  it jumps: times are those in the list of instructions")?;
+        writeln!(out, "  it jumps: what is needed goes by the list of instructions")?;
     }
-    method.buffers.iter().try_for_each(|buffer| print_tensors(out, buffer, top))
+    method.buffers.iter().try_for_each(|buffer| print_tensors(out, buffer, method.instructions, top))
 }
 
 /// The tensors that are needed when the most is, the largest first.
-fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, top: Option<usize>) -> io::Result<()> {
+fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, top: Option<usize>) -> io::Result<()> {
     let at = buffer.needed_at;
     let mut tensors: Vec<&PlannedTensor<'_>> = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(at)).collect();
     tensors.sort_by_key(|tensor| Reverse(tensor.bytes));
@@ -100,17 +101,18 @@ fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, top: Option<usize>) -
     if tensors.is_empty() || most == 0 {
         return Ok(());
     }
-    writeln!(out, "\n  buffer {}, needed at {at}", name(&buffer.buffer))?;
+    writeln!(out, "\n  buffer {}, needed at {}", name(&buffer.buffer), moment_named(at, instructions))?;
     let mut table = Table::new([
         ("VALUE", Column::Right),
         ("SIZE", Column::Right),
         ("OFFSET", Column::Right),
-        ("TIME", Column::Left),
+        ("INSTRUCTIONS", Column::Left),
         ("SHARES WITH", Column::Left),
         ("WHAT", Column::Left),
     ]);
     for tensor in tensors.iter().take(most) {
-        let time = if tensor.kept { "always".to_owned() } else { format!("{}..{}", tensor.first, tensor.last) };
+        let ends = || [tensor.first, tensor.last].map(|time| moment(time, instructions)).join(" to ");
+        let time = if tensor.kept { "always".to_owned() } else { ends() };
         let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
         let name = tensor.shape.name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
         let (bytes, offset) = (text::size(tensor.bytes), tensor.offset.to_string());

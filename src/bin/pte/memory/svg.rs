@@ -1,6 +1,7 @@
 //! Planned memory as a picture: from left to right the instructions, from bottom to top the addresses, a box for each tensor.
 
 use super::print::name;
+use super::{moment, moment_named};
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, PlannedTensor};
@@ -122,15 +123,6 @@ fn plot(out: &mut Out, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> 
     Ok(())
 }
 
-/// What a time is called: an instruction by its number, as in the graph and in `pte disasm`. Times count from 1.
-fn moment(time: usize, instructions: usize) -> String {
-    match time.checked_sub(1) {
-        None => "inputs".to_owned(),
-        Some(index) if index >= instructions => "outputs".to_owned(),
-        Some(index) => index.to_string(),
-    }
-}
-
 /// The times with a label: inputs, outputs, and instructions of round numbers that are not too near to these.
 fn labelled(instructions: usize) -> Vec<usize> {
     let step = step(instructions + 2);
@@ -163,11 +155,8 @@ fn box_of(
     tip += &if tensor.kept {
         ", kept from run to run".to_owned()
     } else {
-        let named = |time| match moment(time, instructions) {
-            number if number.starts_with(|digit: char| digit.is_ascii_digit()) => format!("instruction {number}"),
-            end => format!("the {end}"),
-        };
-        format!(", needed from {} to {}", named(tensor.first), named(tensor.last))
+        let [first, last] = [tensor.first, tensor.last].map(|time| moment_named(time, instructions));
+        format!(", needed from {first} to {last}")
     };
     for (what, values) in [("shares memory with", &tensor.shares_with), ("in the place of", &tensor.replaces)] {
         let values: Vec<String> = values.iter().take(8).map(usize::to_string).collect();
