@@ -42,7 +42,7 @@ impl<'a> Pte<'a> {
         let options = self.layout_to_keep()?;
         let users = self.users_by_place()?;
         let mut changed = self.clone();
-        for list in [DataList::Constants, DataList::States] {
+        for list in DataList::ALL {
             changed.dedup_list(list, &users, &mut report)?;
         }
         changed.dedup_segments(&users, &mut report)?;
@@ -85,16 +85,12 @@ impl<'a> Pte<'a> {
         if firsts.is_empty() {
             return Ok(());
         }
-        let subject = match list {
-            DataList::Constants => Subject::Constant,
-            DataList::States => Subject::InitialState,
-        };
         for (at, data_buffer_idx) in entries.at.iter_mut().zip(1..) {
             let Some(first) = at.and_then(|blob| firsts.get(&blob)) else { continue };
             let size = at.and_then(|blob| entries.blobs.get(blob)).map_or(0, |blob| blob.len() as u64);
             *at = Some(*first);
             let users = users.get(&Place::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
-            report.add(Action::Shared, subject, "", users, [size, 0]);
+            report.add(Action::Shared, list.into(), "", users, [size, 0]);
         }
         self.put_entries(list, entries, self.entry_alignment(list).into())
     }

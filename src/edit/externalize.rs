@@ -51,12 +51,8 @@ struct Place<'t> {
 
 impl Place<'_> {
     fn candidate(&self) -> Candidate<'_> {
-        let subject = match self.group.0 {
-            DataList::Constants => Subject::Constant,
-            DataList::States => Subject::InitialState,
-        };
         Candidate {
-            subject,
+            subject: self.group.0.into(),
             method: self.plan,
             index: self.value,
             name: own_name(self.tensor),
@@ -137,7 +133,7 @@ impl<'a> Pte<'a> {
         let data = Ptd::build(entries, options)?;
         self.change(|pte| {
             // Renumbering goes by the indices that tensors still have, so the lists are taken first.
-            let mut lists = [DataList::Constants, DataList::States].map(|list| (list, pte.entries(list)));
+            let mut lists = DataList::ALL.map(|list| (list, pte.entries(list)));
             for (method, value, key) in tensors {
                 if let Some(tensor) = tensor_mut(&mut pte.program, method, value) {
                     let extra = tensor.extra_tensor_info.get_or_insert_default();
@@ -220,8 +216,8 @@ impl<'a> Pte<'a> {
             let (key_text, alignment) = (Text::from(String::from(key)), *alignment);
             let entry = NewEntry { key: key_text, tensor_layout: Some(layout), bytes, alignment };
             moves.entries.push(entry);
-            let subject = place.candidate().subject;
-            moves.report.add(Action::Externalized, subject, key, alloc::vec![place.user()], [place.size, 0]);
+            let (subject, users) = (place.group.0.into(), alloc::vec![place.user()]);
+            moves.report.add(Action::Externalized, subject, key, users, [place.size, 0]);
         }
         let alignments = kept_alignments(self.program.segments());
         for index in &moves.named {

@@ -110,7 +110,7 @@ impl<'a> Pte<'a> {
         made_up: &BTreeSet<Place>,
         report: &mut EditReport,
     ) -> Result<()> {
-        for list in [DataList::Constants, DataList::States] {
+        for list in DataList::ALL {
             let alignment = self.entry_alignment(list);
             let mut entries = self.entries(list)?;
             let mut stored = BTreeMap::<Origin, u32>::new();
@@ -126,12 +126,8 @@ impl<'a> Pte<'a> {
                 let data_buffer_idx = *stored.entry(origin).or_insert_with(|| entries.add(source.entry.bytes.clone()));
                 indices.push((data_buffer_idx, tensors, made_up.contains(&(*file, *index))));
                 let users = tensors.iter().map(|(method, value)| self.user(*method, *value)).collect();
-                let subject = match list {
-                    DataList::Constants => Subject::Constant,
-                    DataList::States => Subject::InitialState,
-                };
                 let size = source.entry.bytes.len() as u64;
-                report.add(Action::Internalized, subject, source.entry.key.as_str(), users, [0, size]);
+                report.add(Action::Internalized, list.into(), source.entry.key.as_str(), users, [0, size]);
             }
             if indices.is_empty() {
                 continue;

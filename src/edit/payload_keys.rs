@@ -2,7 +2,7 @@
 
 use crate::delegate::VulkanPlace;
 use crate::delegate::xnnpack::ConstantPlace;
-use crate::delegate::{Payload, Xnnpack};
+use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
@@ -39,10 +39,10 @@ impl<'a> Pte<'a> {
         payloads.flat_map(xnnpack).collect()
     }
 
-    /// The keys that the payloads of these methods name. `of` gets a method's index.
-    pub(super) fn payload_keys(&self, of: impl Fn(usize) -> bool) -> PayloadKeys {
+    /// The keys that those of `payloads` name that are of these methods. `of` gets a method's index.
+    pub(super) fn payload_keys(&self, payloads: &[OpenPayload<'_>], of: impl Fn(usize) -> bool) -> PayloadKeys {
         let mut keys = PayloadKeys::default();
-        for open in self.open_payloads() {
+        for open in payloads {
             let delegates = open.delegates.iter().filter(|(method, _)| of(*method));
             let ids = delegates.filter_map(|(method, index)| self.methods().get(*method)?.delegates().get(*index));
             let ids: BTreeSet<String> = ids.map(|delegate| delegate.id().into()).collect();

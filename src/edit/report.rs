@@ -1,6 +1,6 @@
 //! What an operation did, as plain data.
 
-use crate::file::references::DataUser;
+use crate::file::references::{DataList, DataUser};
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
@@ -108,6 +108,16 @@ pub enum User {
         /// The name.
         key: String,
     },
+}
+
+impl From<DataList> for Subject {
+    /// What the entries of the list are.
+    fn from(list: DataList) -> Self {
+        match list {
+            DataList::Constants => Self::Constant,
+            DataList::States => Self::InitialState,
+        }
+    }
 }
 
 impl EditReport {

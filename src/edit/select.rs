@@ -3,9 +3,9 @@
 use super::metadata::METADATA_PREFIX;
 use super::payload_keys::PayloadKeys;
 use super::report::{Action, EditReport, Subject};
-use super::strip::LISTS;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
+use crate::file::references::DataList;
 use crate::schema::program::DataLocation;
 use alloc::{format, string::String, vec::Vec};
 
@@ -37,8 +37,8 @@ impl Pte<'_> {
         let stays = |method: usize| kept.get(method) == Some(&true);
         let named = self.only_named_by(|method| !stays(method), stays, &mut report.notes);
         self.change(|pte| {
-            let before = LISTS.map(|(list, _)| pte.used_entries(list));
-            let sizes = LISTS.map(|(list, _)| pte.entries(list));
+            let before = DataList::ALL.map(|list| pte.used_entries(list));
+            let sizes = DataList::ALL.map(|list| pte.entries(list));
             let segments = pte.segment_users();
             let inline = pte.payloads().filter(|payload| payload.location == DataLocation::INLINE);
             let inline: Vec<u32> = inline.map(|payload| payload.index).collect();
@@ -54,10 +54,10 @@ impl Pte<'_> {
             let mut kept = kept.iter();
             pte.program.execution_plan.get_or_insert_default().retain(|_| kept.next() == Some(&true));
 
-            for (((list, subject), before), entries) in LISTS.into_iter().zip(before).zip(sizes) {
+            for ((list, before), entries) in DataList::ALL.into_iter().zip(before).zip(sizes) {
                 let after = pte.used_entries(list);
                 let gone: Vec<u32> = before.difference(&after).copied().collect();
-                pte.remove_entries((list, subject), entries?, &gone, &mut report)?;
+                pte.remove_entries(list, entries?, &gone, &mut report)?;
             }
             pte.remove_payloads(&unused, &mut report);
             let after = pte.segment_users();
@@ -91,7 +91,8 @@ impl Pte<'_> {
         if named.clone().next().is_none() {
             return Vec::new();
         }
-        let (gone, kept) = (self.payload_keys(goes), self.payload_keys(stays));
+        let payloads = self.open_payloads();
+        let (gone, kept) = (self.payload_keys(&payloads, goes), self.payload_keys(&payloads, stays));
         let unknown = |keys: &PayloadKeys| keys.unknown.iter().cloned().collect::<Vec<_>>().join(", ");
         if !kept.unknown.is_empty() {
             let ids = unknown(&kept);

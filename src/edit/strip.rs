@@ -24,10 +24,6 @@ pub struct Strip {
     pub padding: bool,
 }
 
-/// The lists of tensors' data, and what is in them.
-pub(super) const LISTS: [(DataList, Subject); 2] =
-    [(DataList::Constants, Subject::Constant), (DataList::States, Subject::InitialState)];
-
 impl Strip {
     /// All that cannot change what the model computes.
     pub const ALL: Self = Self { stack_traces: true, names: true, unreferenced: true, padding: true };
@@ -118,10 +114,10 @@ impl<'a> Pte<'a> {
     }
 
     fn strip_unreferenced(&mut self, report: &mut EditReport) -> Result<()> {
-        for (list, subject) in LISTS {
+        for list in DataList::ALL {
             let (entries, used) = (self.entries(list)?, self.used_entries(list));
             let unused = (1..=entries.at.len() as u32).filter(|index| !used.contains(index)).collect::<Vec<_>>();
-            self.remove_entries((list, subject), entries, &unused, report)?;
+            self.remove_entries(list, entries, &unused, report)?;
         }
         self.remove_payloads(&[], report);
         let users = self.segment_users();
@@ -146,14 +142,14 @@ impl<'a> Pte<'a> {
     /// Removes entries of a list that no tensor refers to any more. `entries` is what the list held while some did.
     pub(super) fn remove_entries(
         &mut self,
-        (list, subject): (DataList, Subject),
+        list: DataList,
         mut entries: Entries<'a>,
         gone: &[u32],
         report: &mut EditReport,
     ) -> Result<()> {
         for index in gone {
             let size = entries.bytes(*index).map_or(0, |bytes| bytes.len() as u64);
-            report.add(Action::Removed, subject, "", Vec::new(), [size, 0]);
+            report.add(Action::Removed, list.into(), "", Vec::new(), [size, 0]);
             entries.remove(*index);
         }
         match gone {

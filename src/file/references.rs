@@ -155,6 +155,10 @@ pub(crate) enum DataList {
 }
 
 impl DataList {
+    pub(crate) const ALL: [Self; 2] = [Self::Constants, Self::States];
+}
+
+impl DataList {
     /// The list that a tensor's `data_buffer_idx` is an index of, if it is one; see [`Pte::tensor_data`].
     pub(crate) fn of(tensor: &Tensor<'_>) -> Option<Self> {
         let list = tensor.extra_tensor_info.as_deref().map_or(0, |extra| extra.mutable_data_segments_idx);
