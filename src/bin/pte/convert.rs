@@ -69,16 +69,22 @@ struct Written {
 /// What a file is converted into.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
+    Weights(Weights),
+    C,
+}
+
+/// A format that holds tensors by name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Weights {
     Ptd,
     Safetensors,
-    C,
 }
 
 impl Format {
     fn of(file: &Path) -> Result<Self, Failure> {
         Ok(match ending(file) {
-            "ptd" => Self::Ptd,
-            "safetensors" => Self::Safetensors,
+            "ptd" => Self::Weights(Weights::Ptd),
+            "safetensors" => Self::Weights(Weights::Safetensors),
             "c" => Self::C,
             _ => {
                 let file = text::path(file);
@@ -94,14 +100,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.input)?;
     match (format, ending(&arguments.input)) {
         (Format::C, _) => to_c::write(&input, &arguments.output),
-        (_, "safetensors") => finish(arguments, format, &[&input], parse(&input)?, Vec::new()),
-        (_, "json") => sharded(arguments, format, &input),
-        (Format::Ptd, _) => {
+        (Format::Weights(to), "safetensors") => finish(arguments, to, &[&input], parse(&input)?, Vec::new()),
+        (Format::Weights(to), "json") => sharded(arguments, to, &input),
+        (Format::Weights(Weights::Ptd), _) => {
             let file = text::path(input.path());
             let hint = "`pte externalize` takes weights out of a .pte, `pte ptd` has what makes one .ptd of another";
             Err(Failure::Usage(format!("{file}: is not converted into a .ptd: {hint}")))
         }
-        (Format::Safetensors, _) => models(arguments, &input),
+        (Format::Weights(Weights::Safetensors), _) => models(arguments, &input),
     }
 }
 
@@ -118,10 +124,10 @@ fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
     };
     let (safetensors, more) = Safetensors::of_ptd(&ptd, arguments.skip_unsupported).map_err(bad)?;
     skipped.extend(more);
-    finish(arguments, Format::Safetensors, &[input], safetensors, skipped)
+    finish(arguments, Weights::Safetensors, &[input], safetensors, skipped)
 }
 
-fn sharded(arguments: &Arguments, format: Format, index_file: &Input) -> Result<(), Failure> {
+fn sharded(arguments: &Arguments, to: Weights, index_file: &Input) -> Result<(), Failure> {
     let bad = |error: Error| refused(index_file.path(), &error);
     let index = ShardIndex::parse(index_file.bytes()).map_err(bad)?;
     let folder = index_file.path().parent().unwrap_or(Path::new(""));
@@ -133,13 +139,13 @@ fn sharded(arguments: &Arguments, format: Format, index_file: &Input) -> Result<
     }
     let (safetensors, skipped) = Safetensors::join(shards, &index, arguments.skip_unsupported).map_err(bad)?;
     let inputs: Vec<&Input> = [index_file].into_iter().chain(&inputs).collect();
-    finish(arguments, format, &inputs, safetensors, skipped)
+    finish(arguments, to, &inputs, safetensors, skipped)
 }
 
 /// Writes tensors in the format that is asked for.
 fn finish(
     arguments: &Arguments,
-    format: Format,
+    to: Weights,
     inputs: &[&Input],
     mut safetensors: Safetensors<'_>,
     mut skipped: Vec<Skipped>,
@@ -149,15 +155,15 @@ fn finish(
     renames.check(&arguments.input)?;
     let bad = |error: Error| refused(&arguments.input, &error);
     let mut tensors = safetensors.tensors.len();
-    let outputs = match format {
-        Format::Ptd => {
+    let outputs = match to {
+        Weights::Ptd => {
             let options = PtdOptions { segment_alignment: arguments.alignment, style: None };
             let (ptd, more) = safetensors.into_ptd(&options, arguments.skip_unsupported).map_err(bad)?;
             tensors -= more.len();
             skipped.extend(more);
             write(inputs, vec![(ptd.image().map_err(bad)?, arguments.output.clone())])?
         }
-        Format::Safetensors | Format::C => match arguments.max_shard_size {
+        Weights::Safetensors => match arguments.max_shard_size {
             Some(most) => write_shards(inputs, &safetensors.split(most), &arguments.output, bad)?,
             None => write(inputs, vec![(safetensors.image().map_err(bad)?, arguments.output.clone())])?,
         },

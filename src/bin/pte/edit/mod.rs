@@ -39,7 +39,7 @@ pub struct Destination {
 }
 
 /// Whether an edit is only shown, and in which form.
-#[derive(Clone, Copy, clap::Args)]
+#[derive(clap::Args)]
 pub struct How {
     /// Show what would change, and write nothing
     #[arg(long)]
