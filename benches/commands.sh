@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.."
 folder=$(mktemp -d "${1:-/dev/shm}/executorch-format-XXXXXX")
 trap 'rm -r "$folder"' EXIT
 if [ -z "${PTE:-}" ]; then
-  cargo build --quiet --release --features cli --bin pte
+  cargo build --quiet --release --package executorch-format-cli
   PTE=${CARGO_TARGET_DIR:-target}/release/pte
 fi
 cargo run --quiet --package executorch-format-support --bin large_program -- "$folder"

@@ -9,7 +9,7 @@ folder=$(mktemp -d "${1:-/dev/shm}/executorch-format-XXXXXX")
 trap 'rm -r "$folder"' EXIT
 file=$folder/large.ptd
 
-cargo build --quiet --release --features cli --bin pte
+cargo build --quiet --release --package executorch-format-cli
 pte=${CARGO_TARGET_DIR:-target}/release/pte
 KEEP=$file cargo bench --quiet --bench save
 

@@ -85,7 +85,7 @@ cargo bench --quiet --bench heap | grep '^|'
 echo
 cargo bench --quiet --bench save
 
-if cargo build --quiet --release --features cli --bin pte 2>/dev/null; then
+if cargo build --quiet --release --package executorch-format-cli 2>/dev/null; then
   pte=${CARGO_TARGET_DIR:-target}/release/pte
   runs=200
   start=$(date +%s%N)

@@ -4,7 +4,7 @@ use executorch_format::schema::program::{DoubleList, EValue, Int, KernelTypes, T
 use executorch_format::schema::{DataSegment, ScalarType, Unknown, UnknownValue};
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::fixtures::{Fixture, fixtures, for_each};
-use executorch_format_support::flatc_json::{compare, quoted};
+use executorch_format_support::flatc_json::{compare, differences, quoted};
 use serde_json::{Value, json};
 
 #[test]
@@ -26,16 +26,6 @@ fn dump(fixture: &Fixture) -> Result<Value, String> {
         let ptd = Ptd::parse(bytes).map_err(|error| error.to_string())?;
         Ok(serde_json::to_value(&ptd.flat_tensor).unwrap())
     }
-}
-
-/// The differences between `found` and what flatc printed. flatc is that of the file's version, so an older one does not know
-/// later fields, and `data_buffer_idx` was `constant_buffer_idx` in 0.2.
-pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
-    let expected = quoted(&fixture.beside("json").unwrap());
-    let expected = serde_json::from_str(&expected).unwrap();
-    let mut differences = Vec::new();
-    compare(&mut "".to_owned(), found, &expected, fixture.version().starts_with("1.5.1"), &mut differences);
-    differences
 }
 
 #[test]

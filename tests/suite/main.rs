@@ -9,44 +9,24 @@ mod allocation;
 mod bundles;
 #[cfg(feature = "convert")]
 mod c_array;
-#[cfg(feature = "cli")]
-mod cli;
-#[cfg(feature = "cli")]
-mod cli_companions;
 #[cfg(feature = "convert")]
 mod convert;
-#[cfg(feature = "cli")]
-mod convert_command;
 mod damage;
 mod data;
-#[cfg(feature = "cli")]
-mod diff;
 #[cfg(feature = "serde")]
 mod dump;
 mod edit;
-#[cfg(feature = "cli")]
-mod edit_command;
 mod edits;
 mod files;
-#[cfg(feature = "cli")]
-mod graph;
 mod malformed;
-#[cfg(feature = "cli")]
-mod manners;
 mod memory;
 mod operators;
 mod payloads;
 mod profiles;
 #[cfg(feature = "serde")]
 mod releases;
-#[cfg(feature = "cli")]
-mod report;
-#[cfg(feature = "cli")]
-mod rewrite;
 mod round_trip;
 mod saving;
-#[cfg(feature = "cli")]
-mod see;
 mod size;
 mod tensors;
 mod traits;

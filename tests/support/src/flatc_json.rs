@@ -1,5 +1,6 @@
 //! Compares the JSON that serde prints for a tree with flatc's.
 
+use crate::fixtures::Fixture;
 use serde_json::Value;
 
 /// Adds the differences between `found` and flatc's JSON, `expected`, to `differences`. Unless `exact`, flatc may have used an older
@@ -38,6 +39,16 @@ pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, 
         (found, expected) if found == expected => {}
         (found, expected) => differences.push(format!("  {path}: found {found}, expected {expected}")),
     }
+}
+
+/// The differences between `found` and what flatc printed. flatc is that of the file's version, so an older one does not know
+/// later fields, and `data_buffer_idx` was `constant_buffer_idx` in 0.2.
+pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
+    let expected = quoted(&fixture.beside("json").unwrap());
+    let expected = serde_json::from_str(&expected).unwrap();
+    let mut differences = Vec::new();
+    compare(&mut "".to_owned(), found, &expected, fixture.version().starts_with("1.5.1"), &mut differences);
+    differences
 }
 
 /// flatc's JSON with `nan` and `inf` as strings.

@@ -6,7 +6,6 @@ use anstyle::{AnsiColor, Style};
 use executorch_format::{Error, ErrorKind as FileError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 /// As clap's own errors look.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -140,8 +139,8 @@ impl Failure {
         }
     }
 
-    /// Prints it on stderr.
-    pub fn report(&self) -> ExitCode {
+    /// Prints it on stderr, and returns the exit code.
+    pub fn report(&self) -> u8 {
         let file = match (self, self.file()) {
             (Self::Unwritable { .. }, Some(file)) if file.as_os_str() == text::STANDARD => {
                 "standard output: ".to_owned()
@@ -160,7 +159,7 @@ impl Failure {
         if let Self::Usage(_) = self {
             eprintln!("\nFor more information, try '--help'.");
         }
-        ExitCode::from(self.code())
+        self.code()
     }
 }
 

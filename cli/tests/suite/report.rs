@@ -263,7 +263,7 @@ fn an_instruction_has_one_number_in_all_views() {
 
 #[test]
 fn findings_are_counted_by_how_severe_they_are() {
-    let malformed = |name: &str| Path::new("tests/data/malformed").join(name);
+    let malformed = |name: &str| executorch_format_support::data().join("malformed").join(name);
     for (name, card) in [("xnnpack-kernel.pte", "2 errors"), ("name-direction.pte", "1 warning")] {
         let Some((mut browser, _page)) = opened(&malformed(name)) else { return };
         browser.evaluate("[...document.querySelectorAll('.card')].at(-1).click()").unwrap();

@@ -4,8 +4,6 @@ use crate::failure::Failure;
 use crate::json;
 use crate::open::Input;
 use crate::save::save;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use executorch_format::Image;
 use executorch_format::inspect::Report;
 use executorch_format::validate::{Finding, Level};
@@ -40,21 +38,6 @@ struct Page<'t> {
     findings: Vec<Finding>,
 }
 
-const TEMPLATE: &str = include_str!("../../../web/viewer/page.html");
-
-const STYLE: &str = include_str!("../../../web/viewer/viewer.css");
-
-macro_rules! scripts {
-    ($($name:literal)*) => { &[$(include_str!(concat!("../../../web/viewer/", $name, ".js"))),*] };
-}
-
-/// In an order in which each finds what it uses.
-const SCRIPTS: &[&str] = scripts! {
-    "vendor/d3-color.min" "vendor/d3-dispatch.min" "vendor/d3-ease.min" "vendor/d3-timer.min" "vendor/d3-selection.min"
-    "vendor/d3-interpolate.min" "vendor/d3-drag.min" "vendor/d3-transition.min" "vendor/d3-zoom.min" "vendor/d3-hierarchy.min"
-    "base" "overview" "size" "memory" "graph" "lists"
-};
-
 /// Writes the page.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
@@ -69,22 +52,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(output) = &arguments.output else {
         return json::print(&page);
     };
-    let html = html(&page)?;
+    let html = executorch_format_viewer::page(&serde_json::to_vec(&page)?);
     save(&Image::from(html.into_bytes()), output)
-}
-
-/// The page: its data is compressed, which browsers undo, and in a form in which no text of a file is markup.
-fn html(page: &Page<'_>) -> Result<String, Failure> {
-    let data = miniz_oxide::deflate::compress_to_vec_zlib(&serde_json::to_vec(page)?, 6);
-    let parts =
-        [("{{style}}", STYLE.to_owned()), ("{{script}}", SCRIPTS.concat()), ("{{data}}", STANDARD.encode(data))];
-    let mut html = String::new();
-    let mut rest = TEMPLATE;
-    for (place, part) in parts {
-        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
-        html += before;
-        html += &part;
-        rest = after;
-    }
-    Ok(html + rest)
 }

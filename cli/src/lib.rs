@@ -1,4 +1,4 @@
-//! `pte`: inspects, verifies and rewrites ExecuTorch model files.
+//! `pte`: inspects, verifies and rewrites ExecuTorch model files. The binary and Python's package call [`run`].
 
 #![deny(unsafe_code)]
 
@@ -32,8 +32,8 @@ mod to_c;
 mod verify;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::ffi::OsString;
 use std::io::{self, IsTerminal};
-use std::process::ExitCode;
 
 /// Inspects, verifies and rewrites ExecuTorch model files: .pte (programs) and .ptd (named tensors and blobs)
 #[derive(Parser)]
@@ -84,9 +84,18 @@ enum Command {
     Man(manual::ManArguments),
 }
 
-fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+/// Runs the command with the arguments of a process, the first of which is its name, and returns the exit code.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let matches = Arguments::command().try_get_matches_from(arguments);
+    let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
+    let (arguments, matches) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            // Nothing is left to say where it cannot be printed.
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
     text::show_whole(arguments.all || !io::stdout().is_terminal());
     status::be_quiet(arguments.quiet);
     let outcome = match arguments.command {
@@ -119,7 +128,7 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => manual::complete(&arguments),
         Command::Man(arguments) => manual::print(&arguments),
     };
-    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    let Err(failure) = outcome else { return 0 };
     if json::is_asked(&matches) {
         // That standard output is closed too is said by the failure itself.
         let _ = json::print_failure(&failure);

@@ -1,8 +1,9 @@
 //! Runs `pte rewrite`.
 
 use crate::cli::{TempFile, pte};
+use crate::edit_command::{Folder, names};
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{FieldOrder, Ptd, Pte, WriteStyle};
+use executorch_format::{FieldOrder, NewEntry, Ptd, PtdOptions, Pte, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::path::Path;
 use std::process::Output;
@@ -155,4 +156,25 @@ fn an_output_that_cannot_be_written_is_reported_with_its_name() {
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("out.pte") && stderr.contains("cannot be written"), "{stderr}");
+}
+
+/// A limit on the size of files simulates a full disk: a write fails after some bytes.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_leaves_the_old_file_unchanged() {
+    let folder = Folder::new("full");
+    let (large, path) = (folder.file("large.ptd"), folder.file("model.ptd"));
+    let ptd = Ptd::build([NewEntry::blob("blob", vec![7; 1 << 20])], &PtdOptions::default()).unwrap();
+    ptd.image().unwrap().save(&large).unwrap();
+    std::fs::write(&path, "old").unwrap();
+    // 600 blocks of 512 bytes. With the signal ignored, the write itself fails.
+    let script = "trap '' XFSZ; ulimit -f 600; exec \"$0\" rewrite \"$1\" \"$2\"";
+    let done = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_pte")])
+        .args([&large, &path])
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(2), "{}", String::from_utf8_lossy(&done.stderr));
+    assert_eq!(std::fs::read(&path).unwrap(), b"old");
+    assert_eq!(names(&folder), ["large.ptd", "model.ptd"], "no other file is left");
 }

@@ -1,7 +1,7 @@
 //! Runs the command `pte`.
 
-use crate::dump;
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, list, sha256};
+use executorch_format_support::flatc_json::differences;
 use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ impl Drop for TempFile {
 fn dump_prints_what_flatc_prints() {
     let fixtures: Vec<_> = fixtures().into_iter().filter(|fixture| fixture.beside("json").is_some()).collect();
     for_each(&fixtures, |fixture| {
-        let differences = dump::differences(fixture, &json_of(&["dump"], fixture)?);
+        let differences = differences(fixture, &json_of(&["dump"], fixture)?);
         if differences.is_empty() { Ok(()) } else { Err(differences.join("\n")) }
     });
 }

@@ -1,0 +1,7 @@
+//! The command `pte`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(pte::run(std::env::args_os()))
+}

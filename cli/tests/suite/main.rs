@@ -1,0 +1,18 @@
+//! Tests the command, run as a user runs it, mostly on files that ExecuTorch wrote.
+//!
+//! The files are in `tests/data` of the repository, or in the folder that the environment variable `EXECUTORCH_FIXTURES` names, which has the
+//! same structure.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod cli;
+mod cli_companions;
+mod convert_command;
+mod diff;
+mod edit_command;
+mod graph;
+mod manners;
+mod payloads;
+mod report;
+mod rewrite;
+mod see;

@@ -1,0 +1,37 @@
+//! The page of `pte report`: scripts and styles that draw the JSON of `executorch_format`'s report, in one HTML file that needs no network.
+
+#![forbid(unsafe_code)]
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+const TEMPLATE: &str = include_str!("../page.html");
+
+const STYLE: &str = include_str!("../viewer.css");
+
+macro_rules! scripts {
+    ($($name:literal)*) => { &[$(include_str!(concat!("../", $name, ".js"))),*] };
+}
+
+/// In an order in which each finds what it uses.
+const SCRIPTS: &[&str] = scripts! {
+    "vendor/d3-color.min" "vendor/d3-dispatch.min" "vendor/d3-ease.min" "vendor/d3-timer.min" "vendor/d3-selection.min"
+    "vendor/d3-interpolate.min" "vendor/d3-drag.min" "vendor/d3-transition.min" "vendor/d3-zoom.min" "vendor/d3-hierarchy.min"
+    "base" "overview" "size" "memory" "graph" "lists"
+};
+
+/// The page that shows `report`, a JSON document. Its data is compressed, which browsers undo, and in a form in which no text of a file is markup.
+pub fn page(report: &[u8]) -> String {
+    let data = miniz_oxide::deflate::compress_to_vec_zlib(report, 6);
+    let parts =
+        [("{{style}}", STYLE.to_owned()), ("{{script}}", SCRIPTS.concat()), ("{{data}}", STANDARD.encode(data))];
+    let mut html = String::new();
+    let mut rest = TEMPLATE;
+    for (place, part) in parts {
+        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
+        html += before;
+        html += &part;
+        rest = after;
+    }
+    html + rest
+}
