@@ -102,6 +102,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+// Rooms above others have what only some of those need.
+#![cfg_attr(
+    not(all(feature = "convert", feature = "devtools", feature = "diff", feature = "std", feature = "tmpfile")),
+    allow(dead_code, unused_imports)
+)]
 
 extern crate alloc;
 #[cfg(feature = "std")]
@@ -109,23 +114,32 @@ extern crate std;
 
 #[cfg(feature = "convert")]
 pub mod convert;
+#[cfg(feature = "payloads")]
 pub mod delegate;
+#[cfg(feature = "edit")]
 pub mod edit;
 mod error;
 mod file;
 mod flatbuffer;
+#[cfg(feature = "inspect")]
 pub mod inspect;
+#[cfg(any(feature = "inspect", feature = "verify"))]
+mod liveness;
 mod names;
 mod path;
 pub mod schema;
 mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "verify")]
 pub mod validate;
+#[cfg(feature = "write")]
 mod write;
 
 pub use error::{Error, ErrorKind, Result};
+#[cfg(feature = "devtools")]
 pub use file::bpte::Bpte;
+#[cfg(feature = "devtools")]
 pub use file::etdp::Etdp;
 pub use file::header::{FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};
 pub use file::key_index::KeyIndex;
@@ -143,10 +157,13 @@ pub use flatbuffer::write::{FieldOrder, VtableSharing};
 pub use names::{Escaped, is_deceptive};
 pub use path::{FieldPath, Path, Step};
 pub use tensor::{Element, TensorShape, TensorView};
+#[cfg(feature = "write")]
 pub use write::collect::{DataCollector, NewEntry};
+#[cfg(feature = "write")]
 pub use write::image::Image;
+#[cfg(feature = "write")]
 pub use write::relayout::{PtdOptions, PteOptions};
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", feature = "write"))]
 pub use write::save::{Prepared, Progress};
 
 /// The README's example, as a test.

@@ -59,7 +59,7 @@ impl<'m> Model<'m> {
     /// Fails with the first reference that does not resolve, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a
     /// file of another kind.
     pub fn extraction(&self) -> Result<Extraction<'_>> {
-        if let Self::Bpte(_) | Self::Etdp(_) = self {
+        if !matches!(self, Self::Pte(_) | Self::Ptd(_)) {
             let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
             return Err(Error::unwritable(reason));
         }
@@ -79,6 +79,7 @@ impl<'m> Model<'m> {
         match self {
             Self::Pte(pte) => pte.bytes(data),
             Self::Ptd(ptd) => ptd.bytes(data),
+            #[cfg(feature = "devtools")]
             Self::Bpte(_) | Self::Etdp(_) => Err(Error::reference(format!("{data:?} in a {} file", self.kind()))),
         }
     }
@@ -95,7 +96,9 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut BTreeMap<Str
         // A delegate's constants are in its payload, or are named data.
         (BlobKind::Segment | BlobKind::External | BlobKind::DelegateConstant, _) => return None,
         // Of kinds of files that have none of these.
-        (BlobKind::Named | BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
+        #[cfg(feature = "devtools")]
+        (BlobKind::Named, _) => return None,
+        (BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
     };
     let name = blob.users.iter().find_map(|user| name(user, model));
     let stem = match (name, first) {

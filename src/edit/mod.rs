@@ -31,6 +31,7 @@
 //!
 //! In a bundle (`.bpte`), [`replace_program`](crate::Bpte::replace_program) puts another program in.
 
+#[cfg(feature = "devtools")]
 mod bundle;
 mod dedup;
 mod externalize;

@@ -9,7 +9,7 @@ use super::style::WriteStyle;
 use crate::error::{Error, Result};
 use crate::flatbuffer::read::{self, TableParser};
 use crate::schema::BundledProgram;
-use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor};
+use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
 use crate::tensor::{TensorShape, TensorView};
 use alloc::borrow::Cow;
 
@@ -147,5 +147,15 @@ impl Tensor<'_> {
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where shape and bytes differ in size.
     pub fn view(&self) -> Result<TensorView<'_>> {
         TensorView::new(self.shape(), self.data())
+    }
+}
+
+impl<'a> Value<'a> {
+    /// The tensor, if it is one.
+    pub fn tensor(&self) -> Option<&Tensor<'a>> {
+        match &self.val {
+            ValueUnion::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
     }
 }

@@ -54,7 +54,7 @@ impl FileKind {
     }
 
     /// What it is, where something else was asked for.
-    fn as_found(self) -> &'static str {
+    pub(crate) fn as_found(self) -> &'static str {
         match self {
             Self::Pte => "a .pte file",
             Self::Ptd => "a .ptd file",

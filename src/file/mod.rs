@@ -4,12 +4,15 @@
 //! them. [`segment`] and [`references`] find data and what refers to it, [`named_blobs`] finds blobs by key. [`style`] and
 //! [`source`] hold what a tree does not say about its file.
 
+#[cfg(feature = "devtools")]
 pub(crate) mod bpte;
+#[cfg(feature = "devtools")]
 pub(crate) mod etdp;
 pub(crate) mod foreign;
 pub(crate) mod header;
 pub(crate) mod key_index;
 pub(crate) mod model;
+#[cfg(feature = "payloads")]
 pub(crate) mod named_blobs;
 pub(crate) mod options;
 pub(crate) mod ptd;

@@ -1,6 +1,8 @@
 //! A file of any kind.
 
+#[cfg(feature = "devtools")]
 use super::bpte::Bpte;
+#[cfg(feature = "devtools")]
 use super::etdp::Etdp;
 use super::header::{FileKind, probe};
 use super::options::ParseOptions;
@@ -8,6 +10,10 @@ use super::ptd::Ptd;
 use super::pte::Pte;
 use super::source::Source;
 use crate::error::Result;
+#[cfg(not(feature = "devtools"))]
+use crate::error::{Error, ErrorKind};
+#[cfg(not(feature = "devtools"))]
+use alloc::format;
 
 /// A file of any kind, recognized by its bytes.
 ///
@@ -33,8 +39,10 @@ pub enum Model<'a> {
     /// Named tensors and blobs.
     Ptd(Ptd<'a>),
     /// A program with test cases.
+    #[cfg(feature = "devtools")]
     Bpte(Bpte<'a>),
     /// A profile of runs.
+    #[cfg(feature = "devtools")]
     Etdp(Etdp<'a>),
 }
 
@@ -51,8 +59,12 @@ impl<'a> Model<'a> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::parse_with(bytes, options).map(Self::Pte),
             FileKind::Ptd => Ptd::parse_with(bytes, options).map(Self::Ptd),
+            #[cfg(feature = "devtools")]
             FileKind::Bpte => Bpte::parse_with(bytes, options).map(Self::Bpte),
+            #[cfg(feature = "devtools")]
             FileKind::Etdp => Etdp::parse_with(bytes, options).map(Self::Etdp),
+            #[cfg(not(feature = "devtools"))]
+            kind => Err(not_built(kind)),
         }
     }
 
@@ -61,8 +73,12 @@ impl<'a> Model<'a> {
         match probe(bytes)?.kind {
             FileKind::Pte => Pte::check(bytes),
             FileKind::Ptd => Ptd::check(bytes),
+            #[cfg(feature = "devtools")]
             FileKind::Bpte => Bpte::check(bytes),
+            #[cfg(feature = "devtools")]
             FileKind::Etdp => Etdp::check(bytes),
+            #[cfg(not(feature = "devtools"))]
+            kind => Err(not_built(kind)),
         }
     }
 
@@ -71,7 +87,9 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(_) => FileKind::Pte,
             Self::Ptd(_) => FileKind::Ptd,
+            #[cfg(feature = "devtools")]
             Self::Bpte(_) => FileKind::Bpte,
+            #[cfg(feature = "devtools")]
             Self::Etdp(_) => FileKind::Etdp,
         }
     }
@@ -81,7 +99,9 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(pte) => pte.source.as_ref(),
             Self::Ptd(ptd) => ptd.source.as_ref(),
+            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => bpte.source.as_ref(),
+            #[cfg(feature = "devtools")]
             Self::Etdp(etdp) => etdp.source.as_ref(),
         }
     }
@@ -91,7 +111,9 @@ impl<'a> Model<'a> {
         match self {
             Self::Pte(pte) => Model::Pte(pte.into_owned()),
             Self::Ptd(ptd) => Model::Ptd(ptd.into_owned()),
+            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => Model::Bpte(bpte.into_owned()),
+            #[cfg(feature = "devtools")]
             Self::Etdp(etdp) => Model::Etdp(etdp.into_owned()),
         }
     }
@@ -109,14 +131,25 @@ impl<'a> From<Ptd<'a>> for Model<'a> {
     }
 }
 
+#[cfg(feature = "devtools")]
 impl<'a> From<Bpte<'a>> for Model<'a> {
     fn from(bpte: Bpte<'a>) -> Self {
+        #[cfg(feature = "devtools")]
         Self::Bpte(bpte)
     }
 }
 
+#[cfg(feature = "devtools")]
 impl<'a> From<Etdp<'a>> for Model<'a> {
     fn from(etdp: Etdp<'a>) -> Self {
+        #[cfg(feature = "devtools")]
         Self::Etdp(etdp)
     }
+}
+
+/// A kind of file that this build of the crate does not read.
+#[cfg(not(feature = "devtools"))]
+fn not_built(kind: FileKind) -> Error {
+    let found = format!("{}, which needs the crate's feature devtools", kind.as_found());
+    Error::at(4, ErrorKind::Foreign { expected: ".pte or .ptd", found: found.into() })
 }

@@ -326,7 +326,9 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.blobs(),
             Self::Ptd(ptd) => ptd.blobs(),
+            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => bpte.blobs(),
+            #[cfg(feature = "devtools")]
             Self::Etdp(_) => Blobs::default(),
         }
     }
@@ -336,8 +338,11 @@ impl Model<'_> {
     /// Fails as [`Pte::bytes`] does.
     pub fn blob_bytes(&self, blob: &Blob<'_>) -> crate::Result<Option<Cow<'_, [u8]>>> {
         match (self, &blob.data) {
+            #[cfg(feature = "devtools")]
             (Self::Bpte(bpte), _) => return Ok(bpte.blob_bytes(blob).map(Cow::Borrowed)),
-            (_, None) | (Self::Etdp(_), _) => return Ok(None),
+            (_, None) => return Ok(None),
+            #[cfg(feature = "devtools")]
+            (Self::Etdp(_), _) => return Ok(None),
             (Self::Pte(pte), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
                 pte.segment(*index)
             }
@@ -355,6 +360,7 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.header.map(Header::Pte),
             Self::Ptd(ptd) => ptd.header.map(Header::Ptd),
+            #[cfg(feature = "devtools")]
             Self::Bpte(_) | Self::Etdp(_) => None,
         }
     }

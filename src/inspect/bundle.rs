@@ -92,16 +92,6 @@ impl<'t> TestValue<'t> {
     }
 }
 
-impl<'a> Value<'a> {
-    /// The tensor, if it is one.
-    pub fn tensor(&self) -> Option<&Tensor<'a>> {
-        match &self.val {
-            ValueUnion::Tensor(tensor) => Some(tensor),
-            _ => None,
-        }
-    }
-}
-
 impl BundledMethodTestCase<'_> {
     /// Its tensors, in order: whether each is an input or an expected output, its index among these, and itself.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = (BlobKind, usize, &Tensor<'_>)> {

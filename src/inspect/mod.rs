@@ -16,6 +16,7 @@
 //! Everything is `Serialize` with the feature `serde`.
 
 mod blobs;
+#[cfg(feature = "devtools")]
 mod bundle;
 mod constant_methods;
 mod delegates;
@@ -23,12 +24,12 @@ mod delegates;
 mod diff;
 mod disassembly;
 mod graph;
-pub(crate) mod liveness;
 mod markup;
 mod memory;
 mod numbers;
 mod operators;
 mod payloads;
+#[cfg(feature = "devtools")]
 mod profile;
 #[cfg(feature = "layout")]
 mod report;
@@ -38,6 +39,7 @@ mod size;
 mod summary;
 
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
+#[cfg(feature = "devtools")]
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
@@ -55,6 +57,7 @@ pub use memory::{BufferMemory, Memory, MethodMemory, PlannedTensor};
 pub use numbers::{Distance, Histogram};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
+#[cfg(feature = "devtools")]
 pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile, TraceRun, TraceSummary};
 #[cfg(feature = "layout")]
 pub use report::{Drawing, Report, Weight};

@@ -1,9 +1,11 @@
 //! A summary of a file.
 
+#[cfg(feature = "devtools")]
 use super::bundle::BundleSummary;
 use super::constant_methods::ConstantMethod;
 use super::delegates::{self, Operators};
 use super::payloads::{self, PayloadFacts};
+#[cfg(feature = "devtools")]
 use super::profile::TraceSummary;
 use super::{Blob, BlobKind, Blobs, Fault, MethodAllocator};
 use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};
@@ -48,8 +50,10 @@ pub enum Content<'t> {
     /// Of a `.ptd`.
     FlatTensor(FlatTensorSummary<'t>),
     /// Of a `.bpte`, besides the program.
+    #[cfg(feature = "devtools")]
     Bundle(BundleSummary<'t>),
     /// Of a `.etdp`.
+    #[cfg(feature = "devtools")]
     Trace(TraceSummary<'t>),
 }
 
@@ -291,7 +295,9 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.summary(),
             Self::Ptd(ptd) => ptd.summary(),
+            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => bpte.summary(),
+            #[cfg(feature = "devtools")]
             Self::Etdp(etdp) => etdp.summary(),
         }
     }

@@ -5,7 +5,7 @@
 
 use super::report::Report;
 use super::rule;
-use crate::inspect::liveness::{Life, Overwrites, liveness, uses};
+use crate::liveness::{Life, Overwrites, liveness, uses};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};

@@ -22,15 +22,18 @@
 //! error: planned-memory-overlap: execution_plan[0].values[4].val.Tensor.allocation_info: bytes 240 to 496 of planned buffer 1 overlap …
 //! ```
 
+#[cfg(feature = "devtools")]
 mod bundle;
 mod constants;
 mod delegates;
+#[cfg(feature = "devtools")]
 mod etdump;
 mod history;
 mod instructions;
 mod memory;
 mod names;
 mod pairing;
+#[cfg(feature = "payloads")]
 mod payload;
 mod plan;
 mod policy;
@@ -41,10 +44,12 @@ mod releases;
 mod report;
 mod rule;
 mod segments;
+#[cfg(feature = "inspect")]
 mod target;
 mod tensors;
 mod values;
 mod wire;
+#[cfg(feature = "payloads")]
 mod xnnpack;
 
 pub use history::{HISTORIES, History};
@@ -52,18 +57,26 @@ pub use policy::Policy;
 pub use release::{Behaviour, Release};
 pub use releases::{FEATURES, Feature, Reason, ReleaseVerdict, loads_in, releases_of_error};
 pub use rule::{RULES, Rule};
+#[cfg(feature = "inspect")]
 pub use target::{Lack, Target};
 
+#[cfg(feature = "payloads")]
 use crate::delegate::Xnnpack;
 use crate::error::Error;
+#[cfg(feature = "devtools")]
 use crate::file::bpte::Bpte;
+#[cfg(feature = "devtools")]
 use crate::file::etdp::{Etdp, PREFIX};
 use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::flatbuffer::read::Record;
-use crate::path::{FieldPath, Path, Step};
-use crate::schema::{BundledProgram, ETDump, Program};
+#[cfg(feature = "devtools")]
+use crate::path::Step;
+use crate::path::{FieldPath, Path};
+use crate::schema::Program;
+#[cfg(feature = "devtools")]
+use crate::schema::{BundledProgram, ETDump};
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 use report::Report;
@@ -209,7 +222,9 @@ impl Pte<'_> {
                 memory::check(plan, path, &mut report);
             }
             constants::check(self, &mut report);
+            #[cfg(feature = "payloads")]
             payload::check(self, &mut report);
+            #[cfg(feature = "payloads")]
             xnnpack::check(self, &mut report);
             wire::check(&self.program, Program::DESCRIPTION, self.source.as_ref(), &mut report);
         }
@@ -224,6 +239,7 @@ impl Pte<'_> {
         if level >= Level::Runtime {
             let data: Vec<&Ptd<'_>> = data.into_iter().collect();
             pairing::check(self, data.iter().copied(), &mut report);
+            #[cfg(feature = "payloads")]
             xnnpack::check_pairing(self, &data, &mut report);
         }
         report.finish()
@@ -244,6 +260,7 @@ impl Ptd<'_> {
     }
 }
 
+#[cfg(feature = "devtools")]
 impl Bpte<'_> {
     /// Everything that is wrong with the bundle and the program inside, up to `level`, as for [`Pte::validate`]. The
     /// program's paths start with `program`, and its offsets count from the start of the bundle.
@@ -280,6 +297,7 @@ impl Bpte<'_> {
     }
 }
 
+#[cfg(feature = "devtools")]
 impl Etdp<'_> {
     /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
     pub fn validate(&self, level: Level) -> Vec<Finding> {
@@ -292,6 +310,7 @@ impl Etdp<'_> {
     }
 }
 
+#[cfg(feature = "payloads")]
 impl Xnnpack<'_> {
     /// Everything that is wrong with a payload that was cut out of its file, up to `level`: without what only the program or its
     /// `.ptd` files show. Offsets count from the payload's start.
@@ -310,7 +329,9 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.validate(level),
             Self::Ptd(ptd) => ptd.validate(level),
+            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => bpte.validate(level),
+            #[cfg(feature = "devtools")]
             Self::Etdp(etdp) => etdp.validate(level),
         }
     }

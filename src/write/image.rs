@@ -1,7 +1,5 @@
 //! The layout of a file to be written: where every byte comes from, and the file's size.
 
-use crate::delegate::Xnnpack;
-use crate::delegate::xnnpack::Written;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
 use crate::file::ptd::Ptd;
@@ -30,7 +28,7 @@ pub struct Image<'t> {
 }
 
 /// The FlatBuffer and the header.
-enum Metadata<'t> {
+pub(super) enum Metadata<'t> {
     /// The bytes that the tree was read from.
     Source(&'t [u8]),
     /// The first 8 bytes with the header and its padding, and the rest.
@@ -40,7 +38,7 @@ enum Metadata<'t> {
 }
 
 impl Metadata<'_> {
-    fn size(&self) -> u64 {
+    pub(super) fn size(&self) -> u64 {
         match self {
             Self::Source(bytes) => bytes.len() as u64,
             Self::Encoded(head, body) => (head.len() + body.size()) as u64,
@@ -61,7 +59,7 @@ impl fmt::Debug for Image<'_> {
 }
 
 impl<'t> Image<'t> {
-    fn new(metadata: Metadata<'t>, background: &'t [u8], blobs: Blobs<'t>, size: u64) -> Self {
+    pub(super) fn new(metadata: Metadata<'t>, background: &'t [u8], blobs: Blobs<'t>, size: u64) -> Self {
         Self {
             metadata,
             background,
@@ -180,20 +178,6 @@ impl From<Vec<u8>> for Image<'_> {
     fn from(bytes: Vec<u8>) -> Self {
         let size = bytes.len() as u64;
         Self::new(Metadata::Payload(bytes), &[], Vec::new(), size)
-    }
-}
-
-impl Xnnpack<'_> {
-    /// The payload as a file of its own, see [`to_segment`](Self::to_segment).
-    ///
-    /// Fails as that does.
-    pub fn image(&self) -> Result<Image<'_>> {
-        let (metadata, constants) = match self.written()? {
-            Written::Unchanged(bytes) => (Metadata::Source(bytes), &[][..]),
-            Written::Encoded(first, constants) => (Metadata::Payload(first), constants),
-        };
-        let start = metadata.size();
-        Ok(Image::new(metadata, &[], [(start, constants)].into(), start + constants.len() as u64))
     }
 }
 

@@ -83,7 +83,7 @@ impl XnnpackHeader {
     }
 
     /// The bytes of the header.
-    pub(super) fn to_bytes(self) -> [u8; Self::LENGTH as usize] {
+    pub(crate) fn to_bytes(self) -> [u8; Self::LENGTH as usize] {
         let mut bytes = [0; Self::LENGTH as usize];
         let fields: [&[u8]; 7] = [
             &[0; 4],

@@ -7,13 +7,11 @@
 mod constants;
 mod graph;
 mod header;
-mod write;
 
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
 pub use graph::{NodeIds, tensor_bytes};
 pub use header::XnnpackHeader;
-pub(crate) use write::Written;
 
 use crate::error::Result;
 use crate::file::source::Source;

@@ -3,10 +3,10 @@
 mod cover;
 mod sharing;
 
-use super::liveness::liveness;
 use super::{Fault, PlannedBuffer, ValueShape};
 use crate::error::Error;
 use crate::file::pte::Pte;
+use crate::liveness::liveness;
 use crate::path::Step;
 use crate::schema::program::ExecutionPlan;
 use alloc::{format, vec::Vec};

@@ -253,6 +253,7 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.size(),
             Self::Ptd(ptd) => ptd.size(),
+            #[cfg(feature = "devtools")]
             other => Err(Error::reference(format!("the bytes of a {} file are not accounted for", other.kind()))),
         }
     }

@@ -106,9 +106,11 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.releases(),
             Self::Ptd(ptd) => ptd.releases(),
+            #[cfg(feature = "devtools")]
             Self::Bpte(bpte) => {
                 bpte.program().map_or_else(|error| releases_of_error(&error), |program| program.releases())
             }
+            #[cfg(feature = "devtools")]
             Self::Etdp(_) => Vec::new(),
         }
     }

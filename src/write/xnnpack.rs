@@ -1,6 +1,8 @@
-//! A payload as bytes again.
+//! An XNNPACK payload as bytes again.
 
-use super::{Xnnpack, XnnpackHeader};
+use super::image::{Image, Metadata};
+use crate::delegate::Xnnpack;
+use crate::delegate::xnnpack::XnnpackHeader;
 use crate::error::{Error, Result};
 use crate::file::segment::Segment;
 use crate::file::style::WriteStyle;
@@ -11,7 +13,7 @@ use alloc::{borrow::Cow, format, vec::Vec};
 const ALIGNMENT: u64 = 16;
 
 /// A payload as it is written.
-pub(crate) enum Written<'t> {
+enum Written<'t> {
     /// The bytes that it was read from.
     Unchanged(&'t [u8]),
     /// Header, FlatBuffer and padding, and the constant data after them.
@@ -19,6 +21,18 @@ pub(crate) enum Written<'t> {
 }
 
 impl Xnnpack<'_> {
+    /// The payload as a file of its own, see [`to_segment`](Self::to_segment).
+    ///
+    /// Fails as that does.
+    pub fn image(&self) -> Result<Image<'_>> {
+        let (metadata, constants) = match self.written()? {
+            Written::Unchanged(bytes) => (Metadata::Source(bytes), &[][..]),
+            Written::Encoded(first, constants) => (Metadata::Payload(first), constants),
+        };
+        let start = metadata.size();
+        Ok(Image::new(metadata, &[], [(start, constants)].into(), start + constants.len() as u64))
+    }
+
     /// The payload as a segment, for [`Pte::segments`](crate::Pte::segments): the bytes that it was read from if nothing was changed,
     /// otherwise encoded as flatc does. Constant data is borrowed. The header's offsets and sizes are computed; its length is kept.
     ///
@@ -45,7 +59,7 @@ impl Xnnpack<'_> {
         })
     }
 
-    pub(crate) fn written(&self) -> Result<Written<'_>> {
+    fn written(&self) -> Result<Written<'_>> {
         match self.unchanged() {
             Some(bytes) => Ok(Written::Unchanged(bytes)),
             None => Ok(Written::Encoded(self.encode()?, &self.constant_data)),
