@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# What a dependent pays to compile the crate, beside the parsers that a Rust user could add: CPU seconds (user and system) with all
+# dependencies, from nothing, and lines of LLVM. Needs the crates registry; `cargo llvm-lines` for the peers' lines, where it is installed.
+# Usage: benches/cost.sh [FLATC]      FLATC: a flatc, for what it generates from the official schemas (`.ci/official/get.sh` has both)
+set -euo pipefail
+root="$(cd "$(dirname "$0")/.." && pwd)"
+flatc=${1:-}
+work="$(mktemp -d)"
+trap 'rm -rf "$work"' EXIT
+
+# project NAME DEPENDENCY: a crate that depends on one other.
+project() {
+    mkdir -p "$work/$1/src"
+    printf '[package]\nname = "cost-%s"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n%s\n[workspace]\n' "$1" "$2" >"$work/$1/Cargo.toml"
+    printf '%s\n' "${3:-}" >"$work/$1/src/lib.rs"
+    (cd "$work/$1" && cargo fetch --quiet)
+}
+
+# seconds NAME [FLAGS]: the CPU seconds of a build from nothing.
+seconds() {
+    local name=$1
+    shift
+    rm -rf "$work/target"
+    (
+        cd "$work/$name"
+        export CARGO_TARGET_DIR="$work/target"
+        TIMEFORMAT='%U %S'
+        { time cargo build --quiet --offline "$@" 2>"$work/log" || { cat "$work/log" >&2; exit 1; }; } 2>&1
+    ) | awk '{printf "%.1f", $1 + $2}'
+}
+
+row() {
+    local dev release
+    dev=$(seconds "$1")
+    local rlib="-"
+    rlib=$(du -cm "$work"/target/debug/deps/lib"$2"-*.rlib 2>/dev/null | tail -n 1 | cut -f1)
+    release=$(seconds "$1" --release)
+    printf '| %s | %s | %s | %s |\n' "$3" "$dev" "$rlib" "$release"
+}
+
+# All that the library has, without what only tests use.
+all='"convert", "devtools", "diff", "half", "layout", "serde", "std", "tmpfile", "unicode"'
+path="path = \"$root\""
+project reader "executorch-format = { $path, default-features = false }"
+project default "executorch-format = { $path }"
+for feature in verify inspect edit payloads devtools convert; do
+    project "$feature" "executorch-format = { $path, features = [\"$feature\"] }"
+done
+project all "executorch-format = { $path, features = [$all] }"
+project three 'nom = { version = "8", default-features = false, features = ["alloc"] }
+thiserror = { version = "2", default-features = false }
+bytemuck = { version = "1.25", default-features = false, features = ["must_cast"] }'
+project object 'object = { version = "0.40", default-features = false, features = ["read", "write"] }'
+project wasmparser 'wasmparser = "0.263"'
+project gimli 'gimli = "0.34"'
+if [ -n "$flatc" ]; then
+    generated="$work/generated"
+    mkdir -p "$generated"
+    "$flatc" --rust -o "$generated" "$(dirname "$flatc")/schema/program.fbs" "$(dirname "$flatc")/schema/scalar_type.fbs" \
+        "$(dirname "$flatc")/schema/flat_tensor.fbs"
+    project flatbuffers 'flatbuffers = "25"'
+    cp "$generated"/*.rs "$work/flatbuffers/src/"
+    for file in "$generated"/*.rs; do echo "pub mod $(basename "$file" .rs);"; done >"$work/flatbuffers/src/lib.rs"
+fi
+
+echo '| what | dev, CPU s | rlib in dev, MB | release, CPU s |'
+echo '|---|---|---|---|'
+row three none 'nom, bytemuck and thiserror alone'
+row reader executorch_format 'reader (`default-features = false`)'
+row default executorch_format 'default features'
+for feature in verify inspect edit payloads devtools convert; do
+    row "$feature" executorch_format "default and \`$feature\`"
+done
+row all executorch_format 'all features of the library'
+row object object 'object 0.40 (read, write)'
+row wasmparser wasmparser 'wasmparser 0.263'
+row gimli gimli 'gimli 0.34'
+[ -z "$flatc" ] || row flatbuffers flatbuffers "flatbuffers and flatc's code for the two schemas"
