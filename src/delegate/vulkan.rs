@@ -2,7 +2,7 @@
 
 use super::xnnpack::XnnpackHeader;
 use crate::error::{Error, ErrorKind, Result};
-use crate::flatbuffer::read::{self, Limits, TableParser};
+use crate::flatbuffer::read::{self, Limits};
 use crate::schema::vulkan::{VkBytes, VkGraph};
 use alloc::format;
 use core::ops::Range;
@@ -55,8 +55,7 @@ impl<'a> Vulkan<'a> {
             let found = format!("the identifier of its FlatBuffer is '{identifier}', expected 'VK00'");
             return Err(inside(Error::at(4, ErrorKind::Header(found.into()))));
         }
-        let root = TableParser::<VkGraph>::default();
-        let (graph, _) = read::decode(root, graph, &Limits::default()).map_err(inside)?;
+        let (graph, _) = read::read(graph, &Limits::default()).map_err(inside)?;
         Ok(Self { header, graph, raw_bytes: raw })
     }
 

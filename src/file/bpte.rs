@@ -7,7 +7,7 @@ use super::segment::offset_in;
 use super::source::Source;
 use super::style::WriteStyle;
 use crate::error::{Error, Result};
-use crate::flatbuffer::read::{self, TableParser};
+use crate::flatbuffer::read::{self, Record};
 use crate::schema::BundledProgram;
 use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
 use crate::tensor::{TensorShape, TensorView};
@@ -62,8 +62,7 @@ impl<'a> Bpte<'a> {
     /// The same with custom limits. A bundle has no metadata apart from its data: `metadata_only` changes nothing.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
-        let root = TableParser::<BundledProgram>::default();
-        let (bundled_program, newer_tables) = read::decode(root, bytes, &options.limits)?;
+        let (bundled_program, newer_tables) = read::read(bytes, &options.limits)?;
         let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: bytes.len(), whole: true, newer_tables };
         Ok(Self { bundled_program, style: None, source: Some(source) })
     }
@@ -77,7 +76,7 @@ impl<'a> Bpte<'a> {
     /// The same with custom limits.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
-        read::check(TableParser::<BundledProgram>::default(), bytes, &options.limits)
+        read::check_described(BundledProgram::DESCRIPTION, bytes, &options.limits)
     }
 
     /// An owned copy, which outlives the bytes that this was read from.

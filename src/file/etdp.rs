@@ -4,7 +4,7 @@ use super::header::{self, FileKind};
 use super::options::ParseOptions;
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Result};
-use crate::flatbuffer::read::{self, TableParser};
+use crate::flatbuffer::read::{self, Record};
 use crate::schema::ETDump;
 use alloc::{borrow::Cow, format};
 
@@ -52,8 +52,7 @@ impl<'a> Etdp<'a> {
     /// The same with custom limits. An ETDump has no metadata apart from its data: `metadata_only` changes nothing.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let dump = dump(bytes)?;
-        let root = TableParser::<ETDump>::default();
-        let (etdump, newer_tables) = read::decode_at(PREFIX as u32, root, dump, &options.limits)?;
+        let (etdump, newer_tables) = read::read_at(PREFIX as u32, dump, &options.limits)?;
         let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: dump.len(), whole: true, newer_tables };
         Ok(Self { etdump, source: Some(source) })
     }
@@ -66,7 +65,7 @@ impl<'a> Etdp<'a> {
 
     /// The same with custom limits.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
-        read::check_at(PREFIX as u32, TableParser::<ETDump>::default(), dump(bytes)?, &options.limits)
+        read::check_described_at(PREFIX as u32, ETDump::DESCRIPTION, dump(bytes)?, &options.limits)
     }
 
     /// An owned copy, which outlives the bytes that this was read from.

@@ -3,7 +3,9 @@
 
 use super::description::TableDescription;
 use super::field::Kind;
+use super::number::Number;
 use super::text::Text;
+use super::unknown::Unknown;
 use crate::path::Path;
 use core::fmt::Debug;
 
@@ -44,6 +46,12 @@ pub trait AnyField {
 
     /// The table in it, a union's member, or item `index` of a list of tables.
     fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable>;
+
+    /// The value of a union that the schema does not know.
+    #[doc(hidden)]
+    fn unknown(&self) -> Option<Unknown> {
+        None
+    }
 }
 
 /// What a field holds.
@@ -162,6 +170,11 @@ impl<'t> AnyNumbers<'t> {
     /// The numbers in order.
     pub fn iter(self) -> impl Iterator<Item = AnyNumber> + 't {
         (0..self.len()).filter_map(move |index| self.get(index))
+    }
+
+    /// Writes the numbers to the start of `bytes`, as a FlatBuffer stores them.
+    pub(super) fn put(self, bytes: &mut [u8]) {
+        each_kind!(self, list => Number::put(list, bytes))
     }
 
     /// The list as bytes, in this machine's byte order. If the list is borrowed from a file, so are the bytes.

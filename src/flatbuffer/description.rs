@@ -25,6 +25,8 @@ pub struct FieldDescription {
     pub name: &'static str,
     /// What it holds.
     pub kind: FieldKind,
+    /// The bits of a number that is written as absent; `None` for one that is written wherever the tree has it.
+    pub(crate) absent: Option<u64>,
 }
 
 /// What a field of a table holds.
@@ -102,8 +104,8 @@ impl NumberKind {
 }
 
 impl FieldDescription {
-    pub(crate) const fn new(name: &'static str, kind: FieldKind) -> Self {
-        Self { name, kind }
+    pub(crate) const fn new(name: &'static str, kind: FieldKind, absent: Option<u64>) -> Self {
+        Self { name, kind, absent }
     }
 
     /// How many ids it takes.

@@ -1,15 +1,23 @@
-//! The Rust types that a table's fields may have. For each type: how a field is described, read, written, inspected and changed
+//! The Rust types that a table's fields may have. For each type: how it is described, read, written, inspected and changed
 //! without knowing its type, compared, and made an owned copy.
 
-use super::any::{AnyField, AnyNumber, AnyNumbers, AnyTable, AnyTables, Change, Value};
+mod any;
+mod owned;
+mod same;
+mod slot;
+
+pub(crate) use owned::IntoOwned;
+pub(crate) use same::Same;
+
+use super::any::{AnyNumber, AnyNumbers, Value};
 use super::description::{FieldKind, NumberKind};
 use super::form::FieldForm;
 use super::number::Number;
-use super::read::{Boxed, List, Numbers, Optional, PresentScalar, Record, Scalar, Table, TableParser, TextParser};
+use super::read::{Boxed, Compiled, List, Numbers, Optional, Record, Table, TableParser, TextParser};
 use super::text::Text;
 use super::write::{Builder, Encode, Row};
 use crate::error::{Error, Result};
-use alloc::{borrow::Cow, borrow::ToOwned, boxed::Box, vec::Vec};
+use alloc::{borrow::Cow, boxed::Box, vec::Vec};
 use nom::Parser;
 
 /// A field of a table: a number, or an optional string, vector or table.
@@ -20,11 +28,14 @@ pub(crate) trait Field<'a>: Sized {
     /// How it is stored inline, for each id that it takes: one, or two for a union.
     const FORMS: &'static [FieldForm];
 
-    /// Reads it.
-    type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
-
     /// Its value if it is absent in the file.
     fn absent() -> Self;
+}
+
+/// A field of a table that has a parser of its own, and a writer.
+pub(crate) trait CompiledField<'a>: Field<'a> {
+    /// Reads it.
+    type Parser: for<'s> Parser<Table<'s, 'a>, Output = Self, Error = Error> + Default;
 
     /// Writes what it points to, and adds what is stored inline to the table's row.
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
@@ -34,9 +45,16 @@ pub(crate) trait Field<'a>: Sized {
 pub(crate) trait Wire<'a, T> {
     const KIND: FieldKind;
     const FORMS: &'static [FieldForm];
-    type Parser: for<'s> Parser<Table<'s, 'a>, Output = T, Error = Error> + Default;
+
+    /// The bits of a number that is written as absent; `None` for one that is written wherever the tree has it.
+    const ABSENT: Option<u64> = Some(0);
 
     fn absent() -> T;
+}
+
+/// The same for a table that has a parser of its own, as for [`CompiledField`].
+pub(crate) trait CompiledWire<'a, T>: Wire<'a, T> {
+    type Parser: for<'s> Parser<Table<'s, 'a>, Output = T, Error = Error> + Default;
 
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
@@ -47,11 +65,14 @@ pub(crate) struct Plain;
 impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
     const KIND: FieldKind = T::KIND;
     const FORMS: &'static [FieldForm] = T::FORMS;
-    type Parser = T::Parser;
 
     fn absent() -> T {
         T::absent()
     }
+}
+
+impl<'a, T: CompiledField<'a>> CompiledWire<'a, T> for Plain {
+    type Parser = T::Parser;
 
     #[inline(always)]
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
@@ -65,16 +86,10 @@ pub(crate) struct DefaultOf<const DEFAULT: i64>;
 impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DEFAULT> {
     const KIND: FieldKind = T::KIND;
     const FORMS: &'static [FieldForm] = T::FORMS;
-    type Parser = Scalar<T, DEFAULT>;
+    const ABSENT: Option<u64> = Some(DEFAULT as u64);
 
     fn absent() -> T {
         T::from_bits(DEFAULT as u64)
-    }
-
-    #[inline(always)]
-    fn write<const N: usize>(field: &T, _: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.number_unless(*field, T::from_bits(DEFAULT as u64).bits());
-        Ok(())
     }
 }
 
@@ -84,16 +99,10 @@ pub(crate) struct Present;
 impl<'a, T: Number + Field<'a>> Wire<'a, Option<T>> for Present {
     const KIND: FieldKind = T::KIND;
     const FORMS: &'static [FieldForm] = T::FORMS;
-    type Parser = PresentScalar<T>;
+    const ABSENT: Option<u64> = None;
 
     fn absent() -> Option<T> {
         None
-    }
-
-    #[inline(always)]
-    fn write<const N: usize>(field: &Option<T>, _: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.optional_number(*field);
-        Ok(())
     }
 }
 
@@ -103,21 +112,14 @@ pub(crate) struct ForceAlign<const ALIGNMENT: usize>;
 impl<'a, const ALIGNMENT: usize> Wire<'a, Option<Cow<'a, [u8]>>> for ForceAlign<ALIGNMENT> {
     const KIND: FieldKind = FieldKind::Numbers { number: NumberKind::U8, alignment: ALIGNMENT as u32 };
     const FORMS: &'static [FieldForm] = OFFSET;
-    type Parser = Optional<Numbers<u8>>;
 
     fn absent() -> Option<Cow<'a, [u8]>> {
         None
     }
-
-    #[inline(always)]
-    fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.offset(field.as_ref().map(|bytes| builder.numbers(bytes, ALIGNMENT)).transpose()?);
-        Ok(())
-    }
 }
 
 /// The same, where an exporter can replace the schema's `force_align`: `CLASS` is an index into
-/// [`Style::alignments`](super::write::Style::alignments).
+/// [`Style::alignments`](super::write::Style::alignments). Only for tables that are compiled.
 pub(crate) struct AlignmentClass<const CLASS: usize, const FORCE_ALIGN: usize>;
 
 impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [u8]>>>
@@ -125,35 +127,51 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [
 {
     const KIND: FieldKind = FieldKind::Numbers { number: NumberKind::U8, alignment: FORCE_ALIGN as u32 };
     const FORMS: &'static [FieldForm] = OFFSET;
-    type Parser = Optional<Numbers<u8>>;
 
     fn absent() -> Option<Cow<'a, [u8]>> {
         None
     }
+}
+
+impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> CompiledWire<'a, Option<Cow<'a, [u8]>>>
+    for AlignmentClass<CLASS, FORCE_ALIGN>
+{
+    type Parser = Optional<Numbers<u8>>;
 
     #[inline(always)]
     fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let alignment = builder.style.alignments.get(CLASS).copied().unwrap_or(FORCE_ALIGN);
-        row.offset(field.as_ref().map(|bytes| builder.numbers(bytes, alignment)).transpose()?);
+        let position = match field {
+            Some(bytes) => Some(builder.numbers::<u8>(bytes, alignment)?),
+            None => None,
+        };
+        row.offset(position);
         Ok(())
     }
 }
 
-/// A table in a `Box`, for one that is large and rare.
+/// A table in a `Box`, for one that is large and rare. Only for tables that are compiled.
 pub(crate) struct InBox;
 
-impl<'a, T: Record<'a> + Encode> Wire<'a, Option<Box<T>>> for InBox {
+impl<'a, T: Record<'a>> Wire<'a, Option<Box<T>>> for InBox {
     const KIND: FieldKind = FieldKind::Table(T::DESCRIPTION);
     const FORMS: &'static [FieldForm] = OFFSET;
-    type Parser = Optional<Boxed<TableParser<'a, T>>>;
 
     fn absent() -> Option<Box<T>> {
         None
     }
+}
+
+impl<'a, T: Compiled<'a> + Encode> CompiledWire<'a, Option<Box<T>>> for InBox {
+    type Parser = Optional<Boxed<TableParser<'a, T>>>;
 
     #[inline(always)]
     fn write<const N: usize>(field: &Option<Box<T>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.offset(field.as_ref().map(|table| table.encode(builder)).transpose()?);
+        let position = match field {
+            Some(table) => Some(table.encode(builder)?),
+            None => None,
+        };
+        row.offset(position);
         Ok(())
     }
 }
@@ -207,11 +225,14 @@ macro_rules! scalar {
                 $crate::flatbuffer::description::FieldKind::Number(<$base as $crate::flatbuffer::field::Kind>::KIND);
             const FORMS: &'static [$crate::flatbuffer::form::FieldForm] =
                 &[$crate::flatbuffer::form::FieldForm::number(<$base as $crate::flatbuffer::number::Number>::SIZE)];
-            type Parser = $crate::flatbuffer::read::Scalar<$type>;
 
             fn absent() -> Self {
                 Default::default()
             }
+        }
+
+        impl<'a> $crate::flatbuffer::field::CompiledField<'a> for $type {
+            type Parser = $crate::flatbuffer::read::Scalar<$type>;
 
             #[inline(always)]
             fn write<const N: usize>(
@@ -223,6 +244,8 @@ macro_rules! scalar {
                 Ok(())
             }
         }
+
+        $crate::flatbuffer::field::slot!($type);
 
         impl $crate::flatbuffer::any::AnyField for $type {
             fn value(&self) -> $crate::flatbuffer::any::Value<'_> {
@@ -282,6 +305,7 @@ macro_rules! scalar {
     };
 }
 pub(crate) use scalar;
+pub(crate) use slot::slot;
 
 macro_rules! scalars {
     ($($type:ty),*) => {$(
@@ -294,15 +318,22 @@ scalars!(bool, i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
 impl<'a> Field<'a> for Option<Text<'a>> {
     const KIND: FieldKind = FieldKind::Text;
     const FORMS: &'static [FieldForm] = OFFSET;
-    type Parser = Optional<TextParser>;
 
     fn absent() -> Self {
         None
     }
+}
+
+impl<'a> CompiledField<'a> for Option<Text<'a>> {
+    type Parser = Optional<TextParser>;
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.offset(self.as_ref().map(|text| builder.text(text.as_bytes())).transpose()?);
+        let position = match self {
+            Some(value) => Some(builder.text(value.as_bytes())?),
+            None => None,
+        };
+        row.offset(position);
         Ok(())
     }
 }
@@ -310,261 +341,68 @@ impl<'a> Field<'a> for Option<Text<'a>> {
 impl<'a, T: Kind> Field<'a> for Option<Cow<'a, [T]>> {
     const KIND: FieldKind = FieldKind::Numbers { number: T::KIND, alignment: T::SIZE as u32 };
     const FORMS: &'static [FieldForm] = OFFSET;
+
+    fn absent() -> Self {
+        None
+    }
+}
+
+impl<'a, T: Kind> CompiledField<'a> for Option<Cow<'a, [T]>> {
     type Parser = Optional<Numbers<T>>;
 
-    fn absent() -> Self {
-        None
-    }
-
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.offset(self.as_ref().map(|numbers| builder.numbers(numbers, T::SIZE)).transpose()?);
+        let position = match self {
+            Some(value) => Some(builder.numbers::<T>(value, T::SIZE)?),
+            None => None,
+        };
+        row.offset(position);
         Ok(())
     }
 }
 
-impl<'a, T: Record<'a> + Encode> Field<'a> for Option<Vec<T>> {
+impl<'a, T: Record<'a>> Field<'a> for Option<Vec<T>> {
     const KIND: FieldKind = FieldKind::Tables(T::DESCRIPTION);
     const FORMS: &'static [FieldForm] = OFFSET;
+
+    fn absent() -> Self {
+        None
+    }
+}
+
+impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<Vec<T>> {
     type Parser = Optional<List<TableParser<'a, T>>>;
 
-    fn absent() -> Self {
-        None
-    }
-
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.offset(self.as_ref().map(|items| builder.list(items)).transpose()?);
+        let position = match self {
+            Some(value) => Some(builder.list(value)?),
+            None => None,
+        };
+        row.offset(position);
         Ok(())
     }
 }
 
-impl<'a, T: Record<'a> + Encode> Field<'a> for Option<T> {
+impl<'a, T: Record<'a>> Field<'a> for Option<T> {
     const KIND: FieldKind = FieldKind::Table(T::DESCRIPTION);
     const FORMS: &'static [FieldForm] = OFFSET;
-    type Parser = Optional<TableParser<'a, T>>;
 
     fn absent() -> Self {
         None
     }
+}
+
+impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<T> {
+    type Parser = Optional<TableParser<'a, T>>;
 
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-        row.offset(self.as_ref().map(|table| table.encode(builder)).transpose()?);
+        let position = match self {
+            Some(value) => Some(value.encode(builder)?),
+            None => None,
+        };
+        row.offset(position);
         Ok(())
-    }
-}
-
-impl AnyField for Option<Text<'_>> {
-    fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Absent, Value::Text)
-    }
-
-    fn change(&mut self, change: Change<'_>) -> bool {
-        match change {
-            Change::Remove => *self = None,
-            Change::Insert => {
-                self.get_or_insert_default();
-            }
-            Change::Text(bytes) => *self = Some(Text::from_bytes(bytes.to_vec())),
-            Change::Length(length) => {
-                let mut bytes = self.take().unwrap_or_default().as_bytes().to_vec();
-                bytes.resize(length, 0);
-                *self = Some(Text::from_bytes(bytes));
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
-        None
-    }
-}
-
-impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
-    fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Absent, |numbers| Value::Numbers(T::any_list(numbers)))
-    }
-
-    fn change(&mut self, change: Change<'_>) -> bool {
-        match change {
-            Change::Remove => *self = None,
-            Change::Insert => {
-                self.get_or_insert_with(|| Cow::Borrowed(&[]));
-            }
-            Change::Item(index, bits) => {
-                let item = self.as_mut().and_then(|numbers| numbers.to_mut().get_mut(index));
-                return item.map(|item| *item = T::from_bits(bits)).is_some();
-            }
-            Change::Length(length) => {
-                self.get_or_insert_with(|| Cow::Borrowed(&[])).to_mut().resize(length, T::default());
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
-        None
-    }
-}
-
-impl<T: AnyTable> AnyTables for Vec<T> {
-    fn len(&self) -> usize {
-        self.len()
-    }
-
-    fn get(&self, index: usize) -> Option<&dyn AnyTable> {
-        (**self).get(index).map(|table| table as &dyn AnyTable)
-    }
-}
-
-impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
-    fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Absent, |tables| Value::Tables(tables))
-    }
-
-    fn change(&mut self, change: Change<'_>) -> bool {
-        match change {
-            Change::Remove => *self = None,
-            Change::Insert => {
-                self.get_or_insert_default();
-            }
-            Change::Length(length) => self.get_or_insert_default().resize_with(length, T::default),
-            _ => return false,
-        }
-        true
-    }
-
-    fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
-        self.as_mut()?.get_mut(index).map(|table| table as &mut dyn AnyTable)
-    }
-}
-
-impl<T: AnyTable + Default> AnyField for Option<T> {
-    fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Absent, |table| Value::Table(table))
-    }
-
-    fn change(&mut self, change: Change<'_>) -> bool {
-        match change {
-            Change::Remove => *self = None,
-            Change::Insert => {
-                self.get_or_insert_default();
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
-        self.as_mut().map(|table| table as &mut dyn AnyTable)
-    }
-}
-
-impl<T: AnyTable> AnyTable for Box<T> {
-    fn description(&self) -> &'static super::description::TableDescription {
-        (**self).description()
-    }
-
-    fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>)) {
-        (**self).for_each_field(visit)
-    }
-
-    fn field(&self, index: usize) -> Option<&dyn AnyField> {
-        (**self).field(index)
-    }
-
-    fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
-        (**self).field_mut(index)
-    }
-}
-
-/// Bitwise equality: unlike with `==`, a NaN is the same as itself, and −0.0 is not the same as 0.0.
-pub(crate) trait Same {
-    fn same(&self, other: &Self) -> bool;
-}
-
-impl Same for Text<'_> {
-    fn same(&self, other: &Self) -> bool {
-        self == other
-    }
-}
-
-impl<T: Kind> Same for Cow<'_, [T]> {
-    fn same(&self, other: &Self) -> bool {
-        // The program in a bundle is as large as its file: bytes that were not changed are not compared.
-        core::ptr::eq::<[T]>(&**self, &**other)
-            || bytemuck::cast_slice::<T, u8>(self) == bytemuck::cast_slice::<T, u8>(other)
-    }
-}
-
-impl<T: Same> Same for Vec<T> {
-    fn same(&self, other: &Self) -> bool {
-        self.len() == other.len() && self.iter().zip(other).all(|(one, other)| one.same(other))
-    }
-}
-
-impl<T: Same> Same for Box<T> {
-    fn same(&self, other: &Self) -> bool {
-        (**self).same(other)
-    }
-}
-
-impl<T: Same> Same for Option<T> {
-    fn same(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Some(one), Some(other)) => one.same(other),
-            (None, None) => true,
-            _ => false,
-        }
-    }
-}
-
-/// Makes an owned copy of a value that borrows from the input.
-pub(crate) trait IntoOwned {
-    type Owned: 'static;
-
-    fn into_owned(self) -> Self::Owned;
-}
-
-impl IntoOwned for Text<'_> {
-    type Owned = Text<'static>;
-
-    fn into_owned(self) -> Self::Owned {
-        self.into_owned()
-    }
-}
-
-impl<T: IntoOwned> IntoOwned for Option<T> {
-    type Owned = Option<T::Owned>;
-
-    fn into_owned(self) -> Self::Owned {
-        self.map(T::into_owned)
-    }
-}
-
-impl<T: IntoOwned> IntoOwned for Vec<T> {
-    type Owned = Vec<T::Owned>;
-
-    fn into_owned(self) -> Self::Owned {
-        self.into_iter().map(T::into_owned).collect()
-    }
-}
-
-impl<T: IntoOwned> IntoOwned for Box<T> {
-    type Owned = Box<T::Owned>;
-
-    fn into_owned(self) -> Self::Owned {
-        Box::new((*self).into_owned())
-    }
-}
-
-impl<T: ?Sized + ToOwned + 'static> IntoOwned for Cow<'_, T> {
-    type Owned = Cow<'static, T>;
-
-    fn into_owned(self) -> Cow<'static, T> {
-        Cow::Owned(Cow::into_owned(self))
     }
 }

@@ -1,11 +1,9 @@
 //! Members of unions that a schema does not know.
 
 use super::field::IntoOwned;
-use super::read::{Place, UnknownTable, WITHOUT_VALUE};
 use super::write::{Builder, Position, Row};
 use crate::error::{Error, Result};
 use alloc::format;
-use nom::{Mode, OutputMode, PResult, Parser};
 
 /// A member of a union that this crate does not know, a tag without a value, or a value without a tag.
 ///
@@ -56,31 +54,5 @@ impl IntoOwned for Unknown {
 
     fn into_owned(self) -> Self {
         self
-    }
-}
-
-/// The table of a member that is not known.
-#[derive(Default)]
-pub(crate) struct UnknownParser {
-    /// The union's tag, see `union`.
-    pub(crate) tag: u16,
-    table: UnknownTable,
-}
-
-impl<'s, 'a> Parser<Place<'s, 'a>> for UnknownParser {
-    type Output = Unknown;
-    type Error = Error;
-
-    #[cold]
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Unknown, Error> {
-        let unknown = OM::Output::bind(|| {
-            let value = match self.table.has_fields(place) {
-                _ if self.tag >= WITHOUT_VALUE => UnknownValue::Absent,
-                true => UnknownValue::Filled,
-                false => UnknownValue::Empty,
-            };
-            Unknown { tag: self.tag as u8, value }
-        });
-        Ok((place, unknown))
     }
 }

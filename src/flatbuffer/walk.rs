@@ -55,7 +55,7 @@ pub(crate) fn walk(bytes: &[u8], root: &'static TableDescription, limits: &Limit
     walk_at(0, bytes, root, limits, found);
 }
 
-/// The same for a FlatBuffer that starts at byte `position`, as for [`decode_at`](super::read::decode_at).
+/// The same for a FlatBuffer that starts at byte `position`, as for [`read_at`](super::read::read_at).
 pub(crate) fn walk_at(
     position: u32,
     bytes: &[u8],
@@ -64,10 +64,8 @@ pub(crate) fn walk_at(
     found: &mut dyn FnMut(&Part<'_>),
 ) {
     if let Ok(buffer) = Buffer::new(bytes, limits) {
-        let start = Place { buffer: &buffer, position };
-        let root_table = start.follow(start.u32(position).unwrap_or_default());
         // An error here is a limit, or a fault that reading reports.
-        let _ = root_table.and_then(|place| table(place, root, &Path::ROOT, found));
+        let _ = buffer.root(position).and_then(|place| table(place, root, &Path::ROOT, found));
     }
 }
 

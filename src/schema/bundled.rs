@@ -2,12 +2,9 @@
 
 use super::ScalarType;
 use crate::flatbuffer::field::ForceAlign;
-use crate::flatbuffer::macros::{table, union};
-use crate::flatbuffer::read::Code;
+use crate::flatbuffer::macros::cold::{table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
-
-const CODE: Code = Code::FunctionPerTable;
 
 table! {
     /// The root: a whole `.pte` file with test cases for its methods.

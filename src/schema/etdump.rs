@@ -1,12 +1,9 @@
 //! The schema of ETDumps (`etdump_schema_flatcc.fbs`, the same since ExecuTorch 0.4), file identifier `ED00`.
 
 use super::ScalarType;
-use crate::flatbuffer::macros::{named, table};
-use crate::flatbuffer::read::Code;
+use crate::flatbuffer::macros::cold::{named, table};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
-
-const CODE: Code = Code::FunctionPerTable;
 
 table! {
     /// The root: what the runtime recorded.

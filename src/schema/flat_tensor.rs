@@ -7,17 +7,14 @@ use super::{DataSegment, ScalarType};
 use crate::error::{Error, Result};
 use crate::flatbuffer::any::{AnyField, AnyTable, Value};
 use crate::flatbuffer::description::TableDescription;
-use crate::flatbuffer::field::{Field, IntoOwned, Same};
+use crate::flatbuffer::field::{CompiledField, IntoOwned, Same};
 use crate::flatbuffer::form::{FieldForm, fixed};
-use crate::flatbuffer::macros::table;
-use crate::flatbuffer::read::Code;
-use crate::flatbuffer::read::{Place, Record, TableParser, UnknownTable};
+use crate::flatbuffer::macros::hot::table;
+use crate::flatbuffer::read::{Place, Record, TableParser, has_field};
 use crate::flatbuffer::text::Text;
 use crate::flatbuffer::write::{Builder, Encode, Position, Row};
 use alloc::{borrow::Cow, vec::Vec};
 use nom::{Mode, OutputMode, PResult, Parser};
-
-const CODE: Code = Code::OneFunction;
 
 /// The root: blobs with keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -127,7 +124,6 @@ mod root {
 /// The root table under any of the schemas.
 #[derive(Default)]
 pub(crate) struct FlatTensorParser<'a> {
-    shape: UnknownTable,
     v0_6: TableParser<'a, root::V0_6<'a>>,
     v0_7: TableParser<'a, root::V0_7<'a>>,
 }
@@ -138,7 +134,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for FlatTensorParser<'a> {
 
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, FlatTensor<'a>, Error> {
         // Fields 3 and 4 are the segments and named data of the early schemas; today's ends before them.
-        if self.shape.has_field(place, 3)? || self.shape.has_field(place, 4)? {
+        if has_field(place, 3)? || has_field(place, 4)? {
             let (place, root) = self.v0_6.process::<OM>(place)?;
             return Ok((place, OM::Output::map(root, FlatTensor::from_v0_6)));
         }

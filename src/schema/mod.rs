@@ -45,10 +45,7 @@ pub use flat_tensor::FlatTensor;
 pub use program::Program;
 pub use scalar_type::ScalarType;
 
-use crate::flatbuffer::macros::table;
-use crate::flatbuffer::read::Code;
-
-const CODE: Code = Code::OneFunction;
+use crate::flatbuffer::macros::hot::table;
 
 table! {
     /// One data segment: where it is, relative to the segment base offset. Both schemas have this table.

@@ -2,12 +2,9 @@
 
 use super::{DataSegment, ScalarType};
 use crate::flatbuffer::field::{AlignmentClass, InBox};
-use crate::flatbuffer::macros::{named, table, union};
-use crate::flatbuffer::read::Code;
+use crate::flatbuffer::macros::hot::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
-
-const CODE: Code = Code::OneFunction;
 
 /// Constants inside the FlatBuffer: `constant_tensor_alignment` of the exporter.
 pub(crate) const CONSTANTS: usize = 0;

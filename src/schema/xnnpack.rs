@@ -9,12 +9,9 @@ mod nodes;
 pub use nodes::*;
 
 use crate::flatbuffer::field::{ForceAlign, Present};
-use crate::flatbuffer::macros::{named, table, union};
-use crate::flatbuffer::read::Code;
+use crate::flatbuffer::macros::cold::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
-
-const CODE: Code = Code::FunctionPerTable;
 
 /// The id that means no value: an absent bias, an `external_id` of what is not external.
 pub const NO_ID: u32 = u32::MAX;

@@ -7,7 +7,7 @@ use crate::file::bpte::Bpte;
 use crate::file::header::BPTE_IDENTIFIER;
 use crate::file::style::WriteStyle;
 use crate::flatbuffer::field::Same;
-use crate::flatbuffer::read::{self, Record, TableParser};
+use crate::flatbuffer::read::{self, Record};
 use crate::schema::BundledProgram;
 
 impl Bpte<'_> {
@@ -33,7 +33,7 @@ impl Bpte<'_> {
 
     fn decoded_source(&self) -> Option<BundledProgram<'_>> {
         let bytes = self.source.as_ref()?.metadata();
-        read::decode(TableParser::<BundledProgram>::default(), bytes, &NO_LIMITS).ok().map(|(decoded, _)| decoded)
+        read::read(bytes, &NO_LIMITS).ok().map(|(decoded, _)| decoded)
     }
 
     /// The style in which a changed tree is written, as for [`Pte::write_style`](crate::Pte::write_style).

@@ -15,7 +15,7 @@ pub use header::XnnpackHeader;
 
 use crate::error::Result;
 use crate::file::source::Source;
-use crate::flatbuffer::read::{self, Limits, TableParser};
+use crate::flatbuffer::read::{self, Limits};
 use crate::schema::xnnpack::XNNGraph;
 use alloc::borrow::Cow;
 use alloc::format;
@@ -85,8 +85,7 @@ impl<'a> Xnnpack<'a> {
                 return Err(header::bad(flatbuffer.len().min(4), found).inside(start));
             }
         };
-        let root = TableParser::<XNNGraph<'_>>::default();
-        let (graph, newer_tables) = read::decode(root, flatbuffer, limits).map_err(|error| error.inside(start))?;
+        let (graph, newer_tables) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
         let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: flatbuffer.len(), whole: true, newer_tables };
         Ok(Self { header, identifier, graph, constant_data: Cow::Borrowed(constant_data), source: Some(source) })
     }

@@ -13,5 +13,17 @@ mod union;
 
 pub(crate) use accessors::accessors;
 pub(crate) use named::{name, named};
-pub(crate) use table::{nested, nested_type, owned, table, table_type, wire};
-pub(crate) use union::{from_members, union};
+pub(crate) use table::{
+    compiled, compiled_table, described, described_table, nested, nested_type, owned, table_type, wire,
+};
+pub(crate) use union::{compiled_union, described_union, from_members, union_type};
+
+/// For schemas that are often read in large numbers: each table gets a parser and a writer of its own.
+pub(crate) mod hot {
+    pub(crate) use super::{compiled_table as table, compiled_union as union, named};
+}
+
+/// For all other schemas: tables are read and written by their descriptions, so that little is compiled for each.
+pub(crate) mod cold {
+    pub(crate) use super::{described_table as table, described_union as union, named};
+}

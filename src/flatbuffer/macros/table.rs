@@ -57,16 +57,31 @@
 //!
 //! and implementations of `AnyTable`, `Same` and serde's `Serialize`, field by field.
 
-macro_rules! table {
+/// A table with a parser and a writer of its own.
+macro_rules! compiled_table {
     (
         $(#[$meta:meta])*
         pub struct $name:ident $(<$lt:lifetime>)? { $($body:tt)* }
     ) => {
         $crate::flatbuffer::macros::table_type! { $(#[$meta])* pub struct $name $(<$lt>)? { $($body)* } }
+        $crate::flatbuffer::macros::compiled! { pub struct $name $(<$lt>)? { $($body)* } }
         $crate::flatbuffer::macros::accessors! { [$name $(<$lt>)?] {} $($body)* }
     };
 }
-pub(crate) use table;
+pub(crate) use compiled_table;
+
+/// A table that is read and written by its description.
+macro_rules! described_table {
+    (
+        $(#[$meta:meta])*
+        pub struct $name:ident $(<$lt:lifetime>)? { $($body:tt)* }
+    ) => {
+        $crate::flatbuffer::macros::table_type! { $(#[$meta])* pub struct $name $(<$lt>)? { $($body)* } }
+        $crate::flatbuffer::macros::described! { pub struct $name $(<$lt>)? { $($body)* } }
+        $crate::flatbuffer::macros::accessors! { [$name $(<$lt>)?] {} $($body)* }
+    };
+}
+pub(crate) use described_table;
 
 macro_rules! table_type {
     (
@@ -82,26 +97,15 @@ macro_rules! table_type {
         }
 
         const _: () = {
-            use $crate::error::Error;
             use $crate::flatbuffer::any::{AnyField, AnyTable};
             #[allow(unused_imports)]
             use $crate::flatbuffer::description::{FieldDescription, TableDescription};
             #[allow(unused_imports)]
             use $crate::flatbuffer::field::{IntoOwned, Same, Wire};
-            #[allow(unused_imports)]
-            use $crate::flatbuffer::read::{Code, Record, Table, in_field};
-            use $crate::flatbuffer::form::{FieldForm, concatenated, fixed};
-            use $crate::flatbuffer::write::{Builder, Encode, Position, Row};
-            use core::marker::PhantomData;
-            use nom::{Mode, OutputMode, PResult, Parser};
+            use $crate::flatbuffer::form::{FieldForm, concatenated};
+            use $crate::flatbuffer::read::Record;
 
             type Owned = $crate::flatbuffer::macros::owned!($name $($lt)?);
-
-            #[derive(Default)]
-            pub struct Fields<'a> {
-                $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::Parser, )*
-                _input: PhantomData<&'a ()>,
-            }
 
             /// How many ids the fields take.
             trait Ids {
@@ -122,53 +126,11 @@ macro_rules! table_type {
                         FieldDescription::new(
                             stringify!($field),
                             <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::KIND,
+                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'a, $type>>::ABSENT,
                         ),
                     )*],
                     Self::FORMS,
                 );
-                const CODE: Code = CODE;
-                type Slots = [u16; <Owned as Ids>::IDS];
-                type Fields = Fields<'a>;
-            }
-
-            /// How its fields are stored inline.
-            const FORMS: &[FieldForm; <Owned as Ids>::IDS] = fixed(<Owned as Record<'static>>::FORMS);
-
-            impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {
-                type Output = $name $(<$lt>)?;
-                type Error = Error;
-
-                #[inline(always)]
-                fn process<OM: OutputMode>(
-                    &mut self,
-                    table: Table<'s, 'a>,
-                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
-                    $(
-                        let (table, $field) = match self.$field.process::<OM>(table) {
-                            Ok(done) => done,
-                            Err(error) => return Err(in_field(error, stringify!($field))),
-                        };
-                    )*
-                    let fields = OM::Output::bind(|| ());
-                    $( let fields = OM::Output::combine(fields, $field, |fields, field| (fields, field)); )*
-                    let build = |$crate::flatbuffer::macros::nested!($($field)*): $crate::flatbuffer::macros::nested_type!($($type,)*)| $name { $($field),* };
-                    Ok((table, OM::Output::map(fields, build)))
-                }
-            }
-
-            impl $(<$lt>)? Encode for $name $(<$lt>)? {
-                #[allow(unused_mut)]
-                fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
-                    let mut row = Row::<{ <Owned as Ids>::IDS }>::new();
-                    $(
-                        if let Err(error) =
-                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'_, $type>>::write(&self.$field, builder, &mut row)
-                        {
-                            return Err(error.in_field(stringify!($field)));
-                        }
-                    )*
-                    builder.table(FORMS, &row)
-                }
             }
 
             impl $(<$lt>)? Default for $name $(<$lt>)? {
@@ -232,6 +194,111 @@ macro_rules! table_type {
     };
 }
 pub(crate) use table_type;
+
+macro_rules! compiled {
+    (
+        pub struct $name:ident $(<$lt:lifetime>)? {
+            $( $(#[$field_meta:meta])* pub $field:ident: $type:ty $(as $wire:ty)? $(= $default:literal)?, )*
+        }
+    ) => {
+        const _: () = {
+            use $crate::error::Error;
+            #[allow(unused_imports)]
+            use $crate::flatbuffer::field::CompiledWire;
+            use $crate::flatbuffer::form::{FieldForm, fixed};
+            #[allow(unused_imports)]
+            use $crate::flatbuffer::read::{Compiled, Record, Table, in_field};
+            use $crate::flatbuffer::write::{Builder, Encode, Position, Row};
+            use core::marker::PhantomData;
+            use nom::{Mode, OutputMode, PResult, Parser};
+
+            type Owned = $crate::flatbuffer::macros::owned!($name $($lt)?);
+
+            #[derive(Default)]
+            pub struct Fields<'a> {
+                $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as CompiledWire<'a, $type>>::Parser, )*
+                _input: PhantomData<&'a ()>,
+            }
+
+            /// How many ids the fields take.
+            const IDS: usize = <Owned as Record<'static>>::FORMS.len();
+
+            /// How its fields are stored inline.
+            const FORMS: &[FieldForm; IDS] = fixed(<Owned as Record<'static>>::FORMS);
+
+            impl<'a> Compiled<'a> for $name $(<$lt>)? {
+                type Slots = [u16; IDS];
+                type Fields = Fields<'a>;
+            }
+
+            impl<'s, 'a> Parser<Table<'s, 'a>> for Fields<'a> {
+                type Output = $name $(<$lt>)?;
+                type Error = Error;
+
+                #[inline(always)]
+                fn process<OM: OutputMode>(
+                    &mut self,
+                    table: Table<'s, 'a>,
+                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
+                    $(
+                        let (table, $field) = match self.$field.process::<OM>(table) {
+                            Ok(done) => done,
+                            Err(error) => return Err(in_field(error, stringify!($field))),
+                        };
+                    )*
+                    let fields = OM::Output::bind(|| ());
+                    $( let fields = OM::Output::combine(fields, $field, |fields, field| (fields, field)); )*
+                    let build = |$crate::flatbuffer::macros::nested!($($field)*): $crate::flatbuffer::macros::nested_type!($($type,)*)| $name { $($field),* };
+                    Ok((table, OM::Output::map(fields, build)))
+                }
+            }
+
+            impl $(<$lt>)? Encode for $name $(<$lt>)? {
+                #[allow(unused_mut)]
+                fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
+                    let mut row = Row::<IDS>::new();
+                    $(
+                        if let Err(error) =
+                            <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as CompiledWire<'_, $type>>::write(&self.$field, builder, &mut row)
+                        {
+                            return Err(error.in_field(stringify!($field)));
+                        }
+                    )*
+                    builder.table(FORMS, &row)
+                }
+            }
+        };
+    };
+}
+pub(crate) use compiled;
+
+macro_rules! described {
+    (
+        pub struct $name:ident $(<$lt:lifetime>)? {
+            $( $(#[$field_meta:meta])* pub $field:ident: $type:ty $(as $wire:ty)? $(= $default:literal)?, )*
+        }
+    ) => {
+        const _: () = {
+            use $crate::flatbuffer::read::{Slot, Target};
+            use $crate::flatbuffer::write::{Builder, Encode, Position, described};
+
+            impl<'a> Target<'a> for $name $(<$lt>)? {
+                #[allow(unused_variables)]
+                fn slot(&mut self, index: usize) -> Option<&mut dyn Slot<'a>> {
+                    let fields: [&mut dyn Slot<'a>; <[&str]>::len(&[$( stringify!($field) ),*])] = [$( &mut self.$field ),*];
+                    fields.into_iter().nth(index)
+                }
+            }
+
+            impl $(<$lt>)? Encode for $name $(<$lt>)? {
+                fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
+                    described(self, builder)
+                }
+            }
+        };
+    };
+}
+pub(crate) use described;
 
 /// How a field is stored: as its type says, as `as` says, or with the default given.
 macro_rules! wire {

@@ -4,7 +4,7 @@
 //! value, or a value without a tag. `: From` after the name adds `From` for each member's table; without it, members can share a
 //! table.
 
-macro_rules! union {
+macro_rules! union_type {
     (
         $(#[$meta:meta])*
         pub enum $name:ident<'a> $(: $from:ident)? {
@@ -51,52 +51,12 @@ macro_rules! union {
         $crate::flatbuffer::macros::from_members! { $name $($from)? { $( $member($type), )* } }
 
         const _: () = {
-            use $crate::error::{Error, Result};
             use $crate::flatbuffer::any::{AnyField, AnyTable, Change, Value};
             use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
             use $crate::flatbuffer::field::{Field, IntoOwned, Same};
-            use $crate::flatbuffer::read::{Record, Table, TableParser, in_field, union};
             use $crate::flatbuffer::form::FieldForm;
-            use $crate::flatbuffer::write::{Builder, Encode, Row};
-            use $crate::flatbuffer::unknown::{Unknown, UnknownParser};
-            use nom::{Mode, OutputMode, PResult, Parser};
-
-            #[derive(Default)]
-            #[allow(non_snake_case)]
-            pub struct Members<'a> {
-                $( $member: TableParser<'a, $type>, )*
-                unknown: UnknownParser,
-            }
-
-            impl<'s, 'a> Parser<Table<'s, 'a>> for Members<'a> {
-                type Output = $name<'a>;
-                type Error = Error;
-
-                #[inline(always)]
-                fn process<OM: OutputMode>(
-                    &mut self,
-                    table: Table<'s, 'a>,
-                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
-                    let (table, tag, place) = union(table)?;
-                    let Some(place) = place else {
-                        return Ok((table, OM::Output::bind(|| $name::None)));
-                    };
-                    let member = match tag {
-                        $(
-                            $tag => match self.$member.process::<OM>(place) {
-                                Ok((_, member)) => OM::Output::map(member, $name::$member),
-                                Err(error) => return Err(in_field(error, stringify!($member))),
-                            },
-                        )*
-                        _ => {
-                            self.unknown.tag = tag;
-                            let (_, member) = self.unknown.process::<OM>(place)?;
-                            OM::Output::map(member, $name::Unknown)
-                        }
-                    };
-                    Ok((table, member))
-                }
-            }
+            use $crate::flatbuffer::read::Record;
+            use $crate::flatbuffer::unknown::Unknown;
 
             impl<'a> Field<'a> for $name<'a> {
                 const KIND: FieldKind = FieldKind::Union(&UnionDescription::new(
@@ -104,26 +64,9 @@ macro_rules! union {
                     &[$( MemberDescription::new($tag, stringify!($member), <$type as Record<'a>>::DESCRIPTION), )*],
                 ));
                 const FORMS: &'static [FieldForm] = &[FieldForm::Number1, FieldForm::Offset];
-                type Parser = Members<'a>;
 
                 fn absent() -> Self {
                     Self::None
-                }
-
-                #[inline(always)]
-                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
-                    let member = match self {
-                        Self::None => None,
-                        $(
-                            Self::$member(member) => Some(
-                                member.encode(builder).map_err(|error| error.in_field(stringify!($member)))?,
-                            ),
-                        )*
-                        Self::Unknown(member) => member.encode(builder)?,
-                    };
-                    row.number(self.tag());
-                    row.offset(member);
-                    Ok(())
                 }
             }
 
@@ -150,6 +93,13 @@ macro_rules! union {
                     match self {
                         $( Self::$member(member) => Some(member), )*
                         Self::None | Self::Unknown(_) => None,
+                    }
+                }
+
+                fn unknown(&self) -> Option<Unknown> {
+                    match self {
+                        Self::Unknown(unknown) => Some(*unknown),
+                        _ => None,
                     }
                 }
             }
@@ -179,7 +129,125 @@ macro_rules! union {
         };
     };
 }
-pub(crate) use union;
+pub(crate) use union_type;
+
+/// A union in tables that have parsers and writers of their own.
+macro_rules! compiled_union {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident<'a> $(: $from:ident)? {
+            $( $(#[$member_meta:meta])* $member:ident($type:ty) = $tag:literal, )*
+        }
+    ) => {
+        $crate::flatbuffer::macros::union_type! {
+            $(#[$meta])*
+            pub enum $name<'a> $(: $from)? {
+                $( $(#[$member_meta])* $member($type) = $tag, )*
+            }
+        }
+
+        const _: () = {
+            use $crate::error::{Error, Result};
+            use $crate::flatbuffer::field::CompiledField;
+            use $crate::flatbuffer::read::{Table, TableParser, in_field, union, unknown};
+            use $crate::flatbuffer::write::{Builder, Encode, Row};
+            use nom::{Mode, OutputMode, PResult, Parser};
+
+            #[derive(Default)]
+            #[allow(non_snake_case)]
+            pub struct Members<'a> {
+                $( $member: TableParser<'a, $type>, )*
+            }
+
+            impl<'s, 'a> Parser<Table<'s, 'a>> for Members<'a> {
+                type Output = $name<'a>;
+                type Error = Error;
+
+                #[inline(always)]
+                fn process<OM: OutputMode>(
+                    &mut self,
+                    table: Table<'s, 'a>,
+                ) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
+                    let (table, tag, place) = match union(table) {
+                        Ok((table, tag, Some(place))) => (table, tag, place),
+                        Ok((table, _, None)) => return Ok((table, OM::Output::bind(|| $name::None))),
+                        Err(error) => return Err(error.into()),
+                    };
+                    let member = match tag {
+                        $(
+                            $tag => match self.$member.process::<OM>(place) {
+                                Ok((_, member)) => OM::Output::map(member, $name::$member),
+                                Err(error) => return Err(in_field(error, stringify!($member))),
+                            },
+                        )*
+                        _ => OM::Output::bind(|| $name::Unknown(unknown(tag, place))),
+                    };
+                    Ok((table, member))
+                }
+            }
+
+            impl<'a> CompiledField<'a> for $name<'a> {
+                type Parser = Members<'a>;
+
+                #[inline(always)]
+                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
+                    let member = match self {
+                        Self::None => None,
+                        $(
+                            Self::$member(member) => Some(
+                                member.encode(builder).map_err(|error| error.in_field(stringify!($member)))?,
+                            ),
+                        )*
+                        Self::Unknown(member) => member.encode(builder)?,
+                    };
+                    row.number(self.tag());
+                    row.offset(member);
+                    Ok(())
+                }
+            }
+        };
+    };
+}
+pub(crate) use compiled_union;
+
+/// A union in tables that are read and written by their descriptions.
+macro_rules! described_union {
+    (
+        $(#[$meta:meta])*
+        pub enum $name:ident<'a> $(: $from:ident)? {
+            $( $(#[$member_meta:meta])* $member:ident($type:ty) = $tag:literal, )*
+        }
+    ) => {
+        $crate::flatbuffer::macros::union_type! {
+            $(#[$meta])*
+            pub enum $name<'a> $(: $from)? {
+                $( $(#[$member_meta])* $member($type) = $tag, )*
+            }
+        }
+
+        const _: () = {
+            use $crate::flatbuffer::read::{Found, Slot, Target};
+
+            impl<'a> Slot<'a> for $name<'a> {
+                fn put(&mut self, found: Found<'a>) {
+                    match found {
+                        $( Found::Member($tag) => *self = Self::$member(Default::default()), )*
+                        Found::Unknown(unknown) => *self = Self::Unknown(unknown),
+                        _ => {}
+                    }
+                }
+
+                fn table(&mut self, _: usize) -> Option<&mut dyn Target<'a>> {
+                    match self {
+                        $( Self::$member(member) => Some(member), )*
+                        Self::None | Self::Unknown(_) => None,
+                    }
+                }
+            }
+        };
+    };
+}
+pub(crate) use described_union;
 
 /// `From` for each member's table, if `union!` was given `: From`.
 macro_rules! from_members {

@@ -81,6 +81,14 @@ impl<'a> Buffer<'a> {
     }
 }
 
+impl<'a> Buffer<'a> {
+    /// The root table, whose offset is at that position.
+    pub(in crate::flatbuffer) fn root(&self, position: u32) -> Result<Place<'_, 'a>> {
+        let start = Place { buffer: self, position };
+        start.follow(start.u32(position).unwrap_or_default())
+    }
+}
+
 impl<'s, 'a> Place<'s, 'a> {
     #[inline(always)]
     pub(in crate::flatbuffer) fn at(self, position: u32) -> Self {

@@ -13,69 +13,45 @@
 //! of `validate`.
 
 mod buffer;
+mod described;
 mod table;
 mod vector;
+mod walk;
 
 pub(super) use buffer::Buffer;
 pub use buffer::Limits;
 pub(crate) use buffer::{MAX_SIZE, Place};
+pub(crate) use described::{Slot, Target, check_described, check_described_at, read, read_at};
 pub(crate) use table::{
-    Boxed, Code, MAX_FIELDS, Optional, PresentScalar, Record, Scalar, Table, TableParser, UnknownTable, WITHOUT_VALUE,
-    union,
+    Boxed, Compiled, MAX_FIELDS, Optional, Record, Scalar, Table, TableParser, has_field, union, unknown,
 };
 pub(crate) use vector::{List, Numbers, TextParser};
+pub(crate) use walk::Found;
 
 use crate::error::{Error, ErrorKind, Result};
 use alloc::format;
-use nom::{Check, Complete, Emit, OutputM, OutputMode, PResult, Parser};
+use nom::{Check, Complete, Emit, OutputM, Parser};
 
-/// The root table of a FlatBuffer, whose offset is at the input position.
-struct Root<P>(P);
-
-impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for Root<P> {
-    type Output = P::Output;
-    type Error = Error;
-
-    fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        self.0.process::<OM>(place.follow(place.u32(place.position).unwrap_or_default())?)
-    }
-}
-
-/// Reads a whole FlatBuffer. Also returns how many tables have fields that the schema does not know.
-pub(crate) fn decode<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)>
-where
-    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
-{
-    decode_at(0, root, bytes, limits)
-}
-
-/// The same for a FlatBuffer that starts at byte `position`, after a size prefix, and is aligned from byte 0 on.
-pub(crate) fn decode_at<'a, P, T>(position: u32, root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)>
+/// Reads a whole FlatBuffer with the parser of its root table. Also returns how many tables have fields that the schema does not
+/// know.
+pub(crate) fn decode<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)>
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {
     let buffer = Buffer::new(bytes, limits)?;
-    match Root(root).process::<OutputM<Emit, Emit, Complete>>(Place { buffer: &buffer, position }) {
+    match root.process::<OutputM<Emit, Emit, Complete>>(buffer.root(0)?) {
         Ok((_, value)) => Ok((value, buffer.newer_tables.get())),
         Err(error) => Err(fault(error)),
     }
 }
 
 /// Checks a whole FlatBuffer with the same parsers, without building anything.
-pub(crate) fn check<'a, P, T>(root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
-where
-    P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
-{
-    check_at(0, root, bytes, limits)
-}
-
-/// The same for a FlatBuffer that starts at byte `position`, as for [`decode_at`].
-pub(crate) fn check_at<'a, P, T>(position: u32, root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
+pub(crate) fn check<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<()>
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {
     let buffer = Buffer::new(bytes, limits)?;
-    match Root(root).process::<OutputM<Check, Emit, Complete>>(Place { buffer: &buffer, position }) {
+    match root.process::<OutputM<Check, Emit, Complete>>(buffer.root(0)?) {
         Ok(_) => Ok(()),
         Err(error) => Err(fault(error)),
     }

@@ -5,6 +5,7 @@ use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::form::FieldForm;
 use crate::flatbuffer::number::Number;
+use crate::flatbuffer::unknown::{Unknown, UnknownValue};
 use alloc::{borrow::Cow, boxed::Box, format};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
@@ -53,13 +54,19 @@ impl<const N: usize> Slots for [u16; N] {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Vtable<S> {
     position: u32,
+    opened: Opened,
+    slots: S,
+}
+
+/// What opening a table needs to know of its vtable.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opened {
     /// The end of the field that is farthest from the table's start, in bytes from there: what must be in the buffer.
     /// The inline size in the vtable is not a bound: Python's `flatbuffers` before 25.12 shares one vtable between tables of
     /// different sizes, and the official readers ignore it.
-    extent: u32,
+    pub(super) extent: u32,
     /// Whether it has fields that the schema does not know.
-    newer: bool,
-    slots: S,
+    pub(super) newer: bool,
 }
 
 /// The end of the offset to the vtable, which every table starts with.
@@ -67,19 +74,17 @@ const LEAST_EXTENT: u32 = 4;
 
 impl<S: Slots> Vtable<S> {
     /// No vtable is at byte 0.
-    const NONE: Self = Self { position: 0, extent: 0, newer: false, slots: S::ABSENT };
-
-    /// Reads and checks the vtable at `position`, for a table at `place` with fields of these forms.
-    fn read(place: Place<'_, '_>, position: u32, forms: &[FieldForm]) -> Result<Self> {
-        let mut vtable = Self { position, ..Self::NONE };
-        (vtable.extent, vtable.newer) = read_vtable(place, position, forms, vtable.slots.as_mut_slice())?;
-        Ok(vtable)
-    }
+    const NONE: Self = Self { position: 0, opened: Opened { extent: 0, newer: false }, slots: S::ABSENT };
 }
 
-/// Fills in the slots. Returns how far the fields reach, and whether the table has fields of a newer schema.
+/// Reads and checks the vtable at `position`, for a table at `place` with fields of these forms, and fills in their slots.
 #[inline(never)]
-fn read_vtable(place: Place<'_, '_>, position: u32, forms: &[FieldForm], slots: &mut [u16]) -> Result<(u32, bool)> {
+pub(super) fn read_vtable(
+    place: Place<'_, '_>,
+    position: u32,
+    forms: &[FieldForm],
+    slots: &mut [u16],
+) -> Result<Opened> {
     let bad = |found: Cow<'static, str>| Err(fault(place.position, ErrorKind::Vtable(found)));
     if position % 2 != 0 {
         return bad(format!("its position {position} is odd").into());
@@ -115,7 +120,7 @@ fn read_vtable(place: Place<'_, '_>, position: u32, forms: &[FieldForm], slots: 
         extent = extent.max(u32::from(offset) + u32::from(size));
         *slot = offset;
     }
-    Ok((extent, newer))
+    Ok(Opened { extent, newer })
 }
 
 fn word(bytes: &[u8], at: usize) -> u16 {
@@ -157,9 +162,23 @@ impl<'s, 'a> Table<'s, 'a> {
         self.fields.get(start..start + size).unwrap_or_default()
     }
 
-    /// Whether the field with that id is present.
-    fn has(&self, id: usize) -> bool {
-        self.slots.get(id).is_some_and(|slot| *slot != 0)
+    /// Subtracts the table from the limits.
+    #[inline(always)]
+    fn spend(self, opened: Opened) -> Result<Self> {
+        self.place.spend_table(opened.extent as usize)?;
+        count_newer(self.place, opened.newer);
+        Ok(self)
+    }
+
+    /// What the next field's offset points to (`None` if it is absent), and the table at the field after it.
+    #[inline(always)]
+    fn target(self) -> Result<(Self, Option<Place<'s, 'a>>)> {
+        let (table, slot) = self.field();
+        let target = match slot {
+            Some(slot) => Some(table.follow(slot)?),
+            None => None,
+        };
+        Ok((table, target))
     }
 
     /// The position that the offset in `slot` points to.
@@ -171,17 +190,8 @@ impl<'s, 'a> Table<'s, 'a> {
 }
 
 #[cold]
-fn misaligned(position: u32) -> Error {
+pub(super) fn misaligned(position: u32) -> Error {
     fault(position, ErrorKind::Table("an 8-byte field is not at a multiple of 8".into()))
-}
-
-/// How the parsers of a schema's tables are compiled: each module of a schema has a `const CODE`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Code {
-    /// As one function for the whole tree: no calls, but compilers take long over many tables.
-    OneFunction,
-    /// As a function for each table.
-    FunctionPerTable,
 }
 
 /// A table of a schema, as a struct with the table's fields.
@@ -191,10 +201,10 @@ pub(crate) trait Record<'a>: Sized {
 
     /// The names and types of its fields.
     const DESCRIPTION: &'static TableDescription;
+}
 
-    /// How its parser is compiled.
-    const CODE: Code;
-
+/// A table with a parser of its own, for what is often read in large numbers. Others are read by their description.
+pub(crate) trait Compiled<'a>: Record<'a> {
     /// A slot for each field id.
     type Slots: Slots;
 
@@ -203,12 +213,12 @@ pub(crate) trait Record<'a>: Sized {
 }
 
 /// A table. Caches the vtables that it read last: tables of one type share a few.
-pub(crate) struct TableParser<'a, T: Record<'a>> {
+pub(crate) struct TableParser<'a, T: Compiled<'a>> {
     fields: T::Fields,
     vtables: Vtables<T::Slots>,
 }
 
-impl<'a, T: Record<'a>> Default for TableParser<'a, T> {
+impl<'a, T: Compiled<'a>> Default for TableParser<'a, T> {
     fn default() -> Self {
         Self { fields: T::Fields::default(), vtables: Vtables::default() }
     }
@@ -233,38 +243,24 @@ impl<S> Vtables<S> {
     }
 }
 
-impl<'s, 'a, T: Record<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
+impl<'s, 'a, T: Compiled<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
     type Output = T;
     type Error = Error;
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
-        match T::CODE {
-            Code::OneFunction => self.read::<OM>(place),
-            Code::FunctionPerTable => self.read_in_own_function::<OM>(place),
+        let table = match open(place, &mut self.vtables, T::FORMS) {
+            Ok((opened, table)) => table.spend(opened),
+            Err(error) => Err(error),
+        };
+        let table = match table {
+            Ok(table) => table,
+            Err(error) => return Err(error.into()),
+        };
+        match self.fields.process::<OM>(table) {
+            Ok((_, value)) => Ok((place, value)),
+            Err(error) => Err(error),
         }
-    }
-}
-
-impl<'a, T: Record<'a>> TableParser<'a, T> {
-    #[inline(never)]
-    fn read_in_own_function<'s, OM: OutputMode>(
-        &mut self,
-        place: Place<'s, 'a>,
-    ) -> PResult<OM, Place<'s, 'a>, T, Error> {
-        self.read::<OM>(place)
-    }
-
-    #[inline(always)]
-    fn read<'s, OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
-        let (vtable, table) = open(place, &mut self.vtables, T::FORMS)?;
-        place.spend_table(vtable.extent as usize)?;
-        if vtable.newer {
-            let newer_tables = &place.buffer.newer_tables;
-            newer_tables.set(newer_tables.get().saturating_add(1));
-        }
-        let (_, value) = self.fields.process::<OM>(table)?;
-        Ok((place, value))
     }
 }
 
@@ -274,26 +270,44 @@ fn open<'s, 'a, S: Slots>(
     place: Place<'s, 'a>,
     vtables: &'s mut Vtables<S>,
     forms: &[FieldForm],
-) -> Result<(&'s Vtable<S>, Table<'s, 'a>)> {
+) -> Result<(Opened, Table<'s, 'a>)> {
     let position = place.position;
     let distance = match place.u32(position) {
         Some(distance) if position % 4 == 0 => distance,
         found => return Err(bad_table(place, found)),
     };
-    // The distance is signed. A difference that wraps is outside the FlatBuffer, which `Vtable::read` reports.
+    // The distance is signed. A difference that wraps is outside the FlatBuffer, which `read_vtable` reports.
     let vtable_position = position.wrapping_sub(distance);
     let vtable = vtables.entry(vtable_position);
     if vtable_position != vtable.position || vtable_position == 0 {
-        *vtable = Vtable::read(place, vtable_position, forms)?;
+        *vtable = Vtable { position: vtable_position, ..Vtable::NONE };
+        // One that could not be read is not kept.
+        match read_vtable(place, vtable_position, forms, vtable.slots.as_mut_slice()) {
+            Ok(opened) => vtable.opened = opened,
+            Err(error) => {
+                vtable.position = 0;
+                return Err(error);
+            }
+        }
     }
-    let Some(fields) = place.get(position, vtable.extent as usize) else {
+    let opened = vtable.opened;
+    let Some(fields) = place.get(position, opened.extent as usize) else {
         return Err(bad_table(place, None));
     };
-    Ok((vtable, Table { place, fields, slots: vtable.slots.as_slice(), next: 0 }))
+    Ok((opened, Table { place, fields, slots: vtable.slots.as_slice(), next: 0 }))
+}
+
+/// Counts a table with fields that the schema does not know.
+#[inline(always)]
+pub(super) fn count_newer(place: Place<'_, '_>, newer: bool) {
+    if newer {
+        let newer_tables = &place.buffer.newer_tables;
+        newer_tables.set(newer_tables.get().saturating_add(1));
+    }
 }
 
 #[cold]
-fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
+pub(super) fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
     let found = match found {
         Some(_) => "its position is not a multiple of 4".into(),
         None => {
@@ -304,34 +318,41 @@ fn bad_table(place: Place<'_, '_>, found: Option<u32>) -> Error {
     fault(place.position, ErrorKind::Table(found))
 }
 
-/// A table whose schema is not known: which of its fields are present.
-#[derive(Default)]
-pub(crate) struct UnknownTable(Vtables<[u16; MOST_FIELDS]>);
+/// Whether the table at that position, whose schema is not known, has the field with that id.
+#[cold]
+pub(crate) fn has_field(place: Place<'_, '_>, id: usize) -> Result<bool> {
+    let mut vtables = Vtables::default();
+    let (_, table) = open_unknown(place, &mut vtables)?;
+    Ok(table.slots.get(id).is_some_and(|slot| *slot != 0))
+}
 
-impl UnknownTable {
-    /// Whether the table at that position has the field with that id.
-    pub(crate) fn has_field(&mut self, place: Place<'_, '_>, id: usize) -> Result<bool> {
-        let (_, table) = open(place, &mut self.0, &[FieldForm::Number1; MOST_FIELDS])?;
-        Ok(table.has(id))
-    }
+/// A table whose schema is not known: only which of its fields are present.
+fn open_unknown<'s, 'a>(
+    place: Place<'s, 'a>,
+    vtables: &'s mut Vtables<[u16; MOST_FIELDS]>,
+) -> Result<(Opened, Table<'s, 'a>)> {
+    open(place, vtables, &[FieldForm::Number1; MOST_FIELDS])
+}
 
-    /// Whether the table at that position has any fields. `true` if that is unknown.
-    pub(crate) fn has_fields(&mut self, place: Place<'_, '_>) -> bool {
-        let table = open(place, &mut self.0, &[FieldForm::Number1; MOST_FIELDS]);
-        table.map_or(true, |(vtable, table)| vtable.newer || table.slots.iter().any(|slot| *slot != 0))
+/// What is known of a table whose schema is not known: whether it has any fields. [`UnknownValue::Filled`] if that is not known.
+#[cold]
+pub(super) fn unknown_value(place: Place<'_, '_>) -> UnknownValue {
+    match open_unknown(place, &mut Vtables::default()) {
+        Ok((opened, table)) if !opened.newer && table.slots.iter().all(|slot| *slot == 0) => UnknownValue::Empty,
+        _ => UnknownValue::Filled,
     }
 }
 
-/// A number inside a table. `DEFAULT` is the schema's value for an absent one.
-pub(crate) struct Scalar<T, const DEFAULT: i64 = 0>(PhantomData<T>);
+/// A number inside a table.
+pub(crate) struct Scalar<T>(PhantomData<T>);
 
-impl<T, const DEFAULT: i64> Default for Scalar<T, DEFAULT> {
+impl<T> Default for Scalar<T> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<'s, 'a, T: Number, const DEFAULT: i64> Parser<Table<'s, 'a>> for Scalar<T, DEFAULT> {
+impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
     type Output = T;
     type Error = Error;
 
@@ -339,30 +360,12 @@ impl<'s, 'a, T: Number, const DEFAULT: i64> Parser<Table<'s, 'a>> for Scalar<T, 
     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, T, Error> {
         let (table, slot) = table.field();
         let value = match slot {
-            None => T::from_bits(DEFAULT as u64),
-            Some(slot) => table.number(slot)?,
+            None => T::default(),
+            Some(slot) => match table.number(slot) {
+                Ok(value) => value,
+                Err(error) => return Err(error.into()),
+            },
         };
-        Ok((table, OM::Output::bind(|| value)))
-    }
-}
-
-/// A number inside a table, `None` if it is absent.
-pub(crate) struct PresentScalar<T>(PhantomData<T>);
-
-impl<T> Default for PresentScalar<T> {
-    fn default() -> Self {
-        Self(PhantomData)
-    }
-}
-
-impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for PresentScalar<T> {
-    type Output = Option<T>;
-    type Error = Error;
-
-    #[inline(always)]
-    fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, Option<T>, Error> {
-        let (table, slot) = table.field();
-        let value = slot.map(|slot| table.number(slot)).transpose()?;
         Ok((table, OM::Output::bind(|| value)))
     }
 }
@@ -377,17 +380,19 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>> for 
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, table: Table<'s, 'a>) -> PResult<OM, Table<'s, 'a>, Self::Output, Error> {
-        let (table, slot) = table.field();
-        let Some(slot) = slot else {
-            return Ok((table, OM::Output::bind(|| None)));
-        };
-        let (_, value) = self.0.process::<OM>(table.follow(slot)?)?;
-        Ok((table, OM::Output::map(value, Some)))
+        match table.target() {
+            Ok((table, Some(target))) => match self.0.process::<OM>(target) {
+                Ok((_, value)) => Ok((table, OM::Output::map(value, Some))),
+                Err(error) => Err(error),
+            },
+            Ok((table, None)) => Ok((table, OM::Output::bind(|| None))),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
 /// Added to the tag of a union that has no value. No member has such a tag.
-pub(crate) const WITHOUT_VALUE: u16 = 1 << 8;
+const WITHOUT_VALUE: u16 = 1 << 8;
 
 /// The two fields of a union: its tag, and the position of its value. The position is `None` if both are absent, and that of the
 /// table itself if only the value is absent.
@@ -401,6 +406,13 @@ pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16,
         (0, None) => (table, 0, None),
         (_, None) => (table, u16::from(tag) | WITHOUT_VALUE, Some(table.place)),
     })
+}
+
+/// The value of a union that no member's tag selects, from what [`union`] found.
+#[cold]
+pub(crate) fn unknown(tag: u16, place: Place<'_, '_>) -> Unknown {
+    let value = if tag >= WITHOUT_VALUE { UnknownValue::Absent } else { unknown_value(place) };
+    Unknown { tag: tag as u8, value }
 }
 
 /// A value in a `Box`, for one that is large and rare.

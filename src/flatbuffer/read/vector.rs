@@ -2,12 +2,84 @@
 
 use super::buffer::{Place, fault};
 use super::in_item;
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::number::Number;
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
+
+/// The bytes of the string at that position, which a NUL follows that its count leaves out.
+#[inline(always)]
+pub(super) fn text_bytes<'a>(place: Place<'_, 'a>) -> Result<&'a [u8]> {
+    let (count, first) = place.count()?;
+    let Some((bytes, nul)) = place.buffer.bytes.get(first as usize..).and_then(|bytes| {
+        let (bytes, after) = bytes.split_at_checked(count as usize)?;
+        Some((bytes, *after.first()?))
+    }) else {
+        return Err(place.short(count, 1));
+    };
+    place.spend(count as usize + 5)?;
+    if nul != 0 {
+        return Err(without_nul(first.wrapping_add(count)));
+    }
+    Ok(bytes)
+}
+
+#[cold]
+fn without_nul(position: u32) -> Error {
+    fault(position, ErrorKind::Text("expected a NUL after it".into()))
+}
+
+/// The bytes of the vector of numbers at that position.
+#[inline(always)]
+pub(super) fn number_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a [u8]> {
+    let (count, first) = place.count()?;
+    let Some(bytes) = (count as usize).checked_mul(size).and_then(|size| place.get(first, size)) else {
+        return Err(place.short(count, size));
+    };
+    place.spend(bytes.len() + 4)?;
+    Ok(bytes)
+}
+
+/// Where the items of a vector of offsets are.
+pub(super) struct Items<'s, 'a> {
+    /// The next item's offset.
+    place: Place<'s, 'a>,
+    /// The offsets that are left.
+    offsets: &'a [u8],
+}
+
+impl<'s, 'a> Items<'s, 'a> {
+    /// The items of the vector at that position.
+    #[inline(always)]
+    pub(super) fn of(place: Place<'s, 'a>) -> Result<Self> {
+        let offsets = number_bytes(place, 4)?;
+        // Each item takes at least 4 bytes more, so a count that exceeds the limit is rejected before memory is reserved for it.
+        if !place.can_spend(offsets.len()) {
+            return Err(place.exhausted_bytes());
+        }
+        Ok(Self { place: place.at(place.position.wrapping_add(4)), offsets })
+    }
+
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.offsets.len() / 4
+    }
+}
+
+impl<'s, 'a> Iterator for Items<'s, 'a> {
+    type Item = Result<Place<'s, 'a>>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (offset, rest) = self.offsets.split_first_chunk()?;
+        let item = self.place.follow_item(u32::from_le_bytes(*offset));
+        self.offsets = rest;
+        self.place = self.place.at(self.place.position.wrapping_add(4));
+        Some(item)
+    }
+}
 
 /// A string: bytes followed by a NUL, which its count leaves out. They do not have to be UTF-8.
 #[derive(Default)]
@@ -19,17 +91,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for TextParser {
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let (count, first) = place.count()?;
-        let Some((bytes, nul)) = place.buffer.bytes.get(first as usize..).and_then(|bytes| {
-            let (bytes, after) = bytes.split_at_checked(count as usize)?;
-            Some((bytes, *after.first()?))
-        }) else {
-            return Err(place.short(count, 1).into());
-        };
-        place.spend(count as usize + 5)?;
-        if nul != 0 {
-            return Err(fault(first.wrapping_add(count), ErrorKind::Text("expected a NUL after it".into())).into());
-        }
+        let bytes = text_bytes(place)?;
         Ok((place, OM::Output::bind(|| Text::borrowed(bytes))))
     }
 }
@@ -52,16 +114,13 @@ where
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let (count, first) = place.count()?;
-        let Some(bytes) = (count as usize).checked_mul(T::SIZE).and_then(|size| place.get(first, size)) else {
-            return Err(place.short(count, T::SIZE).into());
-        };
-        place.spend(bytes.len() + 4)?;
+        let bytes = number_bytes(place, T::SIZE)?;
         Ok((place, OM::Output::bind(|| T::slice(bytes))))
     }
 }
 
-/// A vector of offsets to tables or strings.
+/// A vector of offsets to tables or strings. Compiled as a function of its own: the tables in one are compiled into it, so that
+/// there are no calls for each item, and still no function for the whole tree.
 #[derive(Default)]
 pub(crate) struct List<P>(P);
 
@@ -69,35 +128,25 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
     type Output = Vec<P::Output>;
     type Error = Error;
 
-    #[inline(always)]
+    #[inline(never)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let (count, first) = place.count()?;
-        let Some(offsets) = (count as usize).checked_mul(4).and_then(|size| place.get(first, size)) else {
-            return Err(place.short(count, 4).into());
+        let items = match Items::of(place) {
+            Ok(items) => items,
+            Err(error) => return Err(error.into()),
         };
-        place.spend(offsets.len() + 4)?;
-        // Each element takes at least 4 bytes more, so a count that exceeds the limit is rejected before memory is reserved for it.
-        if !place.can_spend(offsets.len()) {
-            return Err(place.exhausted_bytes().into());
-        }
         let mut values = Vec::new();
-        when_built::<OM>(|| values.reserve_exact(count as usize));
-        for (index, offset) in offsets.chunks_exact(4).enumerate() {
-            let offset = u32::read(offset).unwrap_or_default();
-            let element = place.at(first.wrapping_add(index as u32 * 4));
-            let target = element.follow_item(offset).map_err(|error| error.in_item(index))?;
-            let (_, value) = match self.0.process::<OM>(target) {
-                Ok(done) => done,
+        // nom's `Check` mode runs no closure, its `Emit` mode runs each.
+        OM::Output::bind(|| values.reserve_exact(items.len()));
+        for (index, item) in items.enumerate() {
+            let done = match item {
+                Ok(item) => self.0.process::<OM>(item),
+                Err(error) => Err(error.into()),
+            };
+            match done {
+                Ok((_, value)) => OM::Output::map(value, |value| values.push(value)),
                 Err(error) => return Err(in_item(error, index)),
             };
-            OM::Output::map(value, |value| values.push(value));
         }
         Ok((place, OM::Output::bind(|| values)))
     }
-}
-
-/// Calls `run` only if values are built: nom's `Check` mode runs no closure, its `Emit` mode runs each.
-#[inline(always)]
-fn when_built<OM: OutputMode>(run: impl FnOnce()) {
-    OM::Output::bind(run);
 }

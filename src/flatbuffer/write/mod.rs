@@ -7,11 +7,13 @@
 //! A table is written in two steps: each field writes what it points to and adds its inline part to a [`Row`]; then
 //! [`Builder::table`] looks up the layout of a table with such a row, and writes it.
 
+mod described;
 mod finished;
 mod row;
 mod space;
 mod style;
 
+pub(crate) use described::described;
 pub(crate) use finished::{Finished, HEAD_SIZE};
 pub(crate) use row::{Position, Row};
 pub(crate) use style::Style;
@@ -70,15 +72,23 @@ impl Builder {
 
     /// Writes a vector of numbers, the first of them aligned to `alignment`.
     pub(crate) fn numbers<T: Number>(&mut self, numbers: &[T], alignment: usize) -> Result<Position> {
-        let size = size_of_val(numbers);
+        let (position, room) = self.vector(numbers.len(), size_of_val(numbers), alignment)?;
+        T::put(numbers, room);
+        Ok(position)
+    }
+
+    /// Writes the count of a vector of that many numbers, of `size` bytes together. Returns the room for them.
+    fn vector(&mut self, count: usize, size: usize, alignment: usize) -> Result<(Position, &mut [u8])> {
         let alignment = if size > 0 || self.style.align_empty { alignment.max(4) } else { 4 };
         self.alignment = self.alignment.max(alignment);
         let (position, room) = self.space.grow_aligned(size + 4, alignment, size)?;
-        if let Some((count, bytes)) = room.split_first_chunk_mut() {
-            *count = (numbers.len() as u32).to_le_bytes();
-            T::put(numbers, bytes);
+        match room.split_first_chunk_mut() {
+            Some((start, numbers)) => {
+                *start = (count as u32).to_le_bytes();
+                Ok((position, numbers))
+            }
+            None => Ok((position, &mut [])),
         }
-        Ok(position)
     }
 
     /// Writes a vector of tables: the tables in order, then the vector.
@@ -88,6 +98,11 @@ impl Builder {
             let position = item.encode(self).map_err(|error| error.in_item(index))?;
             self.elements.push(position);
         }
+        self.list_since(base)
+    }
+
+    /// Writes a vector of the tables written since there were `base` elements.
+    fn list_since(&mut self, base: usize) -> Result<Position> {
         let elements = self.elements.split_off(base);
         self.offsets(&elements)
     }
@@ -110,21 +125,23 @@ impl Builder {
     /// Writes a table with fields of these forms, and its vtable unless it shares one already written.
     #[inline(always)]
     pub(crate) fn table<const N: usize>(&mut self, forms: &'static [FieldForm; N], row: &Row<N>) -> Result<Position> {
-        let key = LayoutKey::new(forms, row, self.space.used());
+        self.row(forms, row.present, &row.bits)
+    }
+
+    /// The same, where the number of fields need not be known when it is compiled.
+    #[inline(always)]
+    fn row(&mut self, forms: &'static [FieldForm], present: u32, bits: &[u64]) -> Result<Position> {
+        let key = LayoutKey::new(forms, present, self.space.used());
         match self.layouts.get(key) {
-            Some(layout) => put_table(&mut self.space, forms, row, layout),
-            None => self.first_table(forms, row, key),
+            Some(layout) => put_table(&mut self.space, forms, bits, layout),
+            None => self.first_table(forms, bits, key),
         }
     }
 
     /// Writes a table whose layout is not cached.
     #[cold]
-    fn first_table<const N: usize>(
-        &mut self,
-        forms: &'static [FieldForm; N],
-        row: &Row<N>,
-        key: LayoutKey,
-    ) -> Result<Position> {
+    #[inline(never)]
+    fn first_table(&mut self, forms: &'static [FieldForm], bits: &[u64], key: LayoutKey) -> Result<Position> {
         let used = self.space.used();
         let (mut layout, alignment) = Layout::new(key, used, self.style.field_order);
         self.alignment = self.alignment.max(alignment);
@@ -137,7 +154,7 @@ impl Builder {
         let known = self.vtables.get(&shared_as).copied();
         // A new vtable is written right before its table.
         layout.vtable = known.unwrap_or((used + usize::from(layout.size) + len) as Position);
-        let position = put_table(&mut self.space, forms, row, &layout)?;
+        let position = put_table(&mut self.space, forms, bits, &layout)?;
         if known.is_none() {
             for (room, word) in self.space.grow(len)?.1.chunks_exact_mut(2).zip(vtable) {
                 room.copy_from_slice(&word.to_le_bytes());
@@ -159,16 +176,11 @@ impl Builder {
 
 /// Writes the inline part of a table, with the distance to the vtable.
 #[inline(always)]
-fn put_table<const N: usize>(
-    space: &mut Space,
-    forms: &[FieldForm; N],
-    row: &Row<N>,
-    layout: &Layout,
-) -> Result<Position> {
+fn put_table(space: &mut Space, forms: &[FieldForm], bits: &[u64], layout: &Layout) -> Result<Position> {
     let (start, room) = space.grow(layout.size.into())?;
     // The table's start minus this is the vtable's.
     set(room, 0, layout.vtable.wrapping_sub(start).to_le_bytes());
-    for ((place, bits), form) in layout.places.iter().zip(&row.bits).zip(forms) {
+    for ((place, bits), form) in layout.places.iter().zip(bits).zip(forms) {
         if *place == 0 {
             continue;
         }

@@ -11,7 +11,7 @@ pub(crate) type Position = u32;
 /// The inline part of a table of `N` fields, by id.
 pub(crate) struct Row<const N: usize> {
     /// Which fields are present: field 0 is the lowest bit.
-    present: u32,
+    pub(super) present: u32,
     /// A number's bits, or the position that an offset points to.
     pub(super) bits: [u64; N],
     len: usize,
@@ -27,7 +27,7 @@ impl<const N: usize> Row<N> {
     }
 
     #[inline(always)]
-    fn push(&mut self, present: bool, bits: u64) {
+    pub(super) fn push(&mut self, present: bool, bits: u64) {
         debug_assert!(self.len < N, "more than the {N} fields of the row");
         if let Some(place) = self.bits.get_mut(self.len) {
             *place = bits;
@@ -46,20 +46,8 @@ impl<const N: usize> Row<N> {
     /// Adds a number: absent if all its bits are zero, so that −0.0 is kept.
     #[inline(always)]
     pub(crate) fn number<T: Number>(&mut self, number: T) {
-        self.number_unless(number, 0);
-    }
-
-    /// Adds a number: absent if its bits are those of the default.
-    #[inline(always)]
-    pub(crate) fn number_unless<T: Number>(&mut self, number: T, default: u64) {
         let bits = number.bits();
-        self.push(bits != default, bits);
-    }
-
-    /// A number, or none.
-    #[inline(always)]
-    pub(crate) fn optional_number<T: Number>(&mut self, number: Option<T>) {
-        self.push(number.is_some(), number.map_or(0, T::bits));
+        self.push(bits != 0, bits);
     }
 
     #[inline(always)]
@@ -94,8 +82,8 @@ impl LayoutKey {
     const NONE: Self = Self { forms: &[], row: u64::MAX };
 
     #[inline(always)]
-    pub(super) fn new<const N: usize>(forms: &'static [FieldForm], row: &Row<N>, used: usize) -> Self {
-        Self { forms, row: u64::from(row.present) | (used as u64 % 8) << u32::BITS }
+    pub(super) fn new(forms: &'static [FieldForm], present: u32, used: usize) -> Self {
+        Self { forms, row: u64::from(present) | (used as u64 % 8) << u32::BITS }
     }
 
     /// Multiplication spreads keys that differ in few bits.
@@ -189,7 +177,7 @@ mod tests {
         let mut row = Row::<5>::new();
         row.number(1u8);
         row.number(0i16);
-        row.number_unless(0i32, u64::from(u32::MAX));
+        row.push(true, 0);
         row.number(-0.0f64);
         row.offset(None);
         assert_eq!(row.present, 0b01101);
@@ -199,13 +187,13 @@ mod tests {
     fn a_layout_is_found_only_by_its_own_key() {
         let mut row = Row::<5>::new();
         row.number(1u8);
-        let key = LayoutKey::new(FORMS, &row, 8);
+        let key = LayoutKey::new(FORMS, row.present, 8);
         let mut layouts = Layouts::new();
         assert!(layouts.get(key).is_none());
         layouts.remember(Layout::new(key, 8, FieldOrder::ById).0);
         assert_eq!(layouts.get(key).map(|layout| layout.size), Some(8));
-        assert!(layouts.get(LayoutKey::new(FORMS, &row, 12)).is_none());
-        assert!(layouts.get(LayoutKey::new(&[FieldForm::Number8], &row, 8)).is_none());
+        assert!(layouts.get(LayoutKey::new(FORMS, row.present, 12)).is_none());
+        assert!(layouts.get(LayoutKey::new(&[FieldForm::Number8], row.present, 8)).is_none());
     }
 
     #[test]
@@ -215,7 +203,8 @@ mod tests {
         row.number(2u16);
         row.number(3u32);
         row.number(4u64);
-        let layout = |order| Layout::new(LayoutKey::new(FORMS, &row, 0), 0, order).0.places.first_chunk().copied();
+        let layout =
+            |order| Layout::new(LayoutKey::new(FORMS, row.present, 0), 0, order).0.places.first_chunk().copied();
         // Tables are written from their end, so each field is before the one written last.
         assert_eq!(layout(FieldOrder::ById), Some([19, 16, 12, 4]));
         assert_eq!(layout(FieldOrder::BySize), Some([5, 6, 8, 12]));

@@ -1,7 +1,6 @@
 //! What each operator needs: ids of values, and its settings.
 
-use super::CODE;
-use crate::flatbuffer::macros::table;
+use crate::flatbuffer::macros::cold::table;
 use alloc::borrow::Cow;
 
 table! {
