@@ -105,7 +105,7 @@
 // Rooms above others have what only some of those need.
 #![cfg_attr(
     not(all(feature = "convert", feature = "devtools", feature = "diff", feature = "std", feature = "tmpfile")),
-    allow(dead_code, unused_imports)
+    allow(dead_code, unused_imports, unused_macros)
 )]
 
 extern crate alloc;
