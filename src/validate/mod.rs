@@ -50,9 +50,11 @@ mod xnnpack;
 pub use history::{HISTORIES, History};
 pub use policy::Policy;
 pub use release::{Behaviour, Release};
-pub use releases::{FEATURES, Feature, Reason, ReleaseVerdict, loads_in, releases_of_error};
+pub use releases::{
+    Answer, Deployment, FEATURES, Feature, Library, MissingData, Reason, ReleaseVerdict, loads_in, releases_of_error, rows,
+};
 pub use rule::{RULES, Rule};
-pub use target::{Lack, Target};
+pub use target::{Lack, Target, TargetCheck, Unknown};
 
 use crate::delegate::Xnnpack;
 use crate::error::Error;
