@@ -1,24 +1,29 @@
 //! `pte check`: whether a program will run on a device.
 
+use crate::data::{DataFiles, no_program, of_program, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::target;
-use executorch_format::Model;
-use executorch_format::validate::Lack;
+use executorch_format::Pte;
+use executorch_format::validate::TargetCheck;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Check whether programs will run on a device, and list what the device lacks
+/// Check whether programs will load on a device, and list what the device lacks
 ///
-/// What the target file leaves out is not checked.
+/// What the target file leaves out is not checked. Programs, and those in bundles, take external data from the .ptd files that are named with
+/// them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
 #[command(after_help = "A target file (a file that ends in .yaml has the keys that `pte ops --help` names):
   runtime = \"1.2\"              # the release of ExecuTorch's runtime
+  libraries = [\"portable\"]     # its kernel libraries: portable, optimized, quantized, python-wheel;
+                               # left out, with no operators listed: portable
   backends = [\"XnnpackBackend\"]
   arena = 262144               # bytes for a method's planned memory on the CPU
   method-allocator = 65536     # bytes for what the runtime allocates to load a method
+  temp-allocator = true        # whether there is one besides; left out, none is assumed
   pointer-bits = 32            # else 64
   largest-file = 4194304       # bytes
   scalar-types = [\"FLOAT\"]     # the types that there are kernels for
@@ -28,10 +33,10 @@ use std::path::PathBuf;
   \"aten::mul.out\" = []
 
 Examples:
-  pte check model.pte --target board.toml
+  pte check model.pte weights.ptd --target board.toml
   pte check --recursive --jsonl models/ --target board.toml
 
-Exit codes: 0 every file will run, 1 something is missing or a file is invalid, 2 wrong usage, or a file cannot be read.")]
+Exit codes: 0 nothing that was checked is missing, 1 something is missing or a file is invalid, 2 wrong usage, or a file cannot be read.")]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
@@ -48,31 +53,39 @@ struct Verdict {
     file: String,
     /// Whether nothing lacks.
     ok: bool,
-    lacks: Vec<Lack>,
+    #[serde(flatten)]
+    check: TargetCheck,
 }
 
-/// Checks each file.
+/// Checks each program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let target = target::read(&arguments.target)?;
+    let opened = DataFiles::open(&arguments.files.expand());
+    let data = opened.parse();
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
-    let mut lacking = false;
+    let (mut lacking, mut programs, mut other) = (false, 0, None);
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
-        let lacks = match input.parse()? {
-            Model::Pte(pte) => pte.check_target(&target),
-            _ => {
-                let fault = "it is no program (.pte): there is nothing to run in it".to_owned();
-                return Err(Failure::Bad { file: path.to_owned(), findings: vec![fault] });
-            }
+        let ptds = serving(&data, path);
+        let check = |pte: &Pte<'_>| pte.check_target_with(&target, Some(&ptds));
+        let Some(check) = of_program(path, &input.parse()?, &arguments.files, check)? else {
+            other.get_or_insert_with(|| path.to_owned());
+            return Ok(());
         };
-        lacking |= !lacks.is_empty();
+        programs += 1;
+        lacking |= !check.lacks.is_empty();
         match documents {
             Some(documents) => {
-                documents.add(&Verdict { file: path.display().to_string(), ok: lacks.is_empty(), lacks })
+                documents.add(&Verdict { file: path.display().to_string(), ok: check.lacks.is_empty(), check })
             }
-            None => target::print(path, &lacks),
+            None => target::print(path, &check),
         }
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
-    outcome.and(if lacking { Err(Failure::Reported(1)) } else { Ok(()) })
+    outcome?;
+    match other {
+        Some(other) if programs == 0 => Err(no_program(&other)),
+        _ if lacking => Err(Failure::Reported(1)),
+        _ => Ok(()),
+    }
 }

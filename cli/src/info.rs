@@ -11,7 +11,7 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use executorch_format::Model;
 use executorch_format::inspect::Summary;
-use executorch_format::validate::{Release, ReleaseVerdict, loads_in};
+use executorch_format::validate::{MissingData, Release, ReleaseVerdict, loads_in};
 use serde::Serialize;
 
 /// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
@@ -36,10 +36,13 @@ struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
-    /// The releases of ExecuTorch that load it: the first and the last of each unbroken row.
+    /// The releases of ExecuTorch that load it with portable kernels and its `.ptd` files: the first and the last of each unbroken row. Not those of
+    /// which that is unknown.
     loads_in: Vec<(Release, Release)>,
-    #[serde(skip)]
     releases: Vec<ReleaseVerdict>,
+    /// What it looks up in `.ptd` files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    external_data: Option<MissingData>,
     /// The program inside a bundle; `None` in any other file, and where it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<&'t Summary<'t>>,
@@ -61,7 +64,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
         let releases = model.releases();
         let loads_in = loads_in(&releases);
-        let info = Info { file, file_size, summary: &summary, loads_in, releases, program: inside.as_ref() };
+        let external_data = match &model {
+            Model::Pte(pte) => pte.missing_data(&[]),
+            _ => None,
+        };
+        let info =
+            Info { file, file_size, summary: &summary, loads_in, releases, external_data, program: inside.as_ref() };
         match documents {
             Some(documents) => documents.add(&info)?,
             None => print::text(path, &info, std::mem::replace(&mut apart, true))?,

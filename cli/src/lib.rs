@@ -4,6 +4,7 @@
 
 mod check;
 mod convert;
+mod data;
 mod diff;
 mod disasm;
 mod dump;

@@ -3,13 +3,15 @@
 mod print;
 mod yaml;
 
+use crate::data::{DataFiles, no_program, of_program, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json;
 use crate::open::Input;
 use crate::target;
-use executorch_format::Model;
+use executorch_format::Pte;
 use executorch_format::inspect::Operators;
+use executorch_format::validate::TargetCheck;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -54,25 +56,40 @@ struct FileOperators<'t> {
     operators: &'t Operators,
 }
 
+/// What is asked about a program.
+enum Found {
+    Check(TargetCheck),
+    Operators(Operators),
+}
+
 /// Prints what each file needs, or all together.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let together = arguments.merge || arguments.yaml;
     let target = arguments.check.as_deref().map(target::read).transpose()?;
     let mut documents = (arguments.json && !together).then(|| json::Files::new(false));
     let (mut all, mut files) = (Operators::default(), Vec::new());
-    let (mut apart, mut lacking) = (false, false);
+    let (mut apart, mut lacking, mut programs, mut other) = (false, false, 0, None);
+    let opened = DataFiles::open(&arguments.files.expand());
+    let data = opened.parse();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
-        let model = input.parse()?;
-        let Model::Pte(pte) = &model else {
-            return Err(Failure::usage_of(path, &"operators are in .pte files, and this is a .ptd"));
+        let ptds = serving(&data, path);
+        let found = of_program(path, &input.parse()?, &arguments.files, |pte: &Pte<'_>| match &target {
+            Some(target) => Found::Check(pte.check_target_with(target, Some(&ptds))),
+            None => Found::Operators(pte.operators()),
+        })?;
+        programs += usize::from(found.is_some());
+        let operators = match found {
+            None => {
+                other.get_or_insert_with(|| path.to_owned());
+                return Ok(());
+            }
+            Some(Found::Check(check)) => {
+                lacking |= !check.lacks.is_empty();
+                return target::print(path, &check);
+            }
+            Some(Found::Operators(operators)) => operators,
         };
-        if let Some(target) = &target {
-            let lacks = pte.check_target(target);
-            lacking |= !lacks.is_empty();
-            return target::print(path, &lacks);
-        }
-        let operators = pte.operators();
         let faults = operators.faults.clone();
         match documents {
             _ if together => {
@@ -88,6 +105,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Failure::unless_sound(path, &faults)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
+    if let (Some(other), 0, Ok(())) = (&other, programs, &outcome) {
+        return Err(no_program(other));
+    }
     if lacking {
         return outcome.and(Err(Failure::Reported(1)));
     }

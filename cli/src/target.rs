@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::{status, text};
 use executorch_format::schema::ScalarType;
-use executorch_format::validate::{Lack, Target};
+use executorch_format::validate::{Target, TargetCheck};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -60,20 +60,26 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     })
 }
 
-/// Prints what a model lacks.
-pub fn print(path: &Path, lacks: &[Lack]) -> Result<(), Failure> {
-    if lacks.is_empty() && status::is_quiet() {
+/// Prints what a model lacks, and what is not known.
+pub fn print(path: &Path, check: &TargetCheck) -> Result<(), Failure> {
+    let TargetCheck { lacks, unknown, .. } = check;
+    if lacks.is_empty() && unknown.is_empty() && status::is_quiet() {
         return Ok(());
     }
     let mut out = BufWriter::new(io::stdout().lock());
-    let verdict = if lacks.is_empty() {
-        "nothing is missing".to_owned()
-    } else {
-        format!("{} missing", text::count(lacks.len(), "thing"))
+    let mut verdict = match lacks.len() {
+        0 => "nothing is missing".to_owned(),
+        many => format!("{} missing", text::count(many, "thing")),
     };
+    if !unknown.is_empty() {
+        verdict += &format!(", {} not known", text::count(unknown.len(), "thing"));
+    }
     writeln!(out, "{}: {verdict}", text::path(path))?;
     for lack in lacks {
         writeln!(out, "  {}", text::message(&lack.to_string()))?;
+    }
+    for unknown in unknown {
+        writeln!(out, "  not known: {}", text::message(&unknown.to_string()))?;
     }
     Ok(out.flush()?)
 }

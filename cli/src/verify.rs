@@ -10,7 +10,7 @@ use crate::json;
 use crate::open::Input;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use executorch_format::delegate::Xnnpack;
-use executorch_format::validate::{Finding, History, Level, Policy, RULES, Release, Rule};
+use executorch_format::validate::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
 use executorch_format::{FileKind, Model, Ptd, probe};
 use output::{Form, Output};
 use serde::Serialize;
@@ -48,9 +48,13 @@ pub struct Arguments {
     /// How much to check [default: strict]
     #[arg(long, value_parser = levels())]
     level: Option<Level>,
-    /// Say what these releases of ExecuTorch do with the files, instead: 0.7, 0.7..1.2, oldest..1.0, all
-    #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = runtimes::span, conflicts_with_all = ["data", "level", "deny", "allow", "policy"])]
+    /// Say what these releases of ExecuTorch do with the files, instead: 0.7, 0.7..1.2, oldest..1.0, all; by the format, the operators of
+    /// kernel libraries, and what is in XNNPACK's payloads
+    #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = runtimes::span, conflicts_with_all = ["level", "deny", "allow", "policy"])]
     runtime: Vec<runtimes::Span>,
+    /// The kernel libraries of these releases: portable, optimized, quantized, python-wheel [default: portable]
+    #[arg(long, value_name = "LIBRARIES", value_delimiter = ',', requires = "runtime")]
+    libraries: Vec<Library>,
     /// Take what breaks the rule for an error; `warnings` stands for all that are warnings
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
@@ -103,9 +107,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return rules(arguments.json.any());
     }
     if !arguments.runtime.is_empty() {
-        let files: Vec<PathBuf> =
-            expand(&arguments.files, arguments.recursive).into_iter().map(|file| file.path).collect();
-        return runtimes::run(&files, &arguments.runtime, arguments.form());
+        let mut files = expand(&arguments.data, false);
+        files.extend(expand(&arguments.files, arguments.recursive));
+        return runtimes::run(&files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
     let policy = policy(arguments)?;
     let files: Vec<(PathBuf, bool)> = arguments.data.iter().map(|path| (path.clone(), false)).collect();

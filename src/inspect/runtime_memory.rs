@@ -4,20 +4,45 @@ use crate::file::pte::Pte;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism};
 
 /// What the runtime takes from a method's allocator (`MemoryManager::method_allocator`) to load it, in bytes: as ExecuTorch
-/// 1.5's `Method::init` allocates, with a temporary allocator of its own, and without what backends take (XNNPACK's: 272 bytes more for
-/// each delegate, where pointers have 8).
+/// 1.5's `Method::init` allocates.
 ///
 /// Where the allocator's memory starts at a multiple of 8, these are exact for the portable build of that release: the 64-bit
-/// sizes were compared with what it took for the files of `tests/data`. The 32-bit sizes are those of machines on which 64-bit
-/// numbers are aligned to 8 bytes, such as ARM, and follow from the same structures.
+/// sizes were compared with what it took for the files of `tests/data`, with a temporary allocator and without. The 32-bit sizes are those of
+/// machines on which 64-bit numbers are aligned to 8 bytes, such as ARM, and follow from the same structures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct MethodAllocator {
-    /// Where pointers have 8 bytes.
+    /// What the runtime itself takes where pointers have 8 bytes and there is a temporary allocator.
     pub bits_64: u64,
     /// Where they have 4.
     pub bits_32: u64,
+    /// What it takes besides where there is no temporary allocator (`MemoryManager::temp_allocator`) and pointers have 8 bytes: it then looks up
+    /// kernels in this memory, and does not give it back.
+    pub without_temporary_64: u64,
+    /// Where they have 4.
+    pub without_temporary_32: u64,
+    /// What XNNPACK's delegates take besides: 272 bytes each where pointers have 8 bytes, and no more where they have 4.
+    pub xnnpack: u64,
+    /// How many delegates are of other backends. What these take is not known.
+    pub other_delegates: usize,
 }
+
+impl MethodAllocator {
+    /// What is taken in all, where pointers have 4 bytes or 8, and where there is a temporary allocator or not: without what other backends than
+    /// XNNPACK take.
+    pub fn known(&self, wide_pointers: bool, temporary: bool) -> u64 {
+        let (own, besides) = match wide_pointers {
+            true => (self.bits_64, self.without_temporary_64),
+            false => (self.bits_32, self.without_temporary_32),
+        };
+        let besides = if temporary { 0 } else { besides };
+        own.saturating_add(besides).saturating_add(self.xnnpack)
+    }
+}
+
+/// What XNNPACK's backend takes for a delegate: its `XNNExecutor`, as built for the Python wheel of 1.5.1.
+const XNNPACK: u64 = 272;
 
 /// The sizes of the runtime's structures, in bytes, from the headers of ExecuTorch 1.5.1. Those of 64-bit machines are what a C++
 /// compiler says.
@@ -42,8 +67,18 @@ impl Pte<'_> {
     /// What the runtime takes to load a method of this file.
     pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
         let named = !self.named_data().is_empty();
-        let size = |sizes| Bump { end: 0, sizes }.method(plan, named);
-        MethodAllocator { bits_64: size(SIZES_64), bits_32: size(SIZES_32) }
+        let size = |sizes, temporary| Bump { end: 0, sizes, temporary }.method(plan, named);
+        let (bits_64, bits_32) = (size(SIZES_64, true), size(SIZES_32, true));
+        let delegates = plan.delegates();
+        let xnnpack = delegates.iter().filter(|delegate| delegate.id() == "XnnpackBackend").count();
+        MethodAllocator {
+            bits_64,
+            bits_32,
+            without_temporary_64: size(SIZES_64, false).saturating_sub(bits_64),
+            without_temporary_32: size(SIZES_32, false).saturating_sub(bits_32),
+            xnnpack: XNNPACK.saturating_mul(xnnpack as u64),
+            other_delegates: delegates.len() - xnnpack,
+        }
     }
 }
 
@@ -51,6 +86,8 @@ impl Pte<'_> {
 struct Bump {
     end: u64,
     sizes: Sizes,
+    /// Whether there is a temporary allocator.
+    temporary: bool,
 }
 
 impl Bump {
@@ -66,6 +103,10 @@ impl Bump {
     /// In the order in which the runtime does it, since padding depends on it.
     fn method(mut self, plan: &ExecutionPlan<'_>, named: bool) -> u64 {
         let sizes = self.sizes;
+        if !self.temporary {
+            // `PlatformMemoryAllocator`: a table of functions, three pointers, a size, a pointer.
+            self.pointers(1, 6);
+        }
         self.list(plan.values().len(), VALUE, WIDE);
         self.list(plan.inputs().len(), 1, 1);
         let external = plan.tensors().filter(|(_, tensor)| is_external_constant(tensor)).count();
@@ -88,13 +129,28 @@ impl Bump {
             self.pointers(instructions.len(), 2);
             for instruction in instructions {
                 match &instruction.instr_args {
-                    InstructionArguments::KernelCall(call) => self.pointers(call.args().len(), 1),
+                    InstructionArguments::KernelCall(call) => {
+                        self.pointers(call.args().len(), 1);
+                        if !self.temporary {
+                            self.look_up(plan, call.args());
+                        }
+                    }
                     InstructionArguments::DelegateCall(call) => self.pointers(call.args().len(), 1),
                     _ => {}
                 }
             }
         }
         self.end
+    }
+
+    /// What looking up a kernel takes (`Method::resolve_operator`): a `TensorMeta` for each argument, and the dim order of each tensor.
+    fn look_up(&mut self, plan: &ExecutionPlan<'_>, args: &[i32]) {
+        self.pointers(args.len(), 3);
+        for arg in args {
+            if let Some(tensor) = plan.tensor(*arg) {
+                self.list(tensor.sizes().len(), 1, 1);
+            }
+        }
     }
 
     fn value(&mut self, value: &KernelTypes<'_>) {

@@ -40,6 +40,7 @@ mod policy;
 mod program;
 mod ptd;
 mod release;
+#[cfg(feature = "payloads")]
 mod releases;
 mod report;
 mod rule;
@@ -55,10 +56,13 @@ mod xnnpack;
 pub use history::{HISTORIES, History};
 pub use policy::Policy;
 pub use release::{Behaviour, Release};
-pub use releases::{FEATURES, Feature, Reason, ReleaseVerdict, loads_in, releases_of_error};
+#[cfg(feature = "payloads")]
+pub use releases::{
+    Answer, Deployment, FEATURES, Feature, Library, MissingData, Reason, ReleaseVerdict, loads_in, releases_of_error, rows,
+};
 pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]
-pub use target::{Lack, Target};
+pub use target::{Lack, Target, TargetCheck, Unknown};
 
 #[cfg(feature = "payloads")]
 use crate::delegate::Xnnpack;

@@ -60,6 +60,18 @@ impl Release {
     pub fn was_seen(self) -> bool {
         self != Self::new(0, 3, "0.3")
     }
+
+    /// Whether ranges have it, as the tables of releases write them: `0.6..`, `0.2..0.2,0.4..`, `-` for none.
+    pub(crate) fn is_in(self, ranges: &str) -> bool {
+        let number = |text: &str| {
+            let (major, minor) = text.split_once('.')?;
+            Some((major.parse::<u8>().ok()?, minor.parse::<u8>().ok()?))
+        };
+        let own = (self.major, self.minor);
+        ranges.split(',').filter_map(|range| range.split_once("..")).any(|(first, last)| {
+            number(first).is_some_and(|first| first <= own) && number(last).is_none_or(|last| own <= last)
+        })
+    }
 }
 
 impl fmt::Display for Release {
@@ -102,11 +114,14 @@ impl serde::Serialize for Release {
 /// What a release's runtime does with a file. Ordered: of two reasons the later one decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
 pub enum Behaviour {
-    /// It loads the program and its methods, kernels and backends aside.
+    /// It loads it.
     Loads,
     /// Nobody looked, or files with this fault were treated differently.
     Unknown,
+    /// It loads it and computes something else, since it ignores a field that it does not know.
+    Miscomputes,
     /// It reports an error.
     Refuses,
     /// The process ends: a segmentation fault or an abort.
@@ -118,6 +133,7 @@ impl fmt::Display for Behaviour {
         f.pad(match self {
             Self::Loads => "loads",
             Self::Unknown => "unknown",
+            Self::Miscomputes => "loads, computes something else",
             Self::Refuses => "refuses",
             Self::Dies => "dies",
         })

@@ -1,13 +1,15 @@
 //! Whether a file will run on a certain device.
 
 use super::release::{Behaviour, Release};
-use super::releases::ReleaseVerdict;
+use super::releases::{Deployment, Library, MissingData, ReleaseVerdict};
+use super::report::Name;
 use crate::error::{Error, Result, counted};
+use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::inspect::{MethodAllocator, Operators};
+use crate::inspect::Operators;
 use crate::path::Path;
 use crate::schema::ScalarType;
-use crate::schema::program::DeviceType;
+use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{
     collections::{BTreeMap, BTreeSet},
     format,
@@ -39,7 +41,10 @@ use core::fmt;
     serde(default, rename_all = "kebab-case", deny_unknown_fields)
 )]
 pub struct Target {
-    /// The kernels that are there, by name and overload, such as `aten::add.out`; for each what it takes: types of tensors by the
+    /// The kernel libraries that are linked to the runtime, each as its release has it. `None` where `operators` are not listed either, and a
+    /// runtime is named: portable.
+    pub libraries: Option<Vec<Library>>,
+    /// The kernels that are there, besides those of libraries, by name and overload, such as `aten::add.out`; for each what it takes: types of tensors by the
     /// schema's names, such as `FLOAT`, or combinations of them as [`kernel_key`](crate::inspect::kernel_key) writes them. An
     /// empty list, and the key `default`: anything.
     pub operators: Option<BTreeMap<String, Vec<String>>>,
@@ -53,6 +58,9 @@ pub struct Target {
     pub arena: Option<u64>,
     /// Bytes for what the runtime allocates when it loads a method, see [`Pte::method_allocator`].
     pub method_allocator: Option<u64>,
+    /// Whether the runtime has a temporary allocator, too. Without one, which is also taken where this is `None`, it takes more from the method
+    /// allocator.
+    pub temp_allocator: Option<bool>,
     /// Bits of a pointer: 32, or else 64.
     pub pointer_bits: Option<u32>,
     /// The release of ExecuTorch's runtime, such as `1.2`.
@@ -119,13 +127,21 @@ pub enum Lack {
     MethodAllocator {
         /// The method.
         method: String,
-        /// Bytes, without what backends take.
+        /// Bytes, without what other backends than XNNPACK take.
         needed: u64,
         /// Bytes.
         available: u64,
+        /// How many of them XNNPACK's delegates take.
+        xnnpack: u64,
+        /// How many of them are taken since there is no temporary allocator.
+        without_temporary: u64,
+        /// How many delegates take an unknown number of bytes more.
+        other_delegates: usize,
     },
     /// A runtime that loads the file: what this one does, and why.
     Runtime(ReleaseVerdict),
+    /// Data out of `.ptd` files.
+    ExternalData(MissingData),
     /// Room for the file.
     FileSize {
         /// Bytes.
@@ -153,13 +169,70 @@ impl fmt::Display for Lack {
             Self::Arena { method, needed, available } => {
                 write!(f, "method {method:?}: planned memory: {}", missing(*needed, *available))
             }
-            Self::MethodAllocator { method, needed, available } => {
-                write!(f, "method {method:?}: method allocator: {}", missing(*needed, *available))
+            Self::MethodAllocator { method, needed, available, xnnpack, without_temporary, other_delegates } => {
+                write!(f, "method {method:?}: method allocator: {}", missing(*needed, *available))?;
+                if *xnnpack > 0 {
+                    write!(f, "; {xnnpack} of them for XNNPACK's delegates")?;
+                }
+                if *without_temporary > 0 {
+                    write!(f, "; {without_temporary} of them because there is no temporary allocator")?;
+                }
+                match other_delegates {
+                    0 => Ok(()),
+                    _ => write!(f, "; {} of other backends may take more", counted(*other_delegates, "delegate")),
+                }
             }
             Self::Runtime(verdict) => write!(f, "runtime: {verdict}"),
+            Self::ExternalData(data) => write!(f, "external data: {data}, and none that was given has it"),
             Self::FileSize { needed, available } => write!(f, "file: {}", missing(*needed, *available)),
         }
     }
+}
+
+/// Something that a file may need and of which nobody knows whether the device has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "unknown", rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Unknown {
+    /// What the runtime does with the file, and why that is not known.
+    Runtime(ReleaseVerdict),
+    /// What the delegates of a backend take from the method allocator.
+    BackendMemory {
+        /// The method.
+        method: String,
+        /// The backend's name, cut if it is long.
+        backend: String,
+    },
+    /// What the runtime takes from the method allocator: the sizes are those of the latest release.
+    RuntimeMemory {
+        /// The release that the device has.
+        runtime: Release,
+    },
+}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Runtime(verdict) => write!(f, "runtime: {verdict}"),
+            Self::BackendMemory { method, backend } => {
+                write!(f, "method {method:?}: what {backend} takes from the method allocator")
+            }
+            Self::RuntimeMemory { runtime } => {
+                write!(f, "what {runtime} takes from the method allocator: the sizes are those of {}", Release::LATEST)
+            }
+        }
+    }
+}
+
+/// What a device lacks, and what is not known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TargetCheck {
+    /// What the file needs and the device does not have.
+    pub lacks: Vec<Lack>,
+    /// What may be missing. Without it and without lacks, the file loads there as far as the target says what there is.
+    pub unknown: Vec<Unknown>,
 }
 
 fn missing(needed: u64, available: u64) -> String {
@@ -174,6 +247,9 @@ impl Target {
         for name in listed.chain(self.scalar_types.iter().flatten()) {
             name.parse::<ScalarType>()?;
         }
+        if self.libraries.is_some() && self.runtime.is_none() {
+            return Err(Error::reference("libraries without a runtime: which kernels they have depends on its release"));
+        }
         match self.pointer_bits {
             None | Some(32 | 64) => Ok(()),
             Some(other) => {
@@ -183,18 +259,45 @@ impl Target {
     }
 }
 
+impl Target {
+    /// What the device's runtime does with a program.
+    fn verdict(&self, pte: &Pte<'_>, data: Option<&[&Ptd<'_>]>) -> Option<ReleaseVerdict> {
+        let runtime = self.runtime?;
+        let kernels: Vec<&str> = self.operators.iter().flatten().map(|(name, _)| name.as_str()).collect();
+        let libraries = self.libraries.as_deref().unwrap_or(&[Library::Portable]);
+        let deployment = Deployment { libraries, kernels: &kernels, data };
+        let verdict = pte.releases_with(&deployment).into_iter().find(|verdict| verdict.release == runtime)?;
+        // Without libraries, the list of operators says what there is.
+        let listed = self.all_operators || (self.libraries.is_none() && self.operators.is_some());
+        Some(if listed { verdict.with_operators() } else { verdict })
+    }
+}
+
 impl Pte<'_> {
-    /// What the file needs and the device does not have: nothing, where it can be loaded there. Whether the file is a good one is
-    /// another question, see [`validate`](Self::validate).
+    /// What the file needs and the device does not have: [`check_target_with`](Self::check_target_with) whatever `.ptd` file it needs.
     pub fn check_target(&self, target: &Target) -> Vec<Lack> {
-        let mut lacks = Vec::new();
+        self.check_target_with(target, None).lacks
+    }
+
+    /// What the file needs and the device does not have, and what of it is not known, where the file is loaded with `data`; `None`: with whatever
+    /// `.ptd` file it needs. Whether the file is a good one is another question, see [`validate`](Self::validate).
+    pub fn check_target_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> TargetCheck {
+        let TargetCheck { mut lacks, mut unknown } = TargetCheck::default();
         if let (Some(source), Some(available)) = (&self.source, target.largest_file) {
             let needed = source.bytes.len() as u64;
             lacks.extend((needed > available).then_some(Lack::FileSize { needed, available }));
         }
-        if let Some(runtime) = target.runtime {
-            let verdict = self.releases().into_iter().find(|verdict| verdict.release == runtime);
-            lacks.extend(verdict.filter(|verdict| verdict.behaviour > Behaviour::Unknown).map(Lack::Runtime));
+        if let Some(missing) = data.and_then(|data| self.missing_data(data)) {
+            lacks.push(Lack::ExternalData(missing));
+        }
+        // Data that is not there is told above.
+        let given = data.filter(|data| !data.is_empty());
+        if let Some(verdict) = target.verdict(self, given) {
+            match verdict.behaviour {
+                Behaviour::Loads => {}
+                Behaviour::Unknown => unknown.push(Unknown::Runtime(verdict)),
+                _ => lacks.push(Lack::Runtime(verdict)),
+            }
         }
         for plan in self.methods() {
             let mut needed = Operators::default();
@@ -210,16 +313,34 @@ impl Pte<'_> {
                 lacks.extend((needed > available).then(|| Lack::Arena { method: method(), needed, available }));
             }
             if let Some(available) = target.method_allocator {
-                let MethodAllocator { bits_64, bits_32 } = self.method_allocator(plan);
-                let needed = if target.pointer_bits == Some(32) { bits_32 } else { bits_64 };
-                lacks.extend((needed > available).then(|| Lack::MethodAllocator {
+                check_allocator(self, plan, target, available, &mut lacks);
+                let others = needed.backends.keys().filter(|id| *id != "XnnpackBackend");
+                unknown.extend(others.map(|backend| Unknown::BackendMemory {
                     method: method(),
-                    needed,
-                    available,
+                    backend: format!("{}", Name(backend)),
                 }));
             }
         }
-        lacks
+        if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {
+            unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
+        }
+        TargetCheck { lacks, unknown }
+    }
+}
+
+fn check_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, target: &Target, available: u64, lacks: &mut Vec<Lack>) {
+    let taken = pte.method_allocator(plan);
+    let (wide, temporary) = (target.pointer_bits != Some(32), target.temp_allocator == Some(true));
+    let needed = taken.known(wide, temporary);
+    if needed > available {
+        lacks.push(Lack::MethodAllocator {
+            method: plan.name().into(),
+            needed,
+            available,
+            xnnpack: taken.xnnpack,
+            without_temporary: needed.saturating_sub(taken.known(wide, true)),
+            other_delegates: taken.other_delegates,
+        });
     }
 }
 
@@ -235,7 +356,8 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mu
     for (name, needed) in needed.operators.iter().filter(|(_, needed)| needed.calls > 0) {
         let operator = || name.clone();
         let listed = target.operators.as_ref().map(|operators| operators.get(name));
-        if listed == Some(None) && !target.all_operators {
+        // What a library has instead, the verdict on the release says.
+        if listed == Some(None) && !target.all_operators && target.libraries.is_none() {
             lacks.push(Lack::Operator { method: method(), operator: operator(), calls: needed.calls });
             continue;
         }

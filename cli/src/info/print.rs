@@ -5,11 +5,11 @@ use crate::failure::Failure;
 use crate::text;
 use executorch_format::FileKind;
 use executorch_format::inspect::{
-    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, MethodAllocator, OperatorCalls, PlannedMemory,
+    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, OperatorCalls, PlannedMemory,
     ProgramSummary, Returned, SegmentCount, Summary, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
-use executorch_format::validate::{Behaviour, ReleaseVerdict};
+use executorch_format::validate::{Behaviour, Reason, Release, ReleaseVerdict, rows};
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
@@ -52,7 +52,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
     row(&mut out, "file size", &size)?;
     match &summary.content {
         Content::Program(program) => {
-            row(&mut out, "loads in", &loads_in(info))?;
+            loads_in(&mut out, info, program)?;
             print_program(&mut out, program)?;
         }
         Content::FlatTensor(flat_tensor) => print_flat_tensor(&mut out, flat_tensor)?,
@@ -71,32 +71,59 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {name:16}{value}")
 }
 
-/// `0.7 to 1.5 (0.6: external-tensors)`: the releases of ExecuTorch that load it, and why those next to them do not.
-fn loads_in(info: &Info<'_>) -> String {
-    if info.loads_in.is_empty() {
-        let latest = info.releases.last().and_then(|verdict| verdict.because.as_ref());
-        return format!("no release of ExecuTorch ({})", latest.map_or("unknown", |reason| reason.name));
+/// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why those next to them do not. On the next line what
+/// that covers.
+fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::Result<()> {
+    // Payloads of other backends nobody looked at: the rest is said without them.
+    let others = info.releases.last().and_then(|latest| latest.payloads_not_looked_at());
+    let loads = |verdict: &ReleaseVerdict| match others {
+        None => verdict.behaviour == Behaviour::Loads,
+        Some(_) => [&verdict.format, &verdict.operators].iter().all(|answer| answer.behaviour == Behaviour::Loads),
+    };
+    row(out, "loads in", &releases(&info.releases, loads, others))?;
+    let xnnpack = facts.methods.iter().flat_map(|method| &method.delegates).any(|backend| backend.id == "XnnpackBackend");
+    let mut covers = "looked at: format, portable operators".to_owned();
+    covers += if xnnpack { ", XNNPACK payloads" } else { "" };
+    row(out, "", &covers)?;
+    if let Some(data) = &info.external_data {
+        row(out, "", &text::message(&format!("needs a .ptd file: {data}")))?;
     }
-    let rows: Vec<String> = info
-        .loads_in
-        .iter()
-        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
-        .collect();
-    let seen: Vec<&ReleaseVerdict> = info.releases.iter().filter(|verdict| verdict.release.was_seen()).collect();
+    others.map_or(Ok(()), |others| row(out, "", &text::message(&format!("not known: {}", others.message))))
+}
+
+fn releases(
+    verdicts: &[ReleaseVerdict],
+    loads: impl Fn(&ReleaseVerdict) -> bool,
+    not_looked_at: Option<&Reason>,
+) -> String {
+    let found = rows(verdicts, &loads);
+    let reason = |verdict: &ReleaseVerdict| {
+        let known = [&verdict.format, &verdict.operators, &verdict.delegates].into_iter();
+        let known = known.filter_map(|answer| Some((answer.behaviour, answer.because.as_ref()?)));
+        let told = known.filter(|(_, reason)| not_looked_at.is_none_or(|other| other.name != reason.name));
+        told.max_by_key(|(behaviour, _)| *behaviour).map(|(behaviour, reason)| format!("{behaviour}: {}", reason.name))
+    };
+    if found.is_empty() {
+        let latest = verdicts.last().and_then(reason);
+        return format!("no release of ExecuTorch ({})", latest.as_deref().unwrap_or("unknown"));
+    }
+    let one = |(first, last): &(Release, Release)| match first == last {
+        true => first.to_string(),
+        false => format!("{first} to {last}"),
+    };
+    let seen: Vec<&ReleaseVerdict> = verdicts.iter().filter(|verdict| verdict.release.was_seen()).collect();
     let mut bounds: Vec<String> = Vec::new();
     for pair in seen.windows(2) {
         let [before, after] = pair else { continue };
-        let outside = match (before.behaviour == Behaviour::Loads, after.behaviour == Behaviour::Loads) {
+        let outside = match (loads(before), loads(after)) {
             (false, true) => before,
             (true, false) => after,
             _ => continue,
         };
-        if let Some(reason) = &outside.because {
-            bounds.push(format!("{} {}: {}", outside.release, outside.behaviour, reason.name));
-        }
+        bounds.extend(reason(outside).map(|reason| format!("{} {reason}", outside.release)));
     }
     let bounds = if bounds.is_empty() { String::new() } else { format!(" ({})", bounds.join(", ")) };
-    format!("{}{bounds}", rows.join(", "))
+    format!("{}{bounds}", found.iter().map(one).collect::<Vec<_>>().join(", "))
 }
 
 fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {
@@ -161,9 +188,15 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
         }
     }
     line("planned memory", planned(&method.planned_memory))?;
-    let MethodAllocator { bits_64, bits_32 } = method.method_allocator;
-    let besides = if method.delegates.is_empty() { "" } else { ", and what the backends take" };
-    line("method memory", format!("{bits_64} B for the runtime, {bits_32} B where pointers have 32 bits{besides}"))
+    let memory = &method.method_allocator;
+    let sizes = |wide| (memory.known(wide, true), memory.known(wide, false));
+    let ((with, without), (narrow_with, narrow_without)) = (sizes(true), sizes(false));
+    line("method memory", format!("{with} B, {narrow_with} B where pointers have 32 bits"))?;
+    line("", format!("without a temporary allocator {without} B, {narrow_without} B"))?;
+    match memory.other_delegates {
+        0 => Ok(()),
+        others => line("", format!("and what {} of other backends than XNNPACK take", text::count(others, "delegate"))),
+    }
 }
 
 /// Says that a list was cut, and what shows all of it.

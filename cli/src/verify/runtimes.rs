@@ -1,15 +1,19 @@
 //! `pte verify --runtime`: what releases of ExecuTorch do with files.
 
 use super::output::Form;
+use crate::data::{DataFiles, serving};
 use crate::failure::Failure;
+use crate::files::FilePath;
 use crate::open::Input;
 use crate::{json, status, text};
 use executorch_format::Model;
-use executorch_format::validate::{Behaviour, Release, ReleaseVerdict, releases_of_error};
+use executorch_format::validate::{
+    Behaviour, Deployment, Library, Reason, Release, ReleaseVerdict, releases_of_error,
+};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Some releases: one, or a range.
 #[derive(Clone, Copy)]
@@ -53,37 +57,62 @@ struct Verdict {
 
 #[derive(Serialize)]
 struct Runtime {
+    #[serde(flatten)]
+    worst: Answer,
+    /// What is the matter with the format, with the operators, with what is in delegates' payloads.
+    format: Answer,
+    operators: Answer,
+    delegates: Answer,
+}
+
+#[derive(Serialize)]
+struct Answer {
     verdict: Behaviour,
-    /// The rule that is broken, or the feature that is used.
+    /// The rule that is broken, or what is used.
     rule: Option<&'static str>,
     path: Option<String>,
     message: Option<String>,
 }
 
+impl Answer {
+    fn new(verdict: Behaviour, because: Option<Reason>) -> Self {
+        let (rule, path) = (because.as_ref().map(|reason| reason.name), because.as_ref().map(|reason| reason.path.to_string()));
+        Self { verdict, rule, path, message: because.map(|reason| reason.message) }
+    }
+}
+
 impl From<ReleaseVerdict> for Runtime {
     fn from(verdict: ReleaseVerdict) -> Self {
-        let because = verdict.because;
+        let ReleaseVerdict { behaviour, because, format, operators, delegates, .. } = verdict;
         Self {
-            verdict: verdict.behaviour,
-            rule: because.as_ref().map(|reason| reason.name),
-            path: because.as_ref().map(|reason| reason.path.to_string()),
-            message: because.map(|reason| reason.message),
+            worst: Answer::new(behaviour, because),
+            format: Answer::new(format.behaviour, format.because),
+            operators: Answer::new(operators.behaviour, operators.because),
+            delegates: Answer::new(delegates.behaviour, delegates.because),
         }
     }
 }
 
 /// Judges each file by each of the releases. Fails where one refuses a file or dies of it.
-pub fn run(files: &[PathBuf], spans: &[Span], form: Form) -> Result<(), Failure> {
+pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form) -> Result<(), Failure> {
     if form == Form::Sarif {
         return Err(Failure::Usage("--runtime prints no SARIF".to_owned()));
     }
     let mut documents = (form != Form::Text).then(|| json::Files::new(form == Form::Jsonl));
+    let libraries = if libraries.is_empty() { Deployment::default().libraries } else { libraries };
+    let opened = DataFiles::open(files);
+    let data = opened.parse();
     let mut code = 0;
-    for path in files {
+    for FilePath { path, .. } in files {
         match Input::open(path) {
             Ok(input) => {
                 let bytes = input.bytes();
-                let all = Model::parse(bytes).map_or_else(|error| releases_of_error(&error), |model| model.releases());
+                let ptds = serving(&data, path);
+                let deployment = Deployment { libraries, data: Some(&ptds), ..Deployment::default() };
+                let all = match Model::parse(bytes) {
+                    Ok(model) => model.releases_with(&deployment),
+                    Err(error) => releases_of_error(&error),
+                };
                 let chosen: Vec<ReleaseVerdict> =
                     all.into_iter().filter(|verdict| spans.iter().any(|span| span.holds(verdict.release))).collect();
                 let fails = |verdict: &ReleaseVerdict| verdict.behaviour > Behaviour::Unknown;

@@ -1,11 +1,18 @@
 //! Which releases of ExecuTorch load a file, and why others do not.
 //!
-//! The verdicts come from what the runtimes of these releases did with real and damaged files: [`HISTORIES`](super::HISTORIES) has the
-//! rules, [`FEATURES`] what good programs use.
+//! Three answers for each release: the format, as the runtimes of these releases treated real and damaged files
+//! ([`HISTORIES`](super::HISTORIES) has the rules, [`FEATURES`] what good programs use); the operators, by the kernel libraries of the release;
+//! and what is in the payloads of delegates, by the schema of the release's XNNPACK backend.
 
+mod contents;
+mod external;
 mod features;
+mod operators;
+mod table;
 
+pub use external::MissingData;
 pub use features::{FEATURES, Feature};
+pub use operators::Library;
 
 use super::history::{History, behaviour};
 use super::{Behaviour, Finding, Level, RULES, Release, Severity};
@@ -24,20 +31,111 @@ use core::fmt;
 pub struct ReleaseVerdict {
     /// The release.
     pub release: Release,
-    /// What its runtime does when it loads the program and its methods.
+    /// What its runtime does when it loads the program and its methods: the worst of the three answers.
+    pub behaviour: Behaviour,
+    /// Why it does anything but load.
+    pub because: Option<Reason>,
+    /// What it does with the format: the tables of the program, its constants and instructions.
+    pub format: Answer,
+    /// Whether its kernel libraries have the operators.
+    pub operators: Answer,
+    /// What it does with the contents of delegates' payloads. Those of XNNPACK are looked at.
+    pub delegates: Answer,
+}
+
+/// One of the answers about a release.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Answer {
+    /// What the runtime does, as far as this goes.
     pub behaviour: Behaviour,
     /// Why it does anything but load.
     pub because: Option<Reason>,
 }
 
+/// What a program is loaded with.
+///
+/// ```
+/// use executorch_format::Pte;
+/// use executorch_format::validate::{Deployment, Library};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
+/// let deployment = Deployment { libraries: &[Library::Portable, Library::Optimized], ..Deployment::default() };
+/// for verdict in Pte::parse(&file)?.releases_with(&deployment) {
+///     println!("{verdict}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Deployment<'t> {
+    /// The kernel libraries that are linked to the runtime, each as the release has it.
+    pub libraries: &'t [Library],
+    /// Kernels that are there besides: names with overload, such as `aten::add.out`, sorted.
+    pub kernels: &'t [&'t str],
+    /// The `.ptd` files that are given; `None`: whatever the program needs.
+    pub data: Option<&'t [&'t Ptd<'t>]>,
+}
+
+/// Portable kernels, and whatever `.ptd` file the program needs.
+impl Default for Deployment<'_> {
+    fn default() -> Self {
+        Self { libraries: &[Library::Portable], kernels: &[], data: None }
+    }
+}
+
+/// Something that was found, and what a release does with it.
+type Found = (Behaviour, Reason);
+
+impl Answer {
+    /// As nothing is known to be wrong.
+    const LOADS: Self = Self { behaviour: Behaviour::Loads, because: None };
+
+    fn add(&mut self, found: Found) {
+        if found.0 > self.behaviour {
+            (self.behaviour, self.because) = (found.0, Some(found.1));
+        }
+    }
+}
+
+impl ReleaseVerdict {
+    fn new(release: Release, format: Answer, operators: Answer, delegates: Answer) -> Self {
+        let mut worst = &format;
+        for answer in [&operators, &delegates] {
+            if answer.behaviour > worst.behaviour {
+                worst = answer;
+            }
+        }
+        let (behaviour, because) = (worst.behaviour, worst.because.clone());
+        Self { release, behaviour, because, format, operators, delegates }
+    }
+
+    /// The same for a runtime of which it is known that it has the operators.
+    pub(super) fn with_operators(self) -> Self {
+        Self::new(self.release, self.format, Answer::LOADS, self.delegates)
+    }
+
+    /// The backends whose payloads nobody looked at, if nothing but that is unknown: why the delegates' contents are no reason not to load.
+    pub fn payloads_not_looked_at(&self) -> Option<&Reason> {
+        let reason = self.delegates.because.as_ref()?;
+        (self.delegates.behaviour == Behaviour::Unknown && reason.name == contents::NOT_LOOKED_AT).then_some(reason)
+    }
+}
+
 impl fmt::Display for ReleaseVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.release, self.behaviour)?;
-        match &self.because {
-            Some(Reason { name, path, message }) if path.is_empty() => write!(f, ": {name}: {message}"),
-            Some(Reason { name, path, message }) => write!(f, ": {name}: {path}: {message}"),
-            None => Ok(()),
+        let Some(because) = &self.because else { return Ok(()) };
+        write!(f, ": {because}")?;
+        for answer in [&self.format, &self.operators, &self.delegates] {
+            match &answer.because {
+                Some(reason) if reason != because => write!(f, "; {}: {reason}", answer.behaviour)?,
+                _ => {}
+            }
         }
+        Ok(())
     }
 }
 
@@ -46,7 +144,7 @@ impl fmt::Display for ReleaseVerdict {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Reason {
-    /// The rule that is broken, or the feature that is used.
+    /// The rule that is broken, or what is used.
     pub name: &'static str,
     /// Where in the file.
     pub path: FieldPath,
@@ -54,9 +152,18 @@ pub struct Reason {
     pub message: String,
 }
 
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.is_empty() {
+            true => write!(f, "{}: {}", self.name, self.message),
+            false => write!(f, "{}: {}: {}", self.name, self.path, self.message),
+        }
+    }
+}
+
 impl Pte<'_> {
-    /// What each release does with this program, oldest first. Kernels and backends, which each application chooses, are not considered, and the
-    /// `.ptd` files of external constants are taken as given.
+    /// What each release does with this program, oldest first, with portable kernels and whatever `.ptd` file it needs:
+    /// [`releases_with`](Self::releases_with) of the default.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -71,17 +178,51 @@ impl Pte<'_> {
     /// # }
     /// ```
     pub fn releases(&self) -> Vec<ReleaseVerdict> {
-        let (strict, runtime) = (self.validate(Level::Strict), self.validate(Level::Runtime));
+        self.releases_with(&Deployment::default())
+    }
+
+    /// What each release does with this program, oldest first, when it is loaded with what `deployment` says. Which backends there are is not
+    /// considered, and payloads of other backends than XNNPACK are unknown.
+    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
+        let (mut strict, mut runtime) = (self.validate(Level::Strict), self.validate(Level::Runtime));
+        let opened = self.open_payloads();
+        let mut missing = None;
+        if let Some(data) = deployment.data {
+            missing = external::missing(self, &opened, data);
+            if !data.is_empty() {
+                let pairing = self.validate_with(data.iter().copied(), Level::Runtime);
+                strict.extend_from_slice(&pairing);
+                runtime.extend(pairing);
+            }
+        }
         let features = features::features(self);
-        let feature = |(feature, path): &(&'static Feature, FieldPath), release| {
-            let behaviour = behaviour(feature.since, release);
-            (behaviour, Reason { name: feature.name, path: path.clone(), message: feature.what.into() })
+        let operators = operators::Missing::of(self, deployment);
+        let uses = contents::uses(self, &opened);
+        let verdict = |release: Release| {
+            if !release.was_seen() {
+                return unseen(release);
+            }
+            let [mut format, mut lacking, mut delegates] = [Answer::LOADS; 3];
+            for finding in if release == Release::LATEST { &runtime } else { &strict } {
+                let answer = if finding.rule.starts_with("xnnpack-") { &mut delegates } else { &mut format };
+                answer.add(broken(finding, release));
+            }
+            for (feature, path) in &features {
+                let reason = Reason { name: feature.name, path: path.clone(), message: feature.what.into() };
+                format.add((behaviour(feature.since, release), reason));
+            }
+            operators.find(release).into_iter().for_each(|found| lacking.add(found));
+            uses.iter().filter_map(|used| used.find(release)).for_each(|found| delegates.add(found));
+            if let (Some(missing), Some([])) = (&missing, deployment.data) {
+                let [tensors, constants] = missing.find(release);
+                tensors.into_iter().for_each(|found| format.add(found));
+                // What is refused before, no delegate sees.
+                let reached = format.behaviour < Behaviour::Refuses;
+                constants.into_iter().filter(|_| reached).for_each(|found| delegates.add(found));
+            }
+            ReleaseVerdict::new(release, format, lacking, delegates)
         };
-        verdicts(|release| {
-            let findings = if release == Release::LATEST { &runtime } else { &strict };
-            let broken = findings.iter().map(|finding| broken(finding, release));
-            worst(release, broken.chain(features.iter().map(|used| feature(used, release))))
-        })
+        Release::ALL.into_iter().map(verdict).collect()
     }
 }
 
@@ -89,27 +230,36 @@ impl Ptd<'_> {
     /// What each release does with these keys, oldest first. Only what the latest does is known.
     pub fn releases(&self) -> Vec<ReleaseVerdict> {
         let runtime = self.validate(Level::Runtime);
-        verdicts(|release| {
+        let of_format = |release| {
+            let mut format = Answer::LOADS;
             if release == Release::LATEST {
-                return worst(release, runtime.iter().map(|finding| broken(finding, release)));
+                runtime.iter().for_each(|finding| format.add(broken(finding, release)));
+            } else {
+                let message = "no release but the latest was tried with .ptd files".into();
+                format.add((Behaviour::Unknown, Reason { name: "ptd", path: FieldPath::default(), message }));
             }
-            let message = "no release but the latest was tried with .ptd files".into();
-            let reason = Reason { name: "ptd", path: FieldPath::default(), message };
-            worst(release, [(Behaviour::Unknown, reason)].into_iter())
-        })
+            format
+        };
+        of_the_format(of_format)
     }
 }
 
 impl Model<'_> {
     /// What each release does with this file, or the program in this bundle, oldest first. Empty for an ETDump.
     pub fn releases(&self) -> Vec<ReleaseVerdict> {
+        self.releases_with(&Deployment::default())
+    }
+
+    /// The same, where a program is loaded with what `deployment` says.
+    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
         match self {
-            Self::Pte(pte) => pte.releases(),
+            Self::Pte(pte) => pte.releases_with(deployment),
             Self::Ptd(ptd) => ptd.releases(),
             #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => {
-                bpte.program().map_or_else(|error| releases_of_error(&error), |program| program.releases())
-            }
+            Self::Bpte(bpte) => match bpte.program() {
+                Ok(program) => program.releases_with(deployment),
+                Err(error) => releases_of_error(&error),
+            },
             #[cfg(feature = "devtools")]
             Self::Etdp(_) => Vec::new(),
         }
@@ -119,27 +269,49 @@ impl Model<'_> {
 /// What each release does with a file that cannot be read, oldest first.
 pub fn releases_of_error(error: &Error) -> Vec<ReleaseVerdict> {
     let finding = Finding::from(error);
-    verdicts(|release| worst(release, [broken(&finding, release)].into_iter()))
+    of_the_format(|release| {
+        let mut format = Answer::LOADS;
+        format.add(broken(&finding, release));
+        format
+    })
 }
 
 /// The releases that load the file, as the first and the last of each unbroken row. A release that nobody looked at breaks no row.
 pub fn loads_in(verdicts: &[ReleaseVerdict]) -> Vec<(Release, Release)> {
+    rows(verdicts, |verdict| verdict.behaviour == Behaviour::Loads)
+}
+
+/// The releases for which something holds, in rows as those of [`loads_in`].
+pub fn rows(verdicts: &[ReleaseVerdict], holds: impl Fn(&ReleaseVerdict) -> bool) -> Vec<(Release, Release)> {
     let mut rows: Vec<(Release, Release)> = Vec::new();
     let mut unbroken = false;
     for verdict in verdicts.iter().filter(|verdict| verdict.release.was_seen()) {
-        let loads = verdict.behaviour == Behaviour::Loads;
+        let holds = holds(verdict);
         match rows.last_mut() {
-            Some(row) if loads && unbroken => row.1 = verdict.release,
-            _ if loads => rows.push((verdict.release, verdict.release)),
+            Some(row) if holds && unbroken => row.1 = verdict.release,
+            _ if holds => rows.push((verdict.release, verdict.release)),
             _ => {}
         }
-        unbroken = loads;
+        unbroken = holds;
     }
     rows
 }
 
-fn verdicts(verdict: impl Fn(Release) -> ReleaseVerdict) -> Vec<ReleaseVerdict> {
+/// Verdicts on what has no operators and payloads.
+fn of_the_format(format: impl Fn(Release) -> Answer) -> Vec<ReleaseVerdict> {
+    let verdict = |release: Release| match release.was_seen() {
+        true => ReleaseVerdict::new(release, format(release), Answer::LOADS, Answer::LOADS),
+        false => unseen(release),
+    };
     Release::ALL.into_iter().map(verdict).collect()
+}
+
+/// The verdict on a release that was not run.
+fn unseen(release: Release) -> ReleaseVerdict {
+    let message = "nobody looked at what this release does".into();
+    let because = Some(Reason { name: "release", path: FieldPath::default(), message });
+    let answer = Answer { behaviour: Behaviour::Unknown, because };
+    ReleaseVerdict::new(release, answer.clone(), answer.clone(), answer)
 }
 
 /// What a release does with a breach.
@@ -156,22 +328,4 @@ fn broken(finding: &Finding, release: Release) -> (Behaviour, Reason) {
     };
     let (name, path, message) = (finding.rule, finding.path.clone(), finding.message.clone());
     (behaviour, Reason { name, path, message })
-}
-
-/// The verdict by the worst of what was found.
-fn worst(release: Release, found: impl Iterator<Item = (Behaviour, Reason)>) -> ReleaseVerdict {
-    let mut verdict = match release.was_seen() {
-        true => ReleaseVerdict { release, behaviour: Behaviour::Loads, because: None },
-        false => {
-            let message = "nobody looked at what this release does".into();
-            let because = Some(Reason { name: "release", path: FieldPath::default(), message });
-            return ReleaseVerdict { release, behaviour: Behaviour::Unknown, because };
-        }
-    };
-    for (behaviour, reason) in found {
-        if behaviour > verdict.behaviour {
-            (verdict.behaviour, verdict.because) = (behaviour, Some(reason));
-        }
-    }
-    verdict
 }

@@ -1,0 +1,73 @@
+//! The programs among a command's files, and the `.ptd` files that serve them.
+
+use crate::failure::Failure;
+use crate::files::{FileArguments, FilePath};
+use crate::open::Input;
+use executorch_format::{FileKind, Model, Ptd, Pte, probe};
+use std::path::{Path, PathBuf};
+
+/// The `.ptd` files, open.
+pub struct DataFiles(Vec<(Served, Input)>);
+
+/// The programs that a `.ptd` file serves: those in its folder where it was found in one, else all.
+type Served = Option<PathBuf>;
+
+/// A `.ptd` file that was read.
+pub struct Data<'i> {
+    served: &'i Served,
+    ptd: Ptd<'i>,
+}
+
+impl DataFiles {
+    /// Opens those that can be opened: what is wrong with others, or with what is in one, is told when its turn comes. A pipe is
+    /// left alone, since it can be read only once.
+    pub fn open(files: &[FilePath]) -> Self {
+        let mut data = Vec::new();
+        for file in files.iter().filter(|file| file.path.is_file()) {
+            let Ok(input) = Input::open(&file.path) else { continue };
+            if probe(input.bytes()).is_ok_and(|probe| probe.kind == FileKind::Ptd) {
+                data.push((file.found.then(|| folder(&file.path)), input));
+            }
+        }
+        Self(data)
+    }
+
+    /// Reads them.
+    pub fn parse(&self) -> Vec<Data<'_>> {
+        let read = self.0.iter().map(|(served, input)| (served, Ptd::parse(input.bytes())));
+        read.filter_map(|(served, ptd)| Some(Data { served, ptd: ptd.ok()? })).collect()
+    }
+}
+
+/// Those that serve a program.
+pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>> {
+    let serves = |data: &&Data<'_>| data.served.as_ref().is_none_or(|served| *served == folder(program));
+    data.iter().filter(serves).map(|data| &data.ptd).collect()
+}
+
+fn folder(path: &Path) -> PathBuf {
+    path.parent().map(Path::to_owned).unwrap_or_default()
+}
+
+/// Does something with a file's program, or with the one inside a bundle; `None` for what only serves others: a `.ptd` file, or any file that was
+/// found in a folder.
+pub fn of_program<R>(
+    path: &Path,
+    model: &Model<'_>,
+    files: &FileArguments,
+    work: impl FnOnce(&Pte<'_>) -> R,
+) -> Result<Option<R>, Failure> {
+    match model {
+        Model::Pte(pte) => Ok(Some(work(pte))),
+        Model::Bpte(bpte) => Ok(Some(work(&bpte.program().map_err(|error| Failure::bad(path, &error))?))),
+        Model::Ptd(_) => Ok(None),
+        _ if files.recursive => Ok(None),
+        _ => Err(no_program(path)),
+    }
+}
+
+/// A file that was given to a command for programs, and is none.
+pub fn no_program(path: &Path) -> Failure {
+    let fault = "it is no program (.pte), and no bundle with one (.bpte)".to_owned();
+    Failure::Bad { file: path.to_owned(), findings: vec![fault] }
+}

@@ -1,0 +1,193 @@
+//! What is in delegates' payloads that not every release's backend understands.
+
+use super::super::report::Name;
+use super::super::{Behaviour, Release};
+use super::{Found, Reason, table};
+use crate::delegate::{OpenPayload, Payload, Xnnpack};
+use crate::file::pte::Pte;
+use crate::path::{FieldPath, Path};
+use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use Behaviour::{Miscomputes, Refuses, Unknown};
+
+/// The backend whose payloads are looked at.
+pub(super) const BACKEND: &str = "XnnpackBackend";
+
+/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Read off the release tags 0.2.0 to 1.4.0 and
+/// the source of 1.5.
+pub(super) const TABLE: &str = include_str!("xnnpack.tsv");
+
+/// So many backends are named in a reason.
+const MOST: usize = 4;
+
+/// Something in a payload that some releases do not understand.
+pub(super) struct Use {
+    name: &'static str,
+    what: &'static str,
+    path: FieldPath,
+    message: String,
+    /// The releases that understand it.
+    known: &'static str,
+    /// What the others do.
+    otherwise: Behaviour,
+}
+
+impl Use {
+    pub(super) fn find(&self, release: Release) -> Option<Found> {
+        if release.is_in(self.known) {
+            return None;
+        }
+        let reason = Reason { name: self.name, path: self.path.clone(), message: self.message.clone() };
+        Some((self.otherwise, reason))
+    }
+}
+
+/// Collects each kind of use once, with the first place.
+#[derive(Default)]
+struct Uses(Vec<Use>);
+
+impl Uses {
+    /// `known` is a name of the table, with the table or enumeration that it belongs to.
+    fn add(&mut self, known: (&str, &str), name: &'static str, what: &'static str, otherwise: Behaviour, path: &Path<'_>) {
+        if self.0.iter().any(|used| (used.name, used.what) == (name, what)) {
+            return;
+        }
+        // What is in no release's schema, the rules refuse.
+        let Some(releases) = table::row(TABLE, known.0, known.1) else { return };
+        if releases == "0.2.." {
+            return;
+        }
+        let since = releases.trim_end_matches('.');
+        let message = format!("{what}, which XNNPACK's delegate knows since {since}");
+        self.push(Use { name, what, path: path.to_field_path(), message, known: releases, otherwise });
+    }
+
+    fn push(&mut self, used: Use) {
+        if !self.0.iter().any(|known| (known.name, known.what) == (used.name, used.what)) {
+            self.0.push(used);
+        }
+    }
+}
+
+/// What the payloads use.
+pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
+    let mut uses = Uses::default();
+    for opened in opened {
+        for (method, index) in opened.delegates.iter().take(1) {
+            let path = Path::ROOT;
+            let path = path.item("execution_plan", *method);
+            let path = path.item("delegates", *index);
+            let path = path.field("processed");
+            if id(pte, *method, *index) == BACKEND {
+                match &opened.payload {
+                    Ok(Payload::Xnnpack(payload)) => xnnpack(payload, &path, &mut uses),
+                    _ => uses.push(Use {
+                        name: "xnnpack-unread",
+                        what: "",
+                        path: path.to_field_path(),
+                        message: "a payload that was not read".to_owned(),
+                        known: "-",
+                        otherwise: Unknown,
+                    }),
+                }
+            }
+        }
+    }
+    others(pte, &mut uses);
+    uses.0
+}
+
+fn id<'t>(pte: &'t Pte<'_>, method: usize, index: usize) -> &'t str {
+    pte.methods().get(method).and_then(|plan| plan.delegates().get(index)).map_or("", |delegate| delegate.id())
+}
+
+/// The backends whose payloads nobody looked at, release by release.
+fn others(pte: &Pte<'_>, uses: &mut Uses) {
+    let mut names: Vec<String> = Vec::new();
+    let mut first = None;
+    for (method, plan) in pte.methods().iter().enumerate() {
+        for (index, delegate) in plan.delegates().iter().enumerate() {
+            if delegate.id() == BACKEND || names.len() > MOST {
+                continue;
+            }
+            let name = format!("{}", Name(delegate.id()));
+            if names.contains(&name) {
+                continue;
+            }
+            first.get_or_insert((method, index));
+            names.push(if names.len() == MOST { "others".to_owned() } else { name });
+        }
+    }
+    let Some((method, index)) = first else { return };
+    let path = Path::ROOT;
+    let path = path.item("execution_plan", method).item("delegates", index).to_field_path();
+    let message = format!("nobody looked at what releases do with payloads of {}", names.join(", "));
+    uses.push(Use { name: NOT_LOOKED_AT, what: "", path, message, known: "-", otherwise: Unknown });
+}
+
+/// The name of the reason for payloads of other backends.
+pub(super) const NOT_LOOKED_AT: &str = "payload-not-looked-at";
+
+fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
+    let mut prelu = false;
+    for (index, node) in payload.graph.xnodes().iter().enumerate() {
+        let path = path.item("xnodes", index);
+        let name = node.name();
+        prelu |= matches!(node.xnode_union, XNodeUnion::XNNPReLU(_));
+        if matches!(node.xnode_union, XNodeUnion::XNNScaledDotProductAttention(_)) {
+            uses.push(Use {
+                name: "xnnpack-node-dropped",
+                what: name,
+                path: path.to_field_path(),
+                message: format!("{name}, which XNNPACK's delegate has no more since 0.7"),
+                known: "0.2..0.6",
+                otherwise: Refuses,
+            });
+        }
+        uses.add(("XNodeUnion", name), "xnnpack-newer-node", name, Refuses, &path);
+    }
+    for (index, value) in payload.graph.xvalues().iter().enumerate() {
+        let path = path.item("xvalues", index);
+        let Some(tensor) = value.tensor() else { continue };
+        if let Some(name) = tensor.datatype.name() {
+            uses.add(("XNNDatatype", name), "xnnpack-newer-datatype", name, Refuses, &path);
+        }
+        if tensor.datatype == XNNDatatype::FP16 {
+            half_precision(prelu, &path, uses);
+        }
+        let named = |index: u32| {
+            payload.header.is_some()
+                && payload.graph.constant_data().get(index as usize).is_some_and(|entry| entry.named_key.is_some())
+        };
+        if tensor.constant_buffer_idx != 0 && named(tensor.constant_buffer_idx) {
+            let what = "constants by name (`named_key`)";
+            uses.add(("ConstantDataOffset", "named_key"), "xnnpack-named-constants", what, Miscomputes, &path);
+        }
+        let name = "xnnpack-newer-scales";
+        match value.quant_params() {
+            Some(XNNQuantParams::PerChannelQuant(channels)) if channels.scale_buffer_idx != 0 => {
+                let known = ("PerChannelQuant", "scale_buffer_idx");
+                uses.add(known, name, "scales of channels in a constant of their own", Refuses, &path);
+            }
+            Some(XNNQuantParams::PerChannelGroupQuant(groups)) if groups.scale_buffer_idx != 0 => {
+                let known = ("PerChannelGroupQuant", "scale_buffer_idx");
+                // No program was tried: the list that they read instead is empty.
+                uses.add(known, name, "scales of groups in a constant of their own", Unknown, &path);
+            }
+            Some(XNNQuantParams::PerChannelGroupQuant(groups)) if groups.scale_bf16.is_some() => {
+                uses.add(("PerChannelGroupQuant", "scale_bf16"), name, "scales of groups as bfloat16", Unknown, &path);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A convolution with PReLU was refused up to 0.4. No other graph was tried there.
+fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut Uses) {
+    let (what, otherwise, message) = match prelu {
+        true => ("XNNPReLU", Refuses, "half precision with XNNPReLU, which XNNPACK takes since 0.5"),
+        false => ("", Unknown, "half precision, with which only one graph was tried up to 0.4: it was refused"),
+    };
+    let (path, message) = (path.to_field_path(), message.to_owned());
+    uses.push(Use { name: "xnnpack-half-precision", what, path, message, known: "0.5..", otherwise });
+}

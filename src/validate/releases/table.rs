@@ -1,0 +1,47 @@
+//! Tables of releases: text with a line for each name, sorted by the name's bytes, and tabs between columns.
+
+use core::cmp::Ordering;
+
+/// The columns after the name `first.second`, or `first` where `second` is empty.
+pub(super) fn row(table: &'static str, first: &str, second: &str) -> Option<&'static str> {
+    let (mut low, mut high) = (0, table.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let start = table.get(low..middle)?.rfind('\n').map_or(low, |at| low + at + 1);
+        let line = table.get(start..)?.lines().next()?;
+        let (name, columns) = line.split_once('\t')?;
+        match compare(name, first, second) {
+            Ordering::Equal => return Some(columns),
+            Ordering::Less => low = start + line.len() + 1,
+            Ordering::Greater => high = start,
+        }
+    }
+    None
+}
+
+/// Compares a name with `first.second`, which is not put together: in a damaged file it may be long, and asked for often.
+pub(super) fn compare(name: &str, first: &str, second: &str) -> Ordering {
+    let dot = if second.is_empty() { "" } else { "." };
+    name.bytes().cmp(first.bytes().chain(dot.bytes()).chain(second.bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::row;
+
+    const TABLES: [&str; 2] = [super::super::operators::TABLE, super::super::contents::TABLE];
+
+    #[test]
+    fn every_name_of_a_table_is_found_and_none_beside_it() {
+        for table in TABLES {
+            for line in table.lines() {
+                let (name, columns) = line.split_once('\t').unwrap();
+                assert_eq!(row(table, name, ""), Some(columns), "{name}");
+                let (first, second) = name.split_once('.').unwrap_or((name, ""));
+                assert_eq!(row(table, first, second), Some(columns), "{name}");
+                assert_eq!(row(table, &name[..name.len() - 1], ""), None, "{name}");
+                assert_eq!(row(table, name, "x"), None, "{name}");
+            }
+        }
+    }
+}
