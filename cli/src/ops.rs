@@ -8,7 +8,6 @@ use crate::files::FileArguments;
 use crate::json;
 use crate::open::Input;
 use crate::target;
-use executorch_format::Model;
 use executorch_format::inspect::Operators;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -63,10 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let (mut apart, mut lacking) = (false, false);
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
-        let model = input.parse()?;
-        let Model::Pte(pte) = &model else {
-            return Err(Failure::usage_of(path, &"operators are in .pte files, and this is a .ptd"));
-        };
+        let pte = input.program()?;
         if let Some(target) = &target {
             let lacks = pte.check_target(target);
             lacking |= !lacks.is_empty();
