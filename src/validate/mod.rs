@@ -26,6 +26,8 @@ mod bundle;
 mod constants;
 mod delegates;
 mod etdump;
+mod foreign;
+mod formats;
 mod history;
 mod instructions;
 mod memory;
@@ -113,7 +115,7 @@ impl core::str::FromStr for Level {
 
     fn from_str(text: &str) -> crate::Result<Self> {
         let named = Self::ALL.iter().copied().find(|level| level.name() == text);
-        named.ok_or_else(|| Error::word("level", text, Self::ALL.iter().map(|level| level.name())))
+        named.ok_or_else(|| Error::not_a("level", text, "structure, runtime or strict".into()))
     }
 }
 
@@ -210,6 +212,7 @@ impl Pte<'_> {
             }
             constants::check(self, &mut report);
             payload::check(self, &mut report);
+            foreign::check_pte(self, &mut report);
             xnnpack::check(self, &mut report);
             wire::check(&self.program, Program::DESCRIPTION, self.source.as_ref(), &mut report);
         }
@@ -237,6 +240,7 @@ impl Ptd<'_> {
         if level >= Level::Runtime {
             ptd::check(self, &mut report);
             segments::check_ptd(self, &mut report);
+            foreign::check_ptd(self, &mut report);
             names::check_ptd(self, &mut report);
             wire::check(&self.flat_tensor, self.flat_tensor.root(), self.source.as_ref(), &mut report);
         }
@@ -252,6 +256,7 @@ impl Bpte<'_> {
         let program = self.program();
         if level >= Level::Runtime {
             bundle::check(self, program.as_ref().ok(), &mut report);
+            foreign::check_bpte(self, &mut report);
             wire::check(&self.bundled_program, BundledProgram::DESCRIPTION, self.source.as_ref(), &mut report);
         }
         let mut findings = report.finish();
