@@ -33,6 +33,12 @@ fn info_tells_about_a_bundle_and_the_program_inside() {
 }
 
 #[test]
+fn info_counts_the_runs_of_a_trace_apart_from_loading() {
+    let (_, text, _) = output(&["info"], &fixture("payloads/profile_portable.etdp").path);
+    assert!(text.contains("  runs            2, and 1 block of events outside runs\n"), "{text}");
+}
+
+#[test]
 fn list_hashes_what_is_at_its_offsets_in_a_bundle() {
     for file in with_extension("bpte") {
         let list = json(&["list", "--json", "--hash"], &file);

@@ -25,7 +25,8 @@ pub(super) fn bundles(
         }
         _ if one.bundled_program.program() == other.bundled_program.program() => Diff::default(),
         (program, other_program) => {
-            let text = |program: crate::Result<_>| program.map_or_else(|error| error.to_string(), |_| "readable".into());
+            let text =
+                |program: crate::Result<_>| program.map_or_else(|error| error.to_string(), |_| "readable".into());
             let mut found = Diff::default();
             let change = Change::new(Subject::File, ChangeKind::Changed, None, "program");
             let (before, after) = (Some(text(program)), Some(text(other_program)));

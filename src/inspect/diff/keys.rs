@@ -2,8 +2,8 @@
 
 use super::data::Comparer;
 use super::{Change, ChangeKind, Subject};
-use crate::delegate::xnnpack::ConstantPlace;
 use crate::delegate::Payload;
+use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::inspect::numbers;
@@ -47,7 +47,8 @@ impl<'s> Comparer<'s> {
             let mut tensors: Vec<&str> = Vec::new();
             for plan in pte.methods() {
                 let values = (0..plan.values().len()).filter_map(|value| plan.tensor(value));
-                tensors.extend(values.filter(|tensor| tensor.is_external()).filter_map(|one| one.fully_qualified_name()));
+                tensors
+                    .extend(values.filter(|tensor| tensor.is_external()).filter_map(|one| one.fully_qualified_name()));
             }
             tensors.sort_unstable();
             keys.extend(external.keys().filter(|key| tensors.binary_search(key).is_err()));
@@ -96,8 +97,12 @@ impl<'s> Comparer<'s> {
                     self.difference(change);
                 }
             }
-            (Some(one), None) => self.lonely_keys[0].push((name.to_owned(), one.bytes.as_ref().copied().unwrap_or_default())),
-            (None, Some(other)) => self.lonely_keys[1].push((name.to_owned(), other.bytes.as_ref().copied().unwrap_or_default())),
+            (Some(one), None) => {
+                self.lonely_keys[0].push((name.to_owned(), one.bytes.as_ref().copied().unwrap_or_default()))
+            }
+            (None, Some(other)) => {
+                self.lonely_keys[1].push((name.to_owned(), other.bytes.as_ref().copied().unwrap_or_default()))
+            }
             (None, None) => {}
         }
     }
@@ -135,4 +140,3 @@ impl<'s> Comparer<'s> {
         }
     }
 }
-
