@@ -84,13 +84,13 @@ pub enum ErrorKind {
     #[error("cannot be written: {0}")]
     Unwritable(Cow<'static, str>),
     /// A word is not the name of a value of its type.
-    #[error("{found:?} is not a {kind}, expected a number or one of {expected}")]
+    #[error("{found:?} is not a {kind}, expected {expected}")]
     Word {
         /// The type, such as `ScalarType`.
         kind: &'static str,
         /// The word.
         found: String,
-        /// The names of the type's values.
+        /// What would be: the names of the type's values.
         expected: String,
     },
     /// A file of another format is damaged.
@@ -214,7 +214,12 @@ impl Error {
     #[cold]
     pub(crate) fn word(kind: &'static str, found: &str, expected: impl Iterator<Item = &'static str>) -> Self {
         let expected: Vec<_> = expected.collect();
-        Self::new(ErrorKind::Word { kind, found: found.into(), expected: expected.join(", ") })
+        Self::not_a(kind, found, format!("a number or one of {}", expected.join(", ")))
+    }
+
+    #[cold]
+    pub(crate) fn not_a(kind: &'static str, found: &str, expected: String) -> Self {
+        Self::new(ErrorKind::Word { kind, found: found.into(), expected })
     }
 
     #[cold]

@@ -15,10 +15,10 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(
     after_help = "Where the same is only stored differently (alignment, segments, order, weights in a .ptd file), that is listed, and is no \
-    difference.\nExit codes: 0 the same model, 1 different, 2 wrong usage or a file cannot be read."
+    difference. With --quiet, only differences are printed.\nExit codes: 0 the same model, 1 different, 2 wrong usage or a file cannot be read."
 )]
 pub struct Arguments {
-    /// A .pte or .ptd file
+    /// A .pte, .ptd, .bpte or .etdp file
     before: PathBuf,
     /// The file to compare it with
     after: PathBuf,
@@ -57,6 +57,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // A bad file is not a different one.
     let diff = compare(arguments).map_err(|failure| match failure {
         bad @ Failure::Bad { .. } => {
+            if arguments.json {
+                // That standard output is closed is no news about the file.
+                let _ = json::print_failure(&bad);
+            }
             bad.report();
             Failure::Reported(UNREADABLE)
         }
@@ -78,6 +82,12 @@ fn compare(arguments: &Arguments) -> Result<Diff, Failure> {
     let (before_data, after_data) = (open(&arguments.before_data)?, open(&arguments.after_data)?);
     let (before, after) = (before.parse()?, after.parse()?);
     let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
+    for (path, model) in [(&arguments.before, &before), (&arguments.after, &after)] {
+        // Without its program, what a bundle does cannot be compared.
+        if let Model::Bpte(bpte) = model {
+            bpte.program().map_err(|error| Failure::bad(path, &error))?;
+        }
+    }
     let sides = (Side { model: &before, data: &before_data }, Side { model: &after, data: &after_data });
     let options = DiffOptions { tensors: arguments.tensors };
     Ok(executorch_format::inspect::diff(&sides.0, &sides.1, &options))

@@ -5,7 +5,6 @@ mod print;
 use crate::failure::Failure;
 use crate::json;
 use crate::open::Input;
-use executorch_format::Model;
 use executorch_format::inspect::Disassembly;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ Examples:
   pte disasm model.pte --method forward > forward.txt
   diff <(pte disasm old.pte) <(pte disasm new.pte)")]
 pub struct Arguments {
-    /// A .pte file; - is standard input
+    /// A .pte file, or a .bpte: the program inside it; - is standard input
     file: PathBuf,
     /// Only this method
     #[arg(long, value_name = "NAME")]
@@ -40,10 +39,7 @@ struct FileDisassembly<'t> {
 /// Prints what the methods of a file do.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
-    let model = input.parse()?;
-    let Model::Pte(pte) = &model else {
-        return Err(Failure::usage_of(input.path(), &"instructions are in .pte files, and this is a .ptd"));
-    };
+    let pte = input.program()?;
     let mut disassembly = pte.disassembly();
     if let Some(name) = &arguments.method {
         disassembly.methods.retain(|method| method.name == name);

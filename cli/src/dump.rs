@@ -17,7 +17,7 @@ use std::path::Path;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte dump model.pte | jq '.execution_plan[].name'
-  pte dump --jsonl models/*.pte | jq -r 'select(.tree.version != 0) | .file'")]
+  pte dump --jsonl models/*.pte | jq -r '[.file, .tree.execution_plan[].name] | @tsv'")]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

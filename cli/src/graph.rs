@@ -4,7 +4,6 @@ use crate::failure::Failure;
 use crate::json;
 use crate::open::Input;
 use crate::text;
-use executorch_format::Model;
 use executorch_format::inspect::{Graph, model_explorer};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -15,7 +14,7 @@ use std::path::PathBuf;
     pte graph model.pte --dot | dot -Tpdf > model.pdf\n  \
     pte graph model.pte --json > model.json && model-explorer model.json")]
 pub struct Arguments {
-    /// A .pte file
+    /// A .pte file, or a .bpte: the program inside it
     file: PathBuf,
     #[command(flatten)]
     form: Form,
@@ -42,9 +41,7 @@ struct Form {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
     let file = text::path(&arguments.file);
-    let Model::Pte(pte) = input.parse()? else {
-        return Err(Failure::Usage(format!("{file}: not a program, so it has no graph")));
-    };
+    let pte = input.program()?;
     let mut graphs = pte.graphs();
     if let Some(method) = &arguments.method {
         graphs.retain(|graph| graph.method == method);

@@ -6,7 +6,6 @@ mod svg;
 use crate::failure::Failure;
 use crate::json;
 use crate::open::Input;
-use executorch_format::Model;
 use executorch_format::inspect::Memory;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -23,7 +22,7 @@ Examples:
   pte memory model.pte --json | jq '.arenas'"
 )]
 pub struct Arguments {
-    /// A .pte file; - is standard input
+    /// A .pte file, or a .bpte: the program inside it; - is standard input
     file: PathBuf,
     /// Only this method
     #[arg(long, value_name = "NAME")]
@@ -53,10 +52,7 @@ struct FileMemory<'t> {
 /// Tells about the methods of a file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
-    let model = input.parse()?;
-    let Model::Pte(pte) = &model else {
-        return Err(Failure::usage_of(input.path(), &"memory is planned in .pte files, and this is a .ptd"));
-    };
+    let pte = input.program()?;
     let mut memory = pte.memory();
     if let Some(name) = &arguments.method {
         memory.methods.retain(|method| method.name == name);

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::delegate::Xnnpack;
-use executorch_format::{Image, Model, PROBE_SIZE, ParseOptions, probe};
+use executorch_format::{Image, Model, PROBE_SIZE, ParseOptions, Pte, probe};
 use memmap2::Mmap;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
@@ -18,6 +18,14 @@ impl<T: Read + Seek> ReadSeek for T {}
 pub struct Input {
     path: PathBuf,
     bytes: Bytes,
+}
+
+/// A file's tree, or, where it is a bundle, that of the program inside.
+pub struct Unbundled<'i> {
+    /// The tree. Offsets in it count from the first byte of what it was read from.
+    pub model: Model<'i>,
+    /// Where the program starts in the bundle, in bytes; `None` where the file is no bundle.
+    pub program_offset: Option<u64>,
 }
 
 enum Bytes {
@@ -86,6 +94,29 @@ impl Input {
     /// Parses the file.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
         Model::parse(self.bytes()).map_err(|error| Failure::bad(&self.path, &error))
+    }
+
+    /// Parses the file, and takes the program out of a bundle.
+    pub fn unbundled(&self) -> Result<Unbundled<'_>, Failure> {
+        Ok(match self.parse()? {
+            Model::Bpte(bpte) => {
+                let program_offset = bpte.program_offset();
+                let program = bpte.into_program().map_err(|error| Failure::bad(&self.path, &error))?;
+                Unbundled { model: Model::Pte(program), program_offset }
+            }
+            model => Unbundled { model, program_offset: None },
+        })
+    }
+
+    /// The program in the file: a whole `.pte`, or what is inside a `.bpte`. Other kinds of file have none, which is an error.
+    pub fn program(&self) -> Result<Pte<'_>, Failure> {
+        match self.unbundled()?.model {
+            Model::Pte(pte) => Ok(pte),
+            other => {
+                let fault = format!("a {} file, which has no program: expected a .pte or .bpte", other.kind());
+                Err(Failure::usage_of(&self.path, &fault))
+            }
+        }
     }
 
     /// The XNNPACK payload that the file is, if it is one that was cut out of a `.pte`.

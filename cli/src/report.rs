@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::json;
-use crate::open::Input;
+use crate::open::{Input, Unbundled};
 use crate::save::save;
 use executorch_format::Image;
 use executorch_format::inspect::Report;
@@ -17,7 +17,7 @@ use std::path::PathBuf;
     Example:\n  pte report model.pte -o model.html"
 )]
 pub struct Arguments {
-    /// A .pte or .ptd file
+    /// A .pte or .ptd file, or a .bpte: the program inside it
     file: PathBuf,
     /// Where to write the page; - is standard output
     #[arg(short, long, value_name = "HTML", required_unless_present = "json")]
@@ -33,6 +33,9 @@ struct Page<'t> {
     file: String,
     /// Bytes.
     file_size: u64,
+    /// Where the program starts in the file that it is inside of, a bundle: then all that follows is about the program alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program_offset: Option<u64>,
     #[serde(flatten)]
     report: &'t Report<'t>,
     findings: Vec<Finding>,
@@ -41,11 +44,14 @@ struct Page<'t> {
 /// Writes the page.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
-    let model = input.parse()?;
+    let Unbundled { model, program_offset } = input.unbundled()?;
     let report = model.report();
+    let name = arguments.file.file_name().unwrap_or(arguments.file.as_os_str()).to_string_lossy();
+    let inside = if program_offset.is_some() { ", the program inside" } else { "" };
     let page = Page {
-        file: arguments.file.file_name().unwrap_or(arguments.file.as_os_str()).to_string_lossy().into_owned(),
-        file_size: input.bytes().len() as u64,
+        file: format!("{name}{inside}"),
+        file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
+        program_offset,
         report: &report,
         findings: model.validate(Level::Strict),
     };

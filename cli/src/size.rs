@@ -5,15 +5,16 @@ mod print;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
-use crate::open::Input;
+use crate::open::{Input, Unbundled};
 use clap::ValueEnum;
-use executorch_format::Model;
 use executorch_format::inspect::{Growth, Size};
 use serde::Serialize;
 use std::path::Path;
 
 /// Where every byte of a file goes, the largest part first, and what the file could do without; of two files, where one is larger
 /// than the other
+///
+/// Of a .bpte, the program inside is meant: offsets count from its first byte, and its test cases are not counted.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte size model.pte
@@ -51,6 +52,9 @@ enum By {
 #[derive(Serialize)]
 struct FileSize<'t> {
     file: String,
+    /// Where the program starts in the file that it is inside of, a bundle: then all that follows is about the program alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program_offset: Option<u64>,
     #[serde(flatten)]
     size: &'t Size<'t>,
 }
@@ -74,12 +78,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut apart = false;
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
-        let model = input.parse()?;
-        let size = size(path, &model)?;
+        let file = input.unbundled()?;
+        let size = size(path, &file)?;
+        let size = FileSize::new(path, &file, &size);
         match documents {
-            Some(documents) => documents.add(&FileSize { file: path.display().to_string(), size: &size })?,
+            Some(documents) => documents.add(&size)?,
             None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
         }
+        let size = size.size;
         Failure::unless_sound(path, &size.faults)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
@@ -88,20 +94,31 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Failure> {
     let inputs = [Input::open(before)?, Input::open(after)?];
-    let [one, other] = [inputs[0].parse()?, inputs[1].parse()?];
-    let (one, other) = (size(before, &one)?, size(after, &other)?);
+    let files = [inputs[0].unbundled()?, inputs[1].unbundled()?];
+    let (one, other) = (size(before, &files[0])?, size(after, &files[1])?);
     let growth = one.growth(&other);
+    let sizes = [FileSize::new(before, &files[0], &one), FileSize::new(after, &files[1], &other)];
     if arguments.form.json {
-        let file = |path: &Path| path.display().to_string();
-        let before = FileSize { file: file(before), size: &one };
-        json::print(&TwoSizes { before, after: FileSize { file: file(after), size: &other }, growth: &growth })?;
+        let [before, after] = sizes;
+        json::print(&TwoSizes { before, after, growth: &growth })?;
     } else {
-        print::two([(before, &one), (after, &other)], &growth, arguments)?;
+        print::two([before, after], &sizes, &growth, arguments)?;
     }
     Failure::unless_sound(before, &one.faults)?;
     Failure::unless_sound(after, &other.faults)
 }
 
-fn size<'t>(path: &Path, model: &'t Model<'_>) -> Result<Size<'t>, Failure> {
-    model.size().map_err(|error| Failure::bad(path, &error))
+impl<'t> FileSize<'t> {
+    fn new(path: &Path, file: &Unbundled<'_>, size: &'t Size<'t>) -> Self {
+        Self { file: path.display().to_string(), program_offset: file.program_offset, size }
+    }
+}
+
+fn size<'t>(path: &Path, file: &'t Unbundled<'_>) -> Result<Size<'t>, Failure> {
+    let mut size = file.model.size().map_err(|error| Failure::bad(path, &error))?;
+    if file.program_offset.is_some() {
+        // What would remove it takes a program, and this file is a bundle.
+        size.waste.clear();
+    }
+    Ok(size)
 }

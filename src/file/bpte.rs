@@ -118,6 +118,17 @@ impl<'a> Bpte<'a> {
             .map_err(|error| error.in_field("program").inside(self.program_offset().unwrap_or_default()))
     }
 
+    /// [`program`](Self::program), which borrows from the bundle's bytes and outlives the bundle.
+    pub fn into_program(self) -> Result<Pte<'a>> {
+        let start = self.program_offset().unwrap_or_default();
+        let within = |error: Error| error.in_field("program").inside(start);
+        match self.bundled_program.program {
+            Some(Cow::Borrowed(bytes)) => Pte::parse(bytes).map_err(within),
+            Some(Cow::Owned(bytes)) => Pte::parse(&bytes).map(Pte::into_owned).map_err(within),
+            None => Err(Error::reference("a bundle without a program").in_field("program")),
+        }
+    }
+
     /// Puts in the bytes of another `.pte` file.
     pub fn set_program(&mut self, program: impl Into<Cow<'a, [u8]>>) {
         self.bundled_program.program = Some(program.into());

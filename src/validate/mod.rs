@@ -28,6 +28,10 @@ mod constants;
 mod delegates;
 #[cfg(feature = "devtools")]
 mod etdump;
+#[cfg(feature = "payloads")]
+mod foreign;
+#[cfg(feature = "payloads")]
+mod formats;
 mod history;
 mod instructions;
 mod memory;
@@ -130,7 +134,7 @@ impl core::str::FromStr for Level {
 
     fn from_str(text: &str) -> crate::Result<Self> {
         let named = Self::ALL.iter().copied().find(|level| level.name() == text);
-        named.ok_or_else(|| Error::word("level", text, Self::ALL.iter().map(|level| level.name())))
+        named.ok_or_else(|| Error::not_a("level", text, "structure, runtime or strict".into()))
     }
 }
 
@@ -229,6 +233,8 @@ impl Pte<'_> {
             #[cfg(feature = "payloads")]
             payload::check(self, &mut report);
             #[cfg(feature = "payloads")]
+            foreign::check_pte(self, &mut report);
+            #[cfg(feature = "payloads")]
             xnnpack::check(self, &mut report);
             wire::check(&self.program, Program::DESCRIPTION, self.source.as_ref(), &mut report);
         }
@@ -257,6 +263,8 @@ impl Ptd<'_> {
         if level >= Level::Runtime {
             ptd::check(self, &mut report);
             segments::check_ptd(self, &mut report);
+            #[cfg(feature = "payloads")]
+            foreign::check_ptd(self, &mut report);
             names::check_ptd(self, &mut report);
             wire::check(&self.flat_tensor, self.flat_tensor.root(), self.source.as_ref(), &mut report);
         }
@@ -273,6 +281,8 @@ impl Bpte<'_> {
         let program = self.program();
         if level >= Level::Runtime {
             bundle::check(self, program.as_ref().ok(), &mut report);
+            #[cfg(feature = "payloads")]
+            foreign::check_bpte(self, &mut report);
             wire::check(&self.bundled_program, BundledProgram::DESCRIPTION, self.source.as_ref(), &mut report);
         }
         let mut findings = report.finish();

@@ -2,7 +2,7 @@
 
 use super::{Finding, Level, RULES, Severity};
 use crate::error::{Error, Result};
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 /// What is checked, and which findings count: a team's own line between what is an error and what is not.
 ///
@@ -37,6 +37,30 @@ pub struct Policy {
 /// Stands for every rule whose findings are warnings.
 const WARNINGS: &str = "warnings";
 
+/// The rule whose name is nearest to a word, if any is near.
+fn near(word: &str) -> Option<&'static str> {
+    let names = RULES.iter().map(|rule| rule.name).chain([WARNINGS]);
+    let near = names.map(|name| (edits(word, name), name)).min()?;
+    (near.0 <= 2 + word.len() / 8).then_some(near.1)
+}
+
+/// How many bytes have to be put in, taken out or changed, to make one word of another.
+fn edits(word: &str, name: &str) -> usize {
+    const LONGEST: usize = 64;
+    let word = word.as_bytes().get(..LONGEST).unwrap_or(word.as_bytes());
+    let mut row: Vec<usize> = (0..=name.len()).collect();
+    for (at, byte) in word.iter().enumerate() {
+        let mut before = core::mem::replace(row.first_mut().unwrap_or(&mut 0), at + 1);
+        let mut left = at + 1;
+        for (place, other) in row.iter_mut().skip(1).zip(name.bytes()) {
+            let changed = before + usize::from(*byte != other);
+            before = core::mem::replace(place, changed.min(left + 1).min(*place + 1));
+            left = *place;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
 impl Policy {
     /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) where it names a rule that there is not.
     pub fn check(&self) -> Result<()> {
@@ -44,7 +68,12 @@ impl Policy {
         let denied = self.deny.iter().filter(|name| *name != WARNINGS);
         match denied.chain(&self.allow).find(|name| !known(name)) {
             None => Ok(()),
-            Some(name) => Err(Error::word("rule", name, core::iter::once("a name of `pte verify --rules`"))),
+            Some(name) => {
+                let near = near(name).map(|near| format!("{near:?}, or another ")).unwrap_or_else(|| "a ".into());
+                let expected =
+                    format!("{near}name that `pte verify --rules` lists, or to deny all warnings {WARNINGS:?}");
+                Err(Error::not_a("rule", name, expected))
+            }
         }
     }
 

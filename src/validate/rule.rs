@@ -247,5 +247,8 @@ rules! {
     CORE_ML_PAYLOAD "core-ml-payload" Strict Error "a Core ML payload whose list of files is broken or points outside it"
     PAYLOAD_KIND "payload-kind" Strict Error "a payload of another backend than the delegate's id says"
     PAYLOAD_UNKNOWN "payload-unknown" Strict Warning "a payload that does not start like those of its backend"
+    ALSO_ZIP "also-zip" Strict Error "a file that is a ZIP archive as well, whose pickles readers of PyTorch's checkpoints would load"
+    FOREIGN_FORMAT "foreign-format" Strict Warning "data that begins as a program, an archive, a script or a pickle, where no backend puts such"
+    PADDING "padding" Strict Warning "bytes between segments that are not zero, and that nothing describes"
     NATIVE_CODE "native-code" Strict Warning "machine code that runs when the file is loaded"
 }

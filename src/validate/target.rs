@@ -252,9 +252,7 @@ impl Target {
         }
         match self.pointer_bits {
             None | Some(32 | 64) => Ok(()),
-            Some(other) => {
-                Err(Error::word("number of bits of a pointer", &other.to_string(), ["32", "64"].into_iter()))
-            }
+            Some(other) => Err(Error::not_a("number of bits of a pointer", &other.to_string(), "32 or 64".into())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use executorch_format::convert::{CArray, COptions, operator_lines};
 use executorch_format::schema::ScalarType;
-use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
+use executorch_format::schema::program::{EValue, ExecutionPlan, IntList, Program, Tensor};
 use executorch_format::{DataCollector, Model, Pte, PteOptions};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 use std::path::{Path, PathBuf};
@@ -118,6 +118,54 @@ fn names_from_a_file_are_only_names_in_c() {
     if has_compilers() {
         check(&bytes, &named("model"), "x.pte").unwrap();
     }
+}
+
+/// Ends with 0 if the macros are what the constant methods return.
+const CONSTANTS: &str = r#"#include <string.h>
+#include "model.h"
+static const long long list[] = MODEL_LIST_VALUES;
+int main(void) {
+    int numbers = MODEL_LOWEST_VALUE < -9223372036854775807LL && MODEL_NEGATIVE_VALUE == 7 - 10 && 5 -MODEL_NEGATIVE_VALUE == 8;
+    int others = MODEL_BIT_VALUE == 1 && MODEL_SMALL_VALUE == -1e-7 && MODEL_LIST_COUNT == 2u && list[1] == 4096;
+    return !(numbers && others && strcmp(MODEL_TEXT_VALUE, "a\"b\\\n?") == 0 && strcmp(MODEL_TEXT_NAME, "text") == 0);
+}
+"#;
+
+#[test]
+fn constant_methods_are_constants() {
+    let plan = |name: &'static str, values: Vec<EValue<'static>>| {
+        ExecutionPlan::new(name, values, vec![], vec![], 0).with_outputs(vec![0])
+    };
+    let list = IntList { items: Some(vec![1, 2].into()) };
+    let plans = vec![
+        plan("lowest", vec![EValue::from(i64::MIN)]),
+        plan("negative", vec![EValue::from(-3i64)]),
+        plan("bit", vec![EValue::from(true)]),
+        plan("small", vec![EValue::from(-1e-7f64)]),
+        plan("text", vec![EValue::from("a\"b\\\n?")]),
+        plan("list", vec![EValue { val: list.into() }, EValue::from(-1i64), EValue::from(4096i64)]),
+        plan("nan", vec![EValue::from(f64::NAN)]),
+    ];
+    let program = Program { execution_plan: Some(plans), ..Program::default() };
+    let pte = DataCollector::new().finish(program, &PteOptions::default()).unwrap();
+    let bytes = pte.image().unwrap().to_vec().unwrap();
+    let array = CArray::new(&Model::parse(&bytes).unwrap(), &bytes, &named("model")).unwrap();
+    let header = array.header("x.pte");
+    assert!(header.contains("#define MODEL_NAN_NAME \"nan\"\n/* Nothing that C has a constant for. */\n"), "{header}");
+    if !has_compilers() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("executorch-format-constants-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    array.save("x.pte", &folder.join("model.h"), &folder.join("model.c")).unwrap();
+    std::fs::write(folder.join("main.c"), CONSTANTS).unwrap();
+    for (compiler, standard) in [("gcc", "-std=c11"), ("g++", "-std=c++17")] {
+        let program = compile(compiler, standard, &folder, &["main.c", "model.c"]).unwrap();
+        assert!(Command::new(program).status().unwrap().success(), "{compiler}");
+    }
+    let old = compile("gcc", "-std=c99", &folder, &["main.c", "model.c"]).unwrap_err();
+    assert!(old.contains("this file needs C11 or later"), "{old}");
+    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod dump;
 mod edit;
 mod edits;
 mod files;
+mod foreign;
 mod malformed;
 mod memory;
 mod operators;

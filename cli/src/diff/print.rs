@@ -2,7 +2,7 @@
 
 use super::Comparison;
 use crate::failure::Failure;
-use crate::text;
+use crate::{status, text};
 use anstyle::{AnsiColor, Style};
 use executorch_format::inspect::{Change, ChangeKind, Distance, Subject};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const MOST: usize = 8;
 /// The columns of a terminal.
 const WIDTH: usize = 80;
 
-/// Prints the differences by method, then what is only stored differently.
+/// Prints the differences by method, then what is only stored differently, unless the command is to be quiet.
 pub(super) fn text(comparison: &Comparison<'_>) -> Result<(), Failure> {
     // Colours only a terminal, and not where NO_COLOR is set.
     let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
@@ -24,6 +24,9 @@ pub(super) fn text(comparison: &Comparison<'_>) -> Result<(), Failure> {
         out.line(GREEN, &format!("+++ {}", comparison.after))?;
     }
     out.changes(&diff.differences)?;
+    if status::is_quiet() {
+        return Ok(out.out.flush()?);
+    }
     if !diff.storage.is_empty() {
         out.line(PLAIN, "stored differently, which is no difference:")?;
         out.list("  ", diff.storage.iter())?;
@@ -141,6 +144,7 @@ fn noun(subject: Subject) -> &'static str {
     match subject {
         Subject::StackTrace => "stack traces",
         Subject::Plan => "planned memory of",
+        Subject::TestCase => "test case",
         other => other.name(),
     }
 }

@@ -47,7 +47,13 @@ pub fn test_value(value: &TestValue<'_>) -> String {
 }
 
 pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result<()> {
-    row(out, "runs", &facts.runs.len().to_string())?;
+    // A block of events is a run of a method, or its loading.
+    let runs = facts.runs.iter().filter(|run| run.name == "Execute").count();
+    let others = match facts.runs.len() - runs {
+        0 => String::new(),
+        others => format!(", and {} of events outside runs", text::count(others, "block")),
+    };
+    row(out, "runs", &format!("{runs}{others}"))?;
     for (index, run) in facts.runs.iter().take(text::most(MOST)).enumerate() {
         let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
         let events = [(run.profile_events, "time"), (run.allocation_events, "allocation"), (run.debug_events, "value")];

@@ -1,6 +1,6 @@
 //! Sizes as text.
 
-use super::{Arguments, By};
+use super::{Arguments, By, FileSize};
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
@@ -17,12 +17,13 @@ const NAME: usize = 40;
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
 
 /// Prints where the bytes of a file go, with an empty line before it if `apart`.
-pub(super) fn one(path: &Path, size: &Size<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
+pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
+    let size = file.size;
     let mut out = BufWriter::new(anstream::stdout().lock());
     if apart {
         writeln!(out)?;
     }
-    writeln!(out, "{}: {} ({} bytes)", text::path(path), text::size(size.file_size), size.file_size)?;
+    writeln!(out, "{}", title(path, file))?;
     match arguments.by {
         By::Kind => kinds(&mut out, size, arguments)?,
         By::Blob => blobs(&mut out, size, arguments)?,
@@ -41,6 +42,13 @@ pub(super) fn one(path: &Path, size: &Size<'_>, arguments: &Arguments, apart: bo
     }
     waste(&mut out, size)?;
     Ok(out.flush()?)
+}
+
+/// `model.pte: 1.7 KiB (1716 bytes)`
+fn title(path: &Path, file: &FileSize<'_>) -> String {
+    let (path, bytes) = (text::path(path), file.size.file_size);
+    let inside = if file.program_offset.is_some() { ", the program inside" } else { "" };
+    format!("{path}{inside}: {} ({bytes} bytes)", text::size(bytes))
 }
 
 fn shown(arguments: &Arguments) -> usize {
@@ -189,13 +197,17 @@ fn waste(out: &mut Out, size: &Size<'_>) -> io::Result<()> {
 }
 
 /// Prints where the second file is larger or smaller than the first.
-pub(super) fn two(files: [(&Path, &Size<'_>); 2], growth: &[Growth<'_>], arguments: &Arguments) -> Result<(), Failure> {
+pub(super) fn two(
+    paths: [&Path; 2],
+    files: &[FileSize<'_>; 2],
+    growth: &[Growth<'_>],
+    arguments: &Arguments,
+) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
-    for (name, (path, size)) in ["before", "after"].into_iter().zip(files) {
-        let (path, bytes) = (text::path(path), size.file_size);
-        writeln!(out, "{name:6}  {path}: {} ({bytes} bytes)", text::size(bytes))?;
+    for (name, (path, file)) in ["before", "after"].into_iter().zip(paths.into_iter().zip(files)) {
+        writeln!(out, "{name:6}  {}", title(path, file))?;
     }
-    let [before, after] = files.map(|(_, size)| i128::from(size.file_size));
+    let [before, after] = files.each_ref().map(|file| i128::from(file.size.file_size));
     writeln!(out, "growth  {} bytes", signed(after - before, |bytes| bytes.to_string()))?;
     let mut table = Table::new([
         ("GROWTH", Column::Right),

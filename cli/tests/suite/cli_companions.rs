@@ -33,6 +33,12 @@ fn info_tells_about_a_bundle_and_the_program_inside() {
 }
 
 #[test]
+fn info_counts_the_runs_of_a_trace_apart_from_loading() {
+    let (_, text, _) = output(&["info"], &fixture("payloads/profile_portable.etdp").path);
+    assert!(text.contains("  runs            2, and 1 block of events outside runs\n"), "{text}");
+}
+
+#[test]
 fn list_hashes_what_is_at_its_offsets_in_a_bundle() {
     for file in with_extension("bpte") {
         let list = json(&["list", "--json", "--hash"], &file);
@@ -68,6 +74,40 @@ fn verify_looks_at_the_program_inside_a_bundle() {
     let made = TempFile::new("bad.bpte", &bytes);
     let (code, text, _) = output(&["verify"], &made.0);
     assert!(code == 1 && text.contains("identifier: program: ") && text.contains("ET19"), "{text}");
+}
+
+/// A document without what only names the file and says that it is a bundle.
+fn without_names(mut document: Value) -> Value {
+    let fields = document.as_object_mut().unwrap();
+    ["file", "program_offset", "findings", "waste"].iter().for_each(|field| drop(fields.remove(*field)));
+    document
+}
+
+#[test]
+fn a_bundle_answers_for_the_program_inside() {
+    for bundle in with_extension("bpte") {
+        let parsed = executorch_format::Bpte::parse(bundle.bytes()).unwrap();
+        let program = TempFile::new("inside.pte", parsed.bundled_program.program());
+        for command in [&["size"][..], &["ops"], &["disasm"], &["memory"], &["report"]] {
+            let [one, other] = [&bundle.path, &program.0].map(|path| {
+                let (code, out, errors) = output(&[command, &["--json"]].concat(), path);
+                assert_eq!((code, errors.as_str()), (0, ""), "{command:?} {}", path.display());
+                let mut document: Value = serde_json::from_str(&out).unwrap();
+                without_names(document["files"].get_mut(0).map(Value::take).unwrap_or(document))
+            });
+            assert!(one == other, "{command:?} {}", bundle.name());
+        }
+        let [one, other] = [&bundle.path, &program.0].map(|path| output(&["graph", "--dot"], path).1);
+        assert_eq!(one, other, "{}", bundle.name());
+    }
+    let bundle = fixture("payloads/bundle_scalars.bpte");
+    let size = json(&["size", "--json"], &bundle);
+    let program_offset = size["program_offset"].as_u64().unwrap() as usize;
+    assert_eq!(&bundle.bytes()[program_offset + 4..][..4], b"ET12");
+    let (_, text, _) = output(&["size"], &bundle.path);
+    assert!(text.contains("bundle_scalars.bpte, the program inside: "), "{text}");
+    let (code, _, text) = output(&["memory"], &fixture("1.5.1/etdump/etdump.etdp").path);
+    assert!(code == 2 && text.contains("a .etdp file, which has no program: expected a .pte or .bpte"), "{text}");
 }
 
 #[test]

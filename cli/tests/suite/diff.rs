@@ -5,8 +5,8 @@ use crate::see::golden;
 use executorch_format::inspect::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff};
 use executorch_format::schema::program::{Instruction, InstructionArguments, KernelTypes};
 use executorch_format::testing::{Damage, damage_word};
-use executorch_format::{Model, Ptd, Pte, PteOptions};
-use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each};
+use executorch_format::{Bpte, Etdp, Model, Ptd, PtdOptions, Pte, PteOptions};
+use executorch_format_support::fixtures::{Fixture, fixture, fixtures, for_each, with_extension};
 use serde_json::Value;
 
 fn compare(before: &[u8], after: &[u8]) -> Diff {
@@ -93,6 +93,111 @@ fn no_change_of_a_program_goes_unseen() {
         assert!(seen > 100, "{name}: {seen}");
         assert_eq!(unseen, Vec::<String>::new());
     }
+}
+
+fn same(before: Model<'_>, after: Model<'_>) -> bool {
+    let (before, after) = (Side { model: &before, data: &[] }, Side { model: &after, data: &[] });
+    diff(&before, &after, &DiffOptions::default()).is_same()
+}
+
+/// Every field of a test case, of an event and of what is around them, changed one at a time.
+#[test]
+fn no_change_of_a_test_case_or_an_event_goes_unseen() {
+    let file = fixture("payloads/bundle_scalars.bpte");
+    let before = Bpte { source: None, ..Bpte::parse(file.bytes()).unwrap().into_owned() };
+    let (mut seen, mut unseen) = (0, Vec::new());
+    for damage in Damage::all(&before.bundled_program) {
+        let what = damage.describe(&before.bundled_program);
+        let mut after = before.clone();
+        let changed = damage.apply(&mut after.bundled_program) && after != before;
+        // Without a program a bundle is refused; an empty list is like none.
+        if changed && !what.starts_with("program") && !what.contains(": Insert") {
+            seen += 1;
+            unseen.extend(same(Model::Bpte(before.clone()), Model::Bpte(after)).then_some(what));
+        }
+    }
+    assert!(seen > 40 && unseen.is_empty(), "{seen}: {unseen:?}");
+    let file = fixture("payloads/profile_debug.etdp");
+    let before = Etdp { source: None, ..Etdp::parse(file.bytes()).unwrap().into_owned() };
+    let (mut seen, mut unseen) = (0, Vec::new());
+    for damage in Damage::all(&before.etdump) {
+        let what = damage.describe(&before.etdump);
+        let mut after = before.clone();
+        if damage.apply(&mut after.etdump) && after != before && !what.contains(": Insert") {
+            seen += 1;
+            unseen.extend(same(Model::Etdp(before.clone()), Model::Etdp(after)).then_some(what));
+        }
+    }
+    assert!(seen > 100 && unseen.is_empty(), "{seen}: {unseen:?}");
+}
+
+#[test]
+fn bundles_and_traces_are_compared_and_no_two_of_them_are_the_same() {
+    for extension in ["bpte", "etdp"] {
+        let files = with_extension(extension);
+        for (index, one) in files.iter().enumerate() {
+            for (second, other) in files.iter().enumerate() {
+                let found = compare(one.bytes(), other.bytes());
+                assert_eq!(found.is_same(), index == second, "{} {}: {found:?}", one.name(), other.name());
+            }
+        }
+    }
+    let told = |one: &str, other: &str| {
+        let [one, other] = [one, other].map(|name| fixture(&format!("payloads/{name}")));
+        lines(&compare(one.bytes(), other.bytes()))
+    };
+    let cases = told("bundle_scalars.bpte", "bundle_empty.bpte");
+    assert!(cases.iter().any(|line| line == "forward test_case 0"), "{cases:?}");
+    let events = told("profile_portable.etdp", "profile_control.etdp");
+    assert!(events.iter().any(|line| line.starts_with("event 0 of run 0 (")), "{events:?}");
+}
+
+#[test]
+fn a_bundle_whose_program_cannot_be_read_is_refused() {
+    let file = fixture("payloads/bundle_scalars.bpte");
+    let mut bundle = Bpte::parse(file.bytes()).unwrap();
+    bundle.set_program(&b"no program"[..]);
+    let bad = TempFile::new("bad.bpte", &bundle.image().unwrap().to_vec().unwrap());
+    for paths in [[&bad.0, &file.path], [&file.path, &bad.0], [&bad.0, &bad.0]] {
+        let output = pte().args(["diff", "--json"]).args(paths).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(json["errors"][0].as_str().unwrap().starts_with("program: "), "{json}");
+    }
+}
+
+#[test]
+fn keys_that_moved_to_a_ptd_are_looked_up_there() {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    let (ptd, _) = pte.externalize(&PtdOptions::default(), |data| Some(data.key.into())).unwrap();
+    let (written, mut data) = (pte.image().unwrap().to_vec().unwrap(), ptd.image().unwrap().to_vec().unwrap());
+    let (before, after) = (Model::parse(file.bytes()).unwrap(), Model::parse(&written).unwrap());
+    let find = |data: &[Ptd<'_>]| {
+        let sides = (Side { model: &before, data: &[] }, Side { model: &after, data });
+        diff(&sides.0, &sides.1, &DiffOptions::default())
+    };
+    let read = Ptd::parse(&data).unwrap();
+    let found = find(std::slice::from_ref(&read));
+    assert!(found.is_same(), "{:?}", lines(&found));
+    let moved = found.storage.iter().filter(|change| change.subject == Subject::Key).count();
+    assert!(moved > 0 && moved == Pte::parse(file.bytes()).unwrap().named_data().len(), "{moved}");
+    assert_eq!(find(&[]).differences.len(), moved);
+    // The last byte is one of the last key's.
+    *data.last_mut().unwrap() ^= 1;
+    assert_eq!(find(&[Ptd::parse(&data).unwrap()]).differences.len(), 1);
+}
+
+#[test]
+fn a_quiet_comparison_prints_differences_and_nothing_else() {
+    let run = |before: &str, after: &str| {
+        let output = pte().args(["diff", "-q"]).arg(fixture(before).path).arg(fixture(after).path).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (one, other) = ("1.5.1/add/add.pte", "1.5.1/add_mul/add_mul.pte");
+    assert_eq!(run("0.2.1/add_mul/add_mul.pte", other), (Some(0), String::new()));
+    let (code, out) = run(one, other);
+    assert!(code == Some(1) && out.contains("aten::mm.out") && !out.contains("stored differently"), "{out}");
 }
 
 #[test]

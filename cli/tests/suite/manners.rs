@@ -163,7 +163,14 @@ fn a_policy_decides_what_counts() {
     assert_eq!(code(&["--deny", "warnings"]), Some(1));
     assert_eq!(code(&["--deny", "external-unchecked"]), Some(1));
     assert_eq!(code(&["--deny", "warnings", "--allow", "external-unchecked"]), Some(0));
-    assert_eq!(code(&["--deny", "no-such-rule"]), Some(2));
+    for (word, near) in
+        [("warning", "\"warnings\""), ("traling-bytes", "\"trailing-bytes\""), ("no-such-rule", "a name")]
+    {
+        let output = run(&["verify", "--deny", word], &[&warned]);
+        let told = text(&output.stderr);
+        let expected = format!("error: \"{word}\" is not a rule, expected {near}");
+        assert!(output.status.code() == Some(2) && told.starts_with(&expected), "{told}");
+    }
     let policy = TempFile::new("policy.toml", b"level = \"strict\"\ndeny = [\"warnings\"]\n");
     let policy_path = policy.0.to_str().unwrap();
     assert_eq!(code(&["--policy", policy_path]), Some(1));

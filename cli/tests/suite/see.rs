@@ -194,7 +194,7 @@ fn what_is_no_program_and_what_is_not_there_is_told() {
     for command in ["memory", "ops", "disasm"] {
         let output = run(&[command], &[ptd]);
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{command}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains("this is a .ptd"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("a .ptd file, which has no program"));
     }
     let output = run(&["disasm", "--method", "nothing"], &["1.5.1/cond/cond.pte"]);
     assert_eq!(output.status.code(), Some(2));

@@ -4,10 +4,10 @@ use super::joined;
 use super::names::{comment, literal, upper};
 use crate::file::model::Model;
 use crate::file::pte::Pte;
-use crate::inspect::{Content, Method, ProgramSummary, Value};
+use crate::inspect::{ConstantMethod, Content, Method, ProgramSummary, Returned, Value};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::{format, string::String, vec, vec::Vec};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
 /// The lines of the header for a model. Macros start with `prefix`.
 pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
@@ -21,6 +21,9 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
     let (mut taken, mut lines) = (BTreeMap::new(), Vec::new());
     for method in &program.methods {
         method_lines(method, &format!("{prefix}_{}", unique(upper(method.name), &mut taken)), &mut lines);
+    }
+    for method in &program.metadata {
+        constant_lines(method, &format!("{prefix}_{}", unique(upper(method.name), &mut taken)), &mut lines);
     }
     let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
     let backends: BTreeSet<&str> =
@@ -79,6 +82,53 @@ fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
             value_lines(value, &format!("{prefix}_{what}_{index}"), &format!("{} {index}", what.to_ascii_lowercase()))
         }));
     }
+}
+
+/// The bytes of a string and the items of a list that are written out: many methods may return the same.
+const LONGEST: usize = 1024;
+
+/// A method that computes nothing: its name, and what it returns as far as C has constants for it.
+fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<String>) {
+    lines.extend([
+        String::new(),
+        format!("/* Method {} computes nothing. What it returns: */", comment(method.name)),
+        format!("#define {prefix}_NAME \"{}\"", literal(method.name)),
+    ]);
+    match &method.value {
+        Returned::List(items) => {
+            lines.push(format!("#define {prefix}_COUNT {}u", items.len()));
+            let few = items.get(..LONGEST).unwrap_or(items);
+            let values: Option<Vec<String>> = few.iter().map(constant).collect();
+            match values {
+                Some(values) if !values.is_empty() && few.len() == items.len() => {
+                    lines.push(format!("#define {prefix}_VALUES {{{}}}", values.join(", ")));
+                }
+                _ => lines.push("/* The items have no place here. */".into()),
+            }
+        }
+        Returned::Tensor(shape) => {
+            lines.push(format!("/* {}, which the file holds. */", comment(&shape.shape().to_string())));
+        }
+        value => match constant(value) {
+            Some(value) => lines.push(format!("#define {prefix}_VALUE {value}")),
+            None => lines.push("/* Nothing that C has a constant for. */".into()),
+        },
+    }
+}
+
+/// A value as C and C++ write it, if they can.
+fn constant(value: &Returned<'_>) -> Option<String> {
+    Some(match value {
+        // There are no negative constants in C: the lowest number is computed.
+        Returned::Int(i64::MIN) => format!("(-{}LL - 1)", i64::MAX),
+        Returned::Int(number @ ..0) => format!("({number}LL)"),
+        Returned::Int(number) => format!("{number}LL"),
+        Returned::Bool(bit) => u8::from(*bit).to_string(),
+        Returned::Double(number) if number.is_sign_negative() => format!("({number:?})"),
+        Returned::Double(number) => format!("{number:?}"),
+        Returned::String(text) if text.len() <= LONGEST => format!("\"{}\"", literal(text)),
+        _ => return None,
+    })
 }
 
 fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {

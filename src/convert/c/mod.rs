@@ -90,7 +90,7 @@ impl<'t> CArray<'t> {
         let Self { name, alignment, bytes, facts, .. } = self;
         let (prefix, file, size) = (upper(name), comment(file), bytes.len());
         format!(
-            "/* Made by `pte to-c` from {file}. */
+            "/* Made by `pte to-c` from {file}. C11 or later, or C++17: the source says how the array is aligned. */
 #ifndef {prefix}_H
 #define {prefix}_H
 
@@ -123,6 +123,10 @@ extern const unsigned char {name}[{prefix}_SIZE];
         let section = section.unwrap_or_default();
         let first = format!(
             "#include \"{}\"
+
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
+#error \"this file needs C11 or later, or C++: it says how the array is aligned\"
+#endif
 
 #ifdef __cplusplus
 alignas({alignment})

@@ -1,4 +1,4 @@
-//! Weights and named blobs: compared by their bytes, wherever these are.
+//! Weights: compared by their bytes, wherever these are.
 
 use super::{Change, ChangeKind, Diff, DiffOptions, Side, Subject};
 use crate::error::Result;
@@ -14,13 +14,13 @@ use core::hash::{Hash, Hasher};
 /// What was found so far, and what waits for a partner.
 pub(super) struct Comparer<'s> {
     pub(super) diff: Diff,
-    options: DiffOptions,
+    pub(super) options: DiffOptions,
     /// Where external tensors are: by key, of each side.
-    external: [BTreeMap<&'s str, &'s [u8]>; 2],
+    pub(super) external: [BTreeMap<&'s str, &'s [u8]>; 2],
     /// Weights of each side without a partner.
     lonely: [Vec<Weight<'s>>; 2],
     /// Keys of each side without a partner.
-    lonely_keys: [Vec<(String, &'s [u8])>; 2],
+    pub(super) lonely_keys: [Vec<(String, &'s [u8])>; 2],
     /// Bytes that were compared, by their addresses and lengths.
     compared: BTreeMap<[(usize, usize); 2], bool>,
     /// The bytes of weights that have a partner, by address and length.
@@ -270,82 +270,10 @@ impl<'s> Comparer<'s> {
     }
 
     /// A hash of bytes; `None` where too many were looked at before.
-    fn hash(&mut self, bytes: &[u8]) -> Option<u64> {
+    pub(super) fn hash(&mut self, bytes: &[u8]) -> Option<u64> {
         self.budget = self.budget.checked_sub(bytes.len() as u64)?;
         let mut hasher = std::hash::DefaultHasher::new();
         bytes.hash(&mut hasher);
         Some(hasher.finish())
     }
-
-    /// A named blob or key, of one side or both.
-    pub(super) fn key(&mut self, name: &str, before: Option<Keyed<'s>>, after: Option<Keyed<'s>>) {
-        let shape = |keyed: &Keyed<'_>| keyed.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
-        match (before, after) {
-            (Some(one), Some(other)) => {
-                let (shape, other_shape) = (shape(&one), shape(&other));
-                self.changed(Subject::Key, None, name, &shape, &other_shape);
-                let (bytes, other_bytes) = match (&one.bytes, &other.bytes) {
-                    (Ok(bytes), Ok(other_bytes)) => (*bytes, *other_bytes),
-                    (bytes, other_bytes) => {
-                        let text = |bytes: &Result<&[u8]>| {
-                            bytes.as_ref().map_or_else(ToString::to_string, |_| "present".into())
-                        };
-                        return self.changed(Subject::Key, None, name, &text(bytes), &text(other_bytes));
-                    }
-                };
-                if self.equal(bytes, other_bytes) != Some(true) && shape == other_shape {
-                    let mut change = Change::new(Subject::Key, ChangeKind::Changed, None, format!("{name} {shape}"));
-                    if bytes.len() != other_bytes.len() {
-                        let text = |bytes: &[u8]| Some(format!("{} bytes", bytes.len()));
-                        (change.before, change.after) = (text(bytes), text(other_bytes));
-                    } else if let Some(shape) = one.shape.filter(|_| self.options.tensors) {
-                        change.distance = numbers::distance(shape.scalar_type, bytes, other_bytes);
-                    }
-                    self.difference(change);
-                }
-            }
-            (Some(one), None) => self.lonely_keys[0].push((name.to_owned(), one.bytes.unwrap_or_default())),
-            (None, Some(other)) => self.lonely_keys[1].push((name.to_owned(), other.bytes.unwrap_or_default())),
-            (None, None) => {}
-        }
-    }
-
-    /// Finds partners for keys that have none: the same bytes under another key.
-    pub(super) fn keys(&mut self) {
-        let [before, after] = core::mem::take(&mut self.lonely_keys);
-        let mut alike: BTreeMap<Option<u64>, Vec<(String, &[u8])>> = BTreeMap::new();
-        for (name, bytes) in after {
-            alike.entry(self.hash(bytes)).or_default().push((name, bytes));
-        }
-        for (name, bytes) in before {
-            let same = self.hash(bytes).filter(|_| !bytes.is_empty()).and_then(|hash| {
-                let list = alike.get_mut(&Some(hash))?;
-                let at = list.iter().position(|(_, other)| bytes == *other)?;
-                Some(list.swap_remove(at))
-            });
-            let change = match same {
-                Some((other, _)) => {
-                    let change = Change::new(Subject::Key, ChangeKind::Moved, None, "");
-                    Change { before: Some(name), after: Some(other), ..change }
-                }
-                None => {
-                    let before = Some(format!("{} bytes", bytes.len()));
-                    Change { before, ..Change::new(Subject::Key, ChangeKind::Removed, None, name) }
-                }
-            };
-            self.difference(change);
-        }
-        let mut after: Vec<_> = alike.into_values().flatten().collect();
-        after.sort();
-        for (name, bytes) in after {
-            let after = Some(format!("{} bytes", bytes.len()));
-            self.difference(Change { after, ..Change::new(Subject::Key, ChangeKind::Added, None, name) });
-        }
-    }
-}
-
-/// The bytes under a key, and their shape if they are a tensor.
-pub(super) struct Keyed<'s> {
-    pub(super) bytes: Result<&'s [u8]>,
-    pub(super) shape: Option<TensorShape<'s>>,
 }

@@ -1,6 +1,8 @@
 //! What differs between two files: what a person would call a difference, apart from how it is stored.
 
+mod companions;
 mod data;
+mod keys;
 mod method;
 mod tree;
 
@@ -10,19 +12,20 @@ use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::source::Source;
-use crate::schema::program::{ExecutionPlan, NamedData};
+use crate::schema::program::ExecutionPlan;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
-use data::{Comparer, Keyed};
+use data::Comparer;
+use keys::Keyed;
 
 /// A file to compare.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'s> {
-    /// The program, or the keys.
+    /// The program, the keys, the bundle or the trace.
     pub model: &'s Model<'s>,
-    /// The `.ptd` files that go with a program: where its external tensors are looked up.
+    /// The `.ptd` files that go with a program: where its external tensors are looked up, and what its delegates find by key.
     pub data: &'s [Ptd<'s>],
 }
 
@@ -114,6 +117,12 @@ pub enum Subject {
     Key,
     /// Python source lines.
     StackTrace,
+    /// A test case of a bundle.
+    TestCase,
+    /// A block of events of a trace.
+    Run,
+    /// An event of a trace.
+    Event,
 }
 
 impl Subject {
@@ -134,6 +143,9 @@ impl Subject {
             Self::Weight => "weight",
             Self::Key => "key",
             Self::StackTrace => "stack_trace",
+            Self::TestCase => "test_case",
+            Self::Run => "run",
+            Self::Event => "event",
         }
     }
 }
@@ -170,6 +182,9 @@ impl fmt::Display for Change {
 /// gives every value after it another index. Weights are compared by their bytes wherever they are: in the program, in a
 /// segment, or in a `.ptd` file.
 ///
+/// Of bundles, the programs inside are compared, then the test cases of methods of one name, by their order; of traces the runs and their
+/// events, by their order. Files of two kinds differ in that.
+///
 /// ```
 /// use executorch_format::Model;
 /// use executorch_format::inspect::{DiffOptions, Side, diff};
@@ -197,6 +212,10 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
     match (before.model, after.model) {
         (Model::Pte(one), Model::Pte(other)) => programs(&mut comparer, one, other),
         (Model::Ptd(one), Model::Ptd(other)) => keys(&mut comparer, one, other),
+        (Model::Bpte(one), Model::Bpte(other)) => {
+            comparer.diff = companions::bundles((one, before), (other, after), options);
+        }
+        (Model::Etdp(one), Model::Etdp(other)) => comparer.diff = companions::traces(one, other),
         (one, other) => {
             let (one, other) = (one.kind().to_string(), other.kind().to_string());
             comparer.changed(Subject::File, None, "kind", &one, &other);
@@ -240,14 +259,11 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
         comparer.storage(Change::new(Subject::Method, ChangeKind::Moved, None, "their order in the file"));
     }
     comparer.weights();
-    let key = |named: &&NamedData<'_>| named.key().to_owned();
-    for (before, after) in matched(one.named_data().iter(), other.named_data().iter(), key) {
-        let name = before.or(after).map(|named| named.key()).unwrap_or_default();
-        let keyed = |pte: &'s Pte<'s>, named: &'s NamedData<'s>| Keyed {
-            bytes: pte.named_data_ref(named).and_then(|data| pte.bytes(&data)),
-            shape: None,
-        };
-        comparer.key(name, before.map(|named| keyed(one, named)), after.map(|named| keyed(other, named)));
+    let (found, other_found) = (comparer.looked_up(0, one), comparer.looked_up(1, other));
+    let key = |found: &&(&'s str, Keyed<'s>)| found.0.to_owned();
+    for (before, after) in matched(found.iter(), other_found.iter(), key) {
+        let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
+        comparer.key(name, before.map(|(_, keyed)| keyed), after.map(|(_, keyed)| keyed));
     }
     comparer.keys();
 }
@@ -256,8 +272,13 @@ fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     let key = |entry: &Entry<'_>| entry.key().to_owned();
     for (before, after) in matched(one.entries(), other.entries(), key) {
         let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
-        let keyed = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Keyed { bytes: ptd.entry_bytes(&entry), shape: entry.shape };
-        comparer.key(&name, before.map(|entry| keyed(one, entry)), after.map(|entry| keyed(other, entry)));
+        let keyed = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Keyed {
+            bytes: ptd.entry_bytes(&entry),
+            shape: entry.shape,
+            place: "external",
+        };
+        let (before, after) = (before.map(|entry| keyed(one, entry)), after.map(|entry| keyed(other, entry)));
+        comparer.key(&name, before.as_ref(), after.as_ref());
     }
     comparer.keys();
 }

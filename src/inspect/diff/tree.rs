@@ -35,7 +35,12 @@ fn values(before: Value<'_>, after: Value<'_>, path: &Path<'_>, found: &mut dyn 
                 }
             }
         }
-        (one, other) if !same(&one, &other) => found(path, text(&one), text(&other)),
+        (one, other) if !same(&one, &other) => {
+            let (one, other) = (text(&one), text(&other));
+            // Long lists and texts are not shown whole.
+            let other = if one == other { "other values".into() } else { other };
+            found(path, one, other);
+        }
         _ => {}
     }
 }

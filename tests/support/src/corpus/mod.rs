@@ -3,6 +3,7 @@
 mod bundles;
 mod delegates;
 mod flat_tensor;
+mod foreign;
 mod instructions;
 mod memory;
 mod payloads;
@@ -167,6 +168,7 @@ pub fn cases() -> Vec<Case> {
         flat_tensor::cases(),
         bundles::cases(),
         payloads::cases(),
+        foreign::cases(),
         xnnpack::cases(),
     ];
     parts.into_iter().flatten().collect()

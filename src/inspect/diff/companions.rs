@@ -1,0 +1,139 @@
+//! Two bundles: their programs and test cases. Two traces: their runs and events.
+
+use super::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff, matched, tree};
+use crate::file::bpte::Bpte;
+use crate::file::etdp::Etdp;
+use crate::file::model::Model;
+use crate::flatbuffer::any::AnyTable;
+use crate::path::Path;
+use crate::schema::bundled::BundledMethodTestSuite;
+use crate::schema::etdump::{Event, RunData};
+use alloc::borrow::ToOwned;
+use alloc::{format, string::String, string::ToString, vec::Vec};
+
+/// The programs inside, as any two programs, and the test cases of methods of one name.
+pub(super) fn bundles(
+    (one, before): (&Bpte<'_>, &Side<'_>),
+    (other, after): (&Bpte<'_>, &Side<'_>),
+    options: &DiffOptions,
+) -> Diff {
+    let mut found = match (one.program(), other.program()) {
+        (Ok(program), Ok(other_program)) => {
+            let (program, other_program) = (Model::Pte(program), Model::Pte(other_program));
+            let before = Side { model: &program, data: before.data };
+            diff(&before, &Side { model: &other_program, data: after.data }, options)
+        }
+        _ if one.bundled_program.program() == other.bundled_program.program() => Diff::default(),
+        (program, other_program) => {
+            let text =
+                |program: crate::Result<_>| program.map_or_else(|error| error.to_string(), |_| "readable".into());
+            let mut found = Diff::default();
+            let change = Change::new(Subject::File, ChangeKind::Changed, None, "program");
+            let (before, after) = (Some(text(program)), Some(text(other_program)));
+            found.differences.push(Change { before, after, ..change });
+            found
+        }
+    };
+    let (version, other_version) = (one.bundled_program.version, other.bundled_program.version);
+    if version != other_version {
+        let change = Change::new(Subject::File, ChangeKind::Changed, None, "bundle version");
+        let (before, after) = (Some(version.to_string()), Some(other_version.to_string()));
+        found.differences.push(Change { before, after, ..change });
+    }
+    let name = |suite: &&BundledMethodTestSuite<'_>| suite.method_name().to_owned();
+    let suites = one.bundled_program.method_test_suites().iter();
+    for (before, after) in matched(suites, other.bundled_program.method_test_suites().iter(), name) {
+        let method = before.or(after).map(|suite| suite.method_name());
+        let cases = before.map_or(&[][..], |suite| suite.test_cases());
+        let other_cases = after.map_or(&[][..], |suite| suite.test_cases());
+        for index in 0..cases.len().max(other_cases.len()) {
+            let (case, other_case) = (cases.get(index), other_cases.get(index));
+            let case = case.map(|case| case as &dyn AnyTable);
+            let other_case = other_case.map(|case| case as &dyn AnyTable);
+            tables(&mut found, Subject::TestCase, method, &index.to_string(), case, other_case);
+        }
+        if cases.is_empty() && other_cases.is_empty() && before.is_some() != after.is_some() {
+            let kind = if before.is_some() { ChangeKind::Removed } else { ChangeKind::Added };
+            found.differences.push(Change::new(Subject::TestCase, kind, method, "none, but a suite of them"));
+        }
+    }
+    found
+}
+
+/// Runs by their order, and the events of each by theirs.
+pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
+    let mut found = Diff::default();
+    if one.etdump.version != other.etdump.version {
+        let change = Change::new(Subject::File, ChangeKind::Changed, None, "version");
+        let (before, after) = (Some(one.etdump.version.to_string()), Some(other.etdump.version.to_string()));
+        found.differences.push(Change { before, after, ..change });
+    }
+    let (runs, other_runs) = (one.etdump.run_data(), other.etdump.run_data());
+    for index in 0..runs.len().max(other_runs.len()) {
+        let (run, other_run) = (runs.get(index), other_runs.get(index));
+        let (Some(run), Some(other_run)) = (run, other_run) else {
+            let (run, other_run) = (run.map(as_table), other_run.map(as_table));
+            tables(&mut found, Subject::Run, None, &index.to_string(), run, other_run);
+            continue;
+        };
+        let name = format!("{index}{}", called(run.name()));
+        let (events, other_events) = (run.events(), other_run.events());
+        let (head, other_head) = (without_events(run), without_events(other_run));
+        tables(&mut found, Subject::Run, None, &name, Some(&head), Some(&other_head));
+        for event in 0..events.len().max(other_events.len()) {
+            let (one, other) = (events.get(event), other_events.get(event));
+            let what = one.or(other).map(event_name).unwrap_or_default();
+            let name = format!("{event} of run {name}{what}");
+            let (one, other) = (one.map(|one| one as &dyn AnyTable), other.map(|other| other as &dyn AnyTable));
+            tables(&mut found, Subject::Event, None, &name, one, other);
+        }
+    }
+    found
+}
+
+fn as_table<'t>(run: &'t RunData<'_>) -> &'t dyn AnyTable {
+    run
+}
+
+/// A run without its events, which are compared one by one.
+fn without_events<'a>(run: &RunData<'a>) -> RunData<'a> {
+    let (name, allocators) = (run.name.clone(), run.allocators.clone());
+    RunData { name, bundled_input_index: run.bundled_input_index, allocators, events: None }
+}
+
+/// A name in parentheses, cut: it is said again with each difference.
+fn called(name: &str) -> String {
+    const MOST: usize = 60;
+    let short: String = name.chars().take(MOST).collect();
+    format!(" ({short}{})", if short.len() < name.len() { "…" } else { "" })
+}
+
+fn event_name(event: &Event<'_>) -> String {
+    let name = match (&event.profile_event, &event.debug_event) {
+        (Some(event), _) => event.name.as_deref().or(event.delegate_debug_id_str.as_deref()),
+        (None, Some(event)) => event.name.as_deref().or(event.delegate_debug_id_str.as_deref()),
+        (None, None) => None,
+    };
+    name.map(called).unwrap_or_default()
+}
+
+/// Two tables, field by field; or the one of them that is there.
+fn tables(
+    found: &mut Diff,
+    subject: Subject,
+    method: Option<&str>,
+    name: &str,
+    one: Option<&dyn AnyTable>,
+    other: Option<&dyn AnyTable>,
+) {
+    let (Some(one), Some(other)) = (one, other) else {
+        let kind = if one.is_some() { ChangeKind::Removed } else { ChangeKind::Added };
+        return found.differences.push(Change::new(subject, kind, method, name));
+    };
+    let mut fields: Vec<Change> = Vec::new();
+    tree::compare(one, other, &Path::ROOT, &mut |path, before, after| {
+        let change = Change::new(subject, ChangeKind::Changed, method, format!("{name} {path}"));
+        fields.push(Change { before: Some(before), after: Some(after), ..change });
+    });
+    found.differences.append(&mut fields);
+}

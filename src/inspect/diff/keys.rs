@@ -1,0 +1,142 @@
+//! Named blobs and the keys of `.ptd` files: compared by their bytes, whichever file has them.
+
+use super::data::Comparer;
+use super::{Change, ChangeKind, Subject};
+use crate::delegate::Payload;
+use crate::delegate::xnnpack::ConstantPlace;
+use crate::error::Result;
+use crate::file::pte::Pte;
+use crate::inspect::numbers;
+use crate::tensor::TensorShape;
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::{format, string::String, string::ToString, vec::Vec};
+
+/// The bytes under a key, and their shape if they are a tensor.
+pub(super) struct Keyed<'s> {
+    pub(super) bytes: Result<&'s [u8]>,
+    pub(super) shape: Option<TensorShape<'s>>,
+    /// In which file they are.
+    pub(super) place: &'static str,
+}
+
+impl<'s> Comparer<'s> {
+    /// What the delegates of a program can find by a key: its named data, and of what its `.ptd` files have, the keys that XNNPACK's payloads
+    /// name. Where a payload of another backend does not say what it looks up, all that is no external tensor.
+    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>) -> Vec<(&'s str, Keyed<'s>)> {
+        let named = pte.named_data().iter().map(|named| {
+            let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
+            (named.key(), Keyed { bytes, shape: None, place: "named data" })
+        });
+        let mut found: Vec<(&'s str, Keyed<'s>)> = named.collect();
+        let Some(external) = self.external.get(side).filter(|external| !external.is_empty()) else { return found };
+        let mut keys: Vec<&'s str> = Vec::new();
+        let mut any = false;
+        for open in pte.open_payloads() {
+            let Ok(Payload::Xnnpack(xnnpack)) = &open.payload else {
+                any = true;
+                continue;
+            };
+            for index in 0..xnnpack.graph.constant_data().len() as u32 {
+                if let Some(ConstantPlace::Named { key, .. }) = xnnpack.constant(index) {
+                    keys.extend(external.get_key_value(key).map(|(key, _)| *key));
+                }
+            }
+        }
+        if any {
+            let mut tensors: Vec<&str> = Vec::new();
+            for plan in pte.methods() {
+                let values = (0..plan.values().len()).filter_map(|value| plan.tensor(value));
+                tensors
+                    .extend(values.filter(|tensor| tensor.is_external()).filter_map(|one| one.fully_qualified_name()));
+            }
+            tensors.sort_unstable();
+            keys.extend(external.keys().filter(|key| tensors.binary_search(key).is_err()));
+        }
+        // Named data of the program comes first.
+        let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
+        inside.sort_unstable();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
+            let bytes = Ok(external.get(key).copied().unwrap_or_default());
+            found.push((key, Keyed { bytes, shape: None, place: "external" }));
+        }
+        found
+    }
+
+    /// A named blob or key, of one side or both.
+    pub(super) fn key(&mut self, name: &str, before: Option<&Keyed<'s>>, after: Option<&Keyed<'s>>) {
+        let shape = |keyed: &Keyed<'_>| keyed.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
+        match (before, after) {
+            (Some(one), Some(other)) => {
+                if one.place != other.place {
+                    let (before, after) = (Some(one.place.to_owned()), Some(other.place.to_owned()));
+                    let change = Change::new(Subject::Key, ChangeKind::Moved, None, name);
+                    self.storage(Change { before, after, ..change });
+                }
+                let (shape, other_shape) = (shape(one), shape(other));
+                self.changed(Subject::Key, None, name, &shape, &other_shape);
+                let (bytes, other_bytes) = match (&one.bytes, &other.bytes) {
+                    (Ok(bytes), Ok(other_bytes)) => (*bytes, *other_bytes),
+                    (bytes, other_bytes) => {
+                        let text = |bytes: &Result<&[u8]>| {
+                            bytes.as_ref().map_or_else(ToString::to_string, |_| "present".into())
+                        };
+                        return self.changed(Subject::Key, None, name, &text(bytes), &text(other_bytes));
+                    }
+                };
+                if self.equal(bytes, other_bytes) != Some(true) && shape == other_shape {
+                    let mut change = Change::new(Subject::Key, ChangeKind::Changed, None, format!("{name} {shape}"));
+                    if bytes.len() != other_bytes.len() {
+                        let text = |bytes: &[u8]| Some(format!("{} bytes", bytes.len()));
+                        (change.before, change.after) = (text(bytes), text(other_bytes));
+                    } else if let Some(shape) = one.shape.filter(|_| self.options.tensors) {
+                        change.distance = numbers::distance(shape.scalar_type, bytes, other_bytes);
+                    }
+                    self.difference(change);
+                }
+            }
+            (Some(one), None) => {
+                self.lonely_keys[0].push((name.to_owned(), one.bytes.as_ref().copied().unwrap_or_default()))
+            }
+            (None, Some(other)) => {
+                self.lonely_keys[1].push((name.to_owned(), other.bytes.as_ref().copied().unwrap_or_default()))
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Finds partners for keys that have none: the same bytes under another key.
+    pub(super) fn keys(&mut self) {
+        let [before, after] = core::mem::take(&mut self.lonely_keys);
+        let mut alike: BTreeMap<Option<u64>, Vec<(String, &[u8])>> = BTreeMap::new();
+        for (name, bytes) in after {
+            alike.entry(self.hash(bytes)).or_default().push((name, bytes));
+        }
+        for (name, bytes) in before {
+            let same = self.hash(bytes).filter(|_| !bytes.is_empty()).and_then(|hash| {
+                let list = alike.get_mut(&Some(hash))?;
+                let at = list.iter().position(|(_, other)| bytes == *other)?;
+                Some(list.swap_remove(at))
+            });
+            let change = match same {
+                Some((other, _)) => {
+                    let change = Change::new(Subject::Key, ChangeKind::Moved, None, "");
+                    Change { before: Some(name), after: Some(other), ..change }
+                }
+                None => {
+                    let before = Some(format!("{} bytes", bytes.len()));
+                    Change { before, ..Change::new(Subject::Key, ChangeKind::Removed, None, name) }
+                }
+            };
+            self.difference(change);
+        }
+        let mut after: Vec<_> = alike.into_values().flatten().collect();
+        after.sort();
+        for (name, bytes) in after {
+            let after = Some(format!("{} bytes", bytes.len()));
+            self.difference(Change { after, ..Change::new(Subject::Key, ChangeKind::Added, None, name) });
+        }
+    }
+}

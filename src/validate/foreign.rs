@@ -1,0 +1,226 @@
+//! Rules about what is foreign in a file: data that begins as another format, a ZIP archive at the file's end, bytes that nothing describes. The
+//! runtime passes over all of it; other programs may not.
+
+use super::formats::Format;
+use super::report::{Name, Report};
+use super::rule;
+use crate::delegate::{PayloadKind, aot_inductor_keys};
+use crate::error::counted;
+#[cfg(feature = "devtools")]
+use crate::file::bpte::Bpte;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::references::DataUser;
+use crate::file::source::Source;
+use crate::path::Path;
+use crate::schema::DataSegment;
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
+
+pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
+    if !report.is_strict() {
+        return;
+    }
+    also_zip(pte.source.as_ref(), report);
+    let header = pte.header.map(|header| (header.segment_base_offset, header.segment_data_size.unwrap_or_default()));
+    padding(pte.source.as_ref(), header, pte.program.segments(), report);
+    let mut found = Found::new(report);
+    let root = Path::ROOT;
+    let libraries = libraries(pte);
+    for (user, data) in pte.data_users() {
+        let Some(bytes) = data.ok().and_then(|data| pte.bytes(&data.data_ref()?).ok()) else { continue };
+        match user {
+            DataUser::Tensor { method, value, .. } => {
+                let path = root.item("execution_plan", method);
+                found.data(bytes, &path.item("values", value), report);
+            }
+            DataUser::Delegate { method, index, delegate, .. } => {
+                let path = root.item("execution_plan", method);
+                found.payload(delegate.id(), bytes, &path.item("delegates", index).field("processed"), report);
+            }
+            DataUser::NamedData { index, named } => {
+                // What the rule about machine code says already.
+                if !libraries.iter().any(|key| *key == named.key()) {
+                    found.data(bytes, &root.item("named_data", index), report);
+                }
+            }
+        }
+    }
+    // What nothing refers to.
+    for (index, users) in pte.segment_users().into_iter().enumerate() {
+        if let (0, Some(Cow::Borrowed(bytes))) = (users, pte.segment(index as u32).ok()) {
+            found.data(bytes, &root.item("segments", index), report);
+        }
+    }
+}
+
+pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    if !report.is_strict() {
+        return;
+    }
+    also_zip(ptd.source.as_ref(), report);
+    let header = ptd.header.map(|header| (header.segment_base_offset, header.segment_data_size));
+    padding(ptd.source.as_ref(), header, ptd.flat_tensor.segments(), report);
+    let mut found = Found::new(report);
+    let root = Path::ROOT;
+    for (index, entry) in ptd.entries().enumerate() {
+        let Ok(bytes) = ptd.entry_bytes(&entry) else { continue };
+        let path = root.item("named_data", index);
+        match found.format(bytes) {
+            Some(format) if format.is_machine_code() && entry.key().ends_with("_so_blob") => {
+                let (size, key, name) = (counted(bytes.len(), "byte"), Name(entry.key()), format.name());
+                let message = format!(
+                    "{size} under AOTInductor's key {key} begin as {name}: machine code that runs when a program loads it"
+                );
+                report.add_at(rule::NATIVE_CODE, &path, report.offset(Some(bytes)), message);
+            }
+            Some(format) => found.add(format, bytes, "", &path, report),
+            None => (),
+        }
+    }
+}
+
+#[cfg(feature = "devtools")]
+pub(super) fn check_bpte(bpte: &Bpte<'_>, report: &mut Report<'_>) {
+    if !report.is_strict() {
+        return;
+    }
+    also_zip(bpte.source.as_ref(), report);
+    let mut found = Found::new(report);
+    let path = Path::ROOT.field("method_test_suites");
+    for (at, suite) in bpte.bundled_program.method_test_suites().iter().enumerate() {
+        for (case, test_case) in suite.test_cases().iter().enumerate() {
+            let path = path.index(at);
+            let path = path.item("test_cases", case);
+            for (list, values) in [("inputs", test_case.inputs()), ("expected_outputs", test_case.expected_outputs())] {
+                for (index, value) in values.iter().enumerate() {
+                    if let Some(tensor) = value.tensor() {
+                        found.data(tensor.data(), &path.item(list, index), report);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The keys of AOTInductor's libraries, which the rule about machine code names.
+fn libraries(pte: &Pte<'_>) -> Vec<String> {
+    let mut keys = Vec::new();
+    for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
+        if PayloadKind::of_id(delegate.id()).is_some_and(PayloadKind::is_native_code) {
+            let payload = pte.delegate_data(delegate).and_then(|data| pte.bytes(&data)).unwrap_or_default();
+            keys.extend(aot_inductor_keys(payload).take(2).filter(|key| key.ends_with("_so_blob")).map(String::from));
+        }
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+/// What was found so far. Tensors and segments can share bytes, which are reported once.
+struct Found {
+    starts: Vec<usize>,
+    /// Opcodes of pickles that may still be read: overlapping segments can hold the same bytes many times.
+    budget: u64,
+}
+
+impl Found {
+    fn new(report: &Report<'_>) -> Self {
+        const LEAST: u64 = 1 << 16;
+        Self { starts: Vec::new(), budget: report.file_size().max(LEAST) }
+    }
+
+    fn format(&mut self, bytes: &[u8]) -> Option<Format> {
+        Format::of(bytes, &mut self.budget)
+    }
+
+    fn data(&mut self, bytes: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
+        if let Some(format) = self.format(bytes) {
+            self.add(format, bytes, "", path, report);
+        }
+    }
+
+    /// Where the bytes of a backend's payloads are not known, they may be machine code: OpenVINO's are ELF files for Intel's NPUs.
+    fn payload(&mut self, id: &str, bytes: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
+        let Some(format) = self.format(bytes) else { return };
+        let kind = PayloadKind::of_id(id);
+        if format.is_machine_code() && kind.is_some_and(|kind| kind.is_in(bytes).is_none()) {
+            return;
+        }
+        let of = format!(", in a payload for {}", Name(id));
+        self.add(format, bytes, &of, path, report);
+    }
+
+    #[cold]
+    fn add(&mut self, format: Format, bytes: &[u8], place: &str, path: &Path<'_>, report: &mut Report<'_>) {
+        let start = bytes.as_ptr() as usize;
+        if self.starts.contains(&start) || self.starts.len() > 1000 {
+            return;
+        }
+        self.starts.push(start);
+        let (size, name) = (counted(bytes.len(), "byte"), format.name());
+        let message = format!("{size} that begin as {name}{place}, expected numbers or what a backend reads");
+        report.add_at(rule::FOREIGN_FORMAT, path, report.offset(Some(bytes)), message);
+    }
+}
+
+/// Readers of ZIP archives look for the end-of-central-directory record in a file's last 64 KiB, and count from there: what is before the archive
+/// does not matter to them.
+fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
+    const RECORD: usize = 22;
+    const LONGEST: usize = RECORD + 0xffff;
+    let Some(source) = source.filter(|source| source.whole) else { return };
+    let file = &*source.bytes;
+    let first = file.len().saturating_sub(LONGEST);
+    let last = file.get(first..).unwrap_or_default();
+    for (at, record) in last.windows(RECORD).enumerate().rev() {
+        if !record.starts_with(b"PK\x05\x06") || !is_directory_end(file, first + at, record) {
+            continue;
+        }
+        let message =
+            "an end-of-central-directory record: the file is a ZIP archive as well, expected no second format";
+        return report.add_at(rule::ALSO_ZIP, &Path::ROOT, Some((first + at) as u64), message);
+    }
+}
+
+/// Random bytes have a record in their last 64 KiB with a probability of 2^-48.
+fn is_directory_end(file: &[u8], at: usize, record: &[u8]) -> bool {
+    let [.., a, b, c, d, _, _, _, _, _, _] = *record else { return false };
+    let size = u32::from_le_bytes([a, b, c, d]);
+    let starts = |start: Option<usize>, magic: &[u8]| {
+        start.and_then(|start| file.get(start..)).is_some_and(|bytes| bytes.starts_with(magic))
+    };
+    // The directory before the record; ZIP64's locator before it; or an empty archive.
+    starts(at.checked_sub(size as usize), b"PK\x01\x02")
+        || starts(at.checked_sub(20), b"PK\x06\x07")
+        || record.get(4..20).is_some_and(|numbers| numbers.iter().all(|byte| *byte == 0))
+}
+
+/// Bytes that no segment has, from the metadata to the end that the header announces. Those after it are under a rule of their own.
+fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[DataSegment], report: &mut Report<'_>) {
+    let (Some(source), Some((base, announced))) = (source.filter(|source| source.whole), header) else { return };
+    if base == 0 {
+        return;
+    }
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for segment in table {
+        let start = base.saturating_add(segment.offset);
+        ranges.push((start, start.saturating_add(segment.size)));
+    }
+    let end = base.saturating_add(announced);
+    ranges.push((end, end));
+    ranges.sort_unstable();
+    let mut before = source.metadata_size as u64;
+    for (start, end) in ranges {
+        let gap = source.bytes.get(before as usize..start.min(source.bytes.len() as u64) as usize).unwrap_or_default();
+        if let Some(first) = gap.iter().position(|byte| *byte != 0) {
+            let count = gap.iter().filter(|byte| **byte != 0).count();
+            let message = format!(
+                "{} that are not zero among the {} before byte {start}, which belong to nothing: expected padding",
+                counted(count, "byte"),
+                gap.len()
+            );
+            report.add_at(rule::PADDING, &Path::ROOT, Some(before.saturating_add(first as u64)), message);
+        }
+        before = before.max(end);
+    }
+}
