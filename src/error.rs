@@ -84,13 +84,13 @@ pub enum ErrorKind {
     #[error("cannot be written: {0}")]
     Unwritable(Cow<'static, str>),
     /// A word is not the name of a value of its type.
-    #[error("{found:?} is not a {kind}, expected a number or one of {expected}")]
+    #[error("{found:?} is not a {kind}, expected {expected}")]
     Word {
         /// The type, such as `ScalarType`.
         kind: &'static str,
         /// The word.
         found: String,
-        /// The names of the type's values.
+        /// What was expected, such as the names of the type's values.
         expected: String,
     },
     /// A file of another format is damaged.
@@ -214,7 +214,13 @@ impl Error {
     #[cold]
     pub(crate) fn word(kind: &'static str, found: &str, expected: impl Iterator<Item = &'static str>) -> Self {
         let expected: Vec<_> = expected.collect();
-        Self::new(ErrorKind::Word { kind, found: found.into(), expected: expected.join(", ") })
+        Self::expected_word(kind, found, alloc::format!("a number or one of {}", expected.join(", ")))
+    }
+
+    /// A word that is none of those that `expected` describes.
+    #[cold]
+    pub(crate) fn expected_word(kind: &'static str, found: &str, expected: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Word { kind, found: found.into(), expected: expected.into() })
     }
 
     #[cold]

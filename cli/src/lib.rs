@@ -16,6 +16,7 @@ mod json;
 mod list;
 mod manual;
 mod memory;
+mod near;
 mod open;
 mod ops;
 mod profile;

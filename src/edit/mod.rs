@@ -46,7 +46,7 @@ mod strip;
 mod verify;
 
 pub use dedup::{Copies, CopyUser, copies};
-pub use externalize::Candidate;
+pub use externalize::{Candidate, default_key};
 pub use extract::{Extracted, Extraction};
 pub use metadata::{METADATA_PREFIX, Metadata, MetadataContent, MetadataValue};
 pub use replace::{NewData, Target};

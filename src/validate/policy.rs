@@ -44,7 +44,7 @@ impl Policy {
         let denied = self.deny.iter().filter(|name| *name != WARNINGS);
         match denied.chain(&self.allow).find(|name| !known(name)) {
             None => Ok(()),
-            Some(name) => Err(Error::word("rule", name, core::iter::once("a name of `pte verify --rules`"))),
+            Some(name) => Err(Error::expected_word("rule", name, "one that `pte verify --rules` lists")),
         }
     }
 

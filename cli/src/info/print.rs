@@ -118,7 +118,7 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
     segments(out, facts.segments)?;
     blobs(out, "constants", facts.constants, "tensor")?;
     blobs(out, "initial states", facts.mutable, "mutable tensor")?;
-    blobs(out, "external", facts.external, "tensor whose data is in a .ptd file")?;
+    blobs(out, "in .ptd files", facts.external, "tensor")?;
     blobs(out, "named data", facts.named_data, "name")?;
     blobs(out, "payloads", facts.delegates, "delegate")?;
     blobs(out, "inside payloads", facts.delegate_constants, "value")?;
