@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::json;
 use crate::open::Input;
 use crate::save::save;
+use crate::size::{Offer, offers};
 use executorch_format::Image;
 use executorch_format::inspect::Report;
 use executorch_format::validate::{Finding, Level};
@@ -35,6 +36,7 @@ struct Page<'t> {
     file_size: u64,
     #[serde(flatten)]
     report: &'t Report<'t>,
+    savings: Vec<Offer>,
     findings: Vec<Finding>,
 }
 
@@ -47,6 +49,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         file: arguments.file.file_name().unwrap_or(arguments.file.as_os_str()).to_string_lossy().into_owned(),
         file_size: input.bytes().len() as u64,
         report: &report,
+        savings: offers(&arguments.file, &model),
         findings: model.validate(Level::Strict),
     };
     let Some(output) = &arguments.output else {

@@ -6,8 +6,10 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::text;
 use clap::ValueEnum;
 use executorch_format::Model;
+use executorch_format::edit::{Saving, SavingKind};
 use executorch_format::inspect::{Growth, Size};
 use serde::Serialize;
 use std::path::Path;
@@ -53,6 +55,41 @@ struct FileSize<'t> {
     file: String,
     #[serde(flatten)]
     size: &'t Size<'t>,
+    savings: Vec<Offer>,
+}
+
+/// What a file could do without, and the command that writes it so.
+#[derive(Serialize)]
+pub struct Offer {
+    kind: SavingKind,
+    /// By how many bytes the file is smaller then.
+    bytes: u64,
+    command: String,
+}
+
+/// What is worth doing without, tried.
+pub fn offers(path: &Path, model: &Model<'_>) -> Vec<Offer> {
+    let file_size = model.source().map_or(0, |source| source.bytes.len() as u64);
+    let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file_size));
+    savings.map(|saving| Offer { kind: saving.kind, bytes: saving.bytes, command: command(&saving, path) }).collect()
+}
+
+/// The whole command, for a shell.
+fn command(saving: &Saving, path: &Path) -> String {
+    let ending = path.extension().and_then(|ending| ending.to_str()).filter(|ending| *ending == "ptd").unwrap_or("pte");
+    let (input, output) = (quoted(&path.to_string_lossy()), format!("smaller.{ending}"));
+    let words: Vec<&str> = match saving.command {
+        "rewrite" => ["rewrite"].iter().chain(saving.options).copied().chain([&*input, &*output]).collect(),
+        other => [other, &*input].iter().chain(saving.options).copied().chain(["-o", &*output]).collect(),
+    };
+    format!("pte {}", words.join(" "))
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "._/:@%+=,-".contains(c);
+    let path = if path.starts_with('-') && path != text::STANDARD { format!("./{path}") } else { path.to_owned() };
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// Where the bytes of two files go.
@@ -75,10 +112,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let model = input.parse()?;
-        let size = size(path, &model)?;
+        let (size, savings) = (size(path, &model)?, offers(path, &model));
         match documents {
-            Some(documents) => documents.add(&FileSize { file: path.display().to_string(), size: &size })?,
-            None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
+            Some(documents) => documents.add(&FileSize { file: path.display().to_string(), size: &size, savings })?,
+            None => print::one(path, &size, &savings, arguments, std::mem::replace(&mut apart, true))?,
         }
         Failure::unless_sound(path, &size.faults)
     })?;
@@ -88,13 +125,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Failure> {
     let inputs = [Input::open(before)?, Input::open(after)?];
-    let [one, other] = [inputs[0].parse()?, inputs[1].parse()?];
-    let (one, other) = (size(before, &one)?, size(after, &other)?);
+    let models = [inputs[0].parse()?, inputs[1].parse()?];
+    let (one, other) = (size(before, &models[0])?, size(after, &models[1])?);
     let growth = one.growth(&other);
     if arguments.form.json {
         let file = |path: &Path| path.display().to_string();
-        let before = FileSize { file: file(before), size: &one };
-        json::print(&TwoSizes { before, after: FileSize { file: file(after), size: &other }, growth: &growth })?;
+        let [savings, more] = [offers(before, &models[0]), offers(after, &models[1])];
+        let before = FileSize { file: file(before), size: &one, savings };
+        let after = FileSize { file: file(after), size: &other, savings: more };
+        json::print(&TwoSizes { before, after, growth: &growth })?;
     } else {
         print::two([(before, &one), (after, &other)], &growth, arguments)?;
     }

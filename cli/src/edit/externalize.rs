@@ -130,13 +130,18 @@ fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failu
         count += 1;
         largest = candidate.size.max(largest);
     })?;
-    Ok(Failure::usage_of(file, &match count {
-        0 => "there is no data to move: no constant, no initial state, no named data".to_owned(),
-        _ => {
-            let there = text::count(count, "blob");
-            format!("nothing to move: these options choose none of {there}, the largest of which has {largest} bytes")
-        }
-    }))
+    Ok(Failure::usage_of(
+        file,
+        &match count {
+            0 => "there is no data to move: no constant, no initial state, no named data".to_owned(),
+            _ => {
+                let there = text::count(count, "blob");
+                format!(
+                    "nothing to move: these options choose none of {there}, the largest of which has {largest} bytes"
+                )
+            }
+        },
+    ))
 }
 
 impl Choice {

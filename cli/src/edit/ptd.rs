@@ -260,7 +260,12 @@ fn rename(arguments: &Rename) -> Result<(), Failure> {
             return Err(Failure::Usage(format!("{pair}: expected OLD=NEW")));
         };
         if before.get(old).is_none() {
-            return Err(Failure::no_match(input.path(), "key", old, before.entries().map(|entry| entry.key()).collect()));
+            return Err(Failure::no_match(
+                input.path(),
+                "key",
+                old,
+                before.entries().map(|entry| entry.key()).collect(),
+            ));
         }
         names.insert(old, new);
     }

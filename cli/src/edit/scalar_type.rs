@@ -60,7 +60,9 @@ mod tests {
 
     #[test]
     fn every_type_has_the_names_of_numpy_and_pytorch() {
-        for (name, expected) in [("float32", 6), ("f32", 6), ("torch.float", 6), ("FLOAT", 6), ("6", 6), ("np.uint8", 0)] {
+        for (name, expected) in
+            [("float32", 6), ("f32", 6), ("torch.float", 6), ("FLOAT", 6), ("6", 6), ("np.uint8", 0)]
+        {
             assert_eq!(parse(name), Ok(ScalarType(expected)), "{name}");
         }
         assert_eq!(parse("float8_e4m3fn"), parse("float8e4m3fn"));
