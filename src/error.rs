@@ -217,9 +217,10 @@ impl Error {
         Self::not_a(kind, found, format!("a number or one of {}", expected.join(", ")))
     }
 
+    /// A word that is none of those that `expected` describes.
     #[cold]
-    pub(crate) fn not_a(kind: &'static str, found: &str, expected: String) -> Self {
-        Self::new(ErrorKind::Word { kind, found: found.into(), expected })
+    pub(crate) fn not_a(kind: &'static str, found: &str, expected: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Word { kind, found: found.into(), expected: expected.into() })
     }
 
     #[cold]

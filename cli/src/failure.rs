@@ -1,6 +1,7 @@
 //! Failures that end the command, their messages and exit codes.
 
 use crate::files::FileArguments;
+use crate::near::Names;
 use crate::{json, text};
 use anstyle::{AnsiColor, Style};
 use executorch_format::{Error, ErrorKind as FileError};
@@ -77,14 +78,13 @@ impl Failure {
 
     /// A method that a file does not have.
     pub fn no_method<'t>(file: &Path, name: &str, there: impl Iterator<Item = &'t str>) -> Self {
-        const MOST: usize = 10;
-        let mut names: Vec<String> = there.take(MOST + 1).map(|name| text::name(name, 40)).collect();
-        if names.len() > MOST {
-            names.truncate(MOST);
-            names.push("…".to_owned());
-        }
-        let (name, there) = (text::name(name, 40), names.join(", "));
-        Self::usage_of(file, &format!("no method is called {name}, there are: {there}"))
+        let hint = there.collect::<Names>().hint(name);
+        Self::usage_of(file, &format!("no method is called {}, {hint}", text::name(name, 40)))
+    }
+
+    /// A name or pattern for which there is nothing in a file: `what` is what has names.
+    pub fn no_match(file: &Path, what: &str, wanted: &str, there: Names) -> Self {
+        Self::usage_of(file, &format!("no {what} {}, {}", text::quoted(wanted, 80), there.hint(wanted)))
     }
 
     /// Fails where references of a file are out of range, after what else is in it was printed.

@@ -17,6 +17,7 @@ mod json;
 mod list;
 mod manual;
 mod memory;
+mod near;
 mod open;
 mod ops;
 mod profile;
@@ -32,6 +33,7 @@ mod text;
 mod to_c;
 mod verify;
 
+use crate::failure::Failure;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -87,6 +89,9 @@ enum Command {
 
 /// Runs the command with the arguments of a process, the first of which is its name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut before = arguments.iter().skip(1).take_while(|argument| argument.as_encoded_bytes().starts_with(b"-"));
+    let all_first = before.any(|argument| argument == "--all");
     let matches = Arguments::command().try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
@@ -97,6 +102,11 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
+    // These have an --all of their own, which clap would set: what is only to be shown whole is not to be stripped whole.
+    if all_first && matches!(arguments.command, Command::Strip(_) | Command::Externalize(_)) {
+        let fault = "--all before the subcommand shows names whole, and here it would also be what --all is after it: give it there";
+        return Failure::Usage(fault.to_owned()).report();
+    }
     text::show_whole(arguments.all || !io::stdout().is_terminal());
     status::be_quiet(arguments.quiet);
     let outcome = match arguments.command {

@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::json;
 use crate::open::{Input, Unbundled};
 use crate::save::save;
+use crate::size::{Offer, offers};
 use executorch_format::Image;
 use executorch_format::inspect::Report;
 use executorch_format::validate::{Finding, Level};
@@ -38,6 +39,7 @@ struct Page<'t> {
     program_offset: Option<u64>,
     #[serde(flatten)]
     report: &'t Report<'t>,
+    savings: Vec<Offer>,
     findings: Vec<Finding>,
 }
 
@@ -53,6 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
         program_offset,
         report: &report,
+        savings: offers(&arguments.file, &model),
         findings: model.validate(Level::Strict),
     };
     let Some(output) = &arguments.output else {

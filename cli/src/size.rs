@@ -6,7 +6,10 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::{Input, Unbundled};
+use crate::text;
 use clap::ValueEnum;
+use executorch_format::Model;
+use executorch_format::edit::{Saving, SavingKind};
 use executorch_format::inspect::{Growth, Size};
 use serde::Serialize;
 use std::path::Path;
@@ -57,6 +60,41 @@ struct FileSize<'t> {
     program_offset: Option<u64>,
     #[serde(flatten)]
     size: &'t Size<'t>,
+    savings: Vec<Offer>,
+}
+
+/// What a file could do without, and the command that writes it so.
+#[derive(Serialize)]
+pub struct Offer {
+    kind: SavingKind,
+    /// By how many bytes the file is smaller then.
+    bytes: u64,
+    command: String,
+}
+
+/// What is worth doing without, tried.
+pub fn offers(path: &Path, model: &Model<'_>) -> Vec<Offer> {
+    let file_size = model.source().map_or(0, |source| source.bytes.len() as u64);
+    let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file_size));
+    savings.map(|saving| Offer { kind: saving.kind, bytes: saving.bytes, command: command(&saving, path) }).collect()
+}
+
+/// The whole command, for a shell.
+fn command(saving: &Saving, path: &Path) -> String {
+    let ending = path.extension().and_then(|ending| ending.to_str()).filter(|ending| *ending == "ptd").unwrap_or("pte");
+    let (input, output) = (quoted(&path.to_string_lossy()), format!("smaller.{ending}"));
+    let words: Vec<&str> = match saving.command {
+        "rewrite" => ["rewrite"].iter().chain(saving.options).copied().chain([&*input, &*output]).collect(),
+        other => [other, &*input].iter().chain(saving.options).copied().chain(["-o", &*output]).collect(),
+    };
+    format!("pte {}", words.join(" "))
+}
+
+/// A path as one word of a shell.
+fn quoted(path: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "._/:@%+=,-".contains(c);
+    let path = if path.starts_with('-') && path != text::STANDARD { format!("./{path}") } else { path.to_owned() };
+    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// Where the bytes of two files go.
@@ -110,15 +148,12 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
 
 impl<'t> FileSize<'t> {
     fn new(path: &Path, file: &Unbundled<'_>, size: &'t Size<'t>) -> Self {
-        Self { file: path.display().to_string(), program_offset: file.program_offset, size }
+        // What would make it smaller takes a file of its own, and this one is in a bundle.
+        let savings = if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
+        Self { file: path.display().to_string(), program_offset: file.program_offset, size, savings }
     }
 }
 
 fn size<'t>(path: &Path, file: &'t Unbundled<'_>) -> Result<Size<'t>, Failure> {
-    let mut size = file.model.size().map_err(|error| Failure::bad(path, &error))?;
-    if file.program_offset.is_some() {
-        // What would remove it takes a program, and this file is a bundle.
-        size.waste.clear();
-    }
-    Ok(size)
+    file.model.size().map_err(|error| Failure::bad(path, &error))
 }

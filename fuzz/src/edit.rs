@@ -1,13 +1,17 @@
 //! Operations on what was decoded.
 
+use executorch_format::Model;
 use executorch_format::testing::Choices;
 use executorch_format_support::edits::edit_file;
 
 /// How many bytes at the end of the input choose the operations.
 const CHOICES: usize = 24;
 
-/// Decodes, edits, encodes, decodes: equal, and without an error of a rule that the input does not break.
+/// Decodes, edits, encodes, decodes: equal, and without an error of a rule that the input does not break. What could be saved is tried.
 pub fn edit(bytes: &[u8]) {
+    if let Ok(model) = Model::parse(bytes) {
+        assert!(model.savings().iter().all(|saving| saving.bytes < bytes.len() as u64));
+    }
     let choices = bytes.len().saturating_sub(CHOICES);
     edit_file(bytes, &mut Choices::new(bytes.get(choices..).unwrap_or_default()));
 }

@@ -8,7 +8,7 @@ use crate::file::references::{DataList, tensor_mut};
 use crate::file::segment::Segment;
 use crate::flatbuffer::text::Text;
 use crate::schema::flat_tensor::TensorLayout;
-use crate::schema::program::{Tensor, TensorDataLocation};
+use crate::schema::program::{ExecutionPlan, Tensor, TensorDataLocation};
 use crate::tensor::TensorShape;
 use crate::write::collect::NewEntry;
 use crate::write::relayout::{PtdOptions, kept_alignments};
@@ -26,8 +26,8 @@ pub struct Candidate<'t> {
     pub index: usize,
     /// The name that the file has for it.
     pub name: Option<&'t str>,
-    /// The default key: its name or, where it has none, `method.index`, such as `forward.12`. Users of the
-    /// same data with the same shape get the same key.
+    /// The default key: its name or, where it has none, `method.index`, such as `forward.012`: with as many digits as the last value of the
+    /// method needs, so that no such key is the start of another. Users of the same data with the same shape get the same key.
     pub key: &'t str,
     /// The type and shape, for a tensor.
     pub shape: Option<TensorShape<'t>>,
@@ -42,7 +42,7 @@ type Group = (DataList, u32);
 struct Place<'t> {
     method: usize,
     value: usize,
-    plan: &'t str,
+    plan: &'t ExecutionPlan<'t>,
     tensor: &'t Tensor<'t>,
     group: Group,
     size: u64,
@@ -53,7 +53,7 @@ impl Place<'_> {
     fn candidate(&self) -> Candidate<'_> {
         Candidate {
             subject: self.group.0.into(),
-            method: self.plan,
+            method: self.plan.name(),
             index: self.value,
             name: own_name(self.tensor),
             key: &self.key,
@@ -62,18 +62,17 @@ impl Place<'_> {
         }
     }
 
-    fn default_key(&self) -> String {
-        default_key(self.plan, self.value)
-    }
-
     fn user(&self) -> User {
-        User::Value { method: self.plan.into(), value: self.value }
+        User::Value { method: self.plan.name().into(), value: self.value }
     }
 }
 
-/// The key of data that the file has no name for.
-pub(super) fn default_key(method: &str, value: usize) -> String {
-    format!("{method}.{value}")
+/// The key that [`Pte::externalize`] gives to the data of a method's value that the file has no name for: `forward.012`. The numbers of
+/// a method have one length, because runtimes before 1.0 take a key for another one that it is the start of (`key-prefix`).
+pub fn default_key(plan: &ExecutionPlan<'_>, value: usize) -> String {
+    let most = plan.values().len().saturating_sub(1).max(1);
+    let width = most.ilog10() as usize + 1;
+    format!("{}.{value:0width$}", plan.name())
 }
 
 fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {
@@ -250,7 +249,7 @@ impl<'a> Pte<'a> {
                 let Some(list) = DataList::of(tensor) else { continue };
                 let size = tensor.byte_size()?;
                 let group = (list, tensor.data_buffer_idx);
-                places.push(Place { method, value, plan: plan.name(), tensor, group, size, key: String::new() });
+                places.push(Place { method, value, plan, tensor, group, size, key: String::new() });
             }
         }
         let mut meanings = BTreeMap::<String, Meaning<'_>>::new();
@@ -266,7 +265,7 @@ impl<'a> Pte<'a> {
         }
         for place in places.iter_mut().filter(|place| place.key.is_empty()) {
             let meaning = (place.group, shape_key(place.tensor));
-            let default = place.default_key();
+            let default = default_key(place.plan, place.value);
             place.key = shared.entry(meaning).or_insert(default).clone();
         }
         Ok(places)

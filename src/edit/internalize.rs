@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
-use crate::schema::program::{ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
+use crate::schema::program::{ExecutionPlan, ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
 use crate::validate::{Level, Severity};
 use alloc::{
     borrow::Cow,
@@ -66,7 +66,7 @@ impl<'a> Pte<'a> {
                     continue;
                 };
                 named.insert(name, true);
-                if *name == default_key(plan.name(), value) {
+                if is_made_up(name, plan, value) {
                     made_up.insert(*place);
                 }
                 let list = if tensor.allocation_info.is_some() { DataList::States } else { DataList::Constants };
@@ -163,6 +163,11 @@ impl<'a> Pte<'a> {
             self.program.named_data.get_or_insert_default().push(NamedData { key: Some(key), segment_index });
         }
     }
+}
+
+/// Whether [`Pte::externalize`] made that key: now, or without zeros before the number, as it did once.
+fn is_made_up(key: &str, plan: &ExecutionPlan<'_>, value: usize) -> bool {
+    *key == default_key(plan, value) || *key == format!("{}.{value}", plan.name())
 }
 
 fn make_internal(tensor: &mut Tensor<'_>, data_buffer_idx: u32, made_up: bool) {

@@ -29,7 +29,7 @@
 //! | [`strip`](crate::Pte::strip), [`select`](crate::Pte::select) | [`rename`](crate::Ptd::rename), [`filter`](crate::Ptd::filter) |
 //! | [`set_metadata`](crate::Pte::set_metadata), [`remove_metadata`](crate::Pte::remove_metadata) | |
 //!
-//! In a bundle (`.bpte`), [`replace_program`](crate::Bpte::replace_program) puts another program in.
+//! [`Model::savings`](crate::Model::savings) tries which of them make a file smaller. In a bundle (`.bpte`), [`replace_program`](crate::Bpte::replace_program) puts another program in.
 
 #[cfg(feature = "devtools")]
 mod bundle;
@@ -42,16 +42,18 @@ mod payload_keys;
 mod ptd;
 mod replace;
 mod report;
+mod savings;
 mod select;
 mod strip;
 mod verify;
 
 pub use dedup::{Copies, CopyUser, copies};
-pub use externalize::Candidate;
+pub use externalize::{Candidate, default_key};
 pub use extract::{Extracted, Extraction};
 pub use metadata::{METADATA_PREFIX, Metadata, MetadataContent, MetadataValue};
 pub use replace::{NewData, Target};
 pub use report::{Action, Change, EditReport, Subject, User};
+pub use savings::{Saving, SavingKind};
 pub use strip::Strip;
 pub use verify::{new_errors, new_errors_of_pair};
 

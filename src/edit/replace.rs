@@ -4,10 +4,12 @@ use super::report::{Action, EditReport, Subject, User};
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
-use crate::file::references::DataUser;
+use crate::file::references::{DataList, DataUser, tensor_mut};
 use crate::file::segment::{DataRef, Segment};
+use crate::schema::DataSegment;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::tensor::{TensorShape, TensorView};
+use crate::write::relayout::kept_alignments;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::ops::Range;
 
@@ -48,13 +50,15 @@ pub struct NewData<'a> {
     /// Whether it is from NumPy, which stores types that it does not have as integers: see
     /// [`ScalarType::numpy_type`](crate::schema::ScalarType::numpy_type).
     pub numpy: bool,
+    /// Whether all that share the old bytes get the new ones. Else what was asked for gets its own, and the others keep theirs.
+    pub shared: bool,
 }
 
 impl<'a> NewData<'a> {
     /// Just bytes.
     pub fn bytes(source: impl Into<String>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         let (source, bytes) = (source.into(), bytes.into());
-        Self { source, tensor_layout: None, bytes, permute: false, key: None, numpy: false }
+        Self { source, tensor_layout: None, bytes, permute: false, key: None, numpy: false, shared: false }
     }
 
     /// A tensor.
@@ -65,6 +69,11 @@ impl<'a> NewData<'a> {
     /// Put into the dim order that is needed.
     pub fn with_permute(self, permute: bool) -> Self {
         Self { permute, ..self }
+    }
+
+    /// For all that share the old bytes.
+    pub fn with_shared(self, shared: bool) -> Self {
+        Self { shared, ..self }
     }
 
     /// With that key.
@@ -102,19 +111,40 @@ impl<'a> NewData<'a> {
     }
 }
 
-/// A blob that gets new bytes, and all that share it.
+/// A blob that gets new bytes.
 struct Blob<'a> {
+    /// Where the old ones are.
+    data: DataRef,
     subject: Subject,
     name: String,
+    /// Who gets the new bytes.
     users: Vec<User>,
+    /// The tensors among them: the method's index and the value's.
+    tensors: Vec<(usize, usize)>,
+    /// The named data among them: its indices.
+    named: Vec<usize>,
+    /// Who shares the old bytes and keeps them.
+    others: Vec<User>,
     bytes: Cow<'a, [u8]>,
 }
 
+/// What is worth knowing where bytes were shared.
+fn shared_with(others: &[User]) -> String {
+    const MOST: usize = 10;
+    let mut names: Vec<String> = others.iter().take(MOST).map(|user| format!("{user}")).collect();
+    if let Some(more @ 1..) = others.len().checked_sub(MOST) {
+        names.push(format!("and {more} more"));
+    }
+    let (names, keep) = (names.join(", "), if others.len() == 1 { "keeps" } else { "keep" });
+    format!("{names} shared the old bytes and {keep} them")
+}
+
 impl<'a> Pte<'a> {
-    /// Gives a constant, an initial state or named data other bytes. All that share it have them then, as the report names them.
+    /// Gives a constant, an initial state or named data other bytes. What shares the old ones keeps them, as a note says, unless
+    /// [`NewData::shared`] asks for all: then the report names them.
     ///
-    /// A tensor's new data has its scalar type and sizes; its file keeps its layout, byte for byte outside the data. Named data may
-    /// change its size.
+    /// A tensor's new data has its scalar type and sizes; its file keeps its layout, byte for byte outside the data, unless the
+    /// old bytes stay for others. Named data may change its size.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -132,55 +162,108 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where type, sizes or dim order of any tensor that shares the data
-    /// are others, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where the target is not in the file, and with
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where type, sizes or dim order of any tensor that gets the data are
+    /// others, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where the target is not in the file, and with
     /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where XNNPACK looks the data up and [`NewData::key`] is missing or taken.
     pub fn replace(&mut self, target: &Target<'_>, new: &NewData<'a>) -> Result<EditReport> {
         let mut report = EditReport::default();
-        let mut writes: Vec<(DataRef, Cow<'a, [u8]>)> = Vec::new();
+        let mut blobs: Vec<Blob<'a>> = Vec::new();
         let mut keys = Vec::new();
         for data in self.data_of(target)? {
-            if writes.iter().any(|(other, _)| *other == data) {
+            if blobs.iter().any(|other| other.data == data) {
                 continue;
             }
-            let Blob { subject, mut name, mut users, bytes } = self.checked(&data, new)?;
-            if let Some((old, key)) = self.new_key(&data, &users, &bytes, new)? {
+            let mut blob = self.checked(data, target, new)?;
+            let size = blob.bytes.len() as u64;
+            if let Some((old, key)) = self.new_key(&blob, new)? {
                 report
                     .notes
                     .push(format!("the key is now {key}, in the payloads of XNNPACK too; it was {}", old.join(", ")));
-                users.retain(|user| !matches!(user, User::Key { key } if old.contains(key)));
-                users.insert(0, User::Key { key: key.clone() });
-                name.clone_from(&key);
+                blob.users.retain(|user| !matches!(user, User::Key { key } if old.contains(key)));
+                blob.users.insert(0, User::Key { key: key.clone() });
+                blob.name.clone_from(&key);
                 keys.push((old, key));
-            } else if subject == Subject::NamedData && !report.notes.iter().any(|note| note == SAME_KEY) {
+            } else if blob.subject == Subject::NamedData && !report.notes.iter().any(|note| note == SAME_KEY) {
                 report.notes.push(SAME_KEY.into());
             }
-            report.add(Action::Replaced, subject, name, users, [data.size(), bytes.len() as u64]);
-            writes.push((data, bytes));
+            if !blob.others.is_empty() {
+                report.notes.push(shared_with(&blob.others));
+            }
+            report.add(Action::Replaced, blob.subject, blob.name.clone(), blob.users.clone(), [data.size(), size]);
+            blobs.push(blob);
         }
-        match keys.is_empty() && writes.iter().all(|(data, bytes)| data.size() == bytes.len() as u64) {
-            true => writes.into_iter().for_each(|(data, bytes)| self.overwrite(&data, bytes)),
-            false => self.change(|pte| {
-                writes.into_iter().for_each(|(data, bytes)| pte.overwrite(&data, bytes));
-                keys.iter().try_for_each(|(old, key)| pte.change_keys(old, key))
-            })?,
+        let fits = |blob: &Blob<'a>| blob.others.is_empty() && blob.data.size() == blob.bytes.len() as u64;
+        if keys.is_empty() && blobs.iter().all(fits) {
+            blobs.into_iter().for_each(|blob| self.overwrite(&blob.data, blob.bytes));
+            return Ok(report);
         }
+        self.change(|pte| {
+            // What stays where it is comes first: the rest moves segments.
+            let (apart, whole): (Vec<_>, Vec<_>) = blobs.into_iter().partition(|blob| !blob.others.is_empty());
+            whole.into_iter().for_each(|blob| pte.overwrite(&blob.data, blob.bytes));
+            apart.iter().try_for_each(|blob| pte.separate(blob))?;
+            keys.iter().try_for_each(|(old, key)| pte.change_keys(old, key))
+        })?;
         Ok(report)
+    }
+
+    /// Gives those who are to have new bytes a place of their own for them.
+    fn separate(&mut self, blob: &Blob<'a>) -> Result<()> {
+        for list in DataList::ALL {
+            let tensor = |(method, value): &(usize, usize)| self.methods().get(*method)?.tensor(*value);
+            let of_list = |place: &&(usize, usize)| tensor(place).and_then(DataList::of) == Some(list);
+            let tensors: Vec<(usize, usize)> = blob.tensors.iter().filter(of_list).copied().collect();
+            if !tensors.is_empty() {
+                self.separate_entry(list, &tensors, &blob.bytes)?;
+            }
+        }
+        let before = self.segment_users();
+        for index in &blob.named {
+            let old = self.named_data().get(*index).map_or(0, |named| named.segment_index);
+            let alignment = kept_alignments(self.program.segments()).get(old as usize).copied().unwrap_or(1);
+            let segment_index = self.add_segment(blob.bytes.clone());
+            self.set_segment_alignment(segment_index, alignment);
+            let named = self.program.named_data.iter_mut().flatten().nth(*index);
+            named.into_iter().for_each(|named| named.segment_index = segment_index);
+        }
+        self.remove_unused_segments(&before);
+        Ok(())
+    }
+
+    /// Gives tensors an entry of their list for themselves.
+    fn separate_entry(&mut self, list: DataList, tensors: &[(usize, usize)], bytes: &Cow<'a, [u8]>) -> Result<()> {
+        let mut entries = self.entries(list)?;
+        entries.blobs.push(bytes.clone());
+        let blob = entries.blobs.len() - 1;
+        let mut others = Vec::new();
+        for (method, plan) in self.methods().iter().enumerate() {
+            for (value, tensor) in plan.tensors() {
+                if DataList::of(tensor) == Some(list) && !tensors.contains(&(method, value)) {
+                    others.push(tensor.data_buffer_idx);
+                }
+            }
+        }
+        let mut added = None;
+        for (method, value) in tensors {
+            let Some(tensor) = tensor_mut(&mut self.program, *method, *value) else { continue };
+            if others.contains(&tensor.data_buffer_idx) {
+                tensor.data_buffer_idx = *added.get_or_insert_with(|| {
+                    entries.at.push(Some(blob));
+                    entries.at.len() as u32
+                });
+            } else {
+                entries.set(tensor.data_buffer_idx, Some(blob));
+            }
+        }
+        let alignment = self.entry_alignment(list);
+        self.put_entries(list, entries, alignment.into())
     }
 
     /// The data that a target names.
     fn data_of(&self, target: &Target<'_>) -> Result<Vec<DataRef>> {
         let (mut found, mut external) = (Vec::new(), None);
         for (user, data) in self.data_users() {
-            let matches = match (target, &user) {
-                (Target::Value { method, value }, DataUser::Tensor { plan, value: other, .. }) => {
-                    plan.name() == *method && value == other
-                }
-                (Target::Name(name), DataUser::Tensor { tensor, .. }) => tensor.fully_qualified_name() == Some(*name),
-                (Target::Name(name), DataUser::NamedData { named, .. }) => named.key() == *name,
-                _ => false,
-            };
-            if matches {
+            if target.is(&user) {
                 match data? {
                     TensorData::External(key) => external = Some(key),
                     data => found.extend(data.data_ref()),
@@ -200,46 +283,64 @@ impl<'a> Pte<'a> {
         }))
     }
 
-    /// All that share the data, after checking that the new bytes suit them.
-    fn checked(&self, data: &DataRef, new: &NewData<'a>) -> Result<Blob<'a>> {
-        let (mut subject, mut name, mut users) = (Subject::NamedData, String::new(), Vec::new());
-        let mut bytes = None;
+    /// Who gets the new bytes in the place of those at `data`, after checking that they suit, and who keeps the old ones.
+    fn checked(&self, data: DataRef, target: &Target<'_>, new: &NewData<'a>) -> Result<Blob<'a>> {
+        let bytes = new.bytes.clone();
+        let (users, tensors, named, others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let subject = Subject::NamedData;
+        let mut blob = Blob { data, subject, name: String::new(), users, tensors, named, others, bytes };
         for (user, other) in self.data_users() {
-            let Some(other) = other.ok().filter(|other| other.data_ref().is_some_and(|other| overlap(data, &other)))
+            let Some(other) = other.ok().filter(|other| other.data_ref().is_some_and(|other| overlap(&data, &other)))
             else {
                 continue;
             };
             let who = User::of(&user);
+            let same = other.data_ref() == Some(data);
+            if !new.shared && !(same && target.is(&user)) {
+                blob.others.push(who);
+                continue;
+            }
             match user {
-                DataUser::Tensor { tensor, .. } => {
-                    if other.data_ref() != Some(*data) {
-                        return Err(Error::tensor(format!("{who} has a part of the same bytes, expected all or none")));
+                DataUser::Tensor { method, value, tensor, .. } => {
+                    if !same {
+                        return Err(partly_shared(&who));
                     }
-                    subject = match other {
+                    blob.subject = match other {
                         TensorData::Mutable(_) => Subject::InitialState,
                         _ => Subject::Constant,
                     };
-                    name = tensor.fully_qualified_name().unwrap_or(&name).into();
+                    if let Some(name) = tensor.fully_qualified_name() {
+                        blob.name = name.into();
+                    }
                     let own = new.bytes_for(&who, &tensor.shape())?;
-                    bytes.get_or_insert(own);
+                    if blob.tensors.is_empty() {
+                        blob.bytes = own;
+                    }
+                    blob.tensors.push((method, value));
                 }
-                DataUser::NamedData { named, .. } => name = named.key().into(),
+                DataUser::NamedData { index, named } => {
+                    blob.name = named.key().into();
+                    blob.named.push(index);
+                }
                 DataUser::Delegate { .. } => {}
             }
-            users.push(who);
+            blob.users.push(who);
         }
-        Ok(Blob { subject, name, users, bytes: bytes.unwrap_or_else(|| new.bytes.clone()) })
+        let in_no_list = |(method, value): &(usize, usize)| {
+            let tensor = self.methods().get(*method).and_then(|plan| plan.tensor(*value));
+            tensor.is_some_and(|tensor| DataList::of(tensor).is_none())
+        };
+        if !blob.others.is_empty() && blob.tensors.iter().any(in_no_list) {
+            let reason = "is in a list that the runtime does not use, and shared: it can only be replaced for all";
+            return Err(Error::unwritable(format!("the data {reason}")));
+        }
+        Ok(blob)
     }
 
     /// The keys of the data that have to change with it, and what they become.
-    fn new_key(
-        &self,
-        data: &DataRef,
-        users: &[User],
-        bytes: &[u8],
-        new: &NewData<'_>,
-    ) -> Result<Option<(Vec<String>, String)>> {
-        let keys = users.iter().filter_map(|user| match user {
+    fn new_key(&self, blob: &Blob<'_>, new: &NewData<'_>) -> Result<Option<(Vec<String>, String)>> {
+        let (data, bytes) = (&blob.data, &*blob.bytes);
+        let keys = blob.users.iter().filter_map(|user| match user {
             User::Key { key } => Some(key),
             _ => None,
         });
@@ -292,6 +393,23 @@ impl<'a> Pte<'a> {
     }
 }
 
+impl Target<'_> {
+    fn is(&self, user: &DataUser<'_>) -> bool {
+        match (self, user) {
+            (Target::Value { method, value }, DataUser::Tensor { plan, value: other, .. }) => {
+                plan.name() == *method && value == other
+            }
+            (Target::Name(name), DataUser::Tensor { tensor, .. }) => tensor.fully_qualified_name() == Some(*name),
+            (Target::Name(name), DataUser::NamedData { named, .. }) => named.key() == *name,
+            _ => false,
+        }
+    }
+}
+
+fn partly_shared(user: &User) -> Error {
+    Error::tensor(format!("{user} has a part of the same bytes, expected all or none"))
+}
+
 /// Whether two references have bytes in common.
 fn overlap(one: &DataRef, other: &DataRef) -> bool {
     match (range(one), range(other)) {
@@ -311,8 +429,8 @@ fn range(data: &DataRef) -> Option<(u32, Range<u64>)> {
 }
 
 impl<'a> Ptd<'a> {
-    /// Gives a key other bytes, and with it all keys that share them. A tensor's new data has its scalar type and sizes; a blob may
-    /// change its size.
+    /// Gives a key other bytes. Keys that share the old ones keep them, as a note says, unless [`NewData::shared`] asks for all. A tensor's
+    /// new data has its scalar type and sizes; a blob may change its size.
     ///
     /// ```
     /// use executorch_format::Ptd;
@@ -335,15 +453,19 @@ impl<'a> Ptd<'a> {
             return Err(Error::reference(format!("no key {key:?}")));
         };
         let data = self.entry_data(&entry)?;
-        let (mut users, mut bytes) = (Vec::new(), None);
+        let (mut users, mut others, mut bytes) = (Vec::new(), Vec::new(), None);
         for other in self.entries() {
             let there = self.entry_data(&other)?;
             if !overlap(&data, &there) {
                 continue;
             }
             let user = User::Key { key: other.key().into() };
+            if !new.shared && other.key() != key {
+                others.push(user);
+                continue;
+            }
             if there != data {
-                return Err(Error::tensor(format!("{user} has a part of the same bytes, expected all or none")));
+                return Err(partly_shared(&user));
             }
             if let Some(shape) = &other.shape {
                 bytes.get_or_insert(new.bytes_for(&user, shape)?);
@@ -355,15 +477,43 @@ impl<'a> Ptd<'a> {
         if entry.shape.is_none() && *self.entry_bytes(&entry)? != *bytes {
             report.notes.push(SAME_KEY.into());
         }
+        if !others.is_empty() {
+            report.notes.push(shared_with(&others));
+        }
         report.add(Action::Replaced, Subject::Key, key, users, [data.size(), bytes.len() as u64]);
-        match data.size() == bytes.len() as u64 {
-            true => self.overwrite(&data, bytes),
-            false => self.change(|ptd| {
+        let old = entry.segment_index as usize;
+        match (others.is_empty(), data.size() == bytes.len() as u64) {
+            (true, true) => self.overwrite(&data, bytes),
+            (true, false) => self.change(|ptd| {
                 ptd.overwrite(&data, bytes);
+                Ok(())
+            })?,
+            (false, _) => self.change(|ptd| {
+                ptd.separate(key, old, bytes);
                 Ok(())
             })?,
         }
         Ok(report)
+    }
+
+    /// Gives a key a segment of its own, aligned as the old one.
+    fn separate(&mut self, key: &str, old: usize, bytes: Cow<'a, [u8]>) {
+        let table = self.flat_tensor.segments.get_or_insert_default();
+        let offset = kept_alignments(table).get(old).copied().unwrap_or(1);
+        table.push(DataSegment { offset, size: bytes.len() as u64 });
+        self.segments.push(Segment::Whole(bytes));
+        let index = self.segments.len() as u32 - 1;
+        let legacy = self.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
+        for tensor in legacy.into_iter().flatten() {
+            if tensor.fully_qualified_name.as_deref() == Some(key) {
+                (tensor.segment_index, tensor.offset) = (index, 0);
+            }
+        }
+        for named in self.flat_tensor.named_data.iter_mut().flatten() {
+            if named.key.as_deref() == Some(key) {
+                named.segment_index = index;
+            }
+        }
     }
 
     fn overwrite(&mut self, data: &DataRef, bytes: Cow<'a, [u8]>) {
@@ -378,7 +528,7 @@ impl<'a> Ptd<'a> {
 
 impl<'a> Segment<'a> {
     /// Puts bytes in the place of `size` bytes at `offset`; where they are all of the segment, they may be more or fewer.
-    fn overwrite(&mut self, entry: &mut crate::schema::DataSegment, offset: u64, size: u64, bytes: Cow<'a, [u8]>) {
+    fn overwrite(&mut self, entry: &mut DataSegment, offset: u64, size: u64, bytes: Cow<'a, [u8]>) {
         if offset == 0 && size == entry.size {
             entry.size = bytes.len() as u64;
             *self = Self::Whole(bytes);

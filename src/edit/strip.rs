@@ -45,8 +45,35 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
+    /// What nothing refers to stays where the file would be larger without it, as where constants share a segment with other data and
+    /// would get one of their own: a note says so.
+    ///
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn strip(&mut self, what: &Strip) -> Result<EditReport> {
+        let before = self.image()?.size();
+        let (mut stripped, mut report) = self.stripped(what)?;
+        let mut after = stripped.image()?.size();
+        if what.unreferenced && after > before && !report.changes.is_empty() {
+            let grown = after - before;
+            (stripped, report) = self.stripped(&Strip { unreferenced: false, ..*what })?;
+            after = stripped.image()?.size();
+            report.notes.push(format!(
+                "what nothing refers to stays: without it the file would have to be laid out so that it is {grown} bytes larger"
+            ));
+        }
+        if report.changes.is_empty() {
+            if !what.padding || after >= before {
+                return Ok(report);
+            }
+            // Nothing else was removed, so the difference is padding.
+            report.add(Action::Removed, Subject::Padding, "", Vec::new(), [before - after, 0]);
+        }
+        *self = stripped;
+        Ok(report)
+    }
+
+    /// A copy without what is to go, laid out again.
+    fn stripped(&self, what: &Strip) -> Result<(Self, EditReport)> {
         let mut report = EditReport::default();
         let mut stripped = self.clone();
         let options = self.layout_to_keep()?;
@@ -59,23 +86,12 @@ impl<'a> Pte<'a> {
         if what.unreferenced {
             stripped.strip_unreferenced(&mut report)?;
         }
-        let constant_alignment = what.padding.then(|| self.entry_alignment(DataList::Constants));
         if report.changes.is_empty() && !what.padding {
-            return Ok(report);
+            return Ok((stripped, report));
         }
+        let constant_alignment = what.padding.then(|| self.entry_alignment(DataList::Constants));
         let constant_alignment = constant_alignment.or(options.constant_alignment);
-        let before = self.image()?.size();
-        let stripped = stripped.lay_out(&PteOptions { constant_alignment, ..options })?;
-        let after = stripped.image()?.size();
-        if what.padding && report.changes.is_empty() {
-            // Nothing else was removed, so the difference is padding.
-            if after >= before {
-                return Ok(report);
-            }
-            report.add(Action::Removed, Subject::Padding, "", Vec::new(), [before - after, 0]);
-        }
-        *self = stripped;
-        Ok(report)
+        Ok((stripped.lay_out(&PteOptions { constant_alignment, ..options })?, report))
     }
 
     fn strip_stack_traces(&mut self, report: &mut EditReport) {

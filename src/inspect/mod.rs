@@ -62,9 +62,7 @@ pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunPr
 #[cfg(feature = "layout")]
 pub use report::{Drawing, Report, Weight};
 pub use runtime_memory::MethodAllocator;
-pub use size::{
-    Growth, MethodSize, OperatorSize, Size, SizeGroup, SizeKey, SizeKind, SizePart, TypeSize, Waste, WasteKind,
-};
+pub use size::{Growth, MethodSize, OperatorSize, Size, SizeGroup, SizeKey, SizeKind, SizePart, TypeSize};
 pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
     PlannedBuffer, PlannedMemory, ProgramSummary, SegmentCount, Summary, Value, ValueShape,

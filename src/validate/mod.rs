@@ -62,7 +62,8 @@ pub use policy::Policy;
 pub use release::{Behaviour, Release};
 #[cfg(feature = "payloads")]
 pub use releases::{
-    Answer, Deployment, FEATURES, Feature, Library, MissingData, Reason, ReleaseVerdict, loads_in, releases_of_error, rows,
+    Answer, Deployment, FEATURES, Feature, Library, MissingData, Reason, ReleaseVerdict, loads_in, releases_of_error,
+    rows,
 };
 pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]
@@ -134,7 +135,7 @@ impl core::str::FromStr for Level {
 
     fn from_str(text: &str) -> crate::Result<Self> {
         let named = Self::ALL.iter().copied().find(|level| level.name() == text);
-        named.ok_or_else(|| Error::not_a("level", text, "structure, runtime or strict".into()))
+        named.ok_or_else(|| Error::not_a("level", text, "structure, runtime or strict"))
     }
 }
 

@@ -7,18 +7,17 @@ use super::tensors::is_permutation;
 use crate::error::counted;
 use crate::file::ptd::Ptd;
 use crate::path::Path;
-use crate::schema::DataSegment;
-use crate::schema::flat_tensor::{LegacySchema, TensorLayout};
+use crate::schema::flat_tensor::{LegacySchema, TensorLayout, TensorMetadata};
 use crate::tensor::Uncountable;
 use alloc::{borrow::Cow, format};
 
 pub(super) fn check(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     header(ptd, report);
     version(ptd.flat_tensor.version, rule::PTD_VERSION, report);
-    if schema(ptd, report) {
-        return;
+    if !schema(ptd, report) {
+        fields(ptd, report);
     }
-    fields(ptd, report);
+    tensors(ptd, report);
     entries(ptd, report);
 }
 
@@ -29,7 +28,7 @@ fn header(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Whether the file has an early schema, to which the other rules do not apply.
+/// Whether the file has an early schema, in which lists may be absent.
 fn schema(ptd: &Ptd<'_>, report: &mut Report<'_>) -> bool {
     let Some(legacy) = &ptd.flat_tensor.legacy else {
         return false;
@@ -55,6 +54,23 @@ fn fields(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
+/// The tensors of an early schema: what makes today's file of it writes their layouts as they are.
+fn tensors(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    let legacy = ptd.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref());
+    for (index, tensor) in legacy.unwrap_or_default().iter().enumerate() {
+        let TensorMetadata { scalar_type, segment_index, offset, .. } = *tensor;
+        let layout = TensorLayout {
+            scalar_type,
+            sizes: tensor.sizes.as_deref().map(Cow::Borrowed),
+            dim_order: tensor.dim_order.as_deref().map(Cow::Borrowed),
+        };
+        let segment = ptd.flat_tensor.segments().get(segment_index as usize);
+        let room = segment.map(|segment| segment.size.saturating_sub(offset));
+        check_layout(&layout, Blob::Start(room), &root.item("tensors", index), report);
+    }
+}
+
 fn entries(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     let Some(segments) = ptd.flat_tensor.segments.as_deref() else {
@@ -64,12 +80,25 @@ fn entries(ptd: &Ptd<'_>, report: &mut Report<'_>) {
         let path = &root.item("named_data", index);
         named_data_entry(named.key.as_deref(), named.segment_index, segments.len(), path, report);
         if let Some(layout) = &named.tensor_layout {
-            let path = &path.field("tensor_layout");
-            layout_shape(layout, path, report);
-            layout_dim_order(layout, path, report);
-            layout_bytes(layout, segments.get(named.segment_index as usize), path, report);
+            let blob = Blob::Whole(segments.get(named.segment_index as usize).map(|segment| segment.size));
+            check_layout(layout, blob, &path.field("tensor_layout"), report);
         }
     }
+}
+
+/// The bytes that a tensor is in, if they are there.
+#[derive(Clone, Copy)]
+enum Blob {
+    /// All of them are its own.
+    Whole(Option<u64>),
+    /// It is at their start: in an early file others may follow it in the segment.
+    Start(Option<u64>),
+}
+
+fn check_layout(layout: &TensorLayout<'_>, blob: Blob, path: &Path<'_>, report: &mut Report<'_>) {
+    layout_shape(layout, path, report);
+    layout_dim_order(layout, path, report);
+    layout_bytes(layout, blob, path, report);
 }
 
 fn layout_shape(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -99,15 +128,18 @@ fn layout_dim_order(layout: &TensorLayout<'_>, path: &Path<'_>, report: &mut Rep
     }
 }
 
-fn layout_bytes(layout: &TensorLayout<'_>, segment: Option<&DataSegment>, path: &Path<'_>, report: &mut Report<'_>) {
+fn layout_bytes(layout: &TensorLayout<'_>, blob: Blob, path: &Path<'_>, report: &mut Report<'_>) {
     let Some(sizes) = layout.sizes.as_ref().map(Cow::as_ref) else {
         return;
     };
     let offset = report.offset(Some(sizes));
-    match (layout.shape().count_bytes(), segment) {
-        (Ok(bytes), Some(segment)) if bytes != segment.size => {
-            let found =
-                format!("{} needs {}, but the blob has {}", layout.shape(), counted(bytes, "byte"), segment.size);
+    let (size, may_be_more) = match blob {
+        Blob::Whole(size) => (size, false),
+        Blob::Start(size) => (size, true),
+    };
+    match (layout.shape().count_bytes(), size) {
+        (Ok(bytes), Some(size)) if bytes > size || (bytes < size && !may_be_more) => {
+            let found = format!("{} needs {}, but the blob has {size}", layout.shape(), counted(bytes, "byte"));
             report.add_at(rule::LAYOUT_BLOB_SIZE, &path.field("sizes"), offset, found);
         }
         (Ok(_), _) => (),

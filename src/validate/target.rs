@@ -248,11 +248,13 @@ impl Target {
             name.parse::<ScalarType>()?;
         }
         if self.libraries.is_some() && self.runtime.is_none() {
-            return Err(Error::reference("libraries without a runtime: which kernels they have depends on its release"));
+            return Err(Error::reference(
+                "libraries without a runtime: which kernels they have depends on its release",
+            ));
         }
         match self.pointer_bits {
             None | Some(32 | 64) => Ok(()),
-            Some(other) => Err(Error::not_a("number of bits of a pointer", &other.to_string(), "32 or 64".into())),
+            Some(other) => Err(Error::not_a("number of bits of a pointer", &other.to_string(), "32 or 64")),
         }
     }
 }
@@ -313,10 +315,12 @@ impl Pte<'_> {
             if let Some(available) = target.method_allocator {
                 check_allocator(self, plan, target, available, &mut lacks);
                 let others = needed.backends.keys().filter(|id| *id != "XnnpackBackend");
-                unknown.extend(others.map(|backend| Unknown::BackendMemory {
-                    method: method(),
-                    backend: format!("{}", Name(backend)),
-                }));
+                unknown.extend(
+                    others.map(|backend| Unknown::BackendMemory {
+                        method: method(),
+                        backend: format!("{}", Name(backend)),
+                    }),
+                );
             }
         }
         if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {

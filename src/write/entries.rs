@@ -36,11 +36,16 @@ impl<'a> Entries<'a> {
         self.at.len() as u32
     }
 
+    /// Makes an entry another one of `blobs`.
+    pub(crate) fn set(&mut self, data_buffer_idx: u32, blob: Option<usize>) {
+        if let Some(at) = place(data_buffer_idx).and_then(|place| self.at.get_mut(place)) {
+            *at = blob;
+        }
+    }
+
     /// Removes an entry; what refers to it is to be changed, too.
     pub(crate) fn remove(&mut self, data_buffer_idx: u32) {
-        if let Some(at) = place(data_buffer_idx).and_then(|place| self.at.get_mut(place)) {
-            *at = None;
-        }
+        self.set(data_buffer_idx, None);
     }
 }
 

@@ -21,7 +21,9 @@ fn observed(file: &str, result: &str) -> Result<Behaviour, &'static str> {
         return Ok(Behaviour::Loads);
     }
     // They died while Python took the result of a method that the loading had run.
-    if result.starts_with("signal") && ["multi_method", "const_complex", "const_methods"].iter().any(|name| file.contains(name)) {
+    if result.starts_with("signal")
+        && ["multi_method", "const_complex", "const_methods"].iter().any(|name| file.contains(name))
+    {
         return Err("Python's conversion of a result");
     }
     let backends = ["is not registered", "runtime not found"];

@@ -34,10 +34,10 @@
       for (const part of [map, crumbs, list]) part.addEventListener("keydown", (event) => { if (event.key === "Escape" && at.parent) zoom(at.parent); });
       new ResizeObserver(() => fill(map, at, root.bytes, zoom)).observe(map);
       zoom(root);
-      if (report.size.waste.length) {
+      if (report.savings?.length) {
         main.append(element("h2", {}, "What the file could do without"), viewer.table([
-          { name: "what", of: (row) => row.kind.replaceAll("_", " ") }, { name: "pieces", number: true, of: (row) => row.count }, { name: "bytes", number: true, of: (row) => row.bytes.toLocaleString("en") },
-        ], report.size.waste), element("p", { class: "note" }, "pte size prints the commands that write the file without it."));
+          { name: "what", of: (row) => row.kind.replaceAll("_", " ") }, { name: "bytes", number: true, of: (row) => row.bytes.toLocaleString("en") }, { name: "by", wide: true, of: (row) => row.command },
+        ], report.savings));
       }
     },
   });

@@ -1,8 +1,8 @@
 //! Other names for tensors: one by one, from a table, or by a pattern.
 
 use crate::failure::Failure;
+use crate::near::Names;
 use crate::open::Input;
-use crate::text;
 use regex_lite::Regex;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,8 +26,17 @@ pub struct Renames {
 pub struct Table {
     names: BTreeMap<String, String>,
     patterns: Vec<(Regex, String)>,
-    /// The names that no tensor had so far.
-    unused: RefCell<BTreeSet<String>>,
+    seen: RefCell<Seen>,
+}
+
+/// What the tensors so far had to do with the names.
+struct Seen {
+    /// The names that none had.
+    unused: BTreeSet<String>,
+    /// Whether each pattern matched one.
+    matched: Vec<bool>,
+    /// What they are called.
+    names: Names,
 }
 
 impl Renames {
@@ -49,9 +58,10 @@ impl Renames {
             let regex = Regex::new(pattern).map_err(|error| Failure::Usage(format!("{pattern}: {error}")))?;
             Ok((regex, new.to_owned()))
         };
-        let patterns = self.rename_pattern.iter().map(pattern).collect::<Result<_, Failure>>()?;
-        let unused = RefCell::new(names.keys().cloned().collect());
-        Ok(Table { names, patterns, unused })
+        let patterns = self.rename_pattern.iter().map(pattern).collect::<Result<Vec<_>, Failure>>()?;
+        let (unused, matched) = (names.keys().cloned().collect(), vec![false; patterns.len()]);
+        let seen = RefCell::new(Seen { unused, matched, names: Names::default() });
+        Ok(Table { names, patterns, seen })
     }
 }
 
@@ -63,20 +73,31 @@ fn pair(text: &str) -> Result<(&str, &str), Failure> {
 impl Table {
     /// The new name, if it has one.
     pub fn apply(&self, name: &str) -> Option<String> {
+        let mut seen = self.seen.borrow_mut();
+        seen.names.add(name);
         if let Some(new) = self.names.get(name) {
-            self.unused.borrow_mut().remove(name);
+            seen.unused.remove(name);
             return Some(new.clone());
         }
-        let replace = |name: String, (regex, new): &(Regex, String)| regex.replace_all(&name, new).into_owned();
-        let new = self.patterns.iter().fold(name.to_owned(), replace);
-        (new != name).then_some(new)
+        let mut result = name.to_owned();
+        for ((regex, new), matched) in self.patterns.iter().zip(&mut seen.matched) {
+            if regex.is_match(&result) {
+                *matched = true;
+                result = regex.replace_all(&result, new).into_owned();
+            }
+        }
+        (result != name).then_some(result)
     }
 
-    /// Fails if a name that was to be replaced is not in the file.
-    pub fn check(&self, file: &Path) -> Result<(), Failure> {
-        match self.unused.borrow().first() {
-            Some(name) => {
-                Err(Failure::Usage(format!("{}: no tensor {} to rename", text::path(file), text::quoted(name, 80))))
+    /// Fails if a name that was to be replaced is not in the file, or a pattern matched none.
+    pub fn check(self, file: &Path) -> Result<(), Failure> {
+        let Seen { unused, matched, names } = self.seen.into_inner();
+        if let Some(name) = unused.first() {
+            return Err(Failure::no_match(file, "tensor to rename is called", name, names));
+        }
+        match self.patterns.iter().zip(matched).find(|(_, matched)| !matched) {
+            Some(((regex, _), _)) => {
+                Err(Failure::no_match(file, "tensor to rename has a name like", regex.as_str(), names))
             }
             None => Ok(()),
         }

@@ -1,8 +1,10 @@
 //! `pte externalize`: data out of a program, into a `.ptd`.
 
 use super::pattern::{self, Patterns};
+use super::scalar_type;
 use super::{Destination, Output, check, finish, program, refuse};
 use crate::failure::Failure;
+use crate::near::Names;
 use crate::open::Input;
 use crate::text;
 use clap::ValueEnum;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Move data out of a program into a .ptd, which an app can fetch apart and several programs can share
 ///
-/// Keys are the names that the file has; else those of --names; else METHOD.VALUE. What several methods share has one key.
+/// Keys are the names that the file has; else those of --names; else METHOD.VALUE, the values with as many digits. What several methods share has one key.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte externalize model.pte --all -o program.pte --data weights.ptd
@@ -55,8 +57,8 @@ struct Choice {
     /// What a method like this uses
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     method: Vec<Pattern>,
-    /// What has that scalar type, such as f32 or CHAR
-    #[arg(long = "type", value_name = "TYPE", value_parser = scalar_type)]
+    /// What has that scalar type, such as f32, float32 or FLOAT
+    #[arg(long = "type", value_name = "TYPE", value_parser = scalar_type::parse)]
     scalar_type: Vec<ScalarType>,
 }
 
@@ -70,12 +72,6 @@ enum Kind {
     Named,
 }
 
-/// A scalar type, by its short name or the schema's.
-pub fn scalar_type(text: &str) -> Result<ScalarType, String> {
-    let short = ScalarType::ALL.iter().copied().find(|scalar_type| scalar_type.short_name() == Some(text));
-    short.map_or_else(|| text.parse().map_err(|error: executorch_format::Error| error.to_string()), Ok)
-}
-
 /// Moves data out.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
@@ -83,20 +79,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let names = arguments.names.as_deref().map_or_else(|| Ok(BTreeMap::new()), table)?;
     let faulty = |error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
     let keys = keys(&before, &names).map_err(faulty)?;
-    if let Some(name) = names.keys().find(|name| !keys.values().any(|(own, _)| own == *name)) {
-        return Err(Failure::Usage(format!(
-            "{}: there is no data {}",
-            text::path(input.path()),
-            text::quoted(name, 60)
-        )));
-    }
     let choice = &arguments.choice;
+    let there = choice.check(&before, input.path()).map_err(faulty)??;
+    if let Some(name) = names.keys().find(|name| !keys.values().any(|(own, _)| own == *name)) {
+        return Err(Failure::no_match(input.path(), "data", name, there));
+    }
     let mut after = before.clone();
     let outcome = after.externalize(&PtdOptions::default(), |candidate| {
         let key = keys.get(candidate.key).map_or(candidate.key, |(_, key)| key);
         choice.takes(candidate).then(|| key.to_owned())
     });
     let (data, report) = outcome.map_err(faulty)?;
+    if report.changes.is_empty() {
+        return Err(nothing_chosen(&before, input.path()).unwrap_or_else(faulty));
+    }
     let data = [data];
     refuse(input.path(), &new_errors_of_pair((&before, &[]), (&after, &data)))?;
     let Model::Pte(after) = check(input.path(), Model::Pte(before), Model::Pte(after))? else { return Ok(()) };
@@ -127,7 +123,50 @@ fn keys(
     Ok(keys)
 }
 
+/// What there is, where none of it was chosen.
+fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failure> {
+    let (mut count, mut largest) = (0, 0);
+    pte.candidates(|candidate| {
+        count += 1;
+        largest = candidate.size.max(largest);
+    })?;
+    Ok(Failure::usage_of(
+        file,
+        &match count {
+            0 => "there is no data to move: no constant, no initial state, no named data".to_owned(),
+            _ => {
+                let there = text::count(count, "blob");
+                format!(
+                    "nothing to move: these options choose none of {there}, the largest of which has {largest} bytes"
+                )
+            }
+        },
+    ))
+}
+
 impl Choice {
+    /// The names of all data, after finding that each pattern and type has some.
+    fn check(&self, pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Result<Names, Failure>> {
+        let (mut names, mut types) = (Patterns(&self.name).matches(), Vec::new());
+        let mut there = Names::default();
+        pte.candidates(|candidate| {
+            names.see(candidate.key);
+            there.add(candidate.key);
+            if let Some(shape) = candidate.shape.filter(|shape| !types.contains(&shape.scalar_type)) {
+                types.push(shape.scalar_type);
+            }
+        })?;
+        let methods = pte.methods().iter().map(|plan| plan.name());
+        let short = |scalar_type: &ScalarType| scalar_type.short_name().unwrap_or_default();
+        let missing = self.scalar_type.iter().find(|scalar_type| !types.contains(scalar_type));
+        let typed = missing.map_or(Ok(()), |missing| {
+            let types = types.iter().map(short).collect();
+            Err(Failure::no_match(file, "data of the type", short(missing), types))
+        });
+        let checked = names.check(file, "data with a key like");
+        Ok(checked.and(Patterns(&self.method).check(file, "method like", methods)).and(typed).map(|()| there))
+    }
+
     fn takes(&self, candidate: &Candidate<'_>) -> bool {
         let Candidate { subject, method, key, shape, size, .. } = candidate;
         if *subject == Subject::NamedData && key.starts_with(METADATA_PREFIX) {

@@ -6,7 +6,7 @@ use crate::open::Input;
 use crate::{json, status, text};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
-use executorch_format::edit::{Extracted, Extraction, User};
+use executorch_format::edit::{Extracted, Extraction, User, default_key};
 use executorch_format::{Model, NewEntry, Ptd, PtdOptions, TensorView};
 use glob::Pattern;
 use std::fs;
@@ -47,6 +47,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let model = input.parse()?;
     let mut extraction = model.extraction().map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);
+    let names = extraction.files.iter().map(|file| file.name.unwrap_or(&file.file));
+    patterns.check(input.path(), "blob like", names)?;
     extraction.files.retain(|file| patterns.allow(file.name.unwrap_or(&file.file)));
     let Some(folder) = &arguments.output else {
         return json::print(&extraction);
@@ -78,7 +80,7 @@ fn write(model: &Model<'_>, file: &mut Extracted<'_>, folder: &Path, form: Form,
     let saved = match form {
         Form::Npy => save_array(&view, &path, bad)?,
         _ => {
-            let entry = NewEntry::view(key(file), &view).with_alignment(16);
+            let entry = NewEntry::view(key(model, file), &view).with_alignment(16);
             let ptd = Ptd::build([entry], &PtdOptions::default()).map_err(bad)?;
             ptd.image().and_then(|image| image.save(&path))
         }
@@ -101,12 +103,15 @@ fn save_array(
 }
 
 /// The name, or what `externalize` would give.
-fn key(file: &Extracted<'_>) -> String {
-    match (file.name, file.users.first()) {
-        (Some(name), _) => name.to_owned(),
-        (None, Some(User::Value { method, value })) => format!("{method}.{value}"),
-        _ => file.file.clone(),
+fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
+    match (file.name, file.users.first(), model) {
+        (Some(name), ..) => Some(name.to_owned()),
+        (None, Some(User::Value { method, value }), Model::Pte(pte)) => {
+            pte.method(method).map(|plan| default_key(plan, *value))
+        }
+        _ => None,
     }
+    .unwrap_or_else(|| file.file.clone())
 }
 
 fn manifest(extraction: &Extraction<'_>, folder: &Path) -> Result<(), Failure> {

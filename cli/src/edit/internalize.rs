@@ -35,8 +35,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let files = open(&arguments.data)?;
     let ptds = files.iter().map(data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
     let before = program(&input)?;
+    let keys = ptds.iter().flat_map(|ptd| ptd.entries()).map(|entry| entry.key());
+    Patterns(&arguments.name).check(input.path(), "key of these .ptd files like", keys)?;
     let mut after = before.clone();
     let report = after.internalize(&ptds, |key| Patterns(&arguments.name).allow(key));
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
+    if report.changes.is_empty() {
+        let there = report.notes.join("; ");
+        return Err(Failure::usage_of(input.path(), &format!("nothing to take from these .ptd files: {there}")));
+    }
     arguments.destination.finish(&input, before, after, &report)
 }

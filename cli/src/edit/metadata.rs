@@ -52,6 +52,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let bad = |error: executorch_format::Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
     let values = set.iter().map(|pair| (pair, true)).chain(set_string.iter().map(|pair| (pair, false)));
     for name in remove {
+        if !after.metadata().iter().any(|entry| entry.name == name) {
+            let there = after.metadata().iter().map(|entry| entry.name).collect();
+            return Err(Failure::no_match(input.path(), "metadata", name, there));
+        }
         report.changes.append(&mut after.remove_metadata(name).map_err(bad)?.changes);
     }
     for (pair, typed) in values {

@@ -9,6 +9,7 @@ pub mod metadata;
 mod pattern;
 pub mod ptd;
 pub mod replace;
+mod scalar_type;
 pub mod select;
 mod source;
 pub mod strip;
@@ -16,7 +17,7 @@ pub mod strip;
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::save_all;
-use crate::{json, text};
+use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
 use executorch_format::edit::new_errors;
 use executorch_format::validate::Finding;
@@ -165,7 +166,10 @@ pub fn finish<'t>(
             return Err(Failure::Usage(format!("{}: two results cannot be the same file", text::path(path))));
         }
     }
-    if !how.dry_run {
+    // What did nothing leaves a file that it was to change as it is. Another file is written all the same: it was asked for.
+    let kept = report.changes.is_empty()
+        && files.iter().all(|(_, path)| inputs.iter().any(|input| is_same_file(input.path(), path)));
+    if !how.dry_run && !kept {
         save_all(&files)?;
     }
     // The result itself has standard output then.
@@ -178,12 +182,15 @@ pub fn finish<'t>(
             size: output.image.size(),
         };
         let inputs = inputs.iter().map(|input| input.path().display().to_string()).collect();
-        let outputs = outputs.iter().map(written).collect();
+        let outputs = outputs.iter().filter(|_| how.dry_run || !kept).map(written).collect();
         return json::print(&Outcome { inputs, outputs, dry_run: how.dry_run, report });
+    }
+    if status::is_quiet() && !how.dry_run {
+        return Ok(());
     }
     let before: u64 = inputs.iter().map(|input| input.bytes().len() as u64).sum();
     let after: u64 = outputs.iter().map(|output| output.image.size()).sum();
-    print(report, [before, after])
+    print(report, [before, after], how.dry_run)
 }
 
 /// Whether two paths name one file, which need not exist.
@@ -193,7 +200,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     real(one) == real(other)
 }
 
-fn print(report: &EditReport, [before, after]: [u64; 2]) -> Result<(), Failure> {
+fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
     const MOST: usize = 20;
     let mut out = BufWriter::new(io::stdout().lock());
     let most = text::most(MOST);
@@ -206,11 +213,13 @@ fn print(report: &EditReport, [before, after]: [u64; 2]) -> Result<(), Failure> 
     for note in &report.notes {
         writeln!(out, "note: {}", text::message(note))?;
     }
-    let changes = match report.changes.len() {
-        0 => "nothing to change".to_owned(),
-        count => text::count(count, "change"),
-    };
-    writeln!(out, "{changes}: {before} bytes before, {after} bytes after")?;
+    match report.changes.len() {
+        0 => {
+            let what = if dry_run { "would stay" } else { "is" };
+            writeln!(out, "nothing to change: all {what} as it was, {before} bytes")?;
+        }
+        count => writeln!(out, "{}: {before} bytes before, {after} bytes after", text::count(count, "change"))?,
+    }
     Ok(out.flush()?)
 }
 

@@ -1,12 +1,15 @@
 //! Names by glob patterns: `layers.*.weight`.
 
+use crate::failure::Failure;
+use crate::near::Names;
 use glob::Pattern;
+use std::path::Path;
 
 /// Patterns of which one is to match.
 #[derive(Clone, Copy)]
 pub struct Patterns<'t>(pub &'t [Pattern]);
 
-impl Patterns<'_> {
+impl<'t> Patterns<'t> {
     /// Whether one matches, or there are none.
     pub fn allow(&self, name: &str) -> bool {
         self.0.is_empty() || self.any(name)
@@ -15,6 +18,46 @@ impl Patterns<'_> {
     /// Whether one matches.
     pub fn any(&self, name: &str) -> bool {
         self.0.iter().any(|pattern| pattern.matches(name))
+    }
+
+    /// Finds out which of them match something.
+    pub fn matches(self) -> Matches<'t> {
+        Matches { patterns: self.0, matched: vec![false; self.0.len()], names: Names::default() }
+    }
+
+    /// Fails where one of them matches none of these names.
+    pub fn check<'n>(self, file: &Path, what: &str, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
+        let mut matches = self.matches();
+        names.for_each(|name| matches.see(name));
+        matches.check(file, what)
+    }
+}
+
+/// Which patterns matched a name so far.
+pub struct Matches<'t> {
+    patterns: &'t [Pattern],
+    matched: Vec<bool>,
+    names: Names,
+}
+
+impl Matches<'_> {
+    /// One more name.
+    pub fn see(&mut self, name: &str) {
+        if self.patterns.is_empty() {
+            return;
+        }
+        for (pattern, matched) in self.patterns.iter().zip(&mut self.matched) {
+            *matched |= pattern.matches(name);
+        }
+        self.names.add(name);
+    }
+
+    /// Fails where a pattern matched no name: `what` is what has them.
+    pub fn check(self, file: &Path, what: &str) -> Result<(), Failure> {
+        match self.patterns.iter().zip(&self.matched).find(|(_, matched)| !**matched) {
+            Some((pattern, _)) => Err(Failure::no_match(file, what, pattern.as_str(), self.names)),
+            None => Ok(()),
+        }
     }
 }
 

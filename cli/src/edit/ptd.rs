@@ -1,14 +1,15 @@
 //! `pte ptd`: `.ptd` files made, merged, split, with other keys or fewer.
 
-use super::externalize::scalar_type;
 use super::pattern::{self, Patterns};
+use super::scalar_type;
 use super::source::Source;
 use super::{Destination, EditReport, How, Output, data, finish, open};
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::text;
 use clap::{Args, Subcommand};
-use executorch_format::edit::NewData;
+use executorch_format::edit::{Action, Change, NewData, Subject};
+use executorch_format::schema::ScalarType;
 use executorch_format::{Error, NewEntry, Ptd, PtdOptions};
 use glob::Pattern;
 use std::collections::BTreeMap;
@@ -153,21 +154,42 @@ fn create(arguments: &Create) -> Result<(), Failure> {
     }
     let entry = |(key, source)| new_entry(key, source).map(|entry| entry.with_alignment(arguments.alignment));
     let entries = sources.iter().map(|(key, source)| entry((*key, source))).collect::<Result<Vec<_>, _>>()?;
+    let added = |entry: &NewEntry<'_>| key_change(Action::Added, &entry.key, [0, entry.bytes.len() as u64]);
+    let report = EditReport { changes: entries.iter().map(added).collect(), notes: Vec::new() };
     let ptd = Ptd::build(entries, &PtdOptions::default()).map_err(refused)?;
     let output =
         Output::new(arguments.output.as_deref(), ptd.image(), arguments.output.as_deref().unwrap_or(Path::new("")))?;
     let inputs: Vec<&Input> = sources.iter().map(|(_, source)| source.input()).collect();
-    finish(&inputs, vec![output], &EditReport::default(), &arguments.how)
+    finish(&inputs, vec![output], &report, &arguments.how)
+}
+
+/// What was done with a key.
+fn key_change(action: Action, key: &str, [bytes_before, bytes_after]: [u64; 2]) -> Change {
+    Change { action, subject: Subject::Key, name: key.to_owned(), users: Vec::new(), bytes_before, bytes_after }
+}
+
+/// `KEY:TYPE:SIZES`, where it is one.
+fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
+    let wrong = |fault: String| Failure::Usage(format!("{text}: {fault}"));
+    let parts: Vec<&str> = text.rsplitn(3, ':').collect();
+    let number = |sizes: &str| sizes.chars().all(|c| c.is_ascii_digit() || c == 'x');
+    match parts[..] {
+        [sizes, kind, key] => match scalar_type::parse(kind) {
+            Ok(scalar_type) => Ok(Some((key, scalar_type, sizes))),
+            // A key may have colons.
+            Err(fault) if number(sizes) => Err(wrong(fault)),
+            Err(_) => Ok(None),
+        },
+        [kind, key] if kind.parse::<i8>().is_err() && scalar_type::parse(kind).is_ok() => {
+            Err(wrong(format!("a type without sizes, expected {key}:{kind}:SIZES, such as {key}:{kind}:3x4")))
+        }
+        _ => Ok(None),
+    }
 }
 
 /// An entry with the key that `text` starts with. A type and sizes after it make a tensor of bytes; a tensor must have them.
 fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Failure> {
-    let parts: Vec<&str> = text.rsplitn(3, ':').collect();
-    let typed = match parts[..] {
-        [sizes, kind, key] => scalar_type(kind).ok().map(|scalar_type| (key, scalar_type, sizes)),
-        _ => None,
-    };
-    let Some((key, scalar_type, sizes)) = typed else {
+    let Some((key, scalar_type, sizes)) = typed(text)? else {
         let NewData { tensor_layout, bytes, .. } = source.read(text)?;
         return Ok(NewEntry { key: text.into(), tensor_layout, bytes, alignment: 1 });
     };
@@ -200,6 +222,7 @@ fn merge(arguments: &Merge) -> Result<(), Failure> {
 fn split(arguments: &Split) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
     let ptd = data(&input)?;
+    Patterns(&arguments.name).check(input.path(), "key like", ptd.entries().map(|entry| entry.key()))?;
     let options = PtdOptions::default();
     let parts = match arguments.max_size {
         Some(most) => {
@@ -215,8 +238,17 @@ fn split(arguments: &Split) -> Result<(), Failure> {
     let stem = arguments.output.with_extension("");
     let name = |number| PathBuf::from(format!("{}-{number:05}-of-{:05}.ptd", stem.display(), parts.len()));
     let names: Vec<PathBuf> = (1..=parts.len()).map(name).collect();
+    let mut report = EditReport::default();
+    for (part, path) in parts.iter().zip(&names) {
+        for entry in part.entries() {
+            let size = part.entry_data(&entry).map_err(refused)?.size();
+            report.changes.push(key_change(Action::Extracted, entry.key(), [size, size]));
+        }
+        let keys = text::count(part.entries().count(), "key");
+        report.notes.push(format!("{} has {keys}", text::path(path)));
+    }
     let outputs = parts.iter().zip(&names).map(|(part, path)| Output::new(Some(path), part.image(), path));
-    finish(&[&input], outputs.collect::<Result<Vec<_>, _>>()?, &EditReport::default(), &arguments.how)
+    finish(&[&input], outputs.collect::<Result<Vec<_>, _>>()?, &report, &arguments.how)
 }
 
 fn rename(arguments: &Rename) -> Result<(), Failure> {
@@ -228,7 +260,12 @@ fn rename(arguments: &Rename) -> Result<(), Failure> {
             return Err(Failure::Usage(format!("{pair}: expected OLD=NEW")));
         };
         if before.get(old).is_none() {
-            return Err(Failure::Usage(format!("{}: no key {old:?}", text::path(input.path()))));
+            return Err(Failure::no_match(
+                input.path(),
+                "key",
+                old,
+                before.entries().map(|entry| entry.key()).collect(),
+            ));
         }
         names.insert(old, new);
     }
@@ -243,6 +280,9 @@ fn filter(arguments: &Filter) -> Result<(), Failure> {
     let before = data(&input)?;
     let mut after = before.clone();
     let Which { keep, remove } = &arguments.which;
+    for patterns in [keep, remove] {
+        Patterns(patterns).check(input.path(), "key like", before.entries().map(|entry| entry.key()))?;
+    }
     let report = after.filter(|entry| Patterns(keep).allow(entry.key()) && !Patterns(remove).any(entry.key()));
     arguments.destination.finish(&input, before, after, &report.map_err(refused)?)
 }

@@ -3,16 +3,18 @@
 use super::source::Source;
 use super::{Destination, EditReport};
 use crate::failure::Failure;
+use crate::near::Names;
 use crate::open::Input;
 use crate::text;
 use executorch_format::edit::Target;
-use executorch_format::{Error, Model, Pte};
+use executorch_format::{DataUser, Error, Model, Pte};
 use sha2::{Digest, Sha256};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Give a constant, an initial state, named data or a key of a .ptd other bytes
 ///
-/// Scalar type and sizes have to agree. A constant that several values share is replaced for all of them, which are named.
+/// Scalar type and sizes have to agree. Where several share the old bytes, only the one that is named gets the new ones,
+/// and a note says which keep the old ones.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte replace model.pte forward:12=weight.bin -o new.pte
@@ -35,6 +37,9 @@ pub struct Arguments {
     /// caches packed weights by key, and would go on with the old ones in a process or cache file that has seen them
     #[arg(long)]
     keep_key: bool,
+    /// Give all that share the old bytes the new ones
+    #[arg(long)]
+    shared: bool,
     #[command(flatten)]
     destination: Destination,
 }
@@ -61,24 +66,50 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let mut pte = before.clone();
             let looked_up = before.xnnpack_keys();
             for (name, source) in &sources {
-                let new = source.read(name)?.with_permute(arguments.permute);
+                let target = target(name, &before);
+                if let Target::Name(name) = target {
+                    known(name, &before, input.path())?;
+                }
+                let new = source.read(name)?.with_permute(arguments.permute).with_shared(arguments.shared);
                 let sha256 = || text::hex(&Sha256::digest(&new.bytes));
                 let key = || if arguments.keep_key { (*name).to_owned() } else { sha256() };
                 let key = looked_up.contains(*name).then(key);
                 let new = new.with_key(key);
-                add(pte.replace(&target(name, &before), &new).map_err(bad)?);
+                add(pte.replace(&target, &new).map_err(bad)?);
             }
             arguments.destination.finish(&input, before, pte, &report)
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
             for (key, source) in &sources {
-                add(ptd.replace(key, &source.read(key)?.with_permute(arguments.permute)).map_err(bad)?);
+                if before.get(key).is_none() {
+                    let there = before.entries().map(|entry| entry.key()).collect();
+                    return Err(Failure::no_match(input.path(), "key", key, there));
+                }
+                let new = source.read(key)?.with_permute(arguments.permute).with_shared(arguments.shared);
+                add(ptd.replace(key, &new).map_err(bad)?);
             }
             arguments.destination.finish(&input, before, ptd, &report)
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }
+}
+
+/// Fails where no data has that name.
+fn known(name: &str, pte: &Pte<'_>, file: &Path) -> Result<(), Failure> {
+    let mut there = Names::default();
+    for (user, _) in pte.data_users() {
+        let own = match user {
+            DataUser::Tensor { tensor, .. } => tensor.fully_qualified_name().unwrap_or_default(),
+            DataUser::NamedData { named, .. } => named.key(),
+            _ => continue,
+        };
+        if own == name {
+            return Ok(());
+        }
+        there.add(own);
+    }
+    Err(Failure::no_match(file, "data with the name or key", name, there))
 }
 
 /// A method's value, where there is a method of that name; else a name.

@@ -39,6 +39,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let before = program(&input)?;
     let mut after = before.clone();
     let Which { keep, remove } = &arguments.which;
+    for patterns in [keep, remove] {
+        let methods = before.methods().iter().map(|plan| plan.name());
+        Patterns(patterns).check(input.path(), "method like", methods)?;
+    }
     let report = after.select(|name| Patterns(keep).allow(name) && !Patterns(remove).any(name));
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
     arguments.destination.finish(&input, before, after, &report)

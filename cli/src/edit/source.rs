@@ -3,6 +3,7 @@
 use super::data;
 use crate::convert::refused;
 use crate::failure::Failure;
+use crate::near::Names;
 use crate::open::Input;
 use crate::text;
 use executorch_format::Error;
@@ -84,7 +85,9 @@ impl Source {
         let only = || if let ([only], None) = (items, &self.key) { Some(only) } else { None };
         items.iter().find(|item| key(item) == wanted).or_else(only).ok_or_else(|| {
             let file = text::path(self.input.path());
-            Failure::Usage(format!("{file}: no key {}: name one, as in {file}:KEY", text::quoted(wanted, 60)))
+            let hint = items.iter().map(&key).collect::<Names>().hint(wanted);
+            let wanted = text::quoted(wanted, 60);
+            Failure::Usage(format!("{file}: no key {wanted}: name one, as in {file}:KEY; {hint}"))
         })
     }
 }

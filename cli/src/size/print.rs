@@ -1,6 +1,6 @@
 //! Sizes as text.
 
-use super::{Arguments, By, FileSize};
+use super::{Arguments, By, FileSize, Offer};
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
@@ -29,10 +29,7 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
         By::Blob => blobs(&mut out, size, arguments)?,
         By::Method => methods(&mut out, size, arguments)?,
         By::Type => {
-            let name = |found: executorch_format::schema::ScalarType| {
-                found.short_name().map_or(found.to_string(), str::to_owned)
-            };
-            let rows = size.scalar_types.iter().map(|one| (one.bytes, name(one.scalar_type), one.blobs));
+            let rows = size.scalar_types.iter().map(|one| (one.bytes, one.name.clone(), one.blobs));
             uses(&mut out, "TYPE", rows.collect(), size, arguments)?;
         }
         By::Operator => {
@@ -40,7 +37,7 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
             uses(&mut out, "OPERATOR OR BACKEND", rows.collect(), size, arguments)?;
         }
     }
-    waste(&mut out, size)?;
+    offered(&mut out, &file.savings)?;
     Ok(out.flush()?)
 }
 
@@ -178,20 +175,14 @@ fn uses(
 }
 
 /// What the file could do without, and how.
-fn waste(out: &mut Out, size: &Size<'_>) -> io::Result<()> {
-    if size.waste.is_empty() {
+fn offered(out: &mut Out, savings: &[Offer]) -> io::Result<()> {
+    if savings.is_empty() {
         return Ok(());
     }
     writeln!(out)?;
-    let mut table = Table::new([
-        ("WASTE", Column::Right),
-        ("COUNT", Column::Right),
-        ("", Column::Left),
-        ("REMOVED BY", Column::Left),
-    ]);
-    for waste in &size.waste {
-        let (kind, remedy) = (waste.kind.to_string(), waste.kind.remedy().to_owned());
-        table.row([text::size(waste.bytes), waste.count.to_string(), kind, remedy]);
+    let mut table = Table::new([("SAVES", Column::Right), ("WITHOUT", Column::Left), ("BY", Column::Left)]);
+    for Offer { kind, bytes, command } in savings {
+        table.row([text::size(*bytes), kind.to_string(), text::message(command)]);
     }
     table.write(out)
 }

@@ -121,9 +121,9 @@ fn a_bad_request_names_both_sides_and_changes_nothing() {
         "{told}"
     );
     let (_, told) = refused(&["replace", "m.pte", "nothing=short.bin", "-i"], &folder);
-    assert!(told.contains("the name \"nothing\" has no data in the file"), "{told}");
+    assert!(told.contains("no data with the name or key \"nothing\", there"), "{told}");
     let (_, told) = refused(&["select", "m.pte", "--keep", "other", "-i"], &folder);
-    assert!(told.contains("no method would be left"), "{told}");
+    assert!(told.contains("no method like \"other\", there are: forward"), "{told}");
     let (_, told) = refused(&["strip", "w.ptd", "--all", "-i"], &folder);
     assert!(told.contains("cannot be read"), "{told}");
     assert_eq!(
@@ -238,7 +238,7 @@ fn a_name_that_could_act_on_a_terminal_is_escaped() {
     let folder = Folder::new("names");
     std::fs::write(folder.file("x.bin"), [1; 4]).unwrap();
     good(&["ptd", "create", "-o", "k.ptd", "a\u{1b}[2J=x.bin"], &folder);
-    let told = good(&["ptd", "filter", "k.ptd", "--keep", "b", "--dry-run"], &folder);
+    let told = good(&["ptd", "filter", "k.ptd", "--remove", "a*", "--dry-run"], &folder);
     assert!(!told.contains('\u{1b}') && told.contains("removed key a"), "{told:?}");
 }
 
@@ -354,4 +354,114 @@ fn where_the_program_cannot_be_written_its_data_is_not_either() {
     assert_eq!(names(&folder), ["folder", "m.pte", "old.ptd"]);
     assert_eq!(std::fs::read(&file).unwrap(), original.bytes());
     assert_eq!(std::fs::read(folder.file("old.ptd")).unwrap(), b"old");
+}
+
+#[test]
+fn what_matches_nothing_is_an_error_that_lists_near_names() {
+    let folder = Folder::new("nothing");
+    folder.copy(&fixture("1.5.1/linear/linear.pte"), "m.pte");
+    std::fs::write(folder.file("a.bin"), [1; 48]).unwrap();
+    good(&["ptd", "create", "-o", "w.ptd", "layers.0.w:float32:3x4=a.bin", "head:torch.int64:6=a.bin"], &folder);
+    good(&["convert", "w.ptd", "w.safetensors"], &folder);
+    let files = names(&folder);
+    let before: Vec<Vec<u8>> = files.iter().map(|name| std::fs::read(folder.file(name)).unwrap()).collect();
+    let near = "did you mean \"layers.0.w\"";
+    let requests: &[(&[&str], &str)] = &[
+        (&["ptd", "filter", "w.ptd", "--keep", "layres.*", "-i"], near),
+        (&["ptd", "filter", "w.ptd", "--keep", "layers.*", "--remove", "haed", "-i"], "did you mean \"head\""),
+        (&["ptd", "split", "w.ptd", "--name", "layres*", "-o", "x.ptd"], near),
+        (&["ptd", "rename", "w.ptd", "layer.0.w=a", "-i"], near),
+        (&["ptd", "create", "-o", "x.ptd", "c:f33:3x4=a.bin"], "no scalar type \"f33\", did you mean \"f32\""),
+        (&["ptd", "create", "-o", "x.ptd", "c:float32=a.bin"], "c:float32:3x4"),
+        (&["ptd", "create", "-o", "x.ptd", "c=w.ptd:layer"], near),
+        (
+            &["externalize", "m.pte", "--name", "nothing", "--data", "x.ptd", "-i"],
+            "no data with a key like \"nothing\"",
+        ),
+        (&["externalize", "m.pte", "--method", "foward", "--data", "x.ptd", "-i"], "did you mean \"forward\""),
+        (&["externalize", "m.pte", "--type", "i8", "--data", "x.ptd", "-i"], "there are: f32"),
+        (&["externalize", "m.pte", "--kind", "state", "--data", "x.ptd", "-i"], "choose none of 2 blobs"),
+        (&["externalize", "m.pte", "--min-size", "9999", "--data", "x.ptd", "-i"], "choose none of 2 blobs"),
+        (&["internalize", "m.pte", "--data", "w.ptd", "--name", "layres", "-i"], near),
+        (&["internalize", "m.pte", "--data", "w.ptd", "-i"], "nothing to take"),
+        (&["select", "m.pte", "--remove", "foward", "-i"], "did you mean \"forward\""),
+        (&["metadata", "m.pte", "--remove", "get_n", "-i"], "no metadata \"get_n\", there is none"),
+        (&["extract", "m.pte", "--name", "forward.99999", "-o", "x"], "no blob like \"forward.99999\""),
+        (&["replace", "w.ptd", "layer.0.w=a.bin", "-i"], near),
+        (&["convert", "w.safetensors", "x.ptd", "--rename", "layer.0.w=a"], near),
+        (&["convert", "w.safetensors", "x.ptd", "--rename-pattern", "^layres=a"], near),
+    ];
+    for (request, expected) in requests {
+        let (code, told) = refused(request, &folder);
+        assert!(code == Some(2) && told.contains(expected), "{request:?}: {code:?} {told}");
+        assert_eq!(names(&folder), files, "{request:?}");
+    }
+    for (name, before) in files.iter().zip(before) {
+        assert_eq!(std::fs::read(folder.file(name)).unwrap(), before, "{name}");
+    }
+}
+
+#[test]
+fn a_quiet_edit_prints_nothing_unless_it_is_asked_to() {
+    let folder = Folder::new("quiet");
+    folder.copy(&fixture("1.5.1/linear/linear.pte"), "m.pte");
+    let silent = |arguments: &[&str]| {
+        let output = run(arguments, &folder);
+        assert!(output.status.success(), "{arguments:?}");
+        (output.stdout.len(), output.stderr.len())
+    };
+    assert_eq!(silent(&["-q", "externalize", "m.pte", "--all", "--data", "w.ptd", "-o", "p.pte"]), (0, 0));
+    assert_eq!(silent(&["ptd", "rename", "w.ptd", "--prefix", "m.", "-q", "-i"]), (0, 0));
+    assert_ne!(silent(&["-q", "strip", "m.pte", "--all", "--dry-run"]).0, 0);
+    assert_ne!(silent(&["-q", "strip", "m.pte", "--names", "-o", "n.pte", "--json"]).0, 0);
+}
+
+#[test]
+fn all_that_is_to_be_shown_is_not_all_that_is_to_be_stripped() {
+    let folder = Folder::new("all-first");
+    folder.copy(&fixture("1.5.1/stacktrace/stacktrace.pte"), "m.pte");
+    let (code, told) = refused(&["--all", "strip", "m.pte", "--names", "--dry-run"], &folder);
+    assert!(code == Some(2) && told.contains("before the subcommand"), "{told}");
+    assert!(good(&["strip", "m.pte", "--all", "--dry-run"], &folder).contains("removed stack traces"));
+}
+
+#[test]
+fn what_changes_nothing_does_not_write_the_file_and_says_so() {
+    let folder = Folder::new("no-change");
+    let original = fixture("1.5.1/linear/linear.pte");
+    let file = folder.copy(&original, "m.pte");
+    let written = || std::fs::metadata(&file).unwrap().modified().unwrap();
+    let before = written();
+    let output = run(&["dedup", "m.pte", "-i"], &folder);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert!(told.starts_with("nothing to change: all is as it was") && output.stderr.is_empty(), "{told}");
+    assert_eq!(written(), before);
+    // Another file was asked for.
+    good(&["dedup", "m.pte", "-o", "copy.pte"], &folder);
+    assert_eq!(std::fs::read(folder.file("copy.pte")).unwrap(), original.bytes());
+    let made = good(&["ptd", "create", "-o", "w.ptd", "m=m.pte"], &folder);
+    assert!(made.contains("added key m:") && !made.contains("nothing to change"), "{made}");
+    let split = good(&["ptd", "split", "w.ptd", "--name", "m", "-o", "part.ptd"], &folder);
+    assert!(split.contains("1 key") && !split.contains("nothing to change"), "{split}");
+}
+
+#[test]
+fn only_the_one_asked_for_is_replaced_and_the_others_are_named() {
+    let folder = Folder::new("shared");
+    for (file, byte) in [("ones.bin", 1), ("threes.bin", 3), ("fives.bin", 5)] {
+        std::fs::write(folder.file(file), [byte; 16]).unwrap();
+    }
+    good(&["ptd", "create", "-o", "w.ptd", "ln1:f32:4=ones.bin", "ln2:f32:4=ones.bin"], &folder);
+    good(&["replace", "w.ptd", "ln1=threes.bin", "ln2=fives.bin", "-o", "two.ptd"], &folder);
+    let content = |file: &str, key: &str| {
+        let bytes = std::fs::read(folder.file(file)).unwrap();
+        let ptd = Ptd::parse(&bytes).unwrap();
+        ptd.entry_bytes(&ptd.get(key).unwrap()).unwrap()[0]
+    };
+    assert_eq!([content("two.ptd", "ln1"), content("two.ptd", "ln2")], [3, 5]);
+    let told = good(&["replace", "w.ptd", "ln1=threes.bin", "-o", "one.ptd"], &folder);
+    assert!(told.contains("note: key ln2 shared the old bytes and keeps them"), "{told}");
+    let told = good(&["replace", "w.ptd", "ln1=threes.bin", "--shared", "-o", "all.ptd"], &folder);
+    assert!(told.contains("replaced key ln1 (key ln1, key ln2)"), "{told}");
+    assert_eq!([content("all.ptd", "ln1"), content("all.ptd", "ln2")], [3, 3]);
 }

@@ -15,4 +15,5 @@ mod manners;
 mod payloads;
 mod report;
 mod rewrite;
+mod savings;
 mod see;

@@ -49,17 +49,6 @@ pub(super) struct Ledger<'t> {
     segments: Vec<(u64, u64)>,
     /// Bytes of each method's tables, vectors and strings.
     methods: Vec<u64>,
-    /// Padding that no alignment to 16 asks for.
-    slack: Slack,
-}
-
-/// Gaps that are larger than an alignment of 16 makes them.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Slack {
-    /// Multiples of 16 bytes.
-    pub(super) bytes: u64,
-    /// How many gaps.
-    pub(super) gaps: usize,
 }
 
 /// A file whose every byte is in a part.
@@ -67,7 +56,6 @@ pub(super) struct Settled<'t> {
     pub(super) parts: Vec<SizePart<'t>>,
     /// Bytes of each method's tables, vectors and strings.
     pub(super) methods: Vec<u64>,
-    pub(super) slack: Slack,
 }
 
 impl<'t> Ledger<'t> {
@@ -83,7 +71,6 @@ impl<'t> Ledger<'t> {
             cuts: BTreeMap::new(),
             segments: Vec::new(),
             methods: vec![0; methods],
-            slack: Slack::default(),
         }
     }
 
@@ -204,7 +191,7 @@ impl<'t> Ledger<'t> {
             settled = settled.max(claim.end);
         }
         self.unclaimed(settled, self.file.len() as u64);
-        Settled { parts: self.parts, methods: self.methods, slack: self.slack }
+        Settled { parts: self.parts, methods: self.methods }
     }
 
     /// Bytes that nobody claims, cut where something is listed.
@@ -235,11 +222,6 @@ impl<'t> Ledger<'t> {
         let listed = self.cuts.get(&start) == Some(&true);
         let bytes = self.file.get(start as usize..end as usize).unwrap_or_default();
         if !listed && end - start <= LONGEST_PADDING && bytes.iter().all(|byte| *byte == 0) {
-            // The metadata is not laid out again.
-            if start >= self.metadata_size && end - start >= 16 {
-                self.slack.bytes += (end - start) & !15;
-                self.slack.gaps += 1;
-            }
             return self.group(SizeKind::Padding, place);
         }
         match place {

@@ -3,9 +3,7 @@
 mod ledger;
 mod payload;
 mod uses;
-mod waste;
-
-pub use waste::{Waste, WasteKind};
+mod weights;
 
 use super::{BlobUser, Blobs, Fault};
 use crate::error::{Error, Result};
@@ -20,6 +18,7 @@ use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 use core::cmp::Reverse;
 use core::fmt;
 use ledger::{Ledger, Settled};
+use weights::PayloadWeights;
 
 /// Where the bytes of a file go.
 ///
@@ -46,12 +45,11 @@ pub struct Size<'t> {
     pub parts: Vec<SizePart<'t>>,
     /// What each method takes, in the file's order.
     pub methods: Vec<MethodSize<'t>>,
-    /// The weights in this file by the type of their elements, the largest first.
+    /// The weights in this file by the type of their elements, the largest first: those of XNNPACK too.
     pub scalar_types: Vec<TypeSize>,
-    /// The weights and payloads in this file by the operator or backend that uses them, the largest first.
+    /// The weights and payloads in this file by the operator or backend that uses them, the largest first. A weight of XNNPACK counts for
+    /// the nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend.
     pub operators: Vec<OperatorSize>,
-    /// What the file could do without, the largest first.
-    pub waste: Vec<Waste>,
     /// References that are out of range: their bytes are not counted.
     pub faults: Vec<Fault>,
 }
@@ -128,18 +126,20 @@ pub struct MethodSize<'t> {
     pub name: &'t str,
     /// Bytes of its tables, vectors and strings, apart from vtables, which methods share.
     pub program: u64,
-    /// Bytes of the constants, initial states and payloads that it uses.
+    /// Bytes of the constants, initial states and payloads that it uses, and of the named data that payloads of XNNPACK name.
     pub data: u64,
     /// Those of them that another method uses too.
     pub shared: u64,
 }
 
 /// What the weights of one type of elements take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct TypeSize {
-    /// The type, as the first tensor that uses the bytes has it.
-    pub scalar_type: ScalarType,
+    /// The type, as the first tensor that uses the bytes has it: the short name, such as `f32`, or XNNPACK's, such as `qcint8`.
+    pub name: String,
+    /// The same as the schema has it; `None` for one that only XNNPACK has.
+    pub scalar_type: Option<ScalarType>,
     /// Bytes.
     pub bytes: u64,
     /// How many blobs.
@@ -150,7 +150,7 @@ pub struct TypeSize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct OperatorSize {
-    /// The operator's name with its overload, or the backend's.
+    /// The operator's name with its overload, or the backend's, or that with the kind of a node inside.
     pub name: String,
     /// Bytes. A blob that several operators use counts for each.
     pub bytes: u64,
@@ -262,7 +262,7 @@ impl Model<'_> {
 impl Pte<'_> {
     /// Where the bytes of the file go that this was read from. What was changed since is not in that file: write it first.
     ///
-    /// Takes time in proportion to the metadata, and looks at the bytes of blobs of one size only as far as they are equal.
+    /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] says what the file could do without.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where it was not read from a whole file.
     pub fn size(&self) -> Result<Size<'_>> {
@@ -276,9 +276,10 @@ impl Pte<'_> {
         let Blobs { blobs, faults } = self.blobs();
         blobs.into_iter().for_each(|blob| ledger.blob(blob));
         let settled = ledger.settle();
-        let methods = uses::methods(self, &settled.parts, &settled.methods);
-        let operators = uses::operators(self, &settled.parts);
-        Ok(Size { methods, operators, ..Size::new(source, settled, faults) })
+        let weights = weights::weights(self);
+        let methods = uses::methods(self, &settled.parts, &weights, &settled.methods);
+        let operators = uses::operators(self, &settled.parts, &weights);
+        Ok(Size { methods, operators, ..Size::new(source, settled, &weights, faults) })
     }
 
     /// Where each item of the lists of constants and initial states starts in the file.
@@ -307,7 +308,7 @@ impl Ptd<'_> {
         ledger.segments(self.segment_base_offset(), table, referenced.into_iter());
         let Blobs { blobs, faults } = self.blobs();
         blobs.into_iter().for_each(|blob| ledger.blob(blob));
-        Ok(Size::new(source, ledger.settle(), faults))
+        Ok(Size::new(source, ledger.settle(), &[], faults))
     }
 }
 
@@ -316,17 +317,15 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
 }
 
 impl<'t> Size<'t> {
-    fn new(source: &'t Source<'_>, settled: Settled<'t>, faults: Vec<Fault>) -> Self {
-        let waste = waste::find(&source.bytes, &settled);
+    fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], faults: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
         parts.sort_by_key(|part| Reverse(part.bytes));
         Self {
             file_size: source.bytes.len() as u64,
-            scalar_types: uses::scalar_types(&parts),
+            scalar_types: uses::scalar_types(&parts, weights),
             parts,
             methods: Vec::new(),
             operators: Vec::new(),
-            waste,
             faults,
         }
     }

@@ -1,5 +1,6 @@
 //! What uses the data of a file: methods, types of elements, operators.
 
+use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
@@ -9,15 +10,55 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::cmp::Reverse;
 
+/// The parts that hold named data, by its keys, in the order of the keys.
+fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
+    let mut named = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        for user in &part.users {
+            if let BlobUser::Key { key, .. } = user {
+                named.push((*key, index));
+            }
+        }
+    }
+    named.sort_unstable();
+    named
+}
+
+/// The part of named data that has that key.
+fn part_of(named: &[(&str, usize)], key: &str) -> Option<usize> {
+    named
+        .get(named.partition_point(|(other, _)| *other < key))
+        .filter(|(other, _)| *other == key)
+        .map(|(_, part)| *part)
+}
+
 /// What each method takes: `programs` has the bytes of their tables.
-pub(super) fn methods<'t>(pte: &'t Pte<'_>, parts: &[SizePart<'_>], programs: &[u64]) -> Vec<MethodSize<'t>> {
+pub(super) fn methods<'t>(
+    pte: &'t Pte<'_>,
+    parts: &[SizePart<'_>],
+    weights: &[PayloadWeights<'_>],
+    programs: &[u64],
+) -> Vec<MethodSize<'t>> {
+    let named = named_parts(parts);
+    // Which methods use which part.
+    let mut used: Vec<(usize, &str)> = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        used.extend(part.users.iter().filter_map(BlobUser::method).map(|method| (index, method)));
+    }
+    for payload in weights {
+        for part in payload.weights.iter().filter_map(|weight| part_of(&named, weight.key.as_deref()?)) {
+            used.extend(payload.methods.iter().map(|method| (part, *method)));
+        }
+    }
+    used.sort_unstable();
+    used.dedup();
     let mut data: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for part in parts {
-        let methods: BTreeSet<&str> = part.users.iter().filter_map(BlobUser::method).collect();
-        for method in &methods {
+    for users in used.chunk_by(|one, other| one.0 == other.0) {
+        for (index, method) in users {
+            let bytes = parts.get(*index).map_or(0, |part| part.bytes);
             let (all, shared) = data.entry(method).or_default();
-            *all += part.bytes;
-            *shared += if methods.len() > 1 { part.bytes } else { 0 };
+            *all += bytes;
+            *shared += if users.len() > 1 { bytes } else { 0 };
         }
     }
     let size = |(plan, program): (&'t ExecutionPlan<'_>, &u64)| {
@@ -27,18 +68,44 @@ pub(super) fn methods<'t>(pte: &'t Pte<'_>, parts: &[SizePart<'_>], programs: &[
     pte.methods().iter().zip(programs).map(size).collect()
 }
 
+/// The name of a type: its short one, where it has one.
+pub(super) fn type_name(scalar_type: ScalarType) -> String {
+    scalar_type.short_name().map_or_else(|| format!("{scalar_type}"), String::from)
+}
+
 /// What the weights of each type of elements take.
-pub(super) fn scalar_types(parts: &[SizePart<'_>]) -> Vec<TypeSize> {
-    let mut types: BTreeMap<ScalarType, (u64, usize)> = BTreeMap::new();
-    for part in parts {
+pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>]) -> Vec<TypeSize> {
+    let named = named_parts(parts);
+    let mut counted = vec![false; parts.len()];
+    let mut types: Vec<TypeSize> = Vec::new();
+    let mut add = |scalar_type: Option<ScalarType>, name: String, bytes: u64| match types
+        .iter_mut()
+        .find(|size| size.name == name)
+    {
+        Some(size) => (size.bytes, size.blobs) = (size.bytes.saturating_add(bytes), size.blobs + 1),
+        None => types.push(TypeSize { name, scalar_type, bytes, blobs: 1 }),
+    };
+    for (part, counted) in parts.iter().zip(&mut counted) {
         if let Some(shape) = part.users.first().and_then(BlobUser::shape) {
-            let (bytes, blobs) = types.entry(shape.scalar_type).or_default();
-            *bytes += part.bytes;
-            *blobs += 1;
+            *counted = true;
+            add(Some(shape.scalar_type), type_name(shape.scalar_type), part.bytes);
         }
     }
-    let size = |(scalar_type, (bytes, blobs))| TypeSize { scalar_type, bytes, blobs };
-    let mut types: Vec<TypeSize> = types.into_iter().map(size).collect();
+    for weight in weights.iter().flat_map(|payload| &payload.weights) {
+        let Some((scalar_type, name)) = weight.of_type.clone() else { continue };
+        let bytes = match weight.key.as_deref() {
+            None => weight.bytes,
+            // Two payloads may name the same data.
+            Some(key) => match part_of(&named, key) {
+                Some(part) if counted.get(part) == Some(&false) => {
+                    counted.iter_mut().skip(part).take(1).for_each(|counted| *counted = true);
+                    parts.get(part).map_or(0, |part| part.bytes)
+                }
+                _ => continue,
+            },
+        };
+        add(scalar_type, name, bytes);
+    }
     types.sort_by_key(|size| Reverse(size.bytes));
     types
 }
@@ -60,12 +127,36 @@ impl<'t> Names<'t> {
 }
 
 /// What the arguments of each operator, and the payloads of each backend, take.
-pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>]) -> Vec<OperatorSize> {
+pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>]) -> Vec<OperatorSize> {
+    let named = named_parts(parts);
     let mut names = Names::default();
     let uses: BTreeMap<&str, Uses> =
         pte.methods().iter().map(|plan| (plan.name(), Uses::of(plan, &mut names))).collect();
+    // Which nodes use which named data.
+    let mut nodes: Vec<(usize, usize)> = Vec::new();
+    // What nodes use inside payloads, and which backends have that much less.
+    let (mut inside, mut less) = (Vec::new(), Vec::new());
+    for payload in weights {
+        for weight in &payload.weights {
+            let part = weight.key.as_deref().map(|key| part_of(&named, key));
+            for (id, node) in payload.ids.iter().flat_map(|id| weight.nodes.iter().map(move |node| (*id, *node))) {
+                let number = names.number((id, node));
+                match part {
+                    Some(Some(part)) => nodes.push((part, number)),
+                    // It is in a `.ptd`.
+                    Some(None) => {}
+                    None => inside.push((number, weight.bytes)),
+                }
+            }
+            if part.is_none() && !weight.nodes.is_empty() {
+                less.extend(payload.ids.iter().map(|id| (names.number((id, "")), weight.bytes)));
+            }
+        }
+    }
+    nodes.sort_unstable();
+    nodes.dedup();
     let mut sizes: Vec<(u64, usize)> = vec![(0, 0); names.numbers.len()];
-    for part in parts {
+    for (index, part) in parts.iter().enumerate() {
         let mut used: BTreeSet<usize> = BTreeSet::new();
         for user in &part.users {
             match *user {
@@ -78,12 +169,20 @@ pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>]) -> Vec<OperatorSi
                 _ => {}
             }
         }
+        let first = nodes.partition_point(|(other, _)| *other < index);
+        used.extend(nodes.iter().skip(first).take_while(|(other, _)| *other == index).map(|(_, number)| *number));
         for number in used {
             if let Some((bytes, blobs)) = sizes.get_mut(number) {
                 *bytes += part.bytes;
                 *blobs += 1;
             }
         }
+    }
+    for (number, bytes) in less {
+        sizes.iter_mut().skip(number).take(1).for_each(|size| size.0 = size.0.saturating_sub(bytes));
+    }
+    for (number, bytes) in inside {
+        sizes.iter_mut().skip(number).take(1).for_each(|size| *size = (size.0.saturating_add(bytes), size.1 + 1));
     }
     let size = |(name, number): (Name<'_>, usize)| {
         let (bytes, blobs) = sizes.get(number).copied().filter(|(_, blobs)| *blobs > 0)?;

@@ -7,8 +7,8 @@ use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use Behaviour::{Miscomputes, Refuses, Unknown};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 /// The backend whose payloads are looked at.
 pub(super) const BACKEND: &str = "XnnpackBackend";
@@ -48,7 +48,14 @@ struct Uses(Vec<Use>);
 
 impl Uses {
     /// `known` is a name of the table, with the table or enumeration that it belongs to.
-    fn add(&mut self, known: (&str, &str), name: &'static str, what: &'static str, otherwise: Behaviour, path: &Path<'_>) {
+    fn add(
+        &mut self,
+        known: (&str, &str),
+        name: &'static str,
+        what: &'static str,
+        otherwise: Behaviour,
+        path: &Path<'_>,
+    ) {
         if self.0.iter().any(|used| (used.name, used.what) == (name, what)) {
             return;
         }

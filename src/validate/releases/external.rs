@@ -100,7 +100,9 @@ impl MissingData {
 
     /// What a release does with the program where no `.ptd` file is given: in its format, and in its payloads.
     pub(super) fn find(&self, release: Release) -> [Option<Found>; 2] {
-        let found = |behaviour| (behaviour, Reason { name: "external-data", path: self.path.clone(), message: format!("{self}") });
+        let found = |behaviour| {
+            (behaviour, Reason { name: "external-data", path: self.path.clone(), message: format!("{self}") })
+        };
         let asks = release >= Release::V0_6;
         let tensors = match self.tensors {
             1.. if release == Release::V0_6 => Some(Behaviour::Dies),

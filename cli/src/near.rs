@@ -1,0 +1,86 @@
+//! A name that a file does not have: which of its names are like it, or which there are.
+
+use crate::text;
+
+/// A name is shown, and compared, by so many characters.
+const WIDTH: usize = 80;
+
+/// So many names are compared.
+const MOST: usize = 10_000;
+
+/// Names of a file, as many and as much of them as is compared.
+#[derive(Default)]
+pub struct Names(Vec<String>);
+
+impl Names {
+    /// One more.
+    pub fn add(&mut self, name: &str) {
+        if self.0.len() < MOST && !name.is_empty() {
+            let end = name.char_indices().nth(WIDTH).map_or(name.len(), |(end, _)| end);
+            self.0.push(name.get(..end).unwrap_or_default().to_owned());
+        }
+    }
+
+    /// `did you mean "layers.0"?`, or, where no name is like `wanted`, `there are: …`.
+    pub fn hint(mut self, wanted: &str) -> String {
+        /// As clap has it for its options.
+        const LEAST: f64 = 0.7;
+        const NEAR: usize = 3;
+        const SHOWN: usize = 10;
+        self.0.sort_unstable();
+        self.0.dedup();
+        // Of a pattern what is no wildcard counts.
+        let plain: String = wanted.chars().filter(|c| !"*?[]".contains(*c)).take(WIDTH).collect();
+        let mut near = Vec::new();
+        for name in &self.0 {
+            let likeness = strsim::jaro(&plain, name);
+            if likeness > LEAST {
+                near.push((likeness, name));
+            }
+        }
+        near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        if !near.is_empty() {
+            let near: Vec<String> = near.iter().take(NEAR).map(|(_, name)| text::quoted(name, WIDTH)).collect();
+            return format!("did you mean {}?", near.join(" or "));
+        }
+        if self.0.is_empty() {
+            return "there is none".to_owned();
+        }
+        let mut there: Vec<String> = self.0.iter().take(SHOWN).map(|name| text::name(name, WIDTH)).collect();
+        if self.0.len() > SHOWN {
+            there.push("…".to_owned());
+        }
+        format!("there are: {}", there.join(", "))
+    }
+}
+
+impl<'t> FromIterator<&'t str> for Names {
+    fn from_iter<I: IntoIterator<Item = &'t str>>(names: I) -> Self {
+        let mut all = Self::default();
+        names.into_iter().for_each(|name| all.add(name));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_like_the_one_that_is_not_there_come_first_and_else_all() {
+        let names = || Names::from_iter(["layers.0.weight", "layers.0.bias", "head", "", "head"]);
+        assert_eq!(names().hint("layres.0.weight"), "did you mean \"layers.0.weight\" or \"layers.0.bias\"?");
+        assert_eq!(names().hint("layres.*"), "did you mean \"layers.0.bias\" or \"layers.0.weight\"?");
+        assert_eq!(names().hint("xyz"), "there are: head, layers.0.bias, layers.0.weight");
+        assert_eq!(Names::default().hint("x"), "there is none");
+    }
+
+    #[test]
+    fn long_names_and_many_are_compared_and_shown_in_part() {
+        let long = "n".repeat(60_000);
+        let hint = Names::from_iter(std::iter::repeat_n(&*long, 20_000)).hint(&long);
+        assert!(hint.len() < 120, "{hint}");
+        let many: Vec<String> = (0..30).map(|index| format!("{index}")).collect();
+        assert!(Names::from_iter(many.iter().map(String::as_str)).hint("x").ends_with("…"));
+    }
+}

@@ -1,0 +1,68 @@
+//! What `pte size` promises, carried out by the command that it shows.
+
+use crate::cli::pte;
+use crate::edit_command::Folder;
+use executorch_format::Model;
+use executorch_format_support::fixtures::{fixture, fixtures, for_each};
+use serde_json::Value;
+use std::cell::Cell;
+use std::process::{Command, Stdio};
+
+#[test]
+fn every_saving_is_what_its_command_saves() {
+    let folder = Folder::new("savings");
+    let (input, output) = (folder.file("in"), folder.file("out"));
+    let counted = Cell::new(0);
+    for_each(&fixtures(), |fixture| {
+        let savings = Model::parse(fixture.bytes()).map_err(|error| error.to_string())?.savings();
+        for saving in savings {
+            std::fs::write(&input, fixture.bytes()).unwrap();
+            let mut command = pte();
+            command.arg("-q").arg(saving.command).args(saving.options).arg(&input);
+            if saving.command != "rewrite" {
+                command.arg("-o");
+            }
+            let done = command.arg(&output).stdout(Stdio::null()).output().unwrap();
+            let told = String::from_utf8_lossy(&done.stderr).into_owned();
+            let saved = fixture.bytes().len() as u64 - std::fs::metadata(&output).map_or(0, |file| file.len());
+            if !done.status.success() || saved != saving.bytes {
+                return Err(format!("  {saving:?}: {saved} bytes, {told}"));
+            }
+            counted.set(counted.get() + 1);
+        }
+        Ok(())
+    });
+    assert!(counted.get() > 50, "{}", counted.get());
+}
+
+#[test]
+fn an_offer_is_a_whole_command_for_a_shell_and_worth_it() {
+    let folder = Folder::new("offer");
+    let linear = fixture("1.5.1/linear/linear.pte");
+    folder.copy(&linear, "it's a model.pte");
+    let text = "x".repeat(5000);
+    let pte = |arguments: &[&str]| pte().current_dir(folder.file("")).args(arguments).output().unwrap();
+    let offers = || -> Vec<Value> {
+        let output = pte(&["size", "--json", "it's a model.pte"]);
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        document["files"][0]["savings"].as_array().unwrap().clone()
+    };
+    // What it could do without is too little to be worth it.
+    assert!(!Model::parse(linear.bytes()).unwrap().savings().is_empty());
+    assert!(offers().is_empty());
+    for key in ["metadata.a", "metadata.b"] {
+        let done = pte(&["metadata", "it's a model.pte", "--set-string", &format!("{key}={text}"), "-i"]);
+        assert!(done.status.success());
+    }
+    let offers = offers();
+    assert_eq!(offers.len(), 1, "{offers:?}");
+    let command = offers[0]["command"].as_str().unwrap();
+    assert_eq!(command, "pte dedup 'it'\\''s a model.pte' -o smaller.pte");
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command.replacen("pte ", "\"$PTE\" ", 1)).env("PTE", env!("CARGO_BIN_EXE_pte"));
+    assert!(shell.current_dir(folder.file("")).output().unwrap().status.success());
+    let size = |name: &str| std::fs::metadata(folder.file(name)).unwrap().len();
+    assert_eq!(Some(size("it's a model.pte") - size("smaller.pte")), offers[0]["bytes"].as_u64());
+    let table = String::from_utf8(pte(&["size", "it's a model.pte"]).stdout).unwrap();
+    assert!(table.contains("equal blobs") && table.contains(command), "{table}");
+}

@@ -1,0 +1,189 @@
+//! What a file could do without: each edit that makes it smaller is tried, and nothing is promised by sums.
+
+use super::Strip;
+use super::verify::new_errors;
+use crate::error::Result;
+use crate::file::model::Model;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::source::Source;
+use crate::write::relayout::{PtdOptions, PteOptions};
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::fmt;
+
+/// An edit that makes a file smaller, and by how much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Saving {
+    /// What the file is without then.
+    pub kind: SavingKind,
+    /// By how many bytes the file is smaller.
+    pub bytes: u64,
+    /// The subcommand of `pte` that does it.
+    pub command: &'static str,
+    /// Its options.
+    pub options: &'static [&'static str],
+}
+
+/// What a file could do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[non_exhaustive]
+pub enum SavingKind {
+    /// Blobs that are equal to another one.
+    EqualBlobs,
+    /// Constants, initial states, payloads and segments that nothing refers to.
+    Unreferenced,
+    /// Bytes between blobs, beyond what an alignment to 16 takes, which is what ExecuTorch's kernels count on.
+    Padding,
+    /// Where in the Python source each instruction came from.
+    StackTraces,
+}
+
+impl fmt::Display for SavingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::EqualBlobs => "equal blobs",
+            Self::Unreferenced => "unreferenced",
+            Self::Padding => "padding",
+            Self::StackTraces => "stack traces",
+        })
+    }
+}
+
+impl Saving {
+    /// Whether it is worth the trouble: at least 1 KiB, and at least 1 % of a file of that size.
+    pub fn is_worth_it(&self, file_size: u64) -> bool {
+        self.bytes >= 1 << 10 && self.bytes >= file_size / 100
+    }
+}
+
+const STRIP_PADDING: &[&str] = &["--padding"];
+const ALIGN_16: &[&str] = &["--segment-alignment", "16", "--constant-alignment", "16"];
+const ALIGN_16_SHORT: &[&str] = &["--segment-alignment", "16", "--constant-alignment", "16", "--header-length", "24"];
+
+/// A way to make a file smaller, to be tried.
+struct Trial {
+    kind: SavingKind,
+    command: &'static str,
+    options: &'static [&'static str],
+}
+
+impl Model<'_> {
+    /// Each edit that makes the file that this was read from smaller, the largest saving first; of two ways for one thing, the better.
+    /// They are tried on a copy, without writing it: an edit that would be refused, or add an error, is not among them. Together they
+    /// may save less than their sum.
+    ///
+    /// ```
+    /// use executorch_format::Model;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/stacktrace/stacktrace.pte")?;
+    /// for saving in Model::parse(&file)?.savings() {
+    ///     println!("{} bytes without {}: pte {} {:?}", saving.bytes, saving.kind, saving.command, saving.options);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn savings(&self) -> Vec<Saving> {
+        let Some(before) =
+            self.source().filter(|source| source.whole).map(|source: &Source<'_>| source.bytes.len() as u64)
+        else {
+            return Vec::new();
+        };
+        let trial = |kind, command, options| Trial { kind, command, options };
+        let trials = match self {
+            Self::Pte(pte) => {
+                let short = pte.header.is_some_and(|header| header.length < PteOptions::default().header_length);
+                alloc::vec![
+                    trial(SavingKind::EqualBlobs, "dedup", &[]),
+                    trial(SavingKind::Unreferenced, "strip", &["--unreferenced"]),
+                    trial(SavingKind::StackTraces, "strip", &["--stack-traces"]),
+                    trial(SavingKind::Padding, "strip", STRIP_PADDING),
+                    trial(SavingKind::Padding, "rewrite", if short { ALIGN_16_SHORT } else { ALIGN_16 }),
+                ]
+            }
+            Self::Ptd(_) => alloc::vec![
+                trial(SavingKind::EqualBlobs, "dedup", &[]),
+                trial(SavingKind::Padding, "rewrite", &["--segment-alignment", "16"]),
+            ],
+            Self::Bpte(_) | Self::Etdp(_) => Vec::new(),
+        };
+        let mut savings: Vec<Saving> = Vec::new();
+        for Trial { kind, command, options } in trials {
+            // What cannot be edited is not offered.
+            let after = match self {
+                Self::Pte(pte) => pte.tried(kind, command),
+                Self::Ptd(ptd) => ptd.tried(kind),
+                Self::Bpte(_) | Self::Etdp(_) => Ok(None),
+            };
+            let Ok(Some((after, size))) = after else { continue };
+            let Some(bytes @ 1..) = before.checked_sub(size) else { continue };
+            // `rewrite` changes nothing that rules are about.
+            if command != "rewrite" && !new_errors(self, &after).is_ok_and(|found| found.is_empty()) {
+                continue;
+            }
+            match savings.iter_mut().find(|other| other.kind == kind) {
+                Some(other) if other.bytes >= bytes => {}
+                Some(other) => *other = Saving { kind, bytes, command, options },
+                None => savings.push(Saving { kind, bytes, command, options }),
+            }
+        }
+        savings.sort_by_key(|saving| Reverse(saving.bytes));
+        savings
+    }
+}
+
+impl<'a> Pte<'a> {
+    /// The program after an edit, and the size of its file; `None` where that does nothing.
+    fn tried(&self, kind: SavingKind, command: &str) -> Result<Option<(Model<'a>, u64)>> {
+        let mut after = self.clone();
+        let none = Strip::default();
+        let report = match kind {
+            SavingKind::EqualBlobs => after.dedup()?,
+            SavingKind::Unreferenced => after.strip(&Strip { unreferenced: true, ..none })?,
+            SavingKind::StackTraces => after.strip(&Strip { stack_traces: true, ..none })?,
+            SavingKind::Padding if command == "strip" => after.strip(&Strip { padding: true, ..none })?,
+            SavingKind::Padding => {
+                if !self.trailing_bytes().is_empty() {
+                    return Ok(None);
+                }
+                let default = PteOptions::default();
+                let header_length = self.header.map_or(default.header_length, |header| header.length);
+                let constant_alignment = Some(16);
+                let options = PteOptions { segment_alignment: 16, constant_alignment, header_length, ..default };
+                let after = after.lay_out(&options)?;
+                let size = after.image()?.size();
+                return Ok(Some((Model::Pte(after), size)));
+            }
+        };
+        if report.changes.is_empty() {
+            return Ok(None);
+        }
+        let size = after.image()?.size();
+        Ok(Some((Model::Pte(after), size)))
+    }
+}
+
+impl<'a> Ptd<'a> {
+    /// As for a program.
+    fn tried(&self, kind: SavingKind) -> Result<Option<(Model<'a>, u64)>> {
+        let mut after = self.clone();
+        match kind {
+            SavingKind::EqualBlobs => {
+                if after.dedup()?.changes.is_empty() {
+                    return Ok(None);
+                }
+            }
+            _ => {
+                if !self.trailing_bytes().is_empty() {
+                    return Ok(None);
+                }
+                after = after.lay_out(&PtdOptions { segment_alignment: 16, style: None })?;
+            }
+        }
+        let size = after.image()?.size();
+        Ok(Some((Model::Ptd(after), size)))
+    }
+}

@@ -1,0 +1,91 @@
+//! The weights of XNNPACK, in its payloads or in named data: which methods, types and operators they are of.
+
+use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
+use crate::delegate::{Payload, Xnnpack};
+use crate::file::pte::Pte;
+use crate::schema::ScalarType;
+use crate::schema::xnnpack::XNNDatatype;
+use alloc::{format, string::String, vec::Vec};
+
+/// The weights in one payload.
+pub(super) struct PayloadWeights<'t> {
+    /// The methods with a delegate that has the payload, and the ids of these delegates: each once.
+    pub(super) methods: Vec<&'t str>,
+    pub(super) ids: Vec<&'t str>,
+    pub(super) weights: Vec<Weight>,
+}
+
+/// One constant.
+pub(super) struct Weight {
+    /// Where it is, if it is not in the payload itself.
+    pub(super) key: Option<String>,
+    /// Bytes, as the payload says.
+    pub(super) bytes: u64,
+    /// The type of its elements, and its name; `None` where nothing uses it.
+    pub(super) of_type: Option<(Option<ScalarType>, String)>,
+    /// The kinds of the nodes that use it, such as `XNNFullyConnected`: each once.
+    pub(super) nodes: Vec<&'static str>,
+}
+
+/// The weights in all payloads of XNNPACK that can be read.
+pub(super) fn weights<'t>(pte: &'t Pte<'_>) -> Vec<PayloadWeights<'t>> {
+    let mut all = Vec::new();
+    for opened in pte.open_payloads() {
+        let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+        let (mut methods, mut ids) = (Vec::new(), Vec::new());
+        for (method, index) in &opened.delegates {
+            let Some(plan) = pte.methods().get(*method) else { continue };
+            methods.push(plan.name());
+            ids.extend(plan.delegates().get(*index).map(|delegate| delegate.id()));
+        }
+        for names in [&mut methods, &mut ids] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        all.push(PayloadWeights { methods, ids, weights: of_payload(xnnpack) });
+    }
+    all
+}
+
+fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
+    let ids = xnnpack.graph.values_by_id();
+    let mut users: Vec<(usize, &'static str)> = Vec::new();
+    for node in xnnpack.graph.xnodes() {
+        for (_, id) in node.xnode_union.ids().inputs {
+            users.extend(ids.get(&id).map(|value| (*value, node.name())));
+        }
+    }
+    users.sort_unstable();
+    users.dedup();
+    let mut weights = Vec::new();
+    for constant in xnnpack.constants() {
+        let key = match constant.place {
+            ConstantPlace::Named { key, .. } => Some(String::from(key)),
+            _ => None,
+        };
+        let of_type = constant.uses.first().map(|used| match used {
+            ConstantUse::Tensor { tensor, .. } => type_of(tensor.datatype),
+            ConstantUse::Scales { element_size: 2, .. } => type_of(XNNDatatype::BF16),
+            ConstantUse::Scales { .. } => type_of(XNNDatatype::FP32),
+        });
+        let mut nodes = Vec::new();
+        for used in &constant.uses {
+            let (ConstantUse::Tensor { value, .. } | ConstantUse::Scales { value, .. }) = used;
+            let first = users.partition_point(|(other, _)| other < value);
+            nodes.extend(users.iter().skip(first).take_while(|(other, _)| other == value).map(|(_, node)| *node));
+        }
+        nodes.sort_unstable();
+        nodes.dedup();
+        weights.push(Weight { key, bytes: constant.place.size(), of_type, nodes });
+    }
+    weights
+}
+
+/// A type that is PyTorch's too counts there; others have XNNPACK's names, such as `qcint8`.
+fn type_of(datatype: XNNDatatype) -> (Option<ScalarType>, String) {
+    let plain = [XNNDatatype::FP32, XNNDatatype::FP16, XNNDatatype::BF16, XNNDatatype::INT32];
+    match datatype.scalar_type().filter(|_| plain.contains(&datatype)) {
+        Some(scalar_type) => (Some(scalar_type), super::uses::type_name(scalar_type)),
+        None => (None, format!("{datatype}").trim_start_matches("xnn_datatype_").into()),
+    }
+}
