@@ -55,7 +55,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
         program_offset,
         report: &report,
-        savings: offers(&arguments.file, &model),
+        savings: if program_offset.is_none() { offers(&arguments.file, &model) } else { Vec::new() },
         findings: model.validate(Level::Strict),
     };
     let Some(output) = &arguments.output else {

@@ -108,6 +108,7 @@ impl Model<'_> {
                 trial(SavingKind::EqualBlobs, "dedup", &[]),
                 trial(SavingKind::Padding, "rewrite", &["--segment-alignment", "16"]),
             ],
+            #[cfg(feature = "devtools")]
             Self::Bpte(_) | Self::Etdp(_) => Vec::new(),
         };
         let mut savings: Vec<Saving> = Vec::new();
@@ -116,6 +117,7 @@ impl Model<'_> {
             let after = match self {
                 Self::Pte(pte) => pte.tried(kind, command),
                 Self::Ptd(ptd) => ptd.tried(kind),
+                #[cfg(feature = "devtools")]
                 Self::Bpte(_) | Self::Etdp(_) => Ok(None),
             };
             let Ok(Some((after, size))) = after else { continue };

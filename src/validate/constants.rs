@@ -14,9 +14,6 @@ use alloc::{collections::BTreeSet, format, vec, vec::Vec};
 
 /// Rules about a list as a whole. [`of_tensor`] has the rules about a tensor's own entry.
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
-    if !report.is_strict() {
-        return;
-    }
     let root = &Path::ROOT;
     let program = &pte.program;
     if let Some(list) = &program.constant_segment {

@@ -17,9 +17,6 @@ use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
-    if !report.is_strict() {
-        return;
-    }
     also_zip(pte.source.as_ref(), report);
     let header = pte.header.map(|header| (header.segment_base_offset, header.segment_data_size.unwrap_or_default()));
     padding(pte.source.as_ref(), header, pte.program.segments(), report);
@@ -54,9 +51,6 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
 }
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
-    if !report.is_strict() {
-        return;
-    }
     also_zip(ptd.source.as_ref(), report);
     let header = ptd.header.map(|header| (header.segment_base_offset, header.segment_data_size));
     padding(ptd.source.as_ref(), header, ptd.flat_tensor.segments(), report);

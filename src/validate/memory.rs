@@ -20,9 +20,6 @@ struct Region {
 }
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    if !report.is_strict() {
-        return;
-    }
     let ranges = ranges(plan);
     if ranges.iter().all(Option::is_none) {
         return;

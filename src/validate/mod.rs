@@ -218,28 +218,50 @@ impl Pte<'_> {
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
-            program::check(self, &mut report);
-            segments::check_pte(self, &mut report);
-            names::check_pte(self, &mut report);
-            for (index, plan) in self.methods().iter().enumerate() {
-                let path = &Path::ROOT.item("execution_plan", index);
-                plan::check(plan, path, &mut report);
-                values::check(plan, path, &mut report);
-                tensors::check(self, plan, path, &mut report);
-                delegates::check(self, plan, path, &mut report);
-                instructions::check(plan, path, &mut report);
-                memory::check(plan, path, &mut report);
-            }
-            constants::check(self, &mut report);
-            #[cfg(feature = "payloads")]
-            payload::check(self, &mut report);
-            #[cfg(feature = "payloads")]
-            foreign::check_pte(self, &mut report);
-            #[cfg(feature = "payloads")]
-            xnnpack::check(self, &mut report);
-            wire::check(&self.program, Program::DESCRIPTION, self.source.as_ref(), &mut report);
+            self.check_for_runtime(&mut report);
+        }
+        if level >= Level::Strict {
+            self.check_strictly(&mut report);
         }
         report.finish()
+    }
+
+    /// [`validate`](Self::validate) at [`Level::Runtime`], for programs that should not have the rules of the strict level in them.
+    pub fn validate_for_runtime(&self) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
+        self.check_for_runtime(&mut report);
+        report.finish()
+    }
+
+    /// Rules of the runtime level, and those of the strict level that are found on the way.
+    fn check_for_runtime(&self, report: &mut Report<'_>) {
+        program::check(self, report);
+        segments::check_pte(self, report);
+        for (index, plan) in self.methods().iter().enumerate() {
+            let path = &Path::ROOT.item("execution_plan", index);
+            plan::check(plan, path, report);
+            values::check(plan, path, report);
+            tensors::check(self, plan, path, report);
+            delegates::check(self, plan, path, report);
+            instructions::check(plan, path, report);
+        }
+        #[cfg(feature = "payloads")]
+        xnnpack::check(self, report);
+    }
+
+    /// Rules of the strict level alone.
+    fn check_strictly(&self, report: &mut Report<'_>) {
+        segments::unreferenced_in_pte(self, report);
+        names::check_pte(self, report);
+        for (index, plan) in self.methods().iter().enumerate() {
+            memory::check(plan, &Path::ROOT.item("execution_plan", index), report);
+        }
+        constants::check(self, report);
+        #[cfg(feature = "payloads")]
+        payload::check(self, report);
+        #[cfg(feature = "payloads")]
+        foreign::check_pte(self, report);
+        wire::check(&self.program, Program::DESCRIPTION, self.source.as_ref(), report);
     }
 
     /// Checks the file together with its `.ptd` files and returns what is wrong with the combination; what is wrong with
@@ -262,14 +284,32 @@ impl Ptd<'_> {
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
-            ptd::check(self, &mut report);
-            segments::check_ptd(self, &mut report);
-            #[cfg(feature = "payloads")]
-            foreign::check_ptd(self, &mut report);
-            names::check_ptd(self, &mut report);
-            wire::check(&self.flat_tensor, self.flat_tensor.root(), self.source.as_ref(), &mut report);
+            self.check_for_runtime(&mut report);
+        }
+        if level >= Level::Strict {
+            self.check_strictly(&mut report);
         }
         report.finish()
+    }
+
+    /// [`validate`](Self::validate) at [`Level::Runtime`], for programs that should not have the rules of the strict level in them.
+    pub fn validate_for_runtime(&self) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
+        self.check_for_runtime(&mut report);
+        report.finish()
+    }
+
+    fn check_for_runtime(&self, report: &mut Report<'_>) {
+        ptd::check(self, report);
+        segments::check_ptd(self, report);
+    }
+
+    fn check_strictly(&self, report: &mut Report<'_>) {
+        segments::unreferenced_in_ptd(self, report);
+        #[cfg(feature = "payloads")]
+        foreign::check_ptd(self, report);
+        names::check_ptd(self, report);
+        wire::check(&self.flat_tensor, self.flat_tensor.root(), self.source.as_ref(), report);
     }
 }
 

@@ -11,14 +11,12 @@ use alloc::{collections::BTreeMap, format, vec::Vec};
 
 pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     each_in_pte(pte, report);
-    if report.is_strict() {
-        method_names(pte, report);
-        let keys: Vec<_> = pte.named_data_index().iter().collect();
-        alike(&keys, &Path::ROOT, ("named_data", "key"), report);
-        unique(&keys, report);
-        empty(&keys, report);
-        prefixes(&keys, report);
-    }
+    method_names(pte, report);
+    let keys: Vec<_> = pte.named_data_index().iter().collect();
+    alike(&keys, &Path::ROOT, ("named_data", "key"), report);
+    unique(&keys, report);
+    empty(&keys, report);
+    prefixes(&keys, report);
 }
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
@@ -26,13 +24,11 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     for (index, entry) in ptd.entries().enumerate() {
         name(entry.key, &root.item("named_data", index), "key", report);
     }
-    if report.is_strict() {
-        // In a file with an early schema the entries come from two lists. The paths follow the current schema.
-        let keys: Vec<_> = ptd.index().iter().collect();
-        alike(&keys, &root, ("named_data", "key"), report);
-        unique(&keys, report);
-        prefixes(&keys, report);
-    }
+    // In a file with an early schema the entries come from two lists. The paths follow the current schema.
+    let keys: Vec<_> = ptd.index().iter().collect();
+    alike(&keys, &root, ("named_data", "key"), report);
+    unique(&keys, report);
+    prefixes(&keys, report);
 }
 
 /// The names that the runtime compares or passes on as C strings.
@@ -66,7 +62,7 @@ fn each_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
 
 fn name(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &mut Report<'_>) {
     nul(name, path, field, report);
-    if let Some(name) = name.filter(|name| report.is_strict() && (!name.is_ascii() || name.bytes().any(is_control))) {
+    if let Some(name) = name.filter(|name| !name.is_ascii() || name.bytes().any(is_control)) {
         deceptive(name, path, field, report);
     }
 }

@@ -3,7 +3,7 @@
 use super::{Finding, Level, Rule};
 use crate::error::{Error, counted};
 use crate::path::{FieldPath, Path};
-use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
+use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
 
 /// The most findings of one rule that are listed. One last finding counts the rest, so that the report on a hostile file is
@@ -43,12 +43,13 @@ pub(super) struct Report<'f> {
     file: Option<&'f [u8]>,
     level: Level,
     findings: Vec<Finding>,
-    counts: BTreeMap<&'static str, (&'static Rule, usize)>,
+    /// How many findings each rule has, in the order of the first ones.
+    counts: Vec<(&'static Rule, usize)>,
 }
 
 impl<'f> Report<'f> {
     pub(super) fn new(file: Option<&'f [u8]>, level: Level) -> Self {
-        Self { file, level, findings: Vec::new(), counts: BTreeMap::new() }
+        Self { file, level, findings: Vec::new(), counts: Vec::new() }
     }
 
     /// Whether the tree was read from a file.
@@ -96,12 +97,11 @@ impl<'f> Report<'f> {
         offset: Option<u64>,
         message: impl fmt::Display,
     ) {
-        if rule.level > self.level {
-            return;
-        }
-        let (_, count) = self.counts.entry(rule.name).or_insert((rule, 0));
-        *count += 1;
-        if *count > MOST_OF_ONE_RULE {
+        self.put(rule, path, offset, &message);
+    }
+
+    fn put(&mut self, rule: &'static Rule, path: &Path<'_>, offset: Option<u64>, message: &dyn fmt::Display) {
+        if rule.level > self.level || !self.counts_one_more(rule) {
             return;
         }
         let message = match (rule.cve, rule.refused_since()) {
@@ -112,6 +112,17 @@ impl<'f> Report<'f> {
         self.findings.push(Finding::new(rule, path.to_field_path(), offset, message));
     }
 
+    /// Counts a finding of the rule, and says whether it is to be listed.
+    fn counts_one_more(&mut self, rule: &'static Rule) -> bool {
+        let at = self.counts.iter().position(|(known, _)| known.name == rule.name).unwrap_or_else(|| {
+            self.counts.push((rule, 0));
+            self.counts.len() - 1
+        });
+        let Some((_, count)) = self.counts.get_mut(at) else { return false };
+        *count += 1;
+        *count <= MOST_OF_ONE_RULE
+    }
+
     /// Adds a fault of structure under its own rule, or under that of what it is a part of.
     #[cold]
     pub(super) fn add_error(&mut self, rule: Option<&'static Rule>, error: &Error) {
@@ -119,15 +130,14 @@ impl<'f> Report<'f> {
         else {
             return;
         };
-        let (_, count) = self.counts.entry(rule.name).or_insert((rule, 0));
-        *count += 1;
-        if *count <= MOST_OF_ONE_RULE {
+        if self.counts_one_more(rule) {
             self.findings.push(Finding::new(rule, error.path(), error.offset(), error.kind().to_string()));
         }
     }
 
     pub(super) fn finish(mut self) -> Vec<Finding> {
-        for (rule, count) in self.counts.into_values() {
+        self.counts.sort_unstable_by_key(|(rule, _)| rule.name);
+        for (rule, count) in self.counts {
             if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
                 let message = format!("{} of this rule not listed", counted(more, "more finding"));
                 self.findings.push(Finding::new(rule, FieldPath::default(), None, message));

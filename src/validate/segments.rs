@@ -43,9 +43,6 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
         header_length(header.length, (source.metadata_size as u64).saturating_sub(HEAD_SIZE as u64), report);
     }
     segments.check(report);
-    if report.is_strict() {
-        segments.unreferenced(pte.segment_users().into_iter().map(|users| users > 0).collect(), report);
-    }
 }
 
 pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
@@ -63,9 +60,27 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
         header_length(header.length, header.flatbuffer_offset, report);
     }
     segments.check(report);
-    if report.is_strict() {
-        let referenced = marked(segments.table.len(), ptd.entries().map(|entry| entry.segment_index));
-        segments.unreferenced(referenced, report);
+}
+
+/// Segments with bytes that nothing in the program refers to.
+pub(super) fn unreferenced_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let referenced = pte.segment_users().into_iter().map(|users| users > 0).collect();
+    unreferenced(pte.program.segments(), referenced, report);
+}
+
+/// Segments with bytes that no key refers to.
+pub(super) fn unreferenced_in_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
+    let table = ptd.flat_tensor.segments();
+    unreferenced(table, marked(table.len(), ptd.entries().map(|entry| entry.segment_index)), report);
+}
+
+fn unreferenced(table: &[DataSegment], referenced: Vec<bool>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    for (index, (segment, referenced)) in table.iter().zip(referenced).enumerate() {
+        if !referenced && segment.size > 0 {
+            let found = format!("nothing refers to the segment, which has {}", counted(segment.size, "byte"));
+            report.add(rule::SEGMENT_UNREFERENCED, &root.item("segments", index), found);
+        }
     }
 }
 
@@ -302,16 +317,6 @@ impl Segments<'_, '_> {
         if end < size {
             let found = format!("{} after the last segment, expected none", counted(size - end, "byte"));
             report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(end), found);
-        }
-    }
-
-    fn unreferenced(&self, referenced: Vec<bool>, report: &mut Report<'_>) {
-        let root = Path::ROOT;
-        for (index, (segment, referenced)) in self.table.iter().zip(referenced).enumerate() {
-            if !referenced && segment.size > 0 {
-                let found = format!("nothing refers to the segment, which has {}", counted(segment.size, "byte"));
-                report.add(rule::SEGMENT_UNREFERENCED, &root.item("segments", index), found);
-            }
         }
     }
 }

@@ -59,5 +59,5 @@ fn look(file: &[u8]) -> u32 {
 
 #[cfg(feature = "runtime")]
 fn look(file: &[u8]) -> u32 {
-    executorch_format::Pte::parse(file).map_or(0, |pte| pte.validate(executorch_format::validate::Level::Runtime).len() as u32)
+    executorch_format::Pte::parse(file).map_or(0, |pte| pte.validate_for_runtime().len() as u32)
 }
