@@ -33,7 +33,17 @@ pub trait AnyTable: Debug {
     fn field(&self, index: usize) -> Option<&dyn AnyField>;
 
     /// The field with that index, mutable.
+    #[cfg(any(test, feature = "testing"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField>;
+}
+
+/// Calls `visit` with each field of a table, in order.
+pub(crate) fn fields<'t>(table: &'t dyn AnyTable, visit: &mut dyn FnMut(&'static str, Value<'t>)) {
+    for (index, description) in table.description().fields.iter().enumerate() {
+        if let Some(field) = table.field(index) {
+            visit(description.name, field.value());
+        }
+    }
 }
 
 /// A field of a table.
@@ -42,10 +52,15 @@ pub trait AnyField {
     fn value(&self) -> Value<'_>;
 
     /// Changes it. Returns `false`, and changes nothing, if the field cannot hold that.
+    #[cfg(any(test, feature = "testing"))]
     fn change(&mut self, change: Change<'_>) -> bool;
 
     /// The table in it, a union's member, or item `index` of a list of tables.
-    fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable>;
+    #[cfg(any(test, feature = "testing"))]
+    fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
+        let _ = index;
+        None
+    }
 
     /// The value of a union that the schema does not know.
     #[doc(hidden)]
@@ -104,7 +119,7 @@ pub enum AnyNumber {
 }
 
 impl AnyNumber {
-    /// Its bits, as [`Change::Bits`] accepts them: signed integers are sign-extended.
+    /// Its bits: signed integers are sign-extended.
     pub fn bits(self) -> u64 {
         match self {
             Self::Bool(number) => number.into(),
@@ -197,7 +212,8 @@ pub trait AnyTables {
     fn get(&self, index: usize) -> Option<&dyn AnyTable>;
 }
 
-/// A change of a field.
+/// A change of a field, for those who test readers.
+#[cfg(any(test, feature = "testing"))]
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Change<'c> {

@@ -253,6 +253,7 @@ macro_rules! scalar {
                 $value
             }
 
+            #[cfg(any(test, feature = "testing"))]
             fn change(&mut self, change: $crate::flatbuffer::any::Change<'_>) -> bool {
                 use $crate::flatbuffer::{any::Change, number::Number};
                 match change {
@@ -262,10 +263,6 @@ macro_rules! scalar {
                 }
                 true
             }
-
-            fn table_mut(&mut self, _: usize) -> Option<&mut dyn $crate::flatbuffer::any::AnyTable> {
-                None
-            }
         }
 
         impl $crate::flatbuffer::any::AnyField for Option<$type> {
@@ -273,6 +270,7 @@ macro_rules! scalar {
                 self.as_ref().map_or($crate::flatbuffer::any::Value::Absent, $crate::flatbuffer::any::AnyField::value)
             }
 
+            #[cfg(any(test, feature = "testing"))]
             fn change(&mut self, change: $crate::flatbuffer::any::Change<'_>) -> bool {
                 use $crate::flatbuffer::{any::Change, number::Number};
                 *self = match change {
@@ -282,10 +280,6 @@ macro_rules! scalar {
                     _ => return false,
                 };
                 true
-            }
-
-            fn table_mut(&mut self, _: usize) -> Option<&mut dyn $crate::flatbuffer::any::AnyTable> {
-                None
             }
         }
 

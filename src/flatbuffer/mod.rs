@@ -9,6 +9,10 @@
 //!    checks it once, and hands a `Table` to the parsers of the fields, one after the other.
 //! 4. Writing ([`write`]): each field writes what it points to and adds its inline part to a `Row`, which the builder writes.
 //!
+//! Programs and `.ptd` files go that way: their tables are compiled. Tables of payloads, bundles and ETDumps are rarely many, so
+//! they are read, checked and written by their descriptions instead: one walk, and one writer, for all of them (`described`).
+//! Which way a schema goes is said by the `table!` that it imports: that of [`macros::hot`] or of [`macros::cold`].
+//!
 //! These work on tables of any type: [`description`] (names and types, as data), [`any`] (a struct's fields, one by one),
 //! [`walk`] (the tables, vectors and strings of a FlatBuffer, as bytes).
 

@@ -19,7 +19,9 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
     }
 
     /// The elements of a vector: borrowed where the host's alignment and byte order allow, copied otherwise.
-    fn slice(bytes: &[u8]) -> Cow<'_, [Self]>;
+    fn slice(bytes: &[u8]) -> Cow<'_, [Self]> {
+        copied(bytes)
+    }
 
     /// Writes the numbers to the start of `bytes`.
     fn put(numbers: &[Self], bytes: &mut [u8]) {
@@ -100,7 +102,11 @@ impl Number for bool {
 
 #[cold]
 fn copied<T: Number>(bytes: &[u8]) -> Cow<'_, [T]> {
-    Cow::Owned(bytes.chunks_exact(T::SIZE).filter_map(T::read).collect::<Vec<T>>())
+    let mut numbers = Vec::with_capacity(bytes.len() / T::SIZE);
+    for bytes in bytes.chunks_exact(T::SIZE) {
+        numbers.push(T::read(bytes).unwrap_or_default());
+    }
+    Cow::Owned(numbers)
 }
 
 #[cfg(test)]

@@ -30,6 +30,7 @@ pub enum UnknownValue {
 }
 
 impl Unknown {
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn empty(tag: u8) -> Self {
         Self { tag, value: UnknownValue::Empty }
     }

@@ -5,7 +5,7 @@
 
 use super::{DataSegment, ScalarType};
 use crate::error::{Error, Result};
-use crate::flatbuffer::any::{AnyField, AnyTable, Value};
+use crate::flatbuffer::any::{AnyField, AnyTable, Value, fields};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::{CompiledField, IntoOwned, Same};
 use crate::flatbuffer::form::{FieldForm, fixed};
@@ -287,11 +287,7 @@ impl AnyTable for FlatTensor<'_> {
     }
 
     fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, Value<'t>)) {
-        for (index, field) in self.root().fields.iter().enumerate() {
-            if let Some(value) = self.field(index).map(|field| field.value()) {
-                visit(field.name, value);
-            }
-        }
+        fields(self, visit)
     }
 
     fn field(&self, index: usize) -> Option<&dyn AnyField> {
@@ -305,6 +301,7 @@ impl AnyTable for FlatTensor<'_> {
         }
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
         let today: [&mut dyn AnyField; 3] = [&mut self.version, &mut self.segments, &mut self.named_data];
         match (index, self.legacy.as_mut()) {

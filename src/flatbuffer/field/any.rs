@@ -1,7 +1,9 @@
 //! Fields inspected and changed without knowing their type.
 
 use super::Kind;
-use crate::flatbuffer::any::{AnyField, AnyTable, AnyTables, Change, Value};
+#[cfg(any(test, feature = "testing"))]
+use crate::flatbuffer::any::Change;
+use crate::flatbuffer::any::{AnyField, AnyTable, AnyTables, Value};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
@@ -11,6 +13,7 @@ impl AnyField for Option<Text<'_>> {
         self.as_ref().map_or(Value::Absent, Value::Text)
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn change(&mut self, change: Change<'_>) -> bool {
         match change {
             Change::Remove => *self = None,
@@ -27,10 +30,6 @@ impl AnyField for Option<Text<'_>> {
         }
         true
     }
-
-    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
-        None
-    }
 }
 
 impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
@@ -38,6 +37,7 @@ impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
         self.as_ref().map_or(Value::Absent, |numbers| Value::Numbers(T::any_list(numbers)))
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn change(&mut self, change: Change<'_>) -> bool {
         match change {
             Change::Remove => *self = None,
@@ -55,10 +55,6 @@ impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
         }
         true
     }
-
-    fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
-        None
-    }
 }
 
 impl<T: AnyTable> AnyTables for Vec<T> {
@@ -67,37 +63,58 @@ impl<T: AnyTable> AnyTables for Vec<T> {
     }
 
     fn get(&self, index: usize) -> Option<&dyn AnyTable> {
-        (**self).get(index).map(|table| table as &dyn AnyTable)
+        match (**self).get(index) {
+            Some(table) => Some(table),
+            None => None,
+        }
     }
 }
 
 impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
     fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Absent, |tables| Value::Tables(tables))
+        match self {
+            Some(tables) => Value::Tables(tables),
+            None => Value::Absent,
+        }
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn change(&mut self, change: Change<'_>) -> bool {
         match change {
             Change::Remove => *self = None,
             Change::Insert => {
                 self.get_or_insert_default();
             }
-            Change::Length(length) => self.get_or_insert_default().resize_with(length, T::default),
+            Change::Length(length) => {
+                let tables = self.get_or_insert_default();
+                tables.truncate(length);
+                while tables.len() < length {
+                    tables.push(T::default());
+                }
+            }
             _ => return false,
         }
         true
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn table_mut(&mut self, index: usize) -> Option<&mut dyn AnyTable> {
-        self.as_mut()?.get_mut(index).map(|table| table as &mut dyn AnyTable)
+        match self.as_mut()?.get_mut(index) {
+            Some(table) => Some(table),
+            None => None,
+        }
     }
 }
 
 impl<T: AnyTable + Default> AnyField for Option<T> {
     fn value(&self) -> Value<'_> {
-        self.as_ref().map_or(Value::Absent, |table| Value::Table(table))
+        match self {
+            Some(table) => Value::Table(table),
+            None => Value::Absent,
+        }
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn change(&mut self, change: Change<'_>) -> bool {
         match change {
             Change::Remove => *self = None,
@@ -109,8 +126,12 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
         true
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
-        self.as_mut().map(|table| table as &mut dyn AnyTable)
+        match self {
+            Some(table) => Some(table),
+            None => None,
+        }
     }
 }
 
@@ -127,6 +148,7 @@ impl<T: AnyTable> AnyTable for Box<T> {
         (**self).field(index)
     }
 
+    #[cfg(any(test, feature = "testing"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
         (**self).field_mut(index)
     }

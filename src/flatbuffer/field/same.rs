@@ -28,8 +28,8 @@ impl<T: Same> Same for Vec<T> {
         if self.len() != other.len() {
             return false;
         }
-        for (one, other) in self.iter().zip(other) {
-            if !one.same(other) {
+        for (index, one) in self.iter().enumerate() {
+            if !other.get(index).is_some_and(|other| one.same(other)) {
                 return false;
             }
         }

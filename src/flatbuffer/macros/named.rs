@@ -21,6 +21,9 @@ macro_rules! named {
             /// Every value that the schema names, in its order.
             pub const ALL: &'static [Self] = &[$( Self::$value ),*];
 
+            /// Their names, in the same order.
+            const NAMES: &'static [&'static str] = &[$( $crate::flatbuffer::macros::name!($value $($text)?) ),*];
+
             /// The schema's name, if it has one for this value.
             pub fn name(self) -> Option<&'static str> {
                 match self {
@@ -53,10 +56,15 @@ macro_rules! named {
             type Err = $crate::Error;
 
             fn from_str(text: &str) -> $crate::Result<Self> {
-                let named = Self::ALL.iter().copied().find(|value| value.name() == Some(text));
-                named.or_else(|| text.parse().ok().map(Self)).ok_or_else(|| {
-                    $crate::Error::word(stringify!($name), text, Self::ALL.iter().filter_map(|value| value.name()))
-                })
+                for value in Self::ALL {
+                    if value.name() == Some(text) {
+                        return Ok(*value);
+                    }
+                }
+                match text.parse() {
+                    Ok(number) => Ok(Self(number)),
+                    Err(_) => Err($crate::Error::word(stringify!($name), text, Self::NAMES.iter().copied())),
+                }
             }
         }
 
@@ -71,10 +79,6 @@ macro_rules! named {
             #[inline(always)]
             fn bits(self) -> u64 {
                 $crate::flatbuffer::number::Number::bits(self.0)
-            }
-
-            fn slice(bytes: &[u8]) -> alloc::borrow::Cow<'_, [Self]> {
-                bytes.chunks_exact(Self::SIZE).filter_map(Self::read).collect()
             }
         }
 

@@ -1,8 +1,7 @@
 //! `table!`: a table as a struct.
 //!
 //! The fields are in the order of their ids. Their types say how they are stored, see `flatbuffer::field`. If a type can be
-//! stored in more than one way, `as` says which, and `= -1` gives a default other than 0. The module's `const CODE` says how the
-//! parsers are compiled. From
+//! stored in more than one way, `as` says which, and `= -1` gives a default other than 0. From
 //!
 //! ```text
 //! table! {
@@ -22,12 +21,15 @@
 //! ```text
 //! #[derive(Default)]
 //! pub struct Fields<'a> {
-//!     op_index: <Plain as Wire<'a, i32>>::Parser,                      // Scalar<i32>
-//!     args: <Plain as Wire<'a, Option<Cow<'a, [i32]>>>>::Parser,       // Optional<Numbers<i32>>
+//!     op_index: <Plain as CompiledWire<'a, i32>>::Parser,              // Scalar<i32>
+//!     args: <Plain as CompiledWire<'a, Option<Cow<'a, [i32]>>>>::Parser, // Optional<Numbers<i32>>
 //! }
 //!
 //! impl<'a> Record<'a> for KernelCall<'a> {
 //!     const DESCRIPTION: … = "KernelCall", "op_index": Number(I32), "args": Numbers { I32, alignment 4 };
+//! }
+//!
+//! impl<'a> Compiled<'a> for KernelCall<'a> {
 //!     type Slots = [u16; 2];
 //!     type Fields = Fields<'a>;
 //! }
@@ -55,7 +57,16 @@
 //! }
 //! ```
 //!
-//! and implementations of `AnyTable`, `Same` and serde's `Serialize`, field by field.
+//! and implementations of `AnyTable`, `Same` and serde's `Serialize`, field by field. In a cold schema, this comes instead of the
+//! parser and the writer:
+//!
+//! ```text
+//! impl<'a> Target<'a> for KernelCall<'a> {
+//!     fn slot(&mut self, index: usize) -> Option<&mut dyn Slot<'a>> {
+//!         0 => &mut self.op_index, 1 => &mut self.args
+//!     }
+//! }
+//! ```
 
 /// A table with a parser and a writer of its own.
 macro_rules! compiled_table {
@@ -145,20 +156,33 @@ macro_rules! table_type {
                     <Self as Record<'_>>::DESCRIPTION
                 }
 
-                #[allow(unused_variables)]
                 fn for_each_field<'t>(&'t self, visit: &mut dyn FnMut(&'static str, $crate::flatbuffer::any::Value<'t>)) {
-                    $( visit(stringify!($field), self.$field.value()); )*
+                    $crate::flatbuffer::any::fields(self, visit)
                 }
 
-                #[allow(unused_variables)]
+                #[allow(unused_variables, unused_mut, unused_assignments)]
                 fn field(&self, index: usize) -> Option<&dyn AnyField> {
-                    [$( &self.$field as &dyn AnyField ),*].get(index).copied()
+                    let mut id = 0;
+                    $(
+                        if index == id {
+                            return Some(&self.$field);
+                        }
+                        id += 1;
+                    )*
+                    None
                 }
 
-                #[allow(unused_variables)]
+                #[allow(unused_variables, unused_mut, unused_assignments)]
+                #[cfg(any(test, feature = "testing"))]
                 fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
-                    let fields: [&mut dyn AnyField; <[&str]>::len(&[$( stringify!($field) ),*])] = [$( &mut self.$field ),*];
-                    fields.into_iter().nth(index)
+                    let mut id = 0;
+                    $(
+                        if index == id {
+                            return Some(&mut self.$field);
+                        }
+                        id += 1;
+                    )*
+                    None
                 }
             }
 
@@ -283,10 +307,16 @@ macro_rules! described {
             use $crate::flatbuffer::write::{Builder, Encode, Position, described};
 
             impl<'a> Target<'a> for $name $(<$lt>)? {
-                #[allow(unused_variables)]
+                #[allow(unused_variables, unused_mut, unused_assignments)]
                 fn slot(&mut self, index: usize) -> Option<&mut dyn Slot<'a>> {
-                    let fields: [&mut dyn Slot<'a>; <[&str]>::len(&[$( stringify!($field) ),*])] = [$( &mut self.$field ),*];
-                    fields.into_iter().nth(index)
+                    let mut id = 0;
+                    $(
+                        if index == id {
+                            return Some(&mut self.$field);
+                        }
+                        id += 1;
+                    )*
+                    None
                 }
             }
 

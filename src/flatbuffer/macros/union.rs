@@ -51,7 +51,9 @@ macro_rules! union_type {
         $crate::flatbuffer::macros::from_members! { $name $($from)? { $( $member($type), )* } }
 
         const _: () = {
-            use $crate::flatbuffer::any::{AnyField, AnyTable, Change, Value};
+            #[cfg(any(test, feature = "testing"))]
+            use $crate::flatbuffer::any::Change;
+            use $crate::flatbuffer::any::{AnyField, AnyTable, Value};
             use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
             use $crate::flatbuffer::field::{Field, IntoOwned, Same};
             use $crate::flatbuffer::form::FieldForm;
@@ -79,6 +81,7 @@ macro_rules! union_type {
                     Value::Union { name: self.name(), tag: self.tag(), member }
                 }
 
+                #[cfg(any(test, feature = "testing"))]
                 fn change(&mut self, change: Change<'_>) -> bool {
                     *self = match change {
                         Change::Remove | Change::Tag(0) => Self::None,
@@ -89,6 +92,7 @@ macro_rules! union_type {
                     true
                 }
 
+                #[cfg(any(test, feature = "testing"))]
                 fn table_mut(&mut self, _: usize) -> Option<&mut dyn AnyTable> {
                     match self {
                         $( Self::$member(member) => Some(member), )*

@@ -5,6 +5,9 @@
 //! that `union!` generates) it is a [`Table`] and its next field. The rest that a parser returns is the same `Place`, or the same
 //! table at the field after.
 //!
+//! Tables that are not compiled are read and checked by a walk that their descriptions drive, which makes the same checks in the same
+//! order with the same functions ([`walk`], [`described`]).
+//!
 //! All parsers respect nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples build even
 //! under `Check`, so `table!` runs the parsers of a table's fields in sequence itself.)
 //!

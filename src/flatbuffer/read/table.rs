@@ -162,14 +162,6 @@ impl<'s, 'a> Table<'s, 'a> {
         self.fields.get(start..start + size).unwrap_or_default()
     }
 
-    /// Subtracts the table from the limits.
-    #[inline(always)]
-    fn spend(self, opened: Opened) -> Result<Self> {
-        self.place.spend_table(opened.extent as usize)?;
-        count_newer(self.place, opened.newer);
-        Ok(self)
-    }
-
     /// What the next field's offset points to (`None` if it is absent), and the table at the field after it.
     #[inline(always)]
     fn target(self) -> Result<(Self, Option<Place<'s, 'a>>)> {
@@ -249,19 +241,27 @@ impl<'s, 'a, T: Compiled<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, T, Error> {
-        let table = match open(place, &mut self.vtables, T::FORMS) {
-            Ok((opened, table)) => table.spend(opened),
-            Err(error) => Err(error),
-        };
-        let table = match table {
-            Ok(table) => table,
-            Err(error) => return Err(error.into()),
-        };
-        match self.fields.process::<OM>(table) {
-            Ok((_, value)) => Ok((place, value)),
-            Err(error) => Err(error),
+        match enter(place, &mut self.vtables, T::FORMS) {
+            Ok(table) => match self.fields.process::<OM>(table) {
+                Ok((_, value)) => Ok((place, value)),
+                Err(error) => Err(error),
+            },
+            Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The table at that position, subtracted from the limits.
+#[inline(always)]
+fn enter<'s, 'a, S: Slots>(
+    place: Place<'s, 'a>,
+    vtables: &'s mut Vtables<S>,
+    forms: &[FieldForm],
+) -> Result<Table<'s, 'a>> {
+    let (opened, table) = open(place, vtables, forms)?;
+    place.spend_table(opened.extent as usize)?;
+    count_newer(place, opened.newer);
+    Ok(table)
 }
 
 /// The table at that position, and its vtable.
@@ -361,10 +361,7 @@ impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
         let (table, slot) = table.field();
         let value = match slot {
             None => T::default(),
-            Some(slot) => match table.number(slot) {
-                Ok(value) => value,
-                Err(error) => return Err(error.into()),
-            },
+            Some(slot) => table.number(slot)?,
         };
         Ok((table, OM::Output::bind(|| value)))
     }

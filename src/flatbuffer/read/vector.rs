@@ -130,10 +130,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
 
     #[inline(never)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let items = match Items::of(place) {
-            Ok(items) => items,
-            Err(error) => return Err(error.into()),
-        };
+        let items = Items::of(place)?;
         let mut values = Vec::new();
         // nom's `Check` mode runs no closure, its `Emit` mode runs each.
         OM::Output::bind(|| values.reserve_exact(items.len()));

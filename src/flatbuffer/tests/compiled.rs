@@ -5,6 +5,8 @@ use crate::flatbuffer::field::{AlignmentClass, InBox};
 use crate::flatbuffer::macros::hot::{table, union};
 use alloc::borrow::Cow;
 
+// The same tests, for both kinds of tables.
+#[allow(clippy::duplicate_mod)]
 #[path = "tables.rs"]
 pub mod tables;
 
