@@ -225,7 +225,8 @@ fn walk(bytes: &[u8], budget: &mut u64) -> Option<bool> {
             // APPEND, SETITEM; APPENDS, SETITEMS, ADDITEMS.
             b'a' => drop(stack.pop().filter(|_| !stack.is_empty())?),
             b's' => {
-                (stack.pop()?, stack.pop()?);
+                stack.pop()?;
+                stack.pop()?;
                 stack.last()?;
             }
             b'e' | b'u' | 0x90 => to_mark(&mut stack).filter(|()| !stack.is_empty())?,
@@ -333,7 +334,7 @@ mod tests {
             (state >> 32) as u8
         });
         let bytes: Vec<u8> = bytes.take(1 << 18).collect();
-        assert!((0..bytes.len()).all(|start| of(&bytes[start..]).is_none()));
+        assert!((0..bytes.len()).all(|start| bytes.get(start..).and_then(of).is_none()));
     }
 
     #[test]

@@ -31,11 +31,17 @@ pub(super) fn text(comparison: &Comparison<'_>) -> Result<(), Failure> {
         out.line(PLAIN, "stored differently, which is no difference:")?;
         out.list("  ", diff.storage.iter())?;
     }
-    let differences = match diff.differences.len() {
+    for what in &diff.not_compared {
+        out.line(YELLOW, &format!("not compared: {what}"))?;
+    }
+    let mut differences = match diff.differences.len() {
         0 if diff.storage.is_empty() => "the same".to_owned(),
         0 => "the same model, stored differently".to_owned(),
         count => text::count(count, "difference"),
     };
+    if !diff.not_compared.is_empty() {
+        differences += ", as far as it was compared";
+    }
     out.line(PLAIN, &differences)?;
     Ok(out.out.flush()?)
 }

@@ -189,6 +189,31 @@ fn keys_that_moved_to_a_ptd_are_looked_up_there() {
 }
 
 #[test]
+fn what_is_in_a_ptd_that_was_not_given_is_not_said_to_be_the_same() {
+    let weights = fixture("1.5.1/add_mul_external/add_mul_external.pte");
+    let keys = fixture("1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
+    for (file, what) in [(weights, "2 external tensors"), (keys, "2 payload constants")] {
+        let pte = Pte::parse(file.bytes()).unwrap();
+        let other = pte.lay_out(&PteOptions { segment_alignment: 4096, ..PteOptions::default() });
+        // One version of the file that is laid out otherwise, or written with other bytes.
+        let mut bytes = other.and_then(|pte| pte.image()?.to_vec()).unwrap();
+        bytes.extend_from_slice(&[0; 16]);
+        let found = compare(file.bytes(), &bytes);
+        assert!(found.is_same(), "{:?}", lines(&found));
+        let [told] = &found.not_compared[..] else { panic!("{:?}", found.not_compared) };
+        assert!(told.starts_with(what), "{told}");
+        let made = TempFile::new("other.pte", &bytes);
+        let output = pte_diff(&file.path, &made.0);
+        assert!(output.ends_with("stored differently, as far as it was compared\n"), "{output}");
+    }
+}
+
+fn pte_diff(before: &std::path::Path, after: &std::path::Path) -> String {
+    let output = pte().arg("diff").args([before, after]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
 fn a_quiet_comparison_prints_differences_and_nothing_else() {
     let run = |before: &str, after: &str| {
         let output = pte().args(["diff", "-q"]).arg(fixture(before).path).arg(fixture(after).path).output().unwrap();

@@ -1,7 +1,7 @@
 //! Weights: compared by their bytes, wherever these are.
 
 use super::{Change, ChangeKind, Diff, DiffOptions, Side, Subject};
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::numbers;
 use crate::schema::program::{ExecutionPlan, Tensor};
@@ -21,6 +21,8 @@ pub(super) struct Comparer<'s> {
     lonely: [Vec<Weight<'s>>; 2],
     /// Keys of each side without a partner.
     pub(super) lonely_keys: [Vec<(String, &'s [u8])>; 2],
+    /// How many external tensors have no data on either side.
+    pub(super) unseen: usize,
     /// Bytes that were compared, by their addresses and lengths.
     compared: BTreeMap<[(usize, usize); 2], bool>,
     /// The bytes of weights that have a partner, by address and length.
@@ -69,6 +71,7 @@ impl<'s> Comparer<'s> {
             external: [external(before), external(after)],
             lonely: Default::default(),
             lonely_keys: Default::default(),
+            unseen: 0,
             compared: BTreeMap::new(),
             partnered: Default::default(),
             budget: 16 * (size(before) + size(after)),
@@ -77,6 +80,12 @@ impl<'s> Comparer<'s> {
 
     pub(super) fn difference(&mut self, change: Change) {
         self.diff.differences.push(change);
+    }
+
+    pub(super) fn not_compared(&mut self, count: usize, what: &str) {
+        if count > 0 {
+            self.diff.not_compared.push(format!("{}: the .ptd files were not given", counted(count, what)));
+        }
     }
 
     pub(super) fn storage(&mut self, change: Change) {
@@ -140,6 +149,7 @@ impl<'s> Comparer<'s> {
         let (Some((one, tensor)), Some((other, other_tensor))) = (found(0, before), found(1, after)) else { return };
         match (one, other) {
             (None, None) => {
+                self.unseen += usize::from(tensor.is_external() && other_tensor.is_external());
                 let key = |tensor: &'s Tensor<'s>| {
                     tensor.fully_qualified_name().filter(|_| tensor.is_external()).unwrap_or("none")
                 };

@@ -22,24 +22,33 @@ pub(super) struct Keyed<'s> {
 
 impl<'s> Comparer<'s> {
     /// What the delegates of a program can find by a key: its named data, and of what its `.ptd` files have, the keys that XNNPACK's payloads
-    /// name. Where a payload of another backend does not say what it looks up, all that is no external tensor.
-    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>) -> Vec<(&'s str, Keyed<'s>)> {
-        let named = pte.named_data().iter().map(|named| {
+    /// name. Where a payload of another backend does not say what it looks up, all that is no external tensor. Returns how many constants of
+    /// payloads are in none of the files.
+    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, Keyed<'s>)>) -> usize {
+        for named in pte.named_data() {
             let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
-            (named.key(), Keyed { bytes, shape: None, place: "named data" })
-        });
-        let mut found: Vec<(&'s str, Keyed<'s>)> = named.collect();
-        let Some(external) = self.external.get(side).filter(|external| !external.is_empty()) else { return found };
+            found.push((named.key(), Keyed { bytes, shape: None, place: "named data" }));
+        }
+        // Named data of the program comes first.
+        let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
+        inside.sort_unstable();
+        let Some(external) = self.external.get(side) else { return 0 };
         let mut keys: Vec<&'s str> = Vec::new();
-        let mut any = false;
+        let (mut missing, mut any) = (0, false);
         for open in pte.open_payloads() {
             let Ok(Payload::Xnnpack(xnnpack)) = &open.payload else {
                 any = true;
                 continue;
             };
-            for index in 0..xnnpack.graph.constant_data().len() as u32 {
-                if let Some(ConstantPlace::Named { key, .. }) = xnnpack.constant(index) {
-                    keys.extend(external.get_key_value(key).map(|(key, _)| *key));
+            // The first entry is a placeholder.
+            for index in 1..xnnpack.graph.constant_data().len() as u32 {
+                let Some(ConstantPlace::Named { key, .. }) = xnnpack.constant(index) else { continue };
+                if inside.binary_search(&key).is_ok() {
+                    continue;
+                }
+                match external.get_key_value(key) {
+                    Some((key, _)) => keys.push(key),
+                    None => missing += 1,
                 }
             }
         }
@@ -53,16 +62,13 @@ impl<'s> Comparer<'s> {
             tensors.sort_unstable();
             keys.extend(external.keys().filter(|key| tensors.binary_search(key).is_err()));
         }
-        // Named data of the program comes first.
-        let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
-        inside.sort_unstable();
         keys.sort_unstable();
         keys.dedup();
         for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
             let bytes = Ok(external.get(key).copied().unwrap_or_default());
             found.push((key, Keyed { bytes, shape: None, place: "external" }));
         }
-        found
+        missing
     }
 
     /// A named blob or key, of one side or both.

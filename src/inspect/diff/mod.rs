@@ -44,6 +44,8 @@ pub struct Diff {
     pub differences: Vec<Change>,
     /// What is only stored differently: places, sizes and the order of what has no order.
     pub storage: Vec<Change>,
+    /// What was not compared, because its `.ptd` file was not given.
+    pub not_compared: Vec<String>,
 }
 
 /// Something that differs.
@@ -151,7 +153,8 @@ impl Subject {
 }
 
 impl Diff {
-    /// Whether both are the same model, however they are stored.
+    /// Whether both are the same model, however they are stored, as far as they were compared: see
+    /// [`not_compared`](Self::not_compared).
     pub fn is_same(&self) -> bool {
         self.differences.is_empty()
     }
@@ -259,7 +262,10 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
         comparer.storage(Change::new(Subject::Method, ChangeKind::Moved, None, "their order in the file"));
     }
     comparer.weights();
-    let (found, other_found) = (comparer.looked_up(0, one), comparer.looked_up(1, other));
+    let (mut found, mut other_found) = (Vec::new(), Vec::new());
+    let missing = comparer.looked_up(0, one, &mut found).max(comparer.looked_up(1, other, &mut other_found));
+    comparer.not_compared(missing, "payload constant");
+    comparer.not_compared(comparer.unseen, "external tensor");
     let key = |found: &&(&'s str, Keyed<'s>)| found.0.to_owned();
     for (before, after) in matched(found.iter(), other_found.iter(), key) {
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
