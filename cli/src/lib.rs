@@ -43,7 +43,7 @@ use std::io::{self, IsTerminal};
 #[command(name = "pte", version, arg_required_else_help = true)]
 #[command(after_help = "A file that is called - is standard input, or standard output where one is written.
 
-Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, or a file cannot be read or written; of several files, the highest.")]
+Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written; of several files, the highest.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,

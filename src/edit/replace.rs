@@ -214,7 +214,7 @@ impl<'a> Pte<'a> {
             let of_list = |place: &&(usize, usize)| tensor(place).and_then(DataList::of) == Some(list);
             let tensors: Vec<(usize, usize)> = blob.tensors.iter().filter(of_list).copied().collect();
             if !tensors.is_empty() {
-                self.separate_entry(list, &tensors, &blob.bytes)?;
+                self.separate_entry(list, &tensors, blob.bytes.clone())?;
             }
         }
         let before = self.segment_users();
@@ -231,9 +231,9 @@ impl<'a> Pte<'a> {
     }
 
     /// Gives tensors an entry of their list for themselves.
-    fn separate_entry(&mut self, list: DataList, tensors: &[(usize, usize)], bytes: &Cow<'a, [u8]>) -> Result<()> {
+    fn separate_entry(&mut self, list: DataList, tensors: &[(usize, usize)], bytes: Cow<'a, [u8]>) -> Result<()> {
         let mut entries = self.entries(list)?;
-        entries.blobs.push(bytes.clone());
+        entries.blobs.push(bytes);
         let blob = entries.blobs.len() - 1;
         let mut others = Vec::new();
         for (method, plan) in self.methods().iter().enumerate() {
@@ -296,7 +296,8 @@ impl<'a> Pte<'a> {
             };
             let who = User::of(&user);
             let same = other.data_ref() == Some(data);
-            if !new.shared && !(same && target.is(&user)) {
+            let asked = new.shared || (same && target.is(&user));
+            if !asked {
                 blob.others.push(who);
                 continue;
             }

@@ -333,7 +333,7 @@ fn the_rules_on_layouts_are_for_early_files_too_so_that_a_merge_of_one_finds_not
     let found = before.validate(Level::Strict);
     assert!(found.iter().any(|finding| finding.rule == "ptd-schema"), "{found:?}");
     assert!(found.iter().any(|finding| finding.rule.starts_with("layout-dim-order")), "{found:?}");
-    let (merged, _) = Ptd::merge(&[before.clone()], &PtdOptions::default()).unwrap();
+    let (merged, _) = Ptd::merge(std::slice::from_ref(&before), &PtdOptions::default()).unwrap();
     assert_eq!(new_errors(&Model::Ptd(before), &Model::Ptd(merged)).unwrap(), []);
 }
 

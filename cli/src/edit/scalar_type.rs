@@ -67,7 +67,7 @@ mod tests {
         }
         assert_eq!(parse("float8_e4m3fn"), parse("float8e4m3fn"));
         assert_eq!(parse("complex64"), Ok(ScalarType(9)));
-        let refused = parse("f33").unwrap_err();
+        let refused = parse("f33").err().unwrap_or_default();
         assert!(refused.starts_with("there is no scalar type \"f33\", did you mean \"f32\""), "{refused}");
     }
 }

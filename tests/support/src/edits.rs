@@ -91,7 +91,13 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
             let target = Target::Value { method: &name, value: value.into() };
             // The bytes of a hostile file's tensor may be more than there is memory.
             let size = size.filter(|size| *size < 1 << 16).unwrap_or_default();
-            pte.replace(&target, &NewData::bytes("new", vec![choices.below(255); size as usize]))
+            let methods = pte.methods().iter().filter(|plan| plan.name() == name).count();
+            let before = contents(pte);
+            let report = pte.replace(&target, &NewData::bytes("new", vec![choices.below(255); size as usize]))?;
+            let after = contents(pte);
+            let changed = before.iter().filter(|(path, bytes)| after.get(*path) != Some(bytes)).count();
+            assert!(changed <= methods, "{changed} blobs changed where one was to be replaced");
+            Ok(report)
         }
     }
 }
