@@ -248,7 +248,9 @@ impl Target {
             name.parse::<ScalarType>()?;
         }
         if self.libraries.is_some() && self.runtime.is_none() {
-            return Err(Error::reference("libraries without a runtime: which kernels they have depends on its release"));
+            // Which kernels a library has depends on the release.
+            let names = Release::ALL.iter().map(|release| release.name());
+            return Err(Error::word("runtime, which `libraries` are to come from", "none", names));
         }
         match self.pointer_bits {
             None | Some(32 | 64) => Ok(()),
