@@ -51,7 +51,8 @@ pub use history::{HISTORIES, History};
 pub use policy::Policy;
 pub use release::{Behaviour, Release};
 pub use releases::{
-    Answer, Deployment, FEATURES, Feature, Library, MissingData, Reason, ReleaseVerdict, loads_in, releases_of_error, rows,
+    Answer, Deployment, FEATURES, Feature, Library, MissingData, Reason, ReleaseVerdict, loads_in, releases_of_error,
+    rows,
 };
 pub use rule::{RULES, Rule};
 pub use target::{Lack, Target, TargetCheck, Unknown};

@@ -317,10 +317,12 @@ impl Pte<'_> {
             if let Some(available) = target.method_allocator {
                 check_allocator(self, plan, target, available, &mut lacks);
                 let others = needed.backends.keys().filter(|id| *id != "XnnpackBackend");
-                unknown.extend(others.map(|backend| Unknown::BackendMemory {
-                    method: method(),
-                    backend: format!("{}", Name(backend)),
-                }));
+                unknown.extend(
+                    others.map(|backend| Unknown::BackendMemory {
+                        method: method(),
+                        backend: format!("{}", Name(backend)),
+                    }),
+                );
             }
         }
         if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {

@@ -137,11 +137,7 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
 #[test]
 fn what_a_target_cannot_know_is_not_called_there() {
     let fixture = fixture("1.5.1/blob_inline/blob_inline.pte");
-    let target = Target {
-        runtime: Some("1.2".parse().unwrap()),
-        method_allocator: Some(1 << 20),
-        ..Target::default()
-    };
+    let target = Target { runtime: Some("1.2".parse().unwrap()), method_allocator: Some(1 << 20), ..Target::default() };
     let check = Pte::parse(fixture.bytes()).unwrap().check_target_with(&target, None);
     let unknown: Vec<String> = check.unknown.iter().map(ToString::to_string).collect();
     assert!(check.lacks.is_empty() && unknown.len() == 3, "{check:?}");
@@ -172,7 +168,10 @@ fn a_method_allocator_that_is_too_small_for_the_runtime_lacks() {
             let target = |available| Target { method_allocator: Some(available), temp_allocator, ..Target::default() };
             assert_eq!(pte.check_target(&target(taken)), [], "{name}");
             let lacks = pte.check_target(&target(taken - 1));
-            assert!(matches!(&lacks[..], [Lack::MethodAllocator { needed, .. }] if *needed == taken), "{name}: {lacks:?}");
+            assert!(
+                matches!(&lacks[..], [Lack::MethodAllocator { needed, .. }] if *needed == taken),
+                "{name}: {lacks:?}"
+            );
         }
     }
 }

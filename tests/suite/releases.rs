@@ -26,7 +26,9 @@ fn observed(file: &str, result: &str) -> Result<Behaviour, &'static str> {
         return Ok(Behaviour::Loads);
     }
     // They died while Python took the result of a method that the loading had run.
-    if result.starts_with("signal") && ["multi_method", "const_complex", "const_methods"].iter().any(|name| file.contains(name)) {
+    if result.starts_with("signal")
+        && ["multi_method", "const_complex", "const_methods"].iter().any(|name| file.contains(name))
+    {
         return Err("Python's conversion of a result");
     }
     let backends = ["is not registered", "runtime not found"];
@@ -257,7 +259,9 @@ fn external_data_is_needed_where_none_is_given() {
     let program = fixtures::fixture(tensors);
     let pte = Pte::parse(program.bytes()).unwrap();
     let missing = pte.missing_data(&[]).unwrap();
-    assert!((missing.tensors, missing.constants) == (2, 0) && missing.path.to_string() == "execution_plan[0].values[0]");
+    assert!(
+        (missing.tensors, missing.constants) == (2, 0) && missing.path.to_string() == "execution_plan[0].values[0]"
+    );
     assert_eq!(pte.missing_data(&list), None);
 }
 
@@ -271,9 +275,10 @@ fn with_graph(graph: XNNGraph<'static>) -> Vec<(Release, Behaviour, Option<Strin
     };
     let graph = XNNGraph { constant_data: payload.graph.constant_data.clone(), ..graph };
     let bytes = Xnnpack { graph, source: None, ..payload }.to_vec().unwrap();
-    let processed = pte.methods()[0].delegates()[0].processed.clone().unwrap();
-    let segment = executorch_format::Segment::Whole(bytes.into());
-    pte.segments[processed.index as usize] = segment;
+    let processed = pte.methods()[0].delegates()[0].processed.unwrap();
+    let index = processed.index as usize;
+    pte.program.segments.as_mut().unwrap()[index].size = bytes.len() as u64;
+    pte.segments[index] = executorch_format::Segment::Whole(bytes.into());
     let told = |verdict: ReleaseVerdict| {
         let reason = verdict.delegates.because.map(|reason| format!("{}: {}", reason.name, reason.message));
         (verdict.release, verdict.delegates.behaviour, reason)

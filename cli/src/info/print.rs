@@ -5,8 +5,8 @@ use crate::failure::Failure;
 use crate::text;
 use executorch_format::FileKind;
 use executorch_format::inspect::{
-    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, OperatorCalls, PlannedMemory,
-    ProgramSummary, Returned, SegmentCount, Summary, Value, ValueShape,
+    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, OperatorCalls, PlannedMemory, ProgramSummary,
+    Returned, SegmentCount, Summary, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
 use executorch_format::validate::{Behaviour, Reason, Release, ReleaseVerdict, rows};
@@ -81,7 +81,8 @@ fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::R
         Some(_) => [&verdict.format, &verdict.operators].iter().all(|answer| answer.behaviour == Behaviour::Loads),
     };
     row(out, "loads in", &releases(&info.releases, loads, others))?;
-    let xnnpack = facts.methods.iter().flat_map(|method| &method.delegates).any(|backend| backend.id == "XnnpackBackend");
+    let xnnpack =
+        facts.methods.iter().flat_map(|method| &method.delegates).any(|backend| backend.id == "XnnpackBackend");
     let mut covers = "looked at: format, portable operators".to_owned();
     covers += if xnnpack { ", XNNPACK payloads" } else { "" };
     row(out, "", &covers)?;

@@ -7,9 +7,7 @@ use crate::files::FilePath;
 use crate::open::Input;
 use crate::{json, status, text};
 use executorch_format::Model;
-use executorch_format::validate::{
-    Behaviour, Deployment, Library, Reason, Release, ReleaseVerdict, releases_of_error,
-};
+use executorch_format::validate::{Behaviour, Deployment, Library, Reason, Release, ReleaseVerdict, releases_of_error};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
@@ -76,7 +74,8 @@ struct Answer {
 
 impl Answer {
     fn new(verdict: Behaviour, because: Option<Reason>) -> Self {
-        let (rule, path) = (because.as_ref().map(|reason| reason.name), because.as_ref().map(|reason| reason.path.to_string()));
+        let (rule, path) =
+            (because.as_ref().map(|reason| reason.name), because.as_ref().map(|reason| reason.path.to_string()));
         Self { verdict, rule, path, message: because.map(|reason| reason.message) }
     }
 }

@@ -230,7 +230,10 @@ fn check_and_ops_take_the_data_files_that_serve_a_program() {
     };
     let (bad, out, _) = code(&["check", "--target", target], &[&program]);
     assert!(bad == 1 && out.contains("external data: the data of 2 tensors"), "{out}");
-    for (options, files) in [(&["check", "--target", target][..], &[&*program, &*data][..]), (&["check", "-r", "--target", target], &[folder])] {
+    for (options, files) in [
+        (&["check", "--target", target][..], &[&*program, &*data][..]),
+        (&["check", "-r", "--target", target], &[folder]),
+    ] {
         let (good, out, errors) = code(options, files);
         assert!(good == 0 && out.contains("nothing is missing") && errors.is_empty(), "{out}{errors}");
     }
