@@ -259,9 +259,7 @@ fn external_data_is_needed_where_none_is_given() {
     let program = fixtures::fixture(tensors);
     let pte = Pte::parse(program.bytes()).unwrap();
     let missing = pte.missing_data(&[]).unwrap();
-    assert!(
-        (missing.tensors, missing.constants) == (2, 0) && missing.path.to_string() == "execution_plan[0].values[0]"
-    );
+    assert!((missing.tensors, missing.constants) == (2, 0) && missing.path == "execution_plan[0].values[0]");
     assert_eq!(pte.missing_data(&list), None);
 }
 
