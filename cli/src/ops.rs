@@ -3,15 +3,15 @@
 mod print;
 mod yaml;
 
-use crate::data::{DataFiles, no_program, of_program, serving};
+use crate::data::{DataFiles, of_program, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json;
 use crate::open::Input;
 use crate::target;
-use executorch_format::Pte;
 use executorch_format::inspect::Operators;
 use executorch_format::validate::TargetCheck;
+use executorch_format::{Model, Pte};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -74,14 +74,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let ptds = serving(&data, path);
-        let found = of_program(path, &input.parse()?, &arguments.files, |pte: &Pte<'_>| match &target {
+        let model = input.parse()?;
+        let found = of_program(path, &model, &arguments.files, |pte: &Pte<'_>| match &target {
             Some(target) => Found::Check(pte.check_target_with(target, Some(&ptds))),
             None => Found::Operators(pte.operators()),
         })?;
         programs += usize::from(found.is_some());
         let operators = match found {
             None => {
-                other.get_or_insert_with(|| path.to_owned());
+                let kind = if matches!(model, Model::Ptd(_)) { "a .ptd" } else { "an .etdp" };
+                other.get_or_insert_with(|| (path.to_owned(), kind));
                 return Ok(());
             }
             Some(Found::Check(check)) => {
@@ -106,7 +108,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if let (Some(other), 0, Ok(())) = (&other, programs, &outcome) {
-        return Err(no_program(other));
+        let (path, kind) = other;
+        let fault = format!("operators are in .pte and .bpte files, and this is {kind}: it is no program (.pte)");
+        return Err(Failure::usage_of(path, &fault));
     }
     if lacking {
         return outcome.and(Err(Failure::Reported(1)));

@@ -56,6 +56,11 @@ impl Release {
         Self { major, minor, name }
     }
 
+    /// Its name, such as `0.7`.
+    pub fn name(self) -> &'static str {
+        self.name
+    }
+
     /// Whether the release's runtime was run on the files that the histories come from.
     pub fn was_seen(self) -> bool {
         self != Self::new(0, 3, "0.3")

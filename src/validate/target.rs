@@ -11,6 +11,7 @@ use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{
+    boxed::Box,
     collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
@@ -139,7 +140,7 @@ pub enum Lack {
         other_delegates: usize,
     },
     /// A runtime that loads the file: what this one does, and why.
-    Runtime(ReleaseVerdict),
+    Runtime(Box<ReleaseVerdict>),
     /// Data out of `.ptd` files.
     ExternalData(MissingData),
     /// Room for the file.
@@ -195,7 +196,7 @@ impl fmt::Display for Lack {
 #[non_exhaustive]
 pub enum Unknown {
     /// What the runtime does with the file, and why that is not known.
-    Runtime(ReleaseVerdict),
+    Runtime(Box<ReleaseVerdict>),
     /// What the delegates of a backend take from the method allocator.
     BackendMemory {
         /// The method.
@@ -248,9 +249,10 @@ impl Target {
             name.parse::<ScalarType>()?;
         }
         if self.libraries.is_some() && self.runtime.is_none() {
-            return Err(Error::reference(
-                "libraries without a runtime: which kernels they have depends on its release",
-            ));
+            // Which kernels a library has depends on the release.
+            let names: Vec<_> = Release::ALL.iter().map(|release| release.name()).collect();
+            let expected = format!("one of {}", names.join(", "));
+            return Err(Error::not_a("runtime, which `libraries` are to come from", "none", expected));
         }
         match self.pointer_bits {
             None | Some(32 | 64) => Ok(()),
@@ -295,8 +297,8 @@ impl Pte<'_> {
         if let Some(verdict) = target.verdict(self, given) {
             match verdict.behaviour {
                 Behaviour::Loads => {}
-                Behaviour::Unknown => unknown.push(Unknown::Runtime(verdict)),
-                _ => lacks.push(Lack::Runtime(verdict)),
+                Behaviour::Unknown => unknown.push(Unknown::Runtime(Box::new(verdict))),
+                _ => lacks.push(Lack::Runtime(Box::new(verdict))),
             }
         }
         for plan in self.methods() {

@@ -38,17 +38,19 @@ fn the_runtime_takes_what_the_tree_says_to_load_a_method() {
         let Ok(pte) = Pte::parse(fixture.bytes()) else { return Ok(()) };
         let external = pte.methods().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()));
         let data = if external { data(fixture) } else { Vec::new() };
-        let taken = taken(&official.run(&fixture.path, &data, &["--no-exec"]));
-        for plan in pte.methods() {
-            let Some(taken) = taken.get(plan.name()) else { continue };
-            let said = pte.method_allocator(plan).known(true, true);
-            if said != *taken {
-                return Err(format!("  {} {}: {said}, the runtime takes {taken}", fixture.name(), plan.name()));
+        for (temporary, options) in [(true, &["--no-exec"][..]), (false, &["--no-exec", "--no-temp"])] {
+            let taken = taken(&official.run(&fixture.path, &data, options));
+            for plan in pte.methods() {
+                let Some(taken) = taken.get(plan.name()) else { continue };
+                let said = pte.method_allocator(plan).known(true, temporary);
+                if said != *taken {
+                    return Err(format!("  {} {}: {said}, the runtime takes {taken}", fixture.name(), plan.name()));
+                }
+                compared.fetch_add(1, Ordering::Relaxed);
             }
-            compared.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     });
     let compared = compared.into_inner();
-    assert!(compared > 50, "{compared}");
+    assert!(compared > 100, "{compared}");
 }

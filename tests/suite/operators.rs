@@ -2,7 +2,7 @@
 
 use executorch_format::inspect::Operators;
 use executorch_format::schema::program::InstructionArguments;
-use executorch_format::validate::Target;
+use executorch_format::validate::{Lack, Library, Target};
 use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::{BTreeMap, BTreeSet};
@@ -112,6 +112,68 @@ fn a_target_lacks_what_it_does_not_name() {
     assert_eq!(lacks(delegated, &listed(&[])), [""; 0]);
     let none = Target { backends: Some(BTreeSet::new()), ..Target::default() };
     assert_eq!(lacks(delegated, &none), ["method \"forward\": no backend \"XnnpackBackend\" (1 delegate)"]);
+}
+
+#[test]
+fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
+    let fixture = fixture("1.5.1/evalue_kinds/evalue_kinds.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let told = |target: &Target| {
+        target.check().unwrap();
+        pte.check_target(target).iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let old = Target { runtime: Some("0.5".parse().unwrap()), ..Target::default() };
+    assert!(told(&old)[0].contains("0.5 refuses: missing-operators"), "{:?}", told(&old));
+    // A list without libraries says all; with libraries, what is there besides.
+    let upsample = || Some([("aten::upsample_bilinear2d.vec_out".to_owned(), vec![])].into());
+    let listed = Target { operators: upsample(), ..old.clone() };
+    assert!(told(&listed).iter().all(|lack| lack.contains("no operator")), "{:?}", told(&listed));
+    let besides = Target { libraries: Some(vec![Library::Portable]), ..listed };
+    assert_eq!(told(&besides), [""; 0]);
+    assert_eq!(told(&Target { all_operators: true, ..old }), [""; 0]);
+    assert!(Target { libraries: Some(vec![]), ..Target::default() }.check().is_err());
+}
+
+#[test]
+fn what_a_target_cannot_know_is_not_called_there() {
+    let fixture = fixture("1.5.1/blob_inline/blob_inline.pte");
+    let target = Target { runtime: Some("1.2".parse().unwrap()), method_allocator: Some(1 << 20), ..Target::default() };
+    let check = Pte::parse(fixture.bytes()).unwrap().check_target_with(&target, None);
+    let unknown: Vec<String> = check.unknown.iter().map(ToString::to_string).collect();
+    assert!(check.lacks.is_empty() && unknown.len() == 3, "{check:?}");
+    assert!(unknown[0].contains("1.2 unknown: payload-not-looked-at"), "{unknown:?}");
+    assert_eq!(unknown[1], "method \"forward\": what \"FxBlobBackend\" takes from the method allocator");
+    assert!(unknown[2].contains("the sizes are those of 1.5"), "{unknown:?}");
+}
+
+/// Bytes that ExecuTorch 1.5.1 took from the method allocator to load `forward`, as `etcheck --no-exec` and `etcheck --no-exec --no-temp` print
+/// them: with a temporary allocator, and without.
+const TAKEN: &[(&str, u64, u64)] = &[
+    ("1.5.1/add_mul/add_mul.pte", 616, 896),
+    ("1.5.1/linear_xnnpack/linear_xnnpack.pte", 584, 632),
+    ("1.5.1/evalue_kinds/evalue_kinds.pte", 1832, 2856),
+    ("1.5.1/tensor_lists/tensor_lists.pte", 1736, 2326),
+    ("1.5.1/optional_tensor_list/optional_tensor_list.pte", 1440, 2009),
+    ("1.5.1/quant_xnnpack/quant_xnnpack.pte", 1352, 1552),
+    ("1.5.1/align_delegate_inline/align_delegate_64.pte", 1464, 1592),
+    ("1.5.1/dynamic_bounded/dynamic_bounded.pte", 1136, 1696),
+];
+
+#[test]
+fn a_method_allocator_that_is_too_small_for_the_runtime_lacks() {
+    for (name, with, without) in TAKEN {
+        let fixture = fixture(name);
+        let pte = Pte::parse(fixture.bytes()).unwrap();
+        for (temp_allocator, taken) in [(Some(true), *with), (Some(false), *without), (None, *without)] {
+            let target = |available| Target { method_allocator: Some(available), temp_allocator, ..Target::default() };
+            assert_eq!(pte.check_target(&target(taken)), [], "{name}");
+            let lacks = pte.check_target(&target(taken - 1));
+            assert!(
+                matches!(&lacks[..], [Lack::MethodAllocator { needed, .. }] if *needed == taken),
+                "{name}: {lacks:?}"
+            );
+        }
+    }
 }
 
 #[test]

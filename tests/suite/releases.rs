@@ -1,6 +1,11 @@
 //! What the releases of ExecuTorch do with a file, compared with what their runtimes did: `tests/data/releases`.
 
+use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::DataLocation;
+use executorch_format::schema::xnnpack::{
+    PerChannelGroupQuant, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantizedTensorValue,
+    XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
+};
 use executorch_format::validate::{
     Behaviour, Deployment, FEATURES, HISTORIES, Library, RULES, Release, ReleaseVerdict, releases_of_error,
 };
@@ -178,14 +183,167 @@ fn constants_moved_into_a_segment_make_an_old_program_load_in_the_latest_release
     assert!(moved > 0, "no program with constants inside the FlatBuffer");
 }
 
+fn release(name: &str) -> Release {
+    name.parse().unwrap()
+}
+
+/// What one release does with a fixture.
+fn verdict(name: &str, release_name: &str, deployment: &Deployment<'_>) -> ReleaseVerdict {
+    let fixture = fixtures::fixture(name);
+    let verdicts = Pte::parse(fixture.bytes()).unwrap().releases_with(deployment);
+    verdicts.into_iter().find(|verdict| verdict.release == release(release_name)).unwrap()
+}
+
+#[test]
+fn a_release_whose_library_lacks_an_operator_refuses_and_names_it() {
+    let name = "1.5.1/evalue_kinds/evalue_kinds.pte";
+    let portable = Deployment::default();
+    let old = verdict(name, "0.5", &portable);
+    assert_eq!((old.behaviour, old.format.behaviour), (Behaviour::Refuses, Behaviour::Loads));
+    let reason = old.operators.because.unwrap();
+    assert_eq!(reason.name, "missing-operators");
+    assert!(reason.path.to_string().starts_with("execution_plan[0].operators["), "{reason}");
+    assert_eq!(reason.message, "no aten::upsample_bilinear2d.vec_out (since 0.6) in its portable kernels");
+    assert_eq!(verdict(name, "0.6", &portable).behaviour, Behaviour::Loads);
+    // Kernels of one's own.
+    let kernels = Deployment { kernels: &["aten::upsample_bilinear2d.vec_out", "zzz::last"], ..portable };
+    assert_eq!(verdict(name, "0.5", &kernels).behaviour, Behaviour::Loads);
+    // The optimized library alone has few.
+    let optimized = Deployment { libraries: &[Library::Optimized], ..portable };
+    assert_eq!(verdict(name, "1.5", &optimized).operators.behaviour, Behaviour::Refuses);
+    // What no library has is named as such.
+    let custom = verdict("1.5.1/evalue_custom/evalue_custom.pte", "1.5", &portable);
+    assert_eq!(custom.because.unwrap().message, "no fx::probe.out (in no release) in its portable kernels");
+}
+
+#[test]
+fn prim_operators_are_part_of_every_runtime() {
+    let name = "1.5.1/dynamic_bounded/dynamic_bounded.pte";
+    for library in Library::ALL {
+        let libraries = [Library::Portable, *library];
+        let deployment = Deployment { libraries: &libraries, ..Deployment::default() };
+        assert_eq!(verdict(name, "1.5", &deployment).operators.behaviour, Behaviour::Loads, "{library}");
+    }
+}
+
+#[test]
+fn nothing_is_known_of_a_release_that_was_not_run_and_of_other_backends() {
+    let name = "1.5.1/blob_inline/blob_inline.pte";
+    let unseen = verdict(name, "0.3", &Deployment::default());
+    let parts = [&unseen.format, &unseen.operators, &unseen.delegates];
+    assert!(parts.iter().all(|answer| answer.behaviour == Behaviour::Unknown), "{unseen}");
+    let latest = verdict(name, "1.5", &Deployment::default());
+    assert_eq!((latest.format.behaviour, latest.delegates.behaviour), (Behaviour::Loads, Behaviour::Unknown));
+    assert!(latest.payloads_not_looked_at().unwrap().message.contains("FxBlobBackend"), "{latest}");
+}
+
+#[test]
+fn external_data_is_needed_where_none_is_given() {
+    let (tensors, weights) =
+        ("1.5.1/add_mul_external/add_mul_external.pte", "1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
+    let none = Deployment { data: Some(&[]), ..Deployment::default() };
+    let given = fixtures::fixture("1.5.1/add_mul_external/_default_external_constant.ptd");
+    let ptd = executorch_format::Ptd::parse(given.bytes()).unwrap();
+    let list = [&ptd];
+    let with = Deployment { data: Some(&list), ..none };
+    let behaviours = |name, release| {
+        [&Deployment::default(), &none, &with].map(|deployment| verdict(name, release, deployment).behaviour)
+    };
+    use Behaviour::{Dies, Loads, Miscomputes, Refuses, Unknown};
+    assert_eq!(behaviours(tensors, "1.5"), [Loads, Refuses, Loads]);
+    assert_eq!(behaviours(tensors, "0.6"), [Unknown, Dies, Unknown]);
+    // The keys of another program's file.
+    assert_eq!(behaviours(weights, "1.5"), [Loads, Dies, Refuses]);
+    assert_eq!(behaviours(weights, "0.6")[..2], [Unknown, Dies]);
+    assert_eq!(behaviours(weights, "0.5")[..2], [Miscomputes, Miscomputes]);
+    let program = fixtures::fixture(tensors);
+    let pte = Pte::parse(program.bytes()).unwrap();
+    let missing = pte.missing_data(&[]).unwrap();
+    assert!((missing.tensors, missing.constants) == (2, 0) && missing.path == "execution_plan[0].values[0]");
+    assert_eq!(pte.missing_data(&list), None);
+}
+
+/// A program with one XNNPACK payload, which has this graph.
+fn with_graph(graph: XNNGraph<'static>) -> Vec<(Release, Behaviour, Option<String>)> {
+    let fixture = fixtures::fixture("payloads/conv2d.pte");
+    let mut pte = Pte::parse(fixture.bytes()).unwrap();
+    let opened = pte.open_payloads();
+    let executorch_format::delegate::Payload::Xnnpack(payload) = opened[0].payload.clone().unwrap() else {
+        unreachable!()
+    };
+    let graph = XNNGraph { constant_data: payload.graph.constant_data.clone(), ..graph };
+    let bytes = Xnnpack { graph, source: None, ..payload }.to_vec().unwrap();
+    let processed = pte.methods()[0].delegates()[0].processed.unwrap();
+    let index = processed.index as usize;
+    pte.program.segments.as_mut().unwrap()[index].size = bytes.len() as u64;
+    pte.segments[index] = executorch_format::Segment::Whole(bytes.into());
+    let told = |verdict: ReleaseVerdict| {
+        let reason = verdict.delegates.because.map(|reason| format!("{}: {}", reason.name, reason.message));
+        (verdict.release, verdict.delegates.behaviour, reason)
+    };
+    pte.releases().into_iter().map(told).collect()
+}
+
+/// The last release that does this for that reason.
+fn last(told: &[(Release, Behaviour, Option<String>)], behaviour: Behaviour, reason: &str) -> Option<String> {
+    let holds = |(_, found, why): &&(Release, Behaviour, Option<String>)| {
+        *found == behaviour && why.as_ref().is_some_and(|why| why.contains(reason))
+    };
+    told.iter().rfind(holds).map(|(release, ..)| release.to_string())
+}
+
+#[test]
+fn xnnpack_nodes_datatypes_and_scales_newer_than_a_release_are_refused_by_it() {
+    let tensor = |datatype| XNNTensorValue { datatype, ..XNNTensorValue::default() };
+    let plain = |datatype| XValue { xvalue_union: XValueUnion::XNNTensorValue(tensor(datatype)) };
+    let node = |xnode_union| XNode { xnode_union, ..XNode::default() };
+    let graph = |nodes: Vec<XNode<'static>>, values: Vec<XValue<'static>>| {
+        with_graph(XNNGraph { xnodes: Some(nodes), xvalues: Some(values), ..XNNGraph::default() })
+    };
+    let found = graph(vec![node(XNodeUnion::XNNTanh(XNNNode1x1::default()))], vec![]);
+    assert_eq!(last(&found, Behaviour::Refuses, "newer-node: XNNTanh").as_deref(), Some("0.6"), "{found:?}");
+    let found = graph(vec![node(XNodeUnion::XNNSin(XNNNode1x1::default()))], vec![]);
+    assert_eq!(last(&found, Behaviour::Refuses, "newer-node: XNNSin").as_deref(), Some("1.0"), "{found:?}");
+    let found = graph(vec![], vec![plain(XNNDatatype::INT32)]);
+    assert_eq!(last(&found, Behaviour::Refuses, "xnn_datatype_int32").as_deref(), Some("0.6"), "{found:?}");
+    let found = graph(vec![], vec![plain(XNNDatatype::FP16)]);
+    assert_eq!(last(&found, Behaviour::Refuses, "half"), None, "{found:?}");
+    let prelu = node(XNodeUnion::XNNPReLU(XNNNode2x1::default()));
+    let found = graph(vec![prelu], vec![plain(XNNDatatype::FP16)]);
+    assert_eq!(last(&found, Behaviour::Refuses, "half precision").as_deref(), Some("0.4"), "{found:?}");
+    let quantized = |quant_params| {
+        let tensor_value = Some(tensor(XNNDatatype::QCINT8));
+        let value = XNNQuantizedTensorValue { tensor_value, quant_params };
+        vec![XValue { xvalue_union: XValueUnion::XNNQuantizedTensorValue(value) }]
+    };
+    let channels = PerChannelQuant { scale_buffer_idx: 1, ..PerChannelQuant::default() };
+    let found = graph(vec![], quantized(channels.into()));
+    assert_eq!(last(&found, Behaviour::Refuses, "scales of channels").as_deref(), Some("0.6"), "{found:?}");
+    let groups = PerChannelGroupQuant { scale_buffer_idx: 1, ..PerChannelGroupQuant::default() };
+    let found = graph(vec![], quantized(groups.into()));
+    assert_eq!(last(&found, Behaviour::Refuses, "scales of"), None, "{found:?}");
+    // Since 0.6 they are looked up by their names.
+    let named = XNNTensorValue { constant_buffer_idx: 1, ..tensor(XNNDatatype::FP32) };
+    let found = graph(vec![], vec![XValue { xvalue_union: XValueUnion::XNNTensorValue(named) }]);
+    assert_eq!(last(&found, Behaviour::Miscomputes, "named_key").as_deref(), Some("0.5"), "{found:?}");
+}
+
 /// The histories and features as a page of the documentation.
 fn page() -> String {
     let mut page = String::from(
         "# What releases of ExecuTorch do\n\n\
          Made from `validate::FEATURES` and `validate::HISTORIES` by `BLESS=1 cargo test --all-features --test suite releases`.\n\n\
-         The runtimes of the Python wheels of 0.2.0 to 1.4.1 (13 of them; not 0.3 and 1.5.0) loaded real and damaged programs. They are ATen builds; \
-         kernels and backends are not considered. What 1.5 does, the rule's level says: it refuses what breaks a rule of the levels `structure` and `runtime`. \
-         `pte verify --runtime all FILE` applies this to a file.\n\n",
+         `pte verify --runtime all FILE` applies this to a file, and gives three answers for each release:\n\n\
+         | answer | from | not known |\n|---|---|---|\n\
+         | format | the features and rules below: the runtimes of the Python wheels of 0.2.0 to 1.4.1 (13 of them; not 0.3 and 1.5.0; ATen builds) loaded real \
+         and damaged programs. What 1.5 does, the rule's level says: it refuses what breaks a rule of the levels `structure` and `runtime` | what \
+         `unknown` says below; `.ptd` files before 1.5 |\n\
+         | operators | which kernels the release's portable, optimized and quantized library and its Python wheel have \
+         (`src/validate/releases/operators.tsv`). Portable is taken unless `--libraries` or a target names others | whether a build selected them all |\n\
+         | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/validate/releases/xnnpack.tsv`). One that has no \
+         `named_key` (before 0.6) reads constants from another place: it loads the program and computes something else | payloads of other backends; \
+         scales of groups before 0.7; half precision before 0.5 |\n\n\
+         Whether the application has the backends is not considered.\n\n",
     );
     let since = |since: &[(Release, Behaviour)]| {
         let parts: Vec<_> = since.iter().map(|(release, behaviour)| format!("{behaviour} since {release}")).collect();

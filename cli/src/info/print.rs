@@ -87,7 +87,7 @@ fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::R
     covers += if xnnpack { ", XNNPACK payloads" } else { "" };
     row(out, "", &covers)?;
     if let Some(data) = &info.external_data {
-        row(out, "", &text::message(&format!("needs a .ptd file: {data}")))?;
+        row(out, "external data", &text::message(&data.to_string()))?;
     }
     others.map_or(Ok(()), |others| row(out, "", &text::message(&format!("not known: {}", others.message))))
 }

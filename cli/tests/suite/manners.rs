@@ -225,6 +225,65 @@ fn a_device_lacks_what_it_lacks() {
 }
 
 #[test]
+fn check_and_ops_take_the_data_files_that_serve_a_program() {
+    let target = TempFile::new("target.toml", b"runtime = \"1.5\"\n");
+    let target = target.0.to_str().unwrap();
+    let program = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
+    let data = fixture("1.5.1/add_mul_external/_default_external_constant.ptd").path;
+    let folder = program.parent().unwrap();
+    let code = |arguments: &[&str], files: &[&Path]| {
+        let output = run(arguments, files);
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    };
+    let (bad, out, _) = code(&["check", "--target", target], &[&program]);
+    assert!(bad == 1 && out.contains("external data: the data of 2 tensors"), "{out}");
+    for (options, files) in [
+        (&["check", "--target", target][..], &[&*program, &*data][..]),
+        (&["check", "-r", "--target", target], &[folder]),
+    ] {
+        let (good, out, errors) = code(options, files);
+        assert!(good == 0 && out.contains("nothing is missing") && errors.is_empty(), "{out}{errors}");
+    }
+    let (good, out, errors) = code(&["ops", "-r"], &[folder]);
+    assert!(good == 0 && out.contains("aten::mm.out") && errors.is_empty(), "{out}{errors}");
+    // A file with data alone is no program.
+    for (options, code_of_failure) in [(&["ops"][..], 2), (&["check", "--target", target], 1)] {
+        let (bad, _, errors) = code(options, &[&data]);
+        assert!(bad == code_of_failure && errors.contains("it is no program (.pte)"), "{errors}");
+    }
+}
+
+#[test]
+fn check_looks_at_the_program_in_a_bundle() {
+    let target = TempFile::new("target.toml", b"method-allocator = 1\n");
+    let bundle = fixture("payloads/bundle_scalars.bpte").path;
+    let output = run(&["check", "--json", "--target", target.0.to_str().unwrap()], &[&bundle]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(document(&output)["files"][0]["lacks"][0]["lacks"], "method-allocator");
+}
+
+#[test]
+fn info_and_verify_say_what_a_verdict_on_releases_covers() {
+    let kinds = fixture("1.5.1/evalue_kinds/evalue_kinds.pte").path;
+    let told = text(&run(&["info"], &[&kinds]).stdout);
+    let line = "loads in        0.6 to 1.5 (0.5 refuses: missing-operators)\n                  looked at: format, portable operators\n";
+    assert!(told.contains(line), "{told}");
+    let blobs = fixture("1.5.1/blob_inline/blob_inline.pte").path;
+    let told = text(&run(&["info"], &[&blobs]).stdout);
+    assert!(told.contains("not known: nobody looked at what releases do with payloads of \"FxBlobBackend\""), "{told}");
+    let external = fixture("1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte").path;
+    let told = text(&run(&["info"], &[&external]).stdout);
+    assert!(told.contains("XNNPACK payloads\n  external data   the data of 2 XNNPACK constants"), "{told}");
+    let output = run(&["verify", "--runtime", "0.5", "--libraries", "portable,quantized"], &[&kinds]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("in its portable + quantized kernels"), "{}", text(&output.stdout));
+    let found = document(&run(&["verify", "--json", "--runtime", "0.5"], &[&kinds]));
+    let verdict = &found["files"][0]["runtimes"]["0.5"];
+    assert_eq!((&verdict["verdict"], &verdict["format"]["verdict"]), (&"refuses".into(), &"loads".into()));
+    assert_eq!(verdict["operators"]["rule"], "missing-operators");
+}
+
+#[test]
 fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
     let mut bytes = fixture("1.5.1/add_mul/add_mul.pte").bytes().to_vec();
     bytes.extend_from_slice(b"behind");

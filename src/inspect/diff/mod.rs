@@ -1,5 +1,6 @@
 //! What differs between two files: what a person would call a difference, apart from how it is stored.
 
+#[cfg(feature = "devtools")]
 mod companions;
 mod data;
 mod keys;
@@ -215,9 +216,11 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
     match (before.model, after.model) {
         (Model::Pte(one), Model::Pte(other)) => programs(&mut comparer, one, other),
         (Model::Ptd(one), Model::Ptd(other)) => keys(&mut comparer, one, other),
+        #[cfg(feature = "devtools")]
         (Model::Bpte(one), Model::Bpte(other)) => {
             comparer.diff = companions::bundles((one, before), (other, after), options);
         }
+        #[cfg(feature = "devtools")]
         (Model::Etdp(one), Model::Etdp(other)) => comparer.diff = companions::traces(one, other),
         (one, other) => {
             let (one, other) = (one.kind().to_string(), other.kind().to_string());

@@ -79,26 +79,21 @@ impl Uses {
 /// What the payloads use.
 pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
     let mut uses = Uses::default();
+    let mut read = 0;
     for opened in opened {
-        for (method, index) in opened.delegates.iter().take(1) {
+        let Some((method, index)) = opened.delegates.first().copied() else { continue };
+        if let (BACKEND, Ok(Payload::Xnnpack(payload))) = (id(pte, method, index), &opened.payload) {
+            read += opened.delegates.len();
             let path = Path::ROOT;
-            let path = path.item("execution_plan", *method);
-            let path = path.item("delegates", *index);
-            let path = path.field("processed");
-            if id(pte, *method, *index) == BACKEND {
-                match &opened.payload {
-                    Ok(Payload::Xnnpack(payload)) => xnnpack(payload, &path, &mut uses),
-                    _ => uses.push(Use {
-                        name: "xnnpack-unread",
-                        what: "",
-                        path: path.to_field_path(),
-                        message: "a payload that was not read".to_owned(),
-                        known: "-",
-                        otherwise: Unknown,
-                    }),
-                }
-            }
+            let path = path.item("execution_plan", method);
+            let path = path.item("delegates", index);
+            xnnpack(payload, &path.field("processed"), &mut uses);
         }
+    }
+    let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
+    if delegates.filter(|delegate| delegate.id() == BACKEND).count() > read {
+        let (path, message) = (FieldPath::default(), "a payload for XNNPACK that cannot be read".to_owned());
+        uses.push(Use { name: "xnnpack-unread", what: "", path, message, known: "-", otherwise: Unknown });
     }
     others(pte, &mut uses);
     uses.0

@@ -38,7 +38,7 @@ impl fmt::Display for MissingData {
                 format!("{} and {}", counted(tensors, "tensor"), counted(constants, "XNNPACK constant"))
             }
         };
-        write!(f, "the data of {what}, such as {}, is in a .ptd file", self.first)
+        write!(f, "the data of {what}, such as {}, is to be in a .ptd file", self.first)
     }
 }
 
@@ -98,19 +98,26 @@ impl MissingData {
         }
     }
 
-    /// What a release does with the program where no `.ptd` file is given: in its format, and in its payloads.
-    pub(super) fn find(&self, release: Release) -> [Option<Found>; 2] {
+    /// What a release does with the program, where `.ptd` files are given and where there is none: in its format, and in its payloads.
+    pub(super) fn find(&self, release: Release, given: bool) -> [Option<Found>; 2] {
         let found = |behaviour| {
-            (behaviour, Reason { name: "external-data", path: self.path.clone(), message: format!("{self}") })
+            let message = match given {
+                true => format!("{self}, with which {release} was not tried"),
+                false => format!("{self}, and none was given"),
+            };
+            (behaviour, Reason { name: "external-data", path: self.path.clone(), message })
         };
-        let asks = release >= Release::V0_6;
-        let tensors = match self.tensors {
-            1.. if release == Release::V0_6 => Some(Behaviour::Dies),
-            1.. if asks => Some(Behaviour::Refuses),
-            _ => None,
+        // Releases before look up no names: what they do with such tensors and constants is told for itself.
+        let (tensors, constants) = match (given, release) {
+            _ if release < Release::V0_6 => (None, None),
+            (true, Release::V0_6) => (None, Some(Behaviour::Unknown)),
+            (true, _) => (None, None),
+            (false, Release::V0_6) => (Some(Behaviour::Dies), Some(Behaviour::Dies)),
+            (false, _) => (Some(Behaviour::Refuses), Some(Behaviour::Dies)),
         };
+        let tensors = tensors.filter(|_| self.tensors > 0);
         // Tensors are looked up first.
-        let constants = (self.constants > 0 && asks && tensors.is_none()).then_some(Behaviour::Dies);
+        let constants = constants.filter(|_| self.constants > 0 && tensors.is_none());
         [tensors.map(found), constants.map(found)]
     }
 }

@@ -186,14 +186,11 @@ impl Pte<'_> {
     pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
         let (mut strict, mut runtime) = (self.validate(Level::Strict), self.validate(Level::Runtime));
         let opened = self.open_payloads();
-        let mut missing = None;
-        if let Some(data) = deployment.data {
-            missing = external::missing(self, &opened, data);
-            if !data.is_empty() {
-                let pairing = self.validate_with(data.iter().copied(), Level::Runtime);
-                strict.extend_from_slice(&pairing);
-                runtime.extend(pairing);
-            }
+        let needs = external::missing(self, &opened, &[]);
+        if let Some(data @ [_, ..]) = deployment.data {
+            let pairing = self.validate_with(data.iter().copied(), Level::Runtime);
+            strict.extend_from_slice(&pairing);
+            runtime.extend(pairing);
         }
         let features = features::features(self);
         let operators = operators::Missing::of(self, deployment);
@@ -213,8 +210,8 @@ impl Pte<'_> {
             }
             operators.find(release).into_iter().for_each(|found| lacking.add(found));
             uses.iter().filter_map(|used| used.find(release)).for_each(|found| delegates.add(found));
-            if let (Some(missing), Some([])) = (&missing, deployment.data) {
-                let [tensors, constants] = missing.find(release);
+            if let Some(needs) = &needs {
+                let [tensors, constants] = needs.find(release, deployment.data.is_none_or(|data| !data.is_empty()));
                 tensors.into_iter().for_each(|found| format.add(found));
                 // What is refused before, no delegate sees.
                 let reached = format.behaviour < Behaviour::Refuses;
