@@ -7,7 +7,7 @@ use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
-use crate::schema::xnnpack::XNNTensorValue;
+use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, XNNTensorValue};
 use alloc::{collections::BTreeSet, format, vec::Vec};
 
 /// `delegates` are those that have the payload.
@@ -46,11 +46,17 @@ fn arguments(
     if args.len() != num_externs as usize {
         let found = counted(args.len(), "argument");
         let found = format!("{found}, expected {num_externs}, as many as the graph's externals");
-        report.add_at(rule::XNNPACK_ARGUMENTS, path, report.offset(Some(args)), found);
+        report.add_at(rule::XNNPACK_EXTERNALS, path, report.offset(Some(args)), found);
     }
     for (_, external) in externals {
         let at = external.external_id as usize;
+        // What is neither input nor output is inside the graph.
+        if external.flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) == 0 {
+            continue;
+        }
         let Some(index) = args.get(at) else {
+            let found = format!("{}, but {external} is argument {at}", counted(args.len(), "argument"));
+            report.add_at(rule::XNNPACK_ARGUMENTS, path, report.offset(Some(args)), found);
             continue;
         };
         let path = &path.index(at);

@@ -114,12 +114,12 @@ fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
             }
             if ![0, ALIGN_CORNERS, LEGACY_MODE].contains(&resize.flags) {
                 let found = format!("{:#x}, expected 0, 4 (legacy mode) or 8 (align corners)", resize.flags);
-                report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+                report.add(rule::XNNPACK_NODE_FLAGS, &path.field("flags"), found);
             }
         }
         XNodeUnion::XNNFullyConnected(dense) if dense.flags > 1 => {
             let found = format!("{:#x}, expected 0 or 1 (weights [in, out])", dense.flags);
-            report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+            report.add(rule::XNNPACK_NODE_FLAGS, &path.field("flags"), found);
         }
         XNodeUnion::XNNStaticTranspose(transpose) => {
             let perm = transpose.perm.as_deref();
@@ -203,7 +203,7 @@ fn convolution(conv: &XNNNodeConv, path: &Path<'_>, report: &mut Report<'_>) {
     padding(conv.flags, paddings, path, report);
     if conv.flags & !SAME_PADDING != 0 {
         let found = format!("{:#x}, expected 0 or 4 (TensorFlow's SAME padding)", conv.flags);
-        report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+        report.add(rule::XNNPACK_NODE_FLAGS, &path.field("flags"), found);
     }
     let numbers = [
         ("kernel_height", conv.kernel_height),

@@ -13,6 +13,8 @@ use std::sync::Mutex;
 /// What the runtime does with a file.
 enum Official {
     Accepts,
+    /// It loads, and running it fails.
+    RefusesToRun,
     Refuses(String),
     /// A kernel or backend is missing, or a backend refuses its payload.
     Aside,
@@ -23,11 +25,15 @@ pub struct Tally {
     /// The damage changes nothing, or cannot be written.
     pub nothing: usize,
     accepted_by_both: usize,
+    /// Accepted here; it loads, and running it fails.
+    not_run: usize,
     refused_by_both: usize,
+    /// Refused here; it loads, and running it fails.
+    refused_before_run: usize,
     aside: usize,
     too_large: usize,
-    /// Refused only by this crate, by rule: how many, how many of them the runtime runs, and an example.
-    refused_here_alone: BTreeMap<&'static str, (usize, usize, String)>,
+    /// Refused only by this crate, by rules: how many, how many of them the runtime runs, and examples.
+    refused_here_alone: BTreeMap<String, (usize, usize, String)>,
     /// Refused only by the runtime, by its message: how many, and an example.
     refused_there_alone: BTreeMap<String, (usize, String)>,
 }
@@ -40,7 +46,9 @@ impl Tally {
 
     pub fn print(&self) {
         println!("{:7} accepted by both", self.accepted_by_both);
+        println!("{:7} accepted here; the runtime loads it and refuses to run it", self.not_run);
         println!("{:7} refused by both", self.refused_by_both);
+        println!("{:7} refused here; the runtime loads it and refuses to run it", self.refused_before_run);
         println!(
             "{:7} accepted here; the runtime lacks a kernel or a backend, or a backend refuses its payload",
             self.aside
@@ -67,6 +75,9 @@ impl Tally {
 
 /// How many examples of one message are kept.
 const KEPT: usize = 30;
+
+/// How many examples are shown of what only this crate refuses, for each set of rules.
+const EXAMPLES: usize = 3;
 
 /// The most planned memory that is allocated for a case, in bytes.
 const MOST_PLANNED: i64 = 64 << 20;
@@ -106,22 +117,16 @@ impl<'t> Judge<'t> {
             return;
         }
         let paths = self.put(case.base.fixture, &case.file, &case.base.data);
-        let mut theirs = self.ask(&paths, false, &case.file);
         // A payload that loads and then kills the process when it is run is no good one.
-        if case.payload && ours.is_empty() && matches!(theirs, Official::Accepts) {
-            if let killed @ Official::Refuses(_) = self.ask(&paths, true, &case.file) {
-                if matches!(&killed, Official::Refuses(why) if why.contains("KILLED")) {
-                    theirs = killed;
-                }
-            }
-        }
+        let theirs = self.ask(&paths, case.payload, &case.file);
         let runs = !ours.is_empty()
             && matches!(theirs, Official::Accepts)
-            && matches!(self.ask(&paths, true, &case.file), Official::Accepts);
+            && (case.payload || matches!(self.ask(&paths, true, &case.file), Official::Accepts));
         let what = || format!("{}, {} (case {number})", case.base.fixture.name(), case.how);
         let mut tally = tally.lock().unwrap();
         match (ours.iter().next(), theirs) {
             (None, Official::Accepts) => tally.accepted_by_both += 1,
+            (None, Official::RefusesToRun) => tally.not_run += 1,
             (None, Official::Aside) => tally.aside += 1,
             (None, Official::Refuses(why)) => {
                 let (count, example) = tally.refused_there_alone.entry(without_numbers(&why)).or_default();
@@ -132,13 +137,15 @@ impl<'t> Judge<'t> {
                         .unwrap();
                 }
             }
+            (Some(_), Official::RefusesToRun) => tally.refused_before_run += 1,
             (Some(_), Official::Refuses(_) | Official::Aside) => tally.refused_by_both += 1,
-            (Some(rule), Official::Accepts) => {
-                let (count, run, example) = tally.refused_here_alone.entry(rule).or_default();
+            (Some(_), Official::Accepts) => {
+                let rules = ours.iter().copied().collect::<Vec<_>>().join(" ");
+                let (count, run, examples) = tally.refused_here_alone.entry(rules).or_default();
                 *count += 1;
                 *run += usize::from(runs);
-                if example.is_empty() || (runs && *run == 1) {
-                    *example = what();
+                if examples.is_empty() || (runs && *run <= EXAMPLES) {
+                    *examples += &format!("\n                {}", what());
                 }
             }
         }
@@ -181,6 +188,9 @@ impl<'t> Judge<'t> {
         let Some(line) = text.lines().find(refused) else {
             return Official::Accepts;
         };
+        if line.starts_with("  execute") || line.starts_with("  set_") {
+            return Official::RefusesToRun;
+        }
         if text.contains("Init failed for backend XnnpackBackend") {
             let why = text.lines().find(|line| line.starts_with("E ")).unwrap_or_default();
             return Official::Refuses(why.split_once(']').map_or(why, |(_, why)| why).trim().to_owned());
