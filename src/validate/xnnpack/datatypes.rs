@@ -2,7 +2,7 @@
 
 use super::super::report::Report;
 use super::super::rule;
-use super::Graph;
+use super::{Graph, dataflow};
 use crate::path::Path;
 use crate::schema::xnnpack::{NO_ID, XNNDatatype as Type, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, string::String, vec::Vec};
@@ -10,10 +10,15 @@ use alloc::{format, string::String, vec::Vec};
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let ids = node.xnode_union.ids();
     let types = |list: &[(&str, u32)]| -> Vec<Type> {
-        list.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| Some(graph.tensor(*id)?.datatype)).collect()
+        list.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| graph.datatype(*id)).collect()
     };
     let (inputs, outputs) = (types(&ids.inputs), types(&ids.outputs));
     if !fits(&node.xnode_union, &inputs, &outputs) {
+        // Those with one input are looked at last, when nodes that nobody needs are gone.
+        let gone = dataflow::in_a_row(&node.xnode_union) && !ids.outputs.iter().any(|(_, id)| graph.is_used(*id));
+        if !report.concerns(!gone) {
+            return;
+        }
         let list = |types: &[Type]| -> String {
             let names: Vec<String> =
                 types.iter().map(|datatype| format!("{datatype}").replace("xnn_datatype_", "")).collect();
@@ -32,35 +37,84 @@ fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
         return true;
     };
     let all = |types: &[Type]| types.contains(output) && inputs.iter().all(|input| input == output);
+    let same = all(&[Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8]);
+    let widened = inputs == [Type::BF16] && *output == Type::FP32;
     match node {
         XNodeUnion::XNNFullyConnected(_) => multiplies(inputs, *output, true),
-        XNodeUnion::XNNConv2d(_) | XNodeUnion::XNNConvTranspose2d(_) | XNodeUnion::XNNDepthwiseConv2d(_) => {
-            multiplies(inputs, *output, false)
-        }
+        XNodeUnion::XNNConv2d(_) => multiplies(inputs, *output, false),
+        XNodeUnion::XNNDepthwiseConv2d(_) => inputs.first() != Some(&Type::QDINT8) && multiplies(inputs, *output, false),
+        XNodeUnion::XNNConvTranspose2d(_) => match inputs {
+            [Type::FP16, Type::FP16, ..] => false,
+            [Type::QDINT8, ..] if *output == Type::FP16 => false,
+            _ => multiplies(inputs, *output, false),
+        },
         XNodeUnion::XNNBatchMatrixMultiply(_) => {
             all(&[Type::FP32, Type::FP16])
-                || matches!((inputs, output), (&[Type::QDINT8, Type::QCINT8], &(Type::FP32 | Type::FP16)))
+                || (*output == Type::FP32 && matches!(inputs, [Type::QDINT8 | Type::FP32, Type::QCINT8]))
         }
         XNodeUnion::XNNConvert(_) => match inputs {
             [input] => converts(*input, *output),
             _ => true,
         },
-        XNodeUnion::XNNSoftmax(_) | XNodeUnion::XNNAvgPooling2d(_) | XNodeUnion::XNNPReLU(_) => {
-            all(&[Type::FP32, Type::FP16])
+        XNodeUnion::XNNSoftmax(_) | XNodeUnion::XNNPReLU(_) => all(&[Type::FP32, Type::FP16]),
+        // Its output may be one that is only read after the call.
+        XNodeUnion::XNNGlobalAvgPooling2d(_) => match inputs {
+            [Type::FP32] if *output == Type::FP16 => true,
+            [input @ (Type::FP32 | Type::FP16 | Type::QINT8 | Type::QUINT8)] => {
+                input == output || [Type::FP32, Type::INT32, Type::PFP32, Type::QINT32].contains(output)
+            }
+            _ => false,
+        },
+        // It computes in the type of its input, whatever the output's is.
+        XNodeUnion::XNNAvgPooling2d(_) => {
+            let plain = [Type::FP32, Type::FP16];
+            inputs.iter().chain([output]).all(|datatype| plain.contains(datatype))
         }
         XNodeUnion::XNNArgMaxPooling2d(_) => inputs == [Type::FP32] && *output == Type::FP32,
+        XNodeUnion::XNNStaticResizeBilinear2D(_) => same || resizes(inputs, *output),
         // A finding of its own.
         XNodeUnion::XNNScaledDotProductAttention(_) => true,
-        _ => all(&[Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8]),
+        XNodeUnion::XNNStaticTranspose(_)
+        | XNodeUnion::XNNStaticReshape(_)
+        | XNodeUnion::XNNStaticSlice(_)
+        | XNodeUnion::XNNStaticConstantPad(_)
+        | XNodeUnion::XNNCopy(_) => same || all(&[Type::INT32, Type::QINT32]),
+        XNodeUnion::XNNConcatenate2(_)
+        | XNodeUnion::XNNConcatenate3(_)
+        | XNodeUnion::XNNConcatenate4(_)
+        | XNodeUnion::XNNConcatenate5(_)
+        | XNodeUnion::XNNAdd(_)
+        | XNodeUnion::XNNSubtract(_)
+        | XNodeUnion::XNNMultiply(_)
+        | XNodeUnion::XNNDiv(_)
+        | XNodeUnion::XNNMinimum(_)
+        | XNodeUnion::XNNMaximum(_) => same || all(&[Type::INT32]),
+        XNodeUnion::XNNMaxPooling2d(_) => same,
+        XNodeUnion::XNNAbs(_) | XNodeUnion::XNNClamp(_) | XNodeUnion::XNNNegate(_) | XNodeUnion::XNNSquare(_) => {
+            same || widened || all(&[Type::INT32])
+        }
+        _ => same || widened,
+    }
+}
+
+fn resizes(inputs: &[Type], output: Type) -> bool {
+    match inputs {
+        [Type::FP32] => output == Type::FP16,
+        [Type::FP16 | Type::QINT8 | Type::QUINT8] => output == Type::FP32,
+        _ => false,
     }
 }
 
 fn converts(input: Type, output: Type) -> bool {
     match input {
-        Type::FP32 => [Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8, Type::QDINT8, Type::QPINT8].contains(&output),
-        Type::FP16 => [Type::FP16, Type::FP32, Type::QINT8, Type::QDINT8].contains(&output),
-        Type::QINT8 => [Type::QINT8, Type::FP32, Type::FP16].contains(&output),
-        Type::QUINT8 => [Type::QUINT8, Type::FP32].contains(&output),
+        Type::FP32 => {
+            [Type::FP32, Type::FP16, Type::INT32, Type::QINT8, Type::QUINT8, Type::QDINT8, Type::QPINT8]
+                .contains(&output)
+        }
+        Type::FP16 => [Type::FP16, Type::FP32, Type::INT32, Type::QINT8, Type::QDINT8].contains(&output),
+        Type::BF16 | Type::INT32 => [Type::FP32, Type::FP16, Type::INT32].contains(&output),
+        Type::QINT8 => [Type::QINT8, Type::FP32, Type::FP16, Type::INT32].contains(&output),
+        Type::QUINT8 => [Type::QUINT8, Type::FP32, Type::INT32].contains(&output),
         _ => false,
     }
 }
@@ -77,7 +131,7 @@ fn multiplies(inputs: &[Type], output: Type, dense: bool) -> bool {
     match (input, filter) {
         (Type::FP32, Type::FP32) => output == Type::FP32 && with(&[Type::FP32]),
         (Type::FP16, Type::FP32) => output == Type::FP16 && with(&[Type::FP32]),
-        (Type::FP16, Type::FP16) => output == Type::FP16 && with(&[Type::FP16]),
+        (Type::FP16, Type::FP16) => output == Type::FP16 && with(&[Type::FP16, Type::FP32]),
         (Type::FP32, Type::FP16) => output == Type::FP32 && with(&[Type::FP16, Type::FP32]),
         (Type::BF16, Type::BF16) => dense && output == Type::FP32 && with(&[Type::FP32]),
         (Type::FP32, Type::QCINT4 | Type::QCINT8) => dense && output == Type::FP32 && with(&[Type::FP32]),

@@ -1,10 +1,10 @@
 //! Nodes: that they are known, name values that exist, and have settings that XNNPACK takes.
 
 use super::super::report::{Few, Report};
-use super::super::rule;
+use super::super::rule::{self, Rule};
 use super::{Graph, MAX_RANK, datatypes, no_member, shapes, weights};
 use crate::path::Path;
-use crate::schema::xnnpack::{NO_ID, XNNNodeConv, XNNPooling2D, XNode, XNodeUnion};
+use crate::schema::xnnpack::{NO_ID, XNNNodeConv, XNNPooling2D, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, vec::Vec};
 
 /// Padding as TensorFlow's `SAME`, which goes with no other padding.
@@ -15,6 +15,12 @@ const ALIGN_CORNERS: u32 = 8;
 
 /// Of a resize: as TensorFlow 1 did it.
 const LEGACY_MODE: u32 = 4;
+
+/// Of a convolution: its table of addresses is made for each run. No exporter sets it.
+const TRANSIENT_INDIRECTION: u32 = 0x20;
+
+/// Of weights: a form of them for which no machine has kernels.
+const REFUSED_WEIGHTS: u32 = 0x200;
 
 /// XNNPACK resizes to less than this many rows and columns.
 const MAX_RESIZED: u32 = 1 << 24;
@@ -39,10 +45,28 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         let path = &path.field(node.name());
         if ids(graph, node, path, report) {
             datatypes::check(graph, node, path, report);
+            dynamic_dims(graph, node, path, report);
             shapes::check(graph, node, path, report);
         }
         weights::check(graph, node, path, report);
         settings(node, path, report);
+    }
+}
+
+/// A convolution of numbers quantized at run time needs a dimension for the scales.
+fn dynamic_dims(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let (XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv)) = &node.xnode_union else {
+        return;
+    };
+    let Some((value, tensor)) = graph.value(conv.input1_id) else {
+        return;
+    };
+    if let Some(XNNQuantParams::PerTokenDynamicQuant(quantization)) = value.quant_params() {
+        let rank = tensor.dims().len();
+        if usize::try_from(quantization.num_nonbatch_dims).is_ok_and(|dims| dims >= rank) {
+            let found = format!("an input of {rank} dimensions that all share a scale, expected at most {}", rank.saturating_sub(1));
+            report.add(rule::XNNPACK_NODE, &path.field("input1_id"), found);
+        }
     }
 }
 
@@ -89,9 +113,10 @@ fn clamp(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 
 fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     match &node.xnode_union {
-        XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv) => convolution(conv, path, report),
+        XNodeUnion::XNNConv2d(conv) => convolution(conv, rule::XNNPACK_NODE, path, report),
+        XNodeUnion::XNNConvTranspose2d(conv) => convolution(conv, rule::XNNPACK_NODE_FLAGS, path, report),
         XNodeUnion::XNNDepthwiseConv2d(conv) => {
-            convolution(conv, path, report);
+            convolution(conv, rule::XNNPACK_NODE, path, report);
             let (input, output) = (conv.group_input_channels, conv.group_output_channels);
             // 0 is found there.
             if input > 0 && output % input != 0 {
@@ -114,12 +139,14 @@ fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
             }
             if ![0, ALIGN_CORNERS, LEGACY_MODE].contains(&resize.flags) {
                 let found = format!("{:#x}, expected 0, 4 (legacy mode) or 8 (align corners)", resize.flags);
-                report.add(rule::XNNPACK_NODE_FLAGS, &path.field("flags"), found);
+                report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
             }
         }
         XNodeUnion::XNNFullyConnected(dense) if dense.flags > 1 => {
             let found = format!("{:#x}, expected 0 or 1 (weights [in, out])", dense.flags);
-            report.add(rule::XNNPACK_NODE_FLAGS, &path.field("flags"), found);
+            let refused = dense.flags & REFUSED_WEIGHTS != 0;
+            let rule = if refused { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_FLAGS };
+            report.add(rule, &path.field("flags"), found);
         }
         XNodeUnion::XNNStaticTranspose(transpose) => {
             let perm = transpose.perm.as_deref();
@@ -198,12 +225,14 @@ fn padding(flags: u32, padding: [u32; 4], path: &Path<'_>, report: &mut Report<'
     }
 }
 
-fn convolution(conv: &XNNNodeConv, path: &Path<'_>, report: &mut Report<'_>) {
+/// `unknown` is the rule that unknown flags break: a transposed convolution ignores them.
+fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [conv.padding_top, conv.padding_right, conv.padding_bottom, conv.padding_left];
     padding(conv.flags, paddings, path, report);
     if conv.flags & !SAME_PADDING != 0 {
         let found = format!("{:#x}, expected 0 or 4 (TensorFlow's SAME padding)", conv.flags);
-        report.add(rule::XNNPACK_NODE_FLAGS, &path.field("flags"), found);
+        let known = conv.flags & !(SAME_PADDING | TRANSIENT_INDIRECTION) == 0;
+        report.add(if known { rule::XNNPACK_NODE_FLAGS } else { unknown }, &path.field("flags"), found);
     }
     let numbers = [
         ("kernel_height", conv.kernel_height),

@@ -139,9 +139,14 @@ fn inline(scales: Option<&[f32]>, expected: u64, path: &Path<'_>, report: &mut R
         return report.add(rule::XNNPACK_SCALES, path, "absent, and scale_buffer_idx is 0: no scales");
     };
     if scales.len() as u64 != expected {
+        // Those that are too many are not read.
+        let few = (scales.len() as u64) < expected;
         let found = format!("{} scales, expected {expected}", scales.len());
-        report.add_at(rule::XNNPACK_SCALES, path, report.offset(Some(scales)), found);
-    } else if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
+        let rule = if few { rule::XNNPACK_SCALES } else { rule::XNNPACK_LISTS };
+        report.add_at(rule, path, report.offset(Some(scales)), found);
+    }
+    let scales = scales.get(..usize::try_from(expected).unwrap_or(usize::MAX)).unwrap_or(scales);
+    if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
         let found = format!("{:e}, expected a positive number", scales.get(index).copied().unwrap_or_default());
         report.add_at(rule::XNNPACK_SCALES, &path.index(index), report.offset_of(scales, index), found);
     }

@@ -253,7 +253,9 @@ fn elementwise(programs: &mut Programs) {
         };
         for datatype in types {
             one(programs, name, *datatype, &[IMAGE], output, |ids, output_id| {
-                node(XNNNode1x1 { input_id: ids[0], output_id, flags: 0 })
+                // A mean keeps its dimensions with flag 64.
+                let flags = if name == "global-average" { 64 } else { 0 };
+                node(XNNNode1x1 { input_id: ids[0], output_id, flags })
             });
         }
     }
@@ -463,7 +465,8 @@ fn convolutions(programs: &mut Programs) {
     for (name, node, [groups, group_input_channels, group_output_channels], filter_dims, widens) in kinds {
         for types in plain.into_iter().chain(quantized).chain([dynamic]) {
             let (input, filter, bias, output) = types;
-            if input == Type::QDINT8 && name.starts_with("depthwise") {
+            let widened = name.ends_with("transposed-convolution");
+            if input == Type::QDINT8 && name.starts_with("depthwise") || input == Type::FP16 && widened {
                 continue;
             }
             let mut sketch = Sketch::new();
@@ -522,4 +525,15 @@ fn several(programs: &mut Programs) {
     let transpose = XNNStaticTranspose { num_dims: 3, perm, input_id: active, output_id: turned, flags };
     sketch.node(XNodeUnion::XNNStaticTranspose(transpose));
     programs.push(("several".into(), sketch.program()));
+    // XNNPACK makes a table of what follows 8-bit numbers, for up to nine nodes.
+    let mut sketch = Sketch::new();
+    let mut last = sketch.input_as(Type::QINT8, dims);
+    for _ in 0..9 {
+        let next = sketch.inside(Type::QINT8, dims);
+        sketch.node(XNodeUnion::XNNTanh(XNNNode1x1 { input_id: last, output_id: next, flags }));
+        last = next;
+    }
+    let output = sketch.output(Type::FP32, dims);
+    sketch.convert(last, output);
+    programs.push(("chain".into(), sketch.program()));
 }
