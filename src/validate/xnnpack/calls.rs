@@ -57,6 +57,10 @@ fn arguments(
             continue;
         }
         let Some(index) = args.get(at) else {
+            // Which is a finding of its own.
+            if external.external_id >= num_externs {
+                continue;
+            }
             let found = format!("{}, but {external} is argument {at}", counted(args.len(), "argument"));
             report.add_at(rule::XNNPACK_ARGUMENTS, path, report.offset(Some(args)), found);
             continue;
@@ -86,7 +90,7 @@ fn argument(
         let found = format!("{}, expected {external}", tensor.shape());
         let bytes = external.datatype.element_bits().unwrap_or(0) / 8;
         let size = tensor.scalar_type.element_size().unwrap_or(usize::MAX);
-        if external.flags & EXTERNAL_OUTPUT != 0 && size < bytes as usize {
+        if size < bytes as usize {
             return report.add_at(rule::XNNPACK_ARGUMENT_SIZE, path, offset, found);
         }
         return report.add_at(rule::XNNPACK_ARGUMENT_TYPE, path, offset, found);

@@ -23,6 +23,7 @@ use alloc::{
     collections::{BTreeMap, BTreeSet},
     format,
     string::String,
+    vec,
     vec::Vec,
 };
 
@@ -69,10 +70,42 @@ impl<'t> Graph<'t> {
         Self { payload, ids, produced, read }
     }
 
+    /// For each node, whether XNNPACK makes an operator of it: an output depends on it, and it does not wait for its own result.
+    fn kept(&self) -> Vec<bool> {
+        let nodes = self.payload.graph.xnodes();
+        let uses = dataflow::Uses::new(self);
+        let mut kept = vec![false; nodes.len()];
+        let is_output = |id: u32| self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
+        let writes_output = |index: &usize| {
+            let ids = nodes.get(*index).map(|node| node.xnode_union.ids().outputs);
+            ids.is_some_and(|ids| ids.iter().any(|(_, id)| is_output(*id) && uses.last_writer(*id) == Some(*index)))
+        };
+        let mut needed: Vec<usize> = (0..nodes.len()).filter(writes_output).collect();
+        while let Some(index) = needed.pop() {
+            let (Some(kept), Some(node)) = (kept.get_mut(index), nodes.get(index)) else {
+                continue;
+            };
+            if core::mem::replace(kept, true) {
+                continue;
+            }
+            for (_, id) in node.xnode_union.ids().inputs {
+                needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
+            }
+        }
+        for (kept, wait) in kept.iter_mut().zip(uses.waits(self).0) {
+            *kept &= wait == 0;
+        }
+        kept
+    }
+
     /// Whether a value is an output or a node reads it. XNNPACK drops a node that writes only what nobody uses.
     fn is_used(&self, id: u32) -> bool {
         let output = self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
-        output || self.read.binary_search(&id).is_ok()
+        output || self.is_read(id)
+    }
+
+    fn is_read(&self, id: u32) -> bool {
+        self.read.binary_search(&id).is_ok()
     }
 
     /// The type in which nodes see a value. A type for run time makes XNNPACK quantize an input.
@@ -118,7 +151,13 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 let error = error.clone().in_field("processed").in_item(index).in_field("delegates");
                 report.add_error(rule, &error.in_item(method).in_field("execution_plan"));
             }
-            Err(_) => (),
+            // The runtime looks for XNNPACK's magic whatever other backend the bytes are for.
+            Err(_) => {
+                if let Ok(bytes) = pte.bytes(&opened.data) {
+                    let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
+                    report.add_at(rule::XNNPACK_PAYLOAD, path, report.offset(Some(bytes)), found);
+                }
+            }
         });
         if let Ok(Payload::Xnnpack(payload)) = &opened.payload {
             calls::check(pte, &Graph::new(payload), &opened.delegates, report);

@@ -2,9 +2,10 @@
 
 use super::super::report::{Few, Report};
 use super::super::rule::{self, Rule};
+use super::dataflow::Uses;
 use super::{Graph, MAX_RANK, datatypes, no_member, shapes, weights};
 use crate::path::Path;
-use crate::schema::xnnpack::{NO_ID, XNNNodeConv, XNNPooling2D, XNNQuantParams, XNode, XNodeUnion};
+use crate::schema::xnnpack::{NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, vec::Vec};
 
 /// Padding as TensorFlow's `SAME`, which goes with no other padding.
@@ -19,16 +20,23 @@ const LEGACY_MODE: u32 = 4;
 /// Of a convolution: its table of addresses is made for each run. No exporter sets it.
 const TRANSIENT_INDIRECTION: u32 = 0x20;
 
-/// Of weights: a form of them for which no machine has kernels.
-const REFUSED_WEIGHTS: u32 = 0x200;
+/// Of a multiplication: its input is packed for kernels that few machines have.
+const PACKED_INPUT: u32 = 0x200;
 
 /// XNNPACK resizes to less than this many rows and columns.
 const MAX_RESIZED: u32 = 1 << 24;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
+    let (mut kept, uses) = (graph.kept(), Uses::new(graph));
+    for (node, kept) in graph.payload.graph.xnodes().iter().zip(&mut kept) {
+        if let XNodeUnion::XNNConvert(convert) = &node.xnode_union {
+            let dynamic = graph.datatype(convert.output_id) == Some(XNNDatatype::QDINT8);
+            *kept &= !(dynamic && uses.is_taken_in(graph, convert.output_id));
+        }
+    }
+    for ((index, node), kept) in graph.payload.graph.xnodes().iter().enumerate().zip(kept) {
         let path = path.item("xnodes", index);
-        clamp(node, &path, report);
+        clamp(graph, node, &path, report);
         let path = &path.field("xnode_union");
         match &node.xnode_union {
             XNodeUnion::None | XNodeUnion::Unknown(_) => {
@@ -44,12 +52,12 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         }
         let path = &path.field(node.name());
         if ids(graph, node, path, report) {
-            datatypes::check(graph, node, path, report);
+            datatypes::check(graph, node, kept, path, report);
             dynamic_dims(graph, node, path, report);
             shapes::check(graph, node, path, report);
         }
         weights::check(graph, node, path, report);
-        settings(node, path, report);
+        settings(graph, node, path, report);
     }
 }
 
@@ -64,7 +72,10 @@ fn dynamic_dims(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &m
     if let Some(XNNQuantParams::PerTokenDynamicQuant(quantization)) = value.quant_params() {
         let rank = tensor.dims().len();
         if usize::try_from(quantization.num_nonbatch_dims).is_ok_and(|dims| dims >= rank) {
-            let found = format!("an input of {rank} dimensions that all share a scale, expected at most {}", rank.saturating_sub(1));
+            let found = format!(
+                "an input of {rank} dimensions that all share a scale, expected at most {}",
+                rank.saturating_sub(1)
+            );
             report.add(rule::XNNPACK_NODE, &path.field("input1_id"), found);
         }
     }
@@ -88,12 +99,20 @@ fn ids(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report
 }
 
 /// XNNPACK refuses an empty range for weights and pools, and takes it elsewhere.
-fn clamp(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let Some(range) = node.output_min_max else {
         return;
     };
     let (min, max) = (range.output_min, range.output_max);
-    if min <= max {
+    // Of 16-bit numbers, it also refuses a range of one number. What is too large for them is infinite.
+    let output = node.xnode_union.ids().outputs.first().and_then(|(_, id)| graph.datatype(*id));
+    let half = |number: f32| match number.abs() > 65504.0 {
+        true => f32::INFINITY.copysign(number),
+        false => number,
+    };
+    let dense = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_));
+    let fits = if !dense && output == Some(XNNDatatype::FP16) { half(min) < half(max) } else { min <= max };
+    if fits {
         return;
     }
     let found = format!("from {min} to {max}, expected a range");
@@ -105,13 +124,12 @@ fn clamp(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         | XNodeUnion::XNNDepthwiseConv2d(_)
         | XNodeUnion::XNNAvgPooling2d(_)
         | XNodeUnion::XNNMaxPooling2d(_)
-        | XNodeUnion::XNNGlobalAvgPooling2d(_)
         | XNodeUnion::XNNClamp(_) => report.add(rule::XNNPACK_NODE, path, found),
         _ => report.add(rule::XNNPACK_CLAMP, path, found),
     }
 }
 
-fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+fn settings(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     match &node.xnode_union {
         XNodeUnion::XNNConv2d(conv) => convolution(conv, rule::XNNPACK_NODE, path, report),
         XNodeUnion::XNNConvTranspose2d(conv) => convolution(conv, rule::XNNPACK_NODE_FLAGS, path, report),
@@ -127,6 +145,12 @@ fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         XNodeUnion::XNNAvgPooling2d(pool) => pooling(pool, false, path, report),
         XNodeUnion::XNNMaxPooling2d(pool) => pooling(pool, true, path, report),
         XNodeUnion::XNNArgMaxPooling2d(pool) => {
+            let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
+            padding(pool.flags, paddings, rule::XNNPACK_NODE, path, report);
+            if u64::from(pool.pooling_height) * u64::from(pool.pooling_width) == 1 {
+                let found = "a window of 1x1, which XNNPACK does not take";
+                report.add(rule::XNNPACK_NODE, &path.field("pooling_height"), found);
+            }
             let sizes = [("pooling_height", pool.pooling_height), ("pooling_width", pool.pooling_width)];
             positive(&sizes, path, report);
         }
@@ -144,7 +168,14 @@ fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         }
         XNodeUnion::XNNFullyConnected(dense) if dense.flags > 1 => {
             let found = format!("{:#x}, expected 0 or 1 (weights [in, out])", dense.flags);
-            let refused = dense.flags & REFUSED_WEIGHTS != 0;
+            let types = (graph.datatype(dense.input1_id), graph.datatype(dense.filter_id));
+            let packed = matches!(
+                types,
+                (Some(XNNDatatype::FP32), Some(XNNDatatype::FP32 | XNNDatatype::FP16))
+                    | (Some(XNNDatatype::FP16), Some(XNNDatatype::FP16 | XNNDatatype::FP32))
+                    | (Some(XNNDatatype::QINT8), Some(XNNDatatype::QCINT8))
+            );
+            let refused = dense.flags & PACKED_INPUT != 0 && packed;
             let rule = if refused { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_FLAGS };
             report.add(rule, &path.field("flags"), found);
         }
@@ -218,17 +249,17 @@ fn positive(numbers: &[(&'static str, u32)], path: &Path<'_>, report: &mut Repor
     }
 }
 
-fn padding(flags: u32, padding: [u32; 4], path: &Path<'_>, report: &mut Report<'_>) {
+fn padding(flags: u32, padding: [u32; 4], rule: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     if flags & SAME_PADDING != 0 && padding != [0; 4] {
         let found = format!("{flags:#x}, which is TensorFlow's SAME padding, but the paddings are {}", Few(&padding));
-        report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+        report.add(rule, &path.field("flags"), found);
     }
 }
 
 /// `unknown` is the rule that unknown flags break: a transposed convolution ignores them.
 fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [conv.padding_top, conv.padding_right, conv.padding_bottom, conv.padding_left];
-    padding(conv.flags, paddings, path, report);
+    padding(conv.flags, paddings, unknown, path, report);
     if conv.flags & !SAME_PADDING != 0 {
         let found = format!("{:#x}, expected 0 or 4 (TensorFlow's SAME padding)", conv.flags);
         let known = conv.flags & !(SAME_PADDING | TRANSIENT_INDIRECTION) == 0;
@@ -250,7 +281,7 @@ fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, repo
 
 fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
-    padding(pool.flags, paddings, path, report);
+    padding(pool.flags, paddings, rule::XNNPACK_NODE, path, report);
     let numbers = [
         ("pooling_height", pool.pooling_height),
         ("pooling_width", pool.pooling_width),

@@ -23,7 +23,9 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
         for (list, field) in [(pad.pre_paddings(), "pre_paddings"), (pad.post_paddings(), "post_paddings")] {
             if list.len() != input.len() {
                 let found = format!("{}, expected one for each of the {} dimensions", Few(list), input.len());
-                return report.add_at(rule::XNNPACK_NODE, &path.field(field), report.offset(Some(list)), found);
+                // It reads as many as there are dimensions.
+                let rule = if list.len() < input.len() { rule::XNNPACK_PADDING } else { rule::XNNPACK_NODE_SHAPE };
+                return report.add_at(rule, &path.field(field), report.offset(Some(list)), found);
             }
         }
     }
@@ -38,7 +40,11 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
 }
 
 /// The shape of the output; `None` for nodes whose inputs alone do not give it.
-pub(super) fn inferred(node: &XNodeUnion<'_>, input: &[u64], inputs: &[Vec<u64>]) -> Result<Option<Vec<u64>>, &'static str> {
+pub(super) fn inferred(
+    node: &XNodeUnion<'_>,
+    input: &[u64],
+    inputs: &[Vec<u64>],
+) -> Result<Option<Vec<u64>>, &'static str> {
     let wide = |list: &[u32]| -> Vec<u64> { list.iter().map(|size| (*size).into()).collect() };
     Ok(match node {
         XNodeUnion::XNNStaticTranspose(transpose) => {

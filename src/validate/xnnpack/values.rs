@@ -36,7 +36,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         };
         let quantized = path.field("xvalue_union.XNNQuantizedTensorValue");
         if let Some(params) = value.quant_params() {
-            quantization::check(tensor, params, &quantized, report);
+            quantization::check(tensor, params, graph.is_read(tensor.id_out), &quantized, report);
         }
         let path = &match value.quant_params() {
             Some(_) => quantized.field("tensor_value"),
@@ -80,9 +80,7 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, path: &Path<'_>, re
             (&[Type::QCINT8, Type::QCINT32, Type::QCINT4], "qcint8, qcint32 or qcint4 with a scale for each channel")
         }
         Some(XNNQuantParams::PerChannelGroupQuant(_)) => (&[Type::QBINT4], "qbint4 with a scale for each group"),
-        Some(XNNQuantParams::PerTokenDynamicQuant(_)) => {
-            (&[Type::QDINT8, Type::QPINT8], "qdint8 or qpint8 with scales at run time")
-        }
+        Some(XNNQuantParams::PerTokenDynamicQuant(_)) => (&[Type::QDINT8], "qdint8 with scales at run time"),
         // Which is a finding of its own.
         Some(XNNQuantParams::None | XNNQuantParams::Unknown(_)) => return,
     };

@@ -79,6 +79,13 @@ fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
 
 /// `path` is that of the node's member.
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    if let XNodeUnion::XNNBatchMatrixMultiply(multiply) = &node.xnode_union {
+        let second = graph.tensor(multiply.input2_id).filter(|tensor| tensor.constant_buffer_idx != 0);
+        if let Some(tensor) = second.filter(|tensor| tensor.dims().len() < 2 || tensor.dims().contains(&0)) {
+            let found = format!("{tensor}, expected a constant of at least 2 dimensions, none of which is 0");
+            report.add(rule::XNNPACK_WEIGHTS, &path.field("input2_id"), found);
+        }
+    }
     let Some(weights) = weights(&node.xnode_union) else {
         return;
     };
@@ -89,8 +96,16 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     let filter_path = &path.field("filter_id");
     let offset = report.offset(Some(dims));
     let refused = match &node.xnode_union {
-        XNodeUnion::XNNConv2d(_) => true,
-        XNodeUnion::XNNFullyConnected(_) => dims.contains(&0) || dims.len() <= weights.channel_dim,
+        XNodeUnion::XNNConv2d(conv) => {
+            let out = u64::from(conv.groups) * u64::from(conv.group_output_channels);
+            dims.first().is_none_or(|first| u64::from(*first) != out)
+        }
+        XNodeUnion::XNNFullyConnected(_) if filter.constant_buffer_idx != 0 => {
+            dims.first() == Some(&0) || dims.last() == Some(&0) || dims.len() <= weights.channel_dim
+        }
+        XNodeUnion::XNNDepthwiseConv2d(_) => {
+            matches!(value.quant_params(), Some(XNNQuantParams::PerChannelQuant(_))) && dims.len() != 4
+        }
         _ => false,
     };
     let shape = if refused { rule::XNNPACK_WEIGHTS } else { rule::XNNPACK_WEIGHTS_SHAPE };
@@ -122,7 +137,9 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     if let Some(XNNQuantParams::PerTensorQuant(quantization)) = value.quant_params() {
         if filter.datatype == XNNDatatype::QINT8 && quantization.zero_point != 0 {
             let found = format!("a filter of qint8 with zero point {}, expected 0", quantization.zero_point);
-            report.add(rule::XNNPACK_WEIGHTS, filter_path, found);
+            let transposed = matches!(node.xnode_union, XNodeUnion::XNNConvTranspose2d(_));
+            let rule = if transposed { rule::XNNPACK_WEIGHTS_SHAPE } else { rule::XNNPACK_WEIGHTS };
+            report.add(rule, filter_path, found);
         }
     }
     if let (Some(bias), Some(channels)) = (graph.tensor(weights.bias), channels) {
@@ -131,9 +148,13 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
             report.add_at(rule::XNNPACK_WEIGHTS_SHAPE, &path.field("bias_id"), report.offset(Some(bias.dims())), found);
         }
     }
-    let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
-        && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
-    for (id, field) in [(weights.filter, "filter_id"), (weights.bias, "bias_id")] {
+    let input = node.xnode_union.ids().inputs.first().and_then(|(_, id)| graph.datatype(*id));
+    let dense = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_));
+    let computed = dense && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
+    // Biases too, with some filters.
+    let dense = computed || (dense && filter.datatype == XNNDatatype::QBINT4);
+    let same = input == Some(filter.datatype);
+    for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", dense)] {
         match graph.tensor(id) {
             Some(tensor) if id != NO_ID && tensor.constant_buffer_idx == 0 => {
                 no_data(graph, tensor, computed, &path.field(field), report);

@@ -143,10 +143,11 @@ impl Sketch {
         for (_, external) in payload.graph.externals() {
             let scalar_type = if external.datatype == Type::FP16 { ScalarType::HALF } else { ScalarType::FLOAT };
             let sizes: Vec<i32> = external.dims().iter().map(|size| *size as i32).collect();
+            let tensor = Tensor::new(scalar_type, sizes).with_planned(1, planned);
+            planned += (tensor.byte_size().unwrap() as u64).next_multiple_of(16);
             let list = if external.flags == EXTERNAL_INPUT { &mut inputs } else { &mut outputs };
             list.push(values.len() as i32);
-            values.push(Tensor::new(scalar_type, sizes).with_planned(1, planned).into());
-            planned += external.byte_size().unwrap().next_multiple_of(16);
+            values.push(tensor.into());
         }
         let args: Vec<i32> = (0..values.len() as i32).collect();
         let mut data = DataCollector::new();
@@ -431,7 +432,13 @@ fn dense(programs: &mut Programs) {
             let node = XNNFullyConnected { input1_id, filter_id, bias_id, output_id, flags };
             sketch.node(XNodeUnion::XNNFullyConnected(node));
             plain.into_iter().for_each(|plain| sketch.convert(output_id, plain));
-            let suffix = if flags == 1 { "-transposed" } else if biased { "" } else { "-no-bias" };
+            let suffix = if flags == 1 {
+                "-transposed"
+            } else if biased {
+                ""
+            } else {
+                "-no-bias"
+            };
             programs.push((named("dense", (input, filter, bias, output)) + suffix, sketch.program()));
         }
     }

@@ -68,20 +68,8 @@ pub fn change(graph: &mut XNNGraph<'_>, kinds: &[Kind], random: &mut Random) -> 
 /// Another number: mostly a small one, or one near the old one.
 fn number(before: u32, random: &mut Random) -> u32 {
     const SMALL: [u32; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 24, 32, 33, 64];
-    const LARGE: [u32; 12] = [
-        100,
-        255,
-        256,
-        1000,
-        4096,
-        65535,
-        65536,
-        1 << 24,
-        i32::MAX as u32,
-        1 << 31,
-        u32::MAX - 1,
-        u32::MAX,
-    ];
+    const LARGE: [u32; 12] =
+        [100, 255, 256, 1000, 4096, 65535, 65536, 1 << 24, i32::MAX as u32, 1 << 31, u32::MAX - 1, u32::MAX];
     match random.below(10) {
         0 => LARGE[random.below(LARGE.len())],
         1 => before.wrapping_add(1),
@@ -99,10 +87,7 @@ fn any<'l, T>(list: &'l mut Option<Vec<T>>, random: &mut Random) -> Option<(usiz
     Some((index, list.get_mut(index)?))
 }
 
-fn any_tensor<'g, 'a>(
-    graph: &'g mut XNNGraph<'a>,
-    random: &mut Random,
-) -> Option<(usize, &'g mut XNNTensorValue<'a>)> {
+fn any_tensor<'g, 'a>(graph: &'g mut XNNGraph<'a>, random: &mut Random) -> Option<(usize, &'g mut XNNTensorValue<'a>)> {
     let (index, value) = any(&mut graph.xvalues, random)?;
     Some((index, value.tensor_mut()?))
 }
@@ -218,14 +203,19 @@ fn settings(graph: &mut XNNGraph<'_>, random: &mut Random) -> Option<String> {
             return Some(format!("{what} of node {index} is {changed:?}"));
         }
     }
-    field(graph, random, |name| !name.ends_with("_id") && name != "flags", |before, random| {
-        // Floats are read as their bits.
-        if before > 0x3000_0000 && before < u32::MAX - 8 {
-            [0.0, -1.0, 2.0, f32::NAN, f32::INFINITY, 1e30, 1e-40].map(f32::to_bits)[random.below(7)]
-        } else {
-            number(before, random)
-        }
-    })
+    field(
+        graph,
+        random,
+        |name| !name.ends_with("_id") && name != "flags",
+        |before, random| {
+            // Floats are read as their bits.
+            if before > 0x3000_0000 && before < u32::MAX - 8 {
+                [0.0, -1.0, 2.0, f32::NAN, f32::INFINITY, 1e30, 1e-40].map(f32::to_bits)[random.below(7)]
+            } else {
+                number(before, random)
+            }
+        },
+    )
 }
 
 fn nodes(graph: &mut XNNGraph<'_>, random: &mut Random) -> Option<String> {
