@@ -1,6 +1,6 @@
 //! `pte check`: whether a program will run on a device.
 
-use crate::data::{DataFiles, no_program, of_program, serving};
+use crate::data::{DataFiles, of_program, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
@@ -68,8 +68,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let input = Input::open(path)?;
         let ptds = serving(&data, path);
         let check = |pte: &Pte<'_>| pte.check_target_with(&target, Some(&ptds));
-        let Some(check) = of_program(path, &input.parse()?, &arguments.files, check)? else {
-            other.get_or_insert_with(|| path.to_owned());
+        let model = input.parse()?;
+        let Some(check) = of_program(path, &model, &arguments.files, check)? else {
+            other.get_or_insert_with(|| (path.to_owned(), model.kind()));
             return Ok(());
         };
         programs += 1;
@@ -84,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     documents.map_or(Ok(()), json::Files::end)?;
     outcome?;
     match other {
-        Some(other) if programs == 0 => Err(no_program(&other)),
+        Some((path, kind)) if programs == 0 => Err(Failure::no_program(&path, kind)),
         _ if lacking => Err(Failure::Reported(1)),
         _ => Ok(()),
     }

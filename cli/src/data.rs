@@ -62,12 +62,6 @@ pub fn of_program<R>(
         Model::Bpte(bpte) => Ok(Some(work(&bpte.program().map_err(|error| Failure::bad(path, &error))?))),
         Model::Ptd(_) => Ok(None),
         _ if files.recursive => Ok(None),
-        _ => Err(no_program(path)),
+        other => Err(Failure::no_program(path, other.kind())),
     }
-}
-
-/// A file that was given to a command for programs, and is none.
-pub fn no_program(path: &Path) -> Failure {
-    let fault = "it is no program (.pte), and no bundle with one (.bpte)".to_owned();
-    Failure::Bad { file: path.to_owned(), findings: vec![fault] }
 }

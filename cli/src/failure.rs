@@ -76,6 +76,11 @@ impl Failure {
         Self::Usage(format!("{}: {error}", text::path(file)))
     }
 
+    /// A file of another kind that was given to a command for programs.
+    pub fn no_program(file: &Path, kind: executorch_format::FileKind) -> Self {
+        Self::usage_of(file, &format!("a {kind} file, which has no program: expected a .pte or .bpte"))
+    }
+
     /// A method that a file does not have.
     pub fn no_method<'t>(file: &Path, name: &str, there: impl Iterator<Item = &'t str>) -> Self {
         let hint = there.collect::<Names>().hint(name);

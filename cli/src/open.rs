@@ -112,10 +112,7 @@ impl Input {
     pub fn program(&self) -> Result<Pte<'_>, Failure> {
         match self.unbundled()?.model {
             Model::Pte(pte) => Ok(pte),
-            other => {
-                let fault = format!("a {} file, which has no program: expected a .pte or .bpte", other.kind());
-                Err(Failure::usage_of(&self.path, &fault))
-            }
+            other => Err(Failure::no_program(&self.path, other.kind())),
         }
     }
 
@@ -190,7 +187,8 @@ mod tests {
 
     #[test]
     fn a_model_with_no_end_behind_it_is_refused() {
-        let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte").unwrap_or_default();
+        let file = executorch_format_support::data().join("1.5.1/add_mul/add_mul.pte");
+        let file = std::fs::read(file).unwrap_or_default();
         let path = Path::new("pipe");
         assert_eq!(read_stream(path, &*file).ok().as_deref(), Some(&*file));
         let trailing = [&file, &b"more"[..]].concat();

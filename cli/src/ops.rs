@@ -9,9 +9,9 @@ use crate::files::FileArguments;
 use crate::json;
 use crate::open::Input;
 use crate::target;
+use executorch_format::Pte;
 use executorch_format::inspect::Operators;
 use executorch_format::validate::TargetCheck;
-use executorch_format::{Model, Pte};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -82,8 +82,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         programs += usize::from(found.is_some());
         let operators = match found {
             None => {
-                let kind = if matches!(model, Model::Ptd(_)) { "a .ptd" } else { "an .etdp" };
-                other.get_or_insert_with(|| (path.to_owned(), kind));
+                other.get_or_insert_with(|| (path.to_owned(), model.kind()));
                 return Ok(());
             }
             Some(Found::Check(check)) => {
@@ -107,10 +106,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Failure::unless_sound(path, &faults)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
-    if let (Some(other), 0, Ok(())) = (&other, programs, &outcome) {
-        let (path, kind) = other;
-        let fault = format!("operators are in .pte and .bpte files, and this is {kind}: it is no program (.pte)");
-        return Err(Failure::usage_of(path, &fault));
+    if let (Some((path, kind)), 0, Ok(())) = (&other, programs, &outcome) {
+        return Err(Failure::no_program(path, *kind));
     }
     if lacking {
         return outcome.and(Err(Failure::Reported(1)));

@@ -7,7 +7,7 @@ use super::report::Report;
 use super::rule;
 use crate::liveness::{Life, Overwrites, liveness, uses};
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
 use alloc::{collections::BTreeMap, format, vec, vec::Vec};
 
 /// The memory of a tensor while the tensor is needed.
@@ -20,6 +20,7 @@ struct Region {
 }
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    no_memory(plan, path, report);
     let ranges = ranges(plan);
     if ranges.iter().all(Option::is_none) {
         return;
@@ -39,6 +40,36 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
     let method = Method { plan, instructions: instructions.collect() };
     for regions in regions.chunk_by(|left, right| left.buffer == right.buffer) {
         buffer(&method, regions, path, report);
+    }
+}
+
+/// Tensors that calls use and that have neither planned memory nor data, and that nobody can give any: they are no inputs or outputs,
+/// and have no name by which a runner could find them.
+fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let (mut used, mut given): (Vec<i32>, Vec<i32>) = Default::default();
+    given.extend(plan.inputs().iter().chain(plan.outputs()));
+    for instruction in plan.chains().iter().flat_map(|chain| chain.instructions()) {
+        match &instruction.instr_args {
+            InstructionArguments::KernelCall(call) => used.extend(call.args()),
+            InstructionArguments::DelegateCall(call) => used.extend(call.args()),
+            InstructionArguments::MoveCall(call) => given.push(call.move_to),
+            _ => (),
+        }
+    }
+    given.sort_unstable();
+    used.sort_unstable();
+    used.dedup();
+    for (index, tensor) in plan.tensors() {
+        // Which no release gives memory before it runs, and which is a finding of its own.
+        if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
+            continue;
+        }
+        let has = tensor.allocation_info.is_some() || tensor.data_buffer_idx != 0 || tensor.extra_tensor_info.is_some();
+        let is_in = |list: &[i32]| i32::try_from(index).is_ok_and(|index| list.binary_search(&index).is_ok());
+        if !has && is_in(&used) && !is_in(&given) && tensor.byte_size().is_ok_and(|bytes| bytes > 0) {
+            let found = format!("{} without planned memory or data, expected one of them", tensor.shape());
+            report.add(rule::TENSOR_MEMORY, &path.item("values", index).field("val.Tensor"), found);
+        }
     }
 }
 

@@ -2,17 +2,18 @@
 
 use super::super::report::{Few, Report};
 use super::super::rule;
-use crate::delegate::Xnnpack;
+use super::{Graph, shapes};
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
-use crate::schema::xnnpack::XNNTensorValue;
+use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNTensorValue, XNode, XNodeUnion};
 use alloc::{collections::BTreeSet, format, vec::Vec};
 
 /// `delegates` are those that have the payload.
-pub(super) fn check(pte: &Pte<'_>, payload: &Xnnpack<'_>, delegates: &[(usize, usize)], report: &mut Report<'_>) {
-    let externals = payload.graph.externals();
+pub(super) fn check(pte: &Pte<'_>, graph: &Graph<'_>, delegates: &[(usize, usize)], report: &mut Report<'_>) {
+    let tree = &graph.payload.graph;
+    let externals = tree.externals();
     let methods: BTreeSet<usize> = delegates.iter().map(|(method, _)| *method).collect();
     for method in methods {
         let Some(plan) = pte.methods().get(method) else {
@@ -28,7 +29,8 @@ pub(super) fn check(pte: &Pte<'_>, payload: &Xnnpack<'_>, delegates: &[(usize, u
                 let path = path.item("chains", chain);
                 let path = path.item("instructions", index);
                 let path = &path.field("instr_args.DelegateCall.args");
-                arguments(plan, call, payload.graph.num_externs, &externals, path, report);
+                arguments(plan, call, tree.num_externs, &externals, path, report);
+                run(graph, plan, call, path, report);
             }
         }
     }
@@ -46,11 +48,21 @@ fn arguments(
     if args.len() != num_externs as usize {
         let found = counted(args.len(), "argument");
         let found = format!("{found}, expected {num_externs}, as many as the graph's externals");
-        report.add_at(rule::XNNPACK_ARGUMENTS, path, report.offset(Some(args)), found);
+        report.add_at(rule::XNNPACK_EXTERNALS, path, report.offset(Some(args)), found);
     }
     for (_, external) in externals {
         let at = external.external_id as usize;
+        // What is neither input nor output is inside the graph.
+        if external.flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) == 0 {
+            continue;
+        }
         let Some(index) = args.get(at) else {
+            // Which is a finding of its own.
+            if external.external_id >= num_externs {
+                continue;
+            }
+            let found = format!("{}, but {external} is argument {at}", counted(args.len(), "argument"));
+            report.add_at(rule::XNNPACK_ARGUMENTS, path, report.offset(Some(args)), found);
             continue;
         };
         let path = &path.index(at);
@@ -76,19 +88,75 @@ fn argument(
 ) {
     if external.datatype.scalar_type().is_some_and(|expected| expected != tensor.scalar_type) {
         let found = format!("{}, expected {external}", tensor.shape());
+        let bytes = external.datatype.element_bits().unwrap_or(0) / 8;
+        let size = tensor.scalar_type.element_size().unwrap_or(usize::MAX);
+        if size < bytes as usize {
+            return report.add_at(rule::XNNPACK_ARGUMENT_SIZE, path, offset, found);
+        }
         return report.add_at(rule::XNNPACK_ARGUMENT_TYPE, path, offset, found);
     }
-    // XNNPACK has no tensors of rank 0: the exporter makes them [1].
-    let in_order = |dim: &u8| tensor.sizes().get(usize::from(*dim)).copied().unwrap_or_default() as u32;
-    let mut sizes: Vec<u32> = tensor.dim_order().iter().map(in_order).collect();
-    if sizes.is_empty() {
-        sizes.push(1);
-    }
+    let sizes = as_stored(tensor);
     let dynamic = tensor.shape_dynamism != TensorShapeDynamism::STATIC;
     let fits = sizes.len() == external.dims().len()
         && sizes.iter().zip(external.dims()).all(|(size, dim)| size == dim || (dynamic && size <= dim));
     if !fits && !dynamic {
         let found = format!("{}, expected {external}, as stored: {}", tensor.shape(), Few(&sizes));
         report.add_at(rule::XNNPACK_ARGUMENT_SHAPE, path, offset, found);
+    }
+}
+
+/// The sizes of an argument in the order in which they are stored, in which XNNPACK counts them.
+fn as_stored(tensor: &Tensor<'_>) -> Vec<u32> {
+    let in_order = |dim: &u8| tensor.sizes().get(usize::from(*dim)).copied().unwrap_or_default() as u32;
+    let mut sizes: Vec<u32> = tensor.dim_order().iter().map(in_order).collect();
+    // XNNPACK has no tensors of rank 0: the exporter makes them [1].
+    if sizes.is_empty() {
+        sizes.push(1);
+    }
+    sizes
+}
+
+/// What kills the runtime when it computes the shapes anew, from those of the arguments.
+fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let tree = &graph.payload.graph;
+    let is_transposed = |node: &XNode<'_>| matches!(node.xnode_union, XNodeUnion::XNNConvTranspose2d(_));
+    if !tree.xnodes().iter().any(is_transposed) {
+        return;
+    }
+    // By index of the value. `None` where it is not known.
+    let mut dims: Vec<Option<Vec<u64>>> = Vec::new();
+    for value in tree.xvalues() {
+        let known = value.tensor().and_then(|tensor| match tensor.flags & EXTERNAL_INPUT {
+            0 if tensor.constant_buffer_idx == 0 => None,
+            0 => Some(tensor.dims().iter().map(|size| u64::from(*size)).collect()),
+            _ => {
+                let argument = plan.tensor(*call.args().get(tensor.external_id as usize)?)?;
+                Some(as_stored(argument).into_iter().map(u64::from).collect())
+            }
+        });
+        dims.push(known);
+    }
+    for (index, node) in tree.xnodes().iter().enumerate() {
+        let ids = node.xnode_union.ids();
+        let known = |id: u32| -> Option<Vec<u64>> { dims.get(*graph.ids.get(&id)?)?.clone() };
+        let given = ids.inputs.iter().filter(|(_, id)| *id != NO_ID).map(|(_, id)| known(*id));
+        let Some(inputs) = given.collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        let output = match inputs.first().map(|input| shapes::inferred(&node.xnode_union, input, &inputs)) {
+            Some(Ok(output)) => output,
+            Some(Err(fault)) if fault == shapes::EMPTY_OUTPUT => {
+                let found = format!("xnodes[{index}] is {fault}");
+                return report.add(rule::XNNPACK_EMPTY_OUTPUT, path, found);
+            }
+            // The runtime refuses to run the rest.
+            Some(Err(_)) => return,
+            None => continue,
+        };
+        for (_, id) in &ids.outputs {
+            if let Some(place) = graph.ids.get(id).and_then(|index| dims.get_mut(*index)) {
+                place.clone_from(&output);
+            }
+        }
     }
 }

@@ -28,7 +28,12 @@ const EXTERNAL_OFFSET: u64 = u64::MAX;
 const ALIGNMENT: u64 = 16;
 
 pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path: &Path<'_>, report: &mut Report<'_>) {
-    let mut check = Check { graph, blobs, keys, missing: 0 };
+    let mut reads = Vec::new();
+    for node in graph.payload.graph.xnodes() {
+        weights::reads(graph, &node.xnode_union, &mut reads);
+    }
+    reads.sort_unstable();
+    let mut check = Check { graph, blobs, keys, reads, missing: 0 };
     let tree = &graph.payload.graph;
     for (index, value) in tree.xvalues().iter().enumerate() {
         let path = &path.item("xvalues", index);
@@ -65,13 +70,15 @@ struct Check<'t> {
     graph: &'t Graph<'t>,
     blobs: &'t NamedBlobs<'t>,
     keys: Keys,
+    /// The bytes that nodes read of constants, by value id.
+    reads: Vec<(u32, u64)>,
     /// Constants whose key is nowhere, while no `.ptd` file was given.
     missing: usize,
 }
 
 impl<'t> Check<'t> {
-    /// The bytes of a constant, as far as the runtime could read, if it is one to be looked at now.
-    fn bytes(&mut self, index: u32, path: &Path<'_>, report: &mut Report<'_>) -> Option<&'t [u8]> {
+    /// The bytes of a constant, and how many the runtime could read from its start, if it is one to be looked at now.
+    fn bytes(&mut self, index: u32, path: &Path<'_>, report: &mut Report<'_>) -> Option<(&'t [u8], u64)> {
         let payload = self.graph.payload;
         match payload.constant(index) {
             None if self.keys == Keys::Own => {
@@ -82,7 +89,10 @@ impl<'t> Check<'t> {
                 report.add(rule::XNNPACK_CONSTANT_INDEX, path, found);
                 None
             }
-            Some(ConstantPlace::Named { key, size }) => self.named(key, size, path, report),
+            Some(ConstantPlace::Named { key, size }) => {
+                let bytes = self.named(key, size, path, report)?;
+                Some((bytes, bytes.len() as u64))
+            }
             Some(ConstantPlace::Payload { offset, size }) if self.keys == Keys::Own => {
                 let available = payload.constant_data.len() as u64;
                 if offset.checked_add(size).is_none_or(|end| end > available) {
@@ -90,7 +100,8 @@ impl<'t> Check<'t> {
                     report.add(rule::XNNPACK_CONSTANT_BOUNDS, path, found);
                     return None;
                 }
-                payload.constant_data.get(offset as usize..)?.get(..size as usize)
+                // The runtime knows where it starts, and no more.
+                Some((payload.constant_data.get(offset as usize..)?.get(..size as usize)?, available - offset))
             }
             Some(ConstantPlace::Inline(bytes)) if self.keys == Keys::Own => {
                 let storage = payload.graph.constant_buffer().get(index as usize);
@@ -99,7 +110,7 @@ impl<'t> Check<'t> {
                     report.add(rule::XNNPACK_CONSTANT_INDEX, path, found);
                     return None;
                 }
-                Some(bytes)
+                Some((bytes, bytes.len() as u64))
             }
             _ => None,
         }
@@ -134,15 +145,22 @@ impl<'t> Check<'t> {
     }
 
     fn tensor(&mut self, tensor: &XNNTensorValue<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-        let (Some(bytes), Some(needed)) = (self.bytes(tensor.constant_buffer_idx, path, report), tensor.byte_size())
+        let (Some((bytes, available)), Some(needed)) =
+            (self.bytes(tensor.constant_buffer_idx, path, report), tensor.byte_size())
         else {
             return;
         };
-        let available = bytes.len() as u64;
-        if available != needed {
-            let rule = if available < needed { rule::XNNPACK_CONSTANT_BOUNDS } else { rule::XNNPACK_CONSTANT_SIZE };
-            let found = format!("{tensor} takes {needed} bytes, but the constant has {available}");
-            report.add_at(rule, path, report.offset(Some(bytes)), found);
+        let offset = report.offset(Some(bytes));
+        // Sorted by id, then by bytes: the last one of this id reads most.
+        let read = self.reads.partition_point(|(id, _)| *id <= tensor.id_out);
+        let read = read.checked_sub(1).and_then(|last| self.reads.get(last)).filter(|(id, _)| *id == tensor.id_out);
+        let read = read.map_or(0, |(_, bytes)| *bytes);
+        if read > available {
+            let found = format!("{tensor}, of which a node reads {read} bytes, but the constant has {available}");
+            report.add_at(rule::XNNPACK_CONSTANT_BOUNDS, path, offset, found);
+        } else if bytes.len() as u64 != needed {
+            let found = format!("{tensor} takes {needed} bytes, but the constant has {}", bytes.len());
+            report.add_at(rule::XNNPACK_CONSTANT_SIZE, path, offset, found);
         }
     }
 
@@ -155,7 +173,7 @@ impl<'t> Check<'t> {
         path: &Path<'_>,
         report: &mut Report<'_>,
     ) {
-        let Some(bytes) = self.bytes(index, path, report) else {
+        let Some((bytes, available)) = self.bytes(index, path, report) else {
             return;
         };
         let wanted = match (value.quant_params(), value.tensor()) {
@@ -163,10 +181,9 @@ impl<'t> Check<'t> {
             _ => Some(count),
         };
         let needed = u64::from(wanted.unwrap_or(count)) * u64::from(element);
-        let available = bytes.len() as u64;
-        if available != needed {
-            let rule = if available < needed { rule::XNNPACK_CONSTANT_BOUNDS } else { rule::XNNPACK_CONSTANT_SIZE };
-            let found = format!("scales take {needed} bytes, but the constant has {available}");
+        if needed > available || bytes.len() as u64 != needed {
+            let rule = if needed > available { rule::XNNPACK_CONSTANT_BOUNDS } else { rule::XNNPACK_CONSTANT_SIZE };
+            let found = format!("scales take {needed} bytes, but the constant has {}", bytes.len());
             report.add_at(rule, path, report.offset(Some(bytes)), found);
         }
         let bytes = bytes.get(..needed as usize).unwrap_or(bytes);

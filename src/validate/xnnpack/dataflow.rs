@@ -1,13 +1,17 @@
-//! The order of nodes: each value is written once, before it is read.
+//! The order of nodes: each value is written once, before it is read; and what XNNPACK's own passes over the graph crash on.
 
 use super::super::report::Report;
 use super::super::rule;
-use super::Graph;
+use super::{Graph, datatypes};
 use crate::path::Path;
-use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID};
-use alloc::{collections::BTreeMap, format};
+use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNodeUnion};
+use alloc::{collections::BTreeMap, format, vec, vec::Vec};
+
+/// XNNPACK computes a table for nodes in a row, and has a list of so many.
+const MOST_IN_A_ROW: usize = 9;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let uses = Uses::new(graph);
     let mut written: BTreeMap<u32, usize> = BTreeMap::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
@@ -30,13 +34,19 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
                 continue;
             };
             let path = &path.field(field);
-            if let (Some(first), true) = (written.insert(id, index), report.is_strict()) {
+            if let Some(first) = written.insert(id, index) {
                 let found = format!("value {id}, which node {first} has written already");
-                report.add(rule::XNNPACK_DATAFLOW, path, found);
+                // XNNPACK keeps several writes of an output apart, and has other use for memory that was read.
+                let lost = !graph.is_used(id) || uses.is_read_before(id, index);
+                let apart = tensor.flags & EXTERNAL_OUTPUT != 0 || !lost;
+                let copied = matches!(node.xnode_union, XNodeUnion::XNNCopy(_));
+                let harmless = apart && !copied;
+                report.add(if harmless { rule::XNNPACK_DATAFLOW } else { rule::XNNPACK_OUTPUT }, path, found);
             }
-            if tensor.constant_buffer_idx != 0 || tensor.flags & EXTERNAL_INPUT != 0 {
-                let found = format!("value {id}, which is a constant or an input");
-                report.add(rule::XNNPACK_DATAFLOW, path, found);
+            if tensor.constant_buffer_idx != 0 {
+                report.add(rule::XNNPACK_OUTPUT, path, format!("value {id}, which is a constant"));
+            } else if tensor.flags & EXTERNAL_INPUT != 0 {
+                report.add(rule::XNNPACK_OUTPUT, path, format!("value {id}, which is an input"));
             }
         }
     }
@@ -45,5 +55,237 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             let found = format!("output {}, which no node writes", tensor.external_id);
             report.add(rule::XNNPACK_DATAFLOW, &path.item("xvalues", index), found);
         }
+    }
+    passes(graph, &uses, path, report);
+    cycle(graph, &uses, path, report);
+}
+
+/// XNNPACK sorts nodes so that each comes after those whose results it reads. Where some never can and others are moved, the numbers
+/// of those that never can are not set.
+fn cycle(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
+    let (waits, ready) = uses.waits(graph);
+    if let Some(first) = waits.iter().position(|wait| *wait > 0) {
+        let moved = ready.iter().any(|index| *index > first);
+        let path = &path.item("xnodes", first);
+        let found = "a node that reads what is computed from its own result";
+        report.add(if moved { rule::XNNPACK_CYCLE } else { rule::XNNPACK_DATAFLOW }, path, found);
+    }
+}
+
+/// As in `xnn_subgraph_optimize` of XNNPACK's `subgraph.c`.
+fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
+    let kept = graph.kept();
+    for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
+        let path = path.item("xnodes", index);
+        let path = &path.field("xnode_union");
+        let path = &path.field(node.name());
+        let ids = node.xnode_union.ids();
+        match (&node.xnode_union, ids.inputs.first()) {
+            (XNodeUnion::XNNArgMaxPooling2d(_), _) => {
+                for (field, id) in &ids.outputs {
+                    if !graph.is_used(*id) || uses.last_writer(*id) != Some(index) {
+                        let found = format!(
+                            "value {id}, which is no output of the graph, or written again, and which no node reads"
+                        );
+                        report.add(rule::XNNPACK_OUTPUT, &path.field(field), found);
+                    }
+                }
+            }
+            (XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNBatchMatrixMultiply(_), Some((field, id))) => {
+                let dynamic = graph.tensor(*id).is_some_and(|tensor| tensor.datatype == XNNDatatype::QDINT8);
+                if dynamic && !uses.is_converted(graph, *id) {
+                    let found = format!("value {id}, which is quantized at run time, and which no XNNConvert writes");
+                    report.add(rule::XNNPACK_DYNAMIC, &path.field(field), found);
+                }
+            }
+            (union, Some((field, id))) if in_a_row(union) && is_8_bit(graph, *id) && kept.get(index) == Some(&true) => {
+                let length = uses.row(graph, index);
+                if length == usize::MAX {
+                    let found = "nodes in a row that go on after an input of the graph, which one of them writes";
+                    report.add(rule::XNNPACK_CHAIN, &path.field(field), found);
+                } else if length > MOST_IN_A_ROW {
+                    let found = format!("{length} nodes in a row, expected at most {MOST_IN_A_ROW}");
+                    report.add(rule::XNNPACK_CHAIN, &path.field(field), found);
+                }
+            }
+            _ => (),
+        }
+    }
+}
+
+fn is_8_bit(graph: &Graph<'_>, id: u32) -> bool {
+    graph.tensor(id).is_some_and(|tensor| tensor.datatype.element_bits() == Some(8))
+}
+
+/// Whether XNNPACK takes it for a function of each number alone.
+pub(super) fn in_a_row(node: &XNodeUnion<'_>) -> bool {
+    matches!(
+        node,
+        XNodeUnion::XNNSigmoid(_)
+            | XNodeUnion::XNNClamp(_)
+            | XNodeUnion::XNNFloor(_)
+            | XNodeUnion::XNNConvert(_)
+            | XNodeUnion::XNNSquareRoot(_)
+            | XNodeUnion::XNNCeiling(_)
+            | XNodeUnion::XNNHardswish(_)
+            | XNodeUnion::XNNLeakyReLU(_)
+            | XNodeUnion::XNNNegate(_)
+            | XNodeUnion::XNNSquare(_)
+            | XNodeUnion::XNNELU(_)
+            | XNodeUnion::XNNAbs(_)
+            | XNodeUnion::XNNReciprocalSquareRoot(_)
+            | XNodeUnion::XNNLog(_)
+            | XNodeUnion::XNNGelu(_)
+            | XNodeUnion::XNNTanh(_)
+            | XNodeUnion::XNNExp(_)
+            | XNodeUnion::XNNSin(_)
+            | XNodeUnion::XNNCos(_)
+    )
+}
+
+/// Which nodes read and write each value.
+pub(super) struct Uses {
+    /// Value and node, sorted.
+    readers: Vec<(u32, usize)>,
+    writers: Vec<(u32, usize)>,
+    /// Ids that stand for another one, sorted.
+    same: Vec<(u32, u32)>,
+}
+
+fn the_one(same: &[(u32, u32)], id: u32) -> u32 {
+    let found = same.binary_search_by_key(&id, |(id, _)| *id).ok().and_then(|found| same.get(found));
+    found.map_or(id, |(_, other)| *other)
+}
+
+impl Uses {
+    pub(super) fn new(graph: &Graph<'_>) -> Self {
+        let (mut readers, mut writers) = (Vec::new(), Vec::new());
+        for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
+            let ids = node.xnode_union.ids();
+            readers.extend(ids.inputs.iter().map(|(_, id)| (*id, index)));
+            writers.extend(ids.outputs.iter().map(|(_, id)| (*id, index)));
+        }
+        // Two ids that are one argument are one value.
+        let mut same = Vec::new();
+        for (id, index) in &graph.ids {
+            match graph.payload.graph.xvalues().get(*index).and_then(|value| value.tensor()) {
+                Some(tensor) if tensor.id_out != *id => same.push((*id, tensor.id_out)),
+                _ => (),
+            }
+        }
+        for (id, _) in readers.iter_mut().chain(&mut writers) {
+            *id = the_one(&same, *id);
+        }
+        readers.sort_unstable();
+        writers.sort_unstable();
+        Self { readers, writers, same }
+    }
+
+    fn of<'l>(&self, list: &'l [(u32, usize)], id: u32) -> &'l [(u32, usize)] {
+        let id = the_one(&self.same, id);
+        let start = list.partition_point(|(other, _)| *other < id);
+        let end = list.partition_point(|(other, _)| *other <= id);
+        list.get(start..end).unwrap_or_default()
+    }
+
+    /// Whether only multiplications read it as their input: they take what was converted in its place.
+    pub(super) fn is_taken_in(&self, graph: &Graph<'_>, id: u32) -> bool {
+        let readers = self.of(&self.readers, id);
+        let takes = |(_, reader): &(u32, usize)| {
+            graph.payload.graph.xnodes().get(*reader).is_some_and(|node| match &node.xnode_union {
+                XNodeUnion::XNNFullyConnected(dense) => dense.input1_id == id,
+                XNodeUnion::XNNBatchMatrixMultiply(multiply) => multiply.input1_id == id,
+                _ => false,
+            })
+        };
+        !readers.is_empty() && readers.iter().all(takes)
+    }
+
+    /// Whether a conversion writes it; XNNPACK takes a clamp to everything for one.
+    fn is_converted(&self, graph: &Graph<'_>, id: u32) -> bool {
+        let writer = self.last_writer(id).and_then(|index| graph.payload.graph.xnodes().get(index));
+        writer.is_some_and(|node| match node.xnode_union {
+            XNodeUnion::XNNConvert(_) => true,
+            XNodeUnion::XNNClamp(_) => datatypes::unclamped(node),
+            _ => false,
+        })
+    }
+
+    /// How many inputs each node still waits for when no node is left that waits for none, and the order of those that wait for
+    /// none.
+    pub(super) fn waits(&self, graph: &Graph<'_>) -> (Vec<usize>, Vec<usize>) {
+        let nodes = graph.payload.graph.xnodes();
+        // How many of its inputs each node waits for.
+        let mut waits = vec![0usize; nodes.len()];
+        for (id, reader) in &self.readers {
+            let given = graph.tensor(*id).is_some_and(|tensor| tensor.flags & EXTERNAL_INPUT != 0);
+            if let (Some(wait), false, Some(_)) = (waits.get_mut(*reader), given, self.last_writer(*id)) {
+                *wait += 1;
+            }
+        }
+        let mut ready: Vec<usize> = (0..nodes.len()).filter(|index| waits.get(*index) == Some(&0)).collect();
+        let mut next = 0;
+        while let Some(node) = ready.get(next).and_then(|index| nodes.get(*index)) {
+            let index = ready.get(next).copied();
+            next += 1;
+            for (_, id) in node.xnode_union.ids().outputs {
+                let given = graph.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_INPUT != 0);
+                if given || self.last_writer(id) != index {
+                    continue;
+                }
+                for (_, reader) in self.of(&self.readers, id) {
+                    if let Some(wait) = waits.get_mut(*reader) {
+                        *wait = wait.saturating_sub(1);
+                        if *wait == 0 {
+                            ready.push(*reader);
+                        }
+                    }
+                }
+            }
+        }
+        (waits, ready)
+    }
+
+    /// The nodes that write a value.
+    pub(super) fn writers(&self, id: u32) -> &[(u32, usize)] {
+        self.of(&self.writers, id)
+    }
+
+    pub(super) fn last_writer(&self, id: u32) -> Option<usize> {
+        Some(self.of(&self.writers, id).last()?.1)
+    }
+
+    /// Whether a node reads it that comes before that one.
+    fn is_read_before(&self, id: u32, node: usize) -> bool {
+        self.of(&self.readers, id).first().is_some_and(|(_, reader)| *reader < node)
+    }
+
+    /// How many nodes follow each other from that one on, each the only reader of what the one before writes.
+    /// [`usize::MAX`] where one of them writes an input of the graph.
+    fn row(&self, graph: &Graph<'_>, first: usize) -> usize {
+        let (mut node, mut length) = (first, 0);
+        while let Some(union) = graph.payload.graph.xnodes().get(node).map(|node| &node.xnode_union) {
+            if length > MOST_IN_A_ROW || !in_a_row(union) {
+                break;
+            }
+            let Some((_, output)) = union.ids().outputs.first().copied().filter(|(_, id)| graph.is_used(*id)) else {
+                break;
+            };
+            length += 1;
+            let external = graph.tensor(output).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
+            match self.of(&self.readers, output) {
+                [(_, reader)] if !external => {
+                    let input = graph.tensor(output).is_some_and(|tensor| tensor.flags & EXTERNAL_INPUT != 0);
+                    if input
+                        && graph.payload.graph.xnodes().get(*reader).is_some_and(|next| in_a_row(&next.xnode_union))
+                    {
+                        return usize::MAX;
+                    }
+                    node = *reader;
+                }
+                _ => break,
+            }
+        }
+        length
     }
 }

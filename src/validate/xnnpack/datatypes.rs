@@ -2,29 +2,42 @@
 
 use super::super::report::Report;
 use super::super::rule;
-use super::Graph;
+use super::{Graph, dataflow};
 use crate::path::Path;
 use crate::schema::xnnpack::{NO_ID, XNNDatatype as Type, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, string::String, vec::Vec};
 
-pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+/// `kept`: XNNPACK makes an operator of the node.
+pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let ids = node.xnode_union.ids();
     let types = |list: &[(&str, u32)]| -> Vec<Type> {
-        list.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| Some(graph.tensor(*id)?.datatype)).collect()
+        list.iter().filter(|(_, id)| *id != NO_ID).filter_map(|(_, id)| graph.datatype(*id)).collect()
     };
     let (inputs, outputs) = (types(&ids.inputs), types(&ids.outputs));
-    if !fits(&node.xnode_union, &inputs, &outputs) {
+    let converts = matches!(node.xnode_union, XNodeUnion::XNNClamp(_)) && unclamped(node);
+    if (converts && inputs != outputs) || !fits(&node.xnode_union, &inputs, &outputs) {
+        // Those with one input are looked at last, when nodes that nobody needs are gone.
+        let is_last = dataflow::in_a_row(&node.xnode_union);
+        if !report.concerns(kept || !is_last) {
+            return;
+        }
         let list = |types: &[Type]| -> String {
             let names: Vec<String> =
                 types.iter().map(|datatype| format!("{datatype}").replace("xnn_datatype_", "")).collect();
             names.join(", ")
         };
         let found = format!("{} to {}, for which XNNPACK has no operator", list(&inputs), list(&outputs));
-        return report.add(rule::XNNPACK_NODE_DATATYPES, path, found);
+        let rule = if converts { rule::XNNPACK_CLAMP_DATATYPES } else { rule::XNNPACK_NODE_DATATYPES };
+        return report.add(rule, path, found);
     }
     if keeps_scale(&node.xnode_union) {
         same_scale(graph, &ids.inputs, &ids.outputs, path, report);
     }
+}
+
+/// Whether it says no range.
+pub(super) fn unclamped(node: &XNode<'_>) -> bool {
+    node.output_min_max.is_none_or(|range| range.output_min == f32::NEG_INFINITY && range.output_max == f32::INFINITY)
 }
 
 fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
@@ -32,36 +45,85 @@ fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
         return true;
     };
     let all = |types: &[Type]| types.contains(output) && inputs.iter().all(|input| input == output);
+    let same = |more: &[Type]| all(QUANTIZED_OR_PLAIN) || all(more);
     match node {
         XNodeUnion::XNNFullyConnected(_) => multiplies(inputs, *output, true),
-        XNodeUnion::XNNConv2d(_) | XNodeUnion::XNNConvTranspose2d(_) | XNodeUnion::XNNDepthwiseConv2d(_) => {
-            multiplies(inputs, *output, false)
+        XNodeUnion::XNNConv2d(_) => multiplies(inputs, *output, false),
+        XNodeUnion::XNNDepthwiseConv2d(_) => {
+            inputs.first() != Some(&Type::QDINT8) && multiplies(inputs, *output, false)
         }
+        XNodeUnion::XNNConvTranspose2d(_) => match inputs {
+            [Type::FP16, Type::FP16, ..] => false,
+            [Type::QDINT8, ..] if *output == Type::FP16 => false,
+            _ => multiplies(inputs, *output, false),
+        },
         XNodeUnion::XNNBatchMatrixMultiply(_) => {
-            all(&[Type::FP32, Type::FP16])
-                || matches!((inputs, output), (&[Type::QDINT8, Type::QCINT8], &(Type::FP32 | Type::FP16)))
+            let widened = matches!(inputs, [Type::QDINT8 | Type::FP32, Type::QCINT8] | [Type::BF16, Type::BF16]);
+            all(&[Type::FP32, Type::FP16, Type::QINT8]) || (*output == Type::FP32 && widened)
         }
         XNodeUnion::XNNConvert(_) => match inputs {
             [input] => converts(*input, *output),
             _ => true,
         },
-        XNodeUnion::XNNSoftmax(_) | XNodeUnion::XNNAvgPooling2d(_) | XNodeUnion::XNNPReLU(_) => {
-            all(&[Type::FP32, Type::FP16])
+        XNodeUnion::XNNSoftmax(_) => all(&[Type::FP32, Type::FP16]),
+        // They look at each type alone.
+        XNodeUnion::XNNGlobalAvgPooling2d(_) => match inputs {
+            [input] => QUANTIZED_OR_PLAIN.contains(input) && ![Type::QDINT8, Type::QPINT8].contains(output),
+            _ => true,
+        },
+        XNodeUnion::XNNAvgPooling2d(_) => {
+            let plain = [Type::FP32, Type::FP16];
+            inputs.iter().chain([output]).all(|datatype| plain.contains(datatype))
         }
+        XNodeUnion::XNNStaticResizeBilinear2D(_) => same(&[]) || resizes(inputs, *output),
+        XNodeUnion::XNNMaxPooling2d(_) => same(&[]),
         XNodeUnion::XNNArgMaxPooling2d(_) => inputs == [Type::FP32] && *output == Type::FP32,
         // A finding of its own.
         XNodeUnion::XNNScaledDotProductAttention(_) => true,
-        _ => all(&[Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8]),
+        XNodeUnion::XNNStaticTranspose(_)
+        | XNodeUnion::XNNStaticReshape(_)
+        | XNodeUnion::XNNStaticSlice(_)
+        | XNodeUnion::XNNStaticConstantPad(_)
+        | XNodeUnion::XNNCopy(_) => same(&[Type::BF16, Type::INT32, Type::QINT32]),
+        XNodeUnion::XNNConcatenate2(_)
+        | XNodeUnion::XNNConcatenate3(_)
+        | XNodeUnion::XNNConcatenate4(_)
+        | XNodeUnion::XNNConcatenate5(_)
+        | XNodeUnion::XNNAdd(_)
+        | XNodeUnion::XNNSubtract(_)
+        | XNodeUnion::XNNMultiply(_)
+        | XNodeUnion::XNNDiv(_)
+        | XNodeUnion::XNNMinimum(_)
+        | XNodeUnion::XNNMaximum(_) => same(&[Type::BF16, Type::INT32]),
+        XNodeUnion::XNNPReLU(_) => same(&[Type::BF16]),
+        // What is left works on each number alone.
+        _ => {
+            let integers = matches!(
+                node,
+                XNodeUnion::XNNAbs(_) | XNodeUnion::XNNClamp(_) | XNodeUnion::XNNNegate(_) | XNodeUnion::XNNSquare(_)
+            );
+            let wide = matches!((inputs, *output), ([Type::FP32 | Type::BF16], Type::FP32 | Type::BF16));
+            same(&[]) || wide || (integers && all(&[Type::INT32]))
+        }
+    }
+}
+
+const QUANTIZED_OR_PLAIN: &[Type] = &[Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8];
+
+fn resizes(inputs: &[Type], output: Type) -> bool {
+    match inputs {
+        [Type::FP32] => output == Type::FP16,
+        [Type::FP16] => output == Type::FP32,
+        [Type::QINT8 | Type::QUINT8] => [Type::FP32, Type::FP16].contains(&output),
+        _ => false,
     }
 }
 
 fn converts(input: Type, output: Type) -> bool {
-    match input {
-        Type::FP32 => [Type::FP32, Type::FP16, Type::QINT8, Type::QUINT8, Type::QDINT8, Type::QPINT8].contains(&output),
-        Type::FP16 => [Type::FP16, Type::FP32, Type::QINT8, Type::QDINT8].contains(&output),
-        Type::QINT8 => [Type::QINT8, Type::FP32, Type::FP16].contains(&output),
-        Type::QUINT8 => [Type::QUINT8, Type::FP32].contains(&output),
-        _ => false,
+    let numbers = [Type::FP32, Type::FP16, Type::BF16, Type::INT32, Type::QINT8, Type::QUINT8];
+    match (input, output) {
+        (Type::FP32, Type::QDINT8 | Type::QPINT8) | (Type::FP16, Type::QDINT8) | (Type::QINT8, Type::QCINT8) => true,
+        _ => numbers.contains(&input) && numbers.contains(&output),
     }
 }
 
@@ -77,17 +139,20 @@ fn multiplies(inputs: &[Type], output: Type, dense: bool) -> bool {
     match (input, filter) {
         (Type::FP32, Type::FP32) => output == Type::FP32 && with(&[Type::FP32]),
         (Type::FP16, Type::FP32) => output == Type::FP16 && with(&[Type::FP32]),
-        (Type::FP16, Type::FP16) => output == Type::FP16 && with(&[Type::FP16]),
+        (Type::FP16, Type::FP16) => output == Type::FP16 && with(&[Type::FP16, Type::FP32]),
         (Type::FP32, Type::FP16) => output == Type::FP32 && with(&[Type::FP16, Type::FP32]),
-        (Type::BF16, Type::BF16) => dense && output == Type::FP32 && with(&[Type::FP32]),
+        (Type::BF16, Type::BF16) => dense && [Type::FP32, Type::BF16].contains(&output) && with(&[Type::FP32]),
         (Type::FP32, Type::QCINT4 | Type::QCINT8) => dense && output == Type::FP32 && with(&[Type::FP32]),
         (Type::QDINT8, Type::QCINT8) => float && with(&[Type::FP32]),
-        (Type::QDINT8, Type::QCINT4 | Type::QBINT4) => dense && float && with(&[Type::FP32]),
+        (Type::QDINT8, Type::QCINT4) => dense && float && with(&[Type::FP32]),
+        (Type::QDINT8, Type::QBINT4) => dense && (float || output == Type::BF16) && with(&[Type::FP32]),
         (Type::QPINT8, Type::QCINT8 | Type::QCINT4 | Type::QBINT4) => {
             dense && output == Type::FP32 && with(&[Type::FP32])
         }
-        (Type::QINT8, Type::QCINT8) => output == Type::QINT8 && with(&[Type::QCINT32]),
-        (Type::QINT8, Type::QCINT4) => dense && output == Type::QINT8 && with(&[Type::QCINT32]),
+        (Type::QINT8, Type::QCINT8 | Type::QCINT4) => {
+            let biases: &[Type] = if dense { &[Type::QCINT32, Type::QINT32] } else { &[Type::QCINT32] };
+            (dense || filter == Type::QCINT8) && output == Type::QINT8 && with(biases)
+        }
         (Type::QINT8, Type::QINT8) => output == Type::QINT8 && with(&[Type::QINT32]),
         (Type::QUINT8, Type::QUINT8) => output == Type::QUINT8 && with(&[Type::QINT32]),
         _ => false,

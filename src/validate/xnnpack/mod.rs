@@ -18,11 +18,13 @@ use crate::error::ErrorKind;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::path::Path;
-use crate::schema::xnnpack::{NO_ID, XNNTensorValue, XValue};
+use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XValue};
 use alloc::{
     collections::{BTreeMap, BTreeSet},
     format,
     string::String,
+    vec,
+    vec::Vec,
 };
 
 /// The backend whose payloads these are.
@@ -38,13 +40,79 @@ struct Graph<'t> {
     ids: BTreeMap<u32, usize>,
     /// The ids of the values that nodes write.
     produced: BTreeSet<u32>,
+    /// The ids of the values that nodes read, sorted.
+    read: Vec<u32>,
 }
 
 impl<'t> Graph<'t> {
     fn new(payload: &'t Xnnpack<'t>) -> Self {
         let nodes = payload.graph.xnodes().iter();
         let produced = nodes.flat_map(|node| node.xnode_union.ids().outputs).map(|(_, id)| id).collect();
-        Self { payload, ids: payload.graph.values_by_id(), produced }
+        let nodes = payload.graph.xnodes().iter();
+        let mut read: Vec<u32> = nodes.flat_map(|node| node.xnode_union.ids().inputs).map(|(_, id)| id).collect();
+        read.sort_unstable();
+        let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id());
+        // Values that are one argument are one value to XNNPACK: the last of them.
+        let external = |index: usize| values.get(index)?.tensor().map(|tensor| tensor.external_id);
+        let mut last: Vec<(u32, usize)> = Vec::new();
+        for (index, tensor) in payload.graph.externals() {
+            match last.last_mut().filter(|(id, _)| *id == tensor.external_id) {
+                Some((_, last)) => *last = index,
+                None => last.push((tensor.external_id, index)),
+            }
+        }
+        for index in ids.values_mut() {
+            let found = external(*index).and_then(|id| last.binary_search_by_key(&id, |(id, _)| *id).ok());
+            if let Some((_, last)) = found.and_then(|found| last.get(found)) {
+                *index = *last;
+            }
+        }
+        Self { payload, ids, produced, read }
+    }
+
+    /// For each node, whether XNNPACK makes an operator of it: an output depends on it, and it does not wait for its own result.
+    fn kept(&self) -> Vec<bool> {
+        let nodes = self.payload.graph.xnodes();
+        let uses = dataflow::Uses::new(self);
+        let mut kept = vec![false; nodes.len()];
+        let is_output = |id: u32| self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
+        let writes_output = |index: &usize| {
+            let ids = nodes.get(*index).map(|node| node.xnode_union.ids().outputs);
+            ids.is_some_and(|ids| ids.iter().any(|(_, id)| is_output(*id) && uses.last_writer(*id) == Some(*index)))
+        };
+        let mut needed: Vec<usize> = (0..nodes.len()).filter(writes_output).collect();
+        while let Some(index) = needed.pop() {
+            let (Some(kept), Some(node)) = (kept.get_mut(index), nodes.get(index)) else {
+                continue;
+            };
+            if core::mem::replace(kept, true) {
+                continue;
+            }
+            for (_, id) in node.xnode_union.ids().inputs {
+                needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
+            }
+        }
+        for (kept, wait) in kept.iter_mut().zip(uses.waits(self).0) {
+            *kept &= wait == 0;
+        }
+        kept
+    }
+
+    /// Whether a value is an output or a node reads it. XNNPACK drops a node that writes only what nobody uses.
+    fn is_used(&self, id: u32) -> bool {
+        let output = self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
+        output || self.is_read(id)
+    }
+
+    fn is_read(&self, id: u32) -> bool {
+        self.read.binary_search(&id).is_ok()
+    }
+
+    /// The type in which nodes see a value. A type for run time makes XNNPACK quantize an input.
+    fn datatype(&self, id: u32) -> Option<XNNDatatype> {
+        let tensor = self.tensor(id)?;
+        let dynamic = tensor.dq_datatype == Some(XNNDatatype::QINT8);
+        Some(if dynamic { XNNDatatype::QDINT8 } else { tensor.datatype })
     }
 
     /// The value with that id, and its tensor.
@@ -83,10 +151,16 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 let error = error.clone().in_field("processed").in_item(index).in_field("delegates");
                 report.add_error(rule, &error.in_item(method).in_field("execution_plan"));
             }
-            Err(_) => (),
+            // The runtime looks for XNNPACK's magic whatever other backend the bytes are for.
+            Err(_) => {
+                if let Ok(bytes) = pte.bytes(&opened.data) {
+                    let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
+                    report.add_at(rule::XNNPACK_PAYLOAD, path, report.offset(Some(bytes)), found);
+                }
+            }
         });
         if let Ok(Payload::Xnnpack(payload)) = &opened.payload {
-            calls::check(pte, payload, &opened.delegates, report);
+            calls::check(pte, &Graph::new(payload), &opened.delegates, report);
         }
     }
 }

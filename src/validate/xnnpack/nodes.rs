@@ -1,10 +1,11 @@
 //! Nodes: that they are known, name values that exist, and have settings that XNNPACK takes.
 
 use super::super::report::{Few, Report};
-use super::super::rule;
+use super::super::rule::{self, Rule};
+use super::dataflow::Uses;
 use super::{Graph, MAX_RANK, datatypes, no_member, shapes, weights};
 use crate::path::Path;
-use crate::schema::xnnpack::{NO_ID, XNNNodeConv, XNNPooling2D, XNode, XNodeUnion};
+use crate::schema::xnnpack::{NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, vec::Vec};
 
 /// Padding as TensorFlow's `SAME`, which goes with no other padding.
@@ -16,13 +17,26 @@ const ALIGN_CORNERS: u32 = 8;
 /// Of a resize: as TensorFlow 1 did it.
 const LEGACY_MODE: u32 = 4;
 
+/// Of a convolution: its table of addresses is made for each run. No exporter sets it.
+const TRANSIENT_INDIRECTION: u32 = 0x20;
+
+/// Of a multiplication: its input is packed for kernels that few machines have.
+const PACKED_INPUT: u32 = 0x200;
+
 /// XNNPACK resizes to less than this many rows and columns.
 const MAX_RESIZED: u32 = 1 << 24;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
+    let (mut kept, uses) = (graph.kept(), Uses::new(graph));
+    for (node, kept) in graph.payload.graph.xnodes().iter().zip(&mut kept) {
+        if let XNodeUnion::XNNConvert(convert) = &node.xnode_union {
+            let dynamic = graph.datatype(convert.output_id) == Some(XNNDatatype::QDINT8);
+            *kept &= !(dynamic && uses.is_taken_in(graph, convert.output_id));
+        }
+    }
+    for ((index, node), kept) in graph.payload.graph.xnodes().iter().enumerate().zip(kept) {
         let path = path.item("xnodes", index);
-        clamp(node, &path, report);
+        clamp(graph, node, &path, report);
         let path = &path.field("xnode_union");
         match &node.xnode_union {
             XNodeUnion::None | XNodeUnion::Unknown(_) => {
@@ -38,11 +52,32 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         }
         let path = &path.field(node.name());
         if ids(graph, node, path, report) {
-            datatypes::check(graph, node, path, report);
+            datatypes::check(graph, node, kept, path, report);
+            dynamic_dims(graph, node, path, report);
             shapes::check(graph, node, path, report);
         }
         weights::check(graph, node, path, report);
-        settings(node, path, report);
+        settings(graph, node, path, report);
+    }
+}
+
+/// A convolution of numbers quantized at run time needs a dimension for the scales.
+fn dynamic_dims(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let (XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv)) = &node.xnode_union else {
+        return;
+    };
+    let Some((value, tensor)) = graph.value(conv.input1_id) else {
+        return;
+    };
+    if let Some(XNNQuantParams::PerTokenDynamicQuant(quantization)) = value.quant_params() {
+        let rank = tensor.dims().len();
+        if usize::try_from(quantization.num_nonbatch_dims).is_ok_and(|dims| dims >= rank) {
+            let found = format!(
+                "an input of {rank} dimensions that all share a scale, expected at most {}",
+                rank.saturating_sub(1)
+            );
+            report.add(rule::XNNPACK_NODE, &path.field("input1_id"), found);
+        }
     }
 }
 
@@ -64,12 +99,20 @@ fn ids(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report
 }
 
 /// XNNPACK refuses an empty range for weights and pools, and takes it elsewhere.
-fn clamp(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let Some(range) = node.output_min_max else {
         return;
     };
     let (min, max) = (range.output_min, range.output_max);
-    if min <= max {
+    // Of 16-bit numbers, it also refuses a range of one number. What is too large for them is infinite.
+    let output = node.xnode_union.ids().outputs.first().and_then(|(_, id)| graph.datatype(*id));
+    let half = |number: f32| match number.abs() > 65504.0 {
+        true => f32::INFINITY.copysign(number),
+        false => number,
+    };
+    let dense = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_));
+    let fits = if !dense && output == Some(XNNDatatype::FP16) { half(min) < half(max) } else { min <= max };
+    if fits {
         return;
     }
     let found = format!("from {min} to {max}, expected a range");
@@ -81,17 +124,17 @@ fn clamp(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         | XNodeUnion::XNNDepthwiseConv2d(_)
         | XNodeUnion::XNNAvgPooling2d(_)
         | XNodeUnion::XNNMaxPooling2d(_)
-        | XNodeUnion::XNNGlobalAvgPooling2d(_)
         | XNodeUnion::XNNClamp(_) => report.add(rule::XNNPACK_NODE, path, found),
         _ => report.add(rule::XNNPACK_CLAMP, path, found),
     }
 }
 
-fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+fn settings(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     match &node.xnode_union {
-        XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv) => convolution(conv, path, report),
+        XNodeUnion::XNNConv2d(conv) => convolution(conv, rule::XNNPACK_NODE, path, report),
+        XNodeUnion::XNNConvTranspose2d(conv) => convolution(conv, rule::XNNPACK_NODE_FLAGS, path, report),
         XNodeUnion::XNNDepthwiseConv2d(conv) => {
-            convolution(conv, path, report);
+            convolution(conv, rule::XNNPACK_NODE, path, report);
             let (input, output) = (conv.group_input_channels, conv.group_output_channels);
             // 0 is found there.
             if input > 0 && output % input != 0 {
@@ -102,6 +145,12 @@ fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         XNodeUnion::XNNAvgPooling2d(pool) => pooling(pool, false, path, report),
         XNodeUnion::XNNMaxPooling2d(pool) => pooling(pool, true, path, report),
         XNodeUnion::XNNArgMaxPooling2d(pool) => {
+            let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
+            padding(pool.flags, paddings, rule::XNNPACK_NODE, path, report);
+            if u64::from(pool.pooling_height) * u64::from(pool.pooling_width) == 1 {
+                let found = "a window of 1x1, which XNNPACK does not take";
+                report.add(rule::XNNPACK_NODE, &path.field("pooling_height"), found);
+            }
             let sizes = [("pooling_height", pool.pooling_height), ("pooling_width", pool.pooling_width)];
             positive(&sizes, path, report);
         }
@@ -119,7 +168,16 @@ fn settings(node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         }
         XNodeUnion::XNNFullyConnected(dense) if dense.flags > 1 => {
             let found = format!("{:#x}, expected 0 or 1 (weights [in, out])", dense.flags);
-            report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+            let types = (graph.datatype(dense.input1_id), graph.datatype(dense.filter_id));
+            let packed = matches!(
+                types,
+                (Some(XNNDatatype::FP32), Some(XNNDatatype::FP32 | XNNDatatype::FP16))
+                    | (Some(XNNDatatype::FP16), Some(XNNDatatype::FP16 | XNNDatatype::FP32))
+                    | (Some(XNNDatatype::QINT8), Some(XNNDatatype::QCINT8))
+            );
+            let refused = dense.flags & PACKED_INPUT != 0 && packed;
+            let rule = if refused { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_FLAGS };
+            report.add(rule, &path.field("flags"), found);
         }
         XNodeUnion::XNNStaticTranspose(transpose) => {
             let perm = transpose.perm.as_deref();
@@ -191,19 +249,21 @@ fn positive(numbers: &[(&'static str, u32)], path: &Path<'_>, report: &mut Repor
     }
 }
 
-fn padding(flags: u32, padding: [u32; 4], path: &Path<'_>, report: &mut Report<'_>) {
+fn padding(flags: u32, padding: [u32; 4], rule: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     if flags & SAME_PADDING != 0 && padding != [0; 4] {
         let found = format!("{flags:#x}, which is TensorFlow's SAME padding, but the paddings are {}", Few(&padding));
-        report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+        report.add(rule, &path.field("flags"), found);
     }
 }
 
-fn convolution(conv: &XNNNodeConv, path: &Path<'_>, report: &mut Report<'_>) {
+/// `unknown` is the rule that unknown flags break: a transposed convolution ignores them.
+fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [conv.padding_top, conv.padding_right, conv.padding_bottom, conv.padding_left];
-    padding(conv.flags, paddings, path, report);
+    padding(conv.flags, paddings, unknown, path, report);
     if conv.flags & !SAME_PADDING != 0 {
         let found = format!("{:#x}, expected 0 or 4 (TensorFlow's SAME padding)", conv.flags);
-        report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+        let known = conv.flags & !(SAME_PADDING | TRANSIENT_INDIRECTION) == 0;
+        report.add(if known { rule::XNNPACK_NODE_FLAGS } else { unknown }, &path.field("flags"), found);
     }
     let numbers = [
         ("kernel_height", conv.kernel_height),
@@ -221,7 +281,7 @@ fn convolution(conv: &XNNNodeConv, path: &Path<'_>, report: &mut Report<'_>) {
 
 fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
-    padding(pool.flags, paddings, path, report);
+    padding(pool.flags, paddings, rule::XNNPACK_NODE, path, report);
     let numbers = [
         ("pooling_height", pool.pooling_height),
         ("pooling_width", pool.pooling_width),

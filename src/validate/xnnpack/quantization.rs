@@ -1,7 +1,7 @@
 //! How values are quantized: dimensions, groups, zero points, and the scales that are in the FlatBuffer.
 
 use super::super::report::Report;
-use super::super::rule;
+use super::super::rule::{self, Rule};
 use super::no_member;
 use crate::path::Path;
 use crate::schema::xnnpack::{
@@ -12,10 +12,11 @@ use alloc::format;
 /// XNNPACK's kernels take groups of a multiple of so many numbers.
 const GROUP: i32 = 32;
 
-/// `path` is that of the quantized value.
+/// `path` is that of the quantized value. `used`: a node reads it.
 pub(super) fn check(
     tensor: &XNNTensorValue<'_>,
     params: &XNNQuantParams<'_>,
+    used: bool,
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
@@ -43,7 +44,7 @@ pub(super) fn check(
             }
         }
         XNNQuantParams::PerChannelGroupQuant(quantization) => {
-            groups(tensor, quantization, &path.field("PerChannelGroupQuant"), report);
+            groups(tensor, quantization, used, &path.field("PerChannelGroupQuant"), report);
         }
     }
 }
@@ -92,7 +93,7 @@ fn per_channel(
         return;
     };
     match quantization.scale_buffer_idx {
-        0 => inline(quantization.scale.as_deref(), channels.into(), path, report),
+        0 => inline(quantization.scale.as_deref(), channels.into(), rule::XNNPACK_LISTS, path, report),
         _ if quantization.num_scales != channels => {
             let found = format!("{}, but there are {channels} channels", quantization.num_scales);
             report.add(rule::XNNPACK_LISTS, &path.field("num_scales"), found);
@@ -104,6 +105,7 @@ fn per_channel(
 fn groups(
     tensor: &XNNTensorValue<'_>,
     quantization: &PerChannelGroupQuant<'_>,
+    used: bool,
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
@@ -113,7 +115,8 @@ fn groups(
     };
     channel_dim(tensor, quantization.channel_dim, path, report);
     let size = quantization.group_size;
-    let Some(group) = u64::try_from(size).ok().filter(|_| size > 0 && size % GROUP == 0) else {
+    let fits = size > 0 && (size % GROUP == 0 || !report.concerns(used));
+    let Some(group) = u64::try_from(size).ok().filter(|_| fits) else {
         let found = format!("{size}, expected a multiple of {GROUP}");
         return report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
     };
@@ -123,7 +126,7 @@ fn groups(
     }
     let expected = u64::from(out) * u64::from(input) / group;
     match quantization.scale_buffer_idx {
-        0 => inline(quantization.scale.as_deref(), expected, path, report),
+        0 => inline(quantization.scale.as_deref(), expected, rule::XNNPACK_SCALES, path, report),
         _ if u64::from(quantization.num_scales) != expected => {
             let found = format!("{}, expected {expected}, one for each group", quantization.num_scales);
             report.add(rule::XNNPACK_SCALES, &path.field("num_scales"), found);
@@ -132,16 +135,20 @@ fn groups(
     }
 }
 
-/// Scales inside the FlatBuffer.
-fn inline(scales: Option<&[f32]>, expected: u64, path: &Path<'_>, report: &mut Report<'_>) {
+/// Scales inside the FlatBuffer. `many` is the rule that too many break: those of channels are not counted.
+fn inline(scales: Option<&[f32]>, expected: u64, many: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     let path = &path.field("scale");
     let Some(scales) = scales else {
         return report.add(rule::XNNPACK_SCALES, path, "absent, and scale_buffer_idx is 0: no scales");
     };
     if scales.len() as u64 != expected {
+        let few = (scales.len() as u64) < expected;
         let found = format!("{} scales, expected {expected}", scales.len());
-        report.add_at(rule::XNNPACK_SCALES, path, report.offset(Some(scales)), found);
-    } else if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
+        let rule = if few { rule::XNNPACK_SCALES } else { many };
+        report.add_at(rule, path, report.offset(Some(scales)), found);
+    }
+    let scales = scales.get(..usize::try_from(expected).unwrap_or(usize::MAX)).unwrap_or(scales);
+    if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
         let found = format!("{:e}, expected a positive number", scales.get(index).copied().unwrap_or_default());
         report.add_at(rule::XNNPACK_SCALES, &path.index(index), report.offset_of(scales, index), found);
     }

@@ -23,7 +23,9 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
         for (list, field) in [(pad.pre_paddings(), "pre_paddings"), (pad.post_paddings(), "post_paddings")] {
             if list.len() != input.len() {
                 let found = format!("{}, expected one for each of the {} dimensions", Few(list), input.len());
-                return report.add_at(rule::XNNPACK_NODE, &path.field(field), report.offset(Some(list)), found);
+                // It reads as many as there are dimensions.
+                let rule = if list.len() < input.len() { rule::XNNPACK_PADDING } else { rule::XNNPACK_NODE_SHAPE };
+                return report.add_at(rule, &path.field(field), report.offset(Some(list)), found);
             }
         }
     }
@@ -38,7 +40,11 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
 }
 
 /// The shape of the output; `None` for nodes whose inputs alone do not give it.
-fn inferred(node: &XNodeUnion<'_>, input: &[u64], inputs: &[Vec<u64>]) -> Result<Option<Vec<u64>>, &'static str> {
+pub(super) fn inferred(
+    node: &XNodeUnion<'_>,
+    input: &[u64],
+    inputs: &[Vec<u64>],
+) -> Result<Option<Vec<u64>>, &'static str> {
     let wide = |list: &[u32]| -> Vec<u64> { list.iter().map(|size| (*size).into()).collect() };
     Ok(match node {
         XNodeUnion::XNNStaticTranspose(transpose) => {
@@ -178,6 +184,9 @@ impl Window {
     }
 }
 
+/// What a transposed convolution divides by zero on.
+pub(super) const EMPTY_OUTPUT: &str = "a transposed convolution whose padding leaves no output";
+
 fn positive(size: i128) -> Result<u64, &'static str> {
     u64::try_from(size).ok().filter(|size| *size > 0).ok_or("a window that does not fit into its input")
 }
@@ -230,7 +239,10 @@ fn transposed(conv: &XNNNodeConv, input: &[u64]) -> Result<Option<Vec<u64>>, &'s
         positive(before + window.span() + i128::from(adjustment) - window.padding())
     };
     let channels = u64::from(conv.groups) * u64::from(conv.group_output_channels);
-    let (rows, columns) = (size(&rows, conv.adjustment_height)?, size(&columns, conv.adjustment_width)?);
+    let (rows, columns) = (size(&rows, conv.adjustment_height), size(&columns, conv.adjustment_width));
+    let (Ok(rows), Ok(columns)) = (rows, columns) else {
+        return Err(EMPTY_OUTPUT);
+    };
     Ok(Some(vec![batch, rows, columns, channels]))
 }
 

@@ -36,7 +36,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         };
         let quantized = path.field("xvalue_union.XNNQuantizedTensorValue");
         if let Some(params) = value.quant_params() {
-            quantization::check(tensor, params, &quantized, report);
+            quantization::check(tensor, params, graph.is_read(tensor.id_out), &quantized, report);
         }
         let path = &match value.quant_params() {
             Some(_) => quantized.field("tensor_value"),
@@ -80,9 +80,7 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, path: &Path<'_>, re
             (&[Type::QCINT8, Type::QCINT32, Type::QCINT4], "qcint8, qcint32 or qcint4 with a scale for each channel")
         }
         Some(XNNQuantParams::PerChannelGroupQuant(_)) => (&[Type::QBINT4], "qbint4 with a scale for each group"),
-        Some(XNNQuantParams::PerTokenDynamicQuant(_)) => {
-            (&[Type::QDINT8, Type::QPINT8], "qdint8 or qpint8 with scales at run time")
-        }
+        Some(XNNQuantParams::PerTokenDynamicQuant(_)) => (&[Type::QDINT8], "qdint8 with scales at run time"),
         // Which is a finding of its own.
         Some(XNNQuantParams::None | XNNQuantParams::Unknown(_)) => return,
     };
@@ -92,7 +90,9 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, path: &Path<'_>, re
     }
     let dynamic = tensor.dq_datatype.unwrap_or_default();
     let input = tensor.flags & EXTERNAL_INPUT != 0 && tensor.constant_buffer_idx == 0;
-    if dynamic != Type::INVALID && !(dynamic == Type::QINT8 && input) {
+    // The runtime takes a type that it does not know for none.
+    let concerns = report.concerns(dynamic.name().is_some());
+    if concerns && dynamic != Type::INVALID && !(dynamic == Type::QINT8 && input) {
         let found = format!("{dynamic}, expected none, or xnn_datatype_qint8 of an input");
         report.add(rule::XNNPACK_DATATYPE, &path.field("dq_datatype"), found);
     }
@@ -166,11 +166,7 @@ fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
             if one.external_id == other.external_id {
                 let found = format!("values {first} and {second} are both argument {}", one.external_id);
                 // To XNNPACK they are one value, the one that comes last.
-                let alike = one.dims == other.dims
-                    && (one.datatype, one.flags, one.constant_buffer_idx)
-                        == (other.datatype, other.flags, other.constant_buffer_idx);
-                let rule = if alike { rule::XNNPACK_EXTERNALS } else { rule::XNNPACK_EXTERNAL_ID };
-                report.add(rule, &path.field("xvalues"), found);
+                report.add(rule::XNNPACK_EXTERNALS, &path.field("xvalues"), found);
             }
         }
     }

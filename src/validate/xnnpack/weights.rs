@@ -48,8 +48,44 @@ fn weights(node: &XNodeUnion<'_>) -> Option<Weights> {
     }
 }
 
+/// The bytes that a node reads of each of its constants, and the constant's id.
+pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u32, u64)>) {
+    let weights = weights(node);
+    for (field, id) in node.ids().inputs {
+        let Some(tensor) = graph.tensor(id).filter(|tensor| tensor.constant_buffer_idx != 0) else {
+            continue;
+        };
+        let all = tensor.byte_size().unwrap_or(u64::MAX);
+        let bytes = match (&weights, field) {
+            (Some(Weights { dims: Some(dims), .. }), "filter_id") => bytes(tensor, dims),
+            (Some(Weights { dims: Some(dims), channel_dim, .. }), "bias_id") => {
+                bytes(tensor, dims.get(*channel_dim..=*channel_dim).unwrap_or_default())
+            }
+            (Some(Weights { dims: None, filter, channel_dim, .. }), "bias_id") => {
+                let filter = graph.tensor(*filter).and_then(|filter| filter.dims().get(*channel_dim).copied());
+                filter.map_or(all, |channels| bytes(tensor, &[channels.into()]))
+            }
+            _ => all,
+        };
+        reads.push((id, bytes));
+    }
+}
+
+/// The bytes of so many elements of a tensor.
+fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
+    let bits = tensor.datatype.element_bits().unwrap_or(0);
+    dims.iter().fold(u64::from(bits), |all, size| all.saturating_mul(*size)).div_ceil(8)
+}
+
 /// `path` is that of the node's member.
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    if let XNodeUnion::XNNBatchMatrixMultiply(multiply) = &node.xnode_union {
+        let second = graph.tensor(multiply.input2_id).filter(|tensor| tensor.constant_buffer_idx != 0);
+        if let Some(tensor) = second.filter(|tensor| tensor.dims().len() < 2 || tensor.dims().contains(&0)) {
+            let found = format!("{tensor}, expected a constant of at least 2 dimensions, none of which is 0");
+            report.add(rule::XNNPACK_WEIGHTS, &path.field("input2_id"), found);
+        }
+    }
     let Some(weights) = weights(&node.xnode_union) else {
         return;
     };
@@ -59,18 +95,32 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     let dims = filter.dims();
     let filter_path = &path.field("filter_id");
     let offset = report.offset(Some(dims));
+    let refused = match &node.xnode_union {
+        XNodeUnion::XNNConv2d(conv) => {
+            let out = u64::from(conv.groups) * u64::from(conv.group_output_channels);
+            dims.first().is_none_or(|first| u64::from(*first) != out)
+        }
+        XNodeUnion::XNNFullyConnected(_) if filter.constant_buffer_idx != 0 => {
+            dims.first() == Some(&0) || dims.last() == Some(&0) || dims.len() <= weights.channel_dim
+        }
+        XNodeUnion::XNNDepthwiseConv2d(_) => {
+            matches!(value.quant_params(), Some(XNNQuantParams::PerChannelQuant(_))) && dims.len() != 4
+        }
+        _ => false,
+    };
+    let shape = if refused { rule::XNNPACK_WEIGHTS } else { rule::XNNPACK_WEIGHTS_SHAPE };
     match weights.dims {
         Some(expected) if !dims.iter().map(|size| u64::from(*size)).eq(expected) => {
             let found = format!("a filter of {}, expected {}", Few(dims), Few(&expected));
-            report.add_at(rule::XNNPACK_WEIGHTS, filter_path, offset, found);
+            report.add_at(shape, filter_path, offset, found);
         }
         None if dims.len() != 2 => {
             let found = format!("a filter of {} dimensions, expected 2", dims.len());
-            report.add_at(rule::XNNPACK_WEIGHTS, filter_path, offset, found);
+            report.add_at(shape, filter_path, offset, found);
         }
         _ if dims.contains(&0) => {
             let found = format!("a filter of {}, expected no size of 0", Few(dims));
-            report.add_at(rule::XNNPACK_WEIGHTS, filter_path, offset, found);
+            report.add_at(shape, filter_path, offset, found);
         }
         _ => (),
     }
@@ -87,18 +137,24 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     if let Some(XNNQuantParams::PerTensorQuant(quantization)) = value.quant_params() {
         if filter.datatype == XNNDatatype::QINT8 && quantization.zero_point != 0 {
             let found = format!("a filter of qint8 with zero point {}, expected 0", quantization.zero_point);
-            report.add(rule::XNNPACK_WEIGHTS, filter_path, found);
+            let transposed = matches!(node.xnode_union, XNodeUnion::XNNConvTranspose2d(_));
+            let rule = if transposed { rule::XNNPACK_WEIGHTS_SHAPE } else { rule::XNNPACK_WEIGHTS };
+            report.add(rule, filter_path, found);
         }
     }
     if let (Some(bias), Some(channels)) = (graph.tensor(weights.bias), channels) {
         if bias.dims() != [channels] {
             let found = format!("a bias of {}, expected [{channels}]", Few(bias.dims()));
-            report.add_at(rule::XNNPACK_WEIGHTS, &path.field("bias_id"), report.offset(Some(bias.dims())), found);
+            report.add_at(rule::XNNPACK_WEIGHTS_SHAPE, &path.field("bias_id"), report.offset(Some(bias.dims())), found);
         }
     }
-    let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
-        && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
-    for (id, field) in [(weights.filter, "filter_id"), (weights.bias, "bias_id")] {
+    let input = node.xnode_union.ids().inputs.first().and_then(|(_, id)| graph.datatype(*id));
+    let dense = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_));
+    let computed = dense && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
+    // Biases too, with some filters.
+    let dense = computed || (dense && filter.datatype == XNNDatatype::QBINT4);
+    let same = input == Some(filter.datatype);
+    for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", dense)] {
         match graph.tensor(id) {
             Some(tensor) if id != NO_ID && tensor.constant_buffer_idx == 0 => {
                 no_data(graph, tensor, computed, &path.field(field), report);
@@ -110,7 +166,10 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
 
 /// A multiplication takes computed weights of plain numbers; everything else needs constants.
 fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path: &Path<'_>, report: &mut Report<'_>) {
-    if computed && (tensor.is_external() || graph.produced.contains(&tensor.id_out)) {
+    if computed && !tensor.is_external() && !graph.produced.contains(&tensor.id_out) {
+        let found = format!("{tensor}, which is no constant, no input, and written by no node");
+        report.add(rule::XNNPACK_DATAFLOW, path, found);
+    } else if computed {
         let found = format!("{tensor}, which is computed, expected a constant");
         report.add(rule::XNNPACK_COMPUTED_WEIGHTS, path, found);
     } else {

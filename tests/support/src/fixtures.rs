@@ -16,9 +16,18 @@ pub struct Fixture {
 impl Fixture {
     fn read(path: PathBuf) -> Self {
         let bytes = std::fs::read(&path).unwrap();
+        Self::new(path, &bytes)
+    }
+
+    fn new(path: PathBuf, bytes: &[u8]) -> Self {
         let mut words = vec![0u128; bytes.len().div_ceil(16)];
-        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
         Self { path, words, size: bytes.len() }
+    }
+
+    /// A file that is only in memory.
+    pub fn made(name: &str, bytes: &[u8]) -> Self {
+        Self::new(root().join(name), bytes)
     }
 
     pub fn bytes(&self) -> &[u8] {

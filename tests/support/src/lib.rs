@@ -13,6 +13,7 @@ pub mod verdict;
 pub mod visit;
 pub mod walk;
 pub mod written;
+pub mod xnnpack_programs;
 
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, chain, instructions, plan, pte, push, tensor};
 use executorch_format::Pte;
-use executorch_format::schema::program::{AllocationDetails, Bool, Instruction, JumpFalseCall};
+use executorch_format::schema::program::{AllocationDetails, Bool, Instruction, JumpFalseCall, KernelTypes};
 
 fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
     tensor(pte, value).allocation_info.as_mut().unwrap()
@@ -10,6 +10,18 @@ fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
 
 pub fn cases() -> Vec<Case> {
     vec![
+        pte("tensor-memory", "tensor-memory", ADD_MUL, "an intermediate result without planned memory", |pte| {
+            let (inputs, outputs) = (plan(pte).inputs().to_vec(), plan(pte).outputs().to_vec());
+            let values = plan(pte).values.as_mut().unwrap();
+            let inside = values.iter_mut().enumerate().find_map(|(index, value)| match &mut value.val {
+                KernelTypes::Tensor(tensor) if tensor.allocation_info.is_some() => {
+                    (!inputs.contains(&(index as i32)) && !outputs.contains(&(index as i32))).then_some(tensor)
+                }
+                _ => None,
+            });
+            inside.unwrap().allocation_info = None;
+        })
+        .history("SIGSEGV when run in ExecuTorch 1.5.1"),
         pte("planned-memory-zero", "planned-memory-index", ADD, "the first tensor is in planned buffer 0", |pte| {
             place(pte, 0).memory_id = 0;
         }),

@@ -1,6 +1,7 @@
 //! The cases: every damage of every base, numbered, in an order in which any part is a sample of all.
 
 use crate::random::Random;
+use crate::structured::{self, Kind};
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::any::AnyTable;
 use executorch_format::schema::program::{BackendDelegateDataReference, DataLocation};
@@ -11,6 +12,19 @@ use executorch_format_support::fixtures::Fixture;
 use executorch_format_support::verdict::errors;
 use executorch_format_support::written::written;
 use std::ops::Range;
+
+/// Which cases there are.
+pub struct Wanted {
+    /// Damage of programs and of `.ptd` files: of each field and word, and of bytes.
+    pub files: bool,
+    /// The same of XNNPACK payloads.
+    pub payloads: bool,
+    /// Structured changes of their graphs.
+    pub structured: Vec<Kind>,
+}
+
+/// How many structured changes of each payload there are.
+const STRUCTURED: usize = 2_000;
 
 /// A valid file, and the `.ptd` files that it uses.
 pub struct Base<'f> {
@@ -28,13 +42,14 @@ struct PayloadBase<'f> {
     place: BackendDelegateDataReference,
     tree: Xnnpack<'f>,
     damages: Vec<Damage>,
-    /// Where its header and FlatBuffer are in the file.
+    /// Where its header and FlatBuffer are in the file; nothing where only its graph is changed.
     metadata: Range<usize>,
+    structured: Vec<Kind>,
 }
 
 impl<'f> Base<'f> {
     /// `None` for a file with errors at the runtime level.
-    pub fn new(fixture: &'f Fixture, data: Vec<&'f Fixture>, payloads_only: bool) -> Option<Self> {
+    pub fn new(fixture: &'f Fixture, data: Vec<&'f Fixture>, wanted: &Wanted) -> Option<Self> {
         let data: Vec<_> = data.into_iter().map(Fixture::bytes).collect();
         let files: Vec<_> = [fixture.bytes()].into_iter().chain(data.iter().copied()).collect();
         if !errors(&files, Level::Runtime).is_empty() {
@@ -46,18 +61,23 @@ impl<'f> Base<'f> {
             Model::Ptd(ptd) => ptd.style = Some(ptd.write_style().ok()?.0),
             _ => return None,
         }
-        let damages = if payloads_only { Vec::new() } else { Damage::all(table(&tree)) };
-        let payloads = payloads(fixture.bytes());
+        let damages = if wanted.files { Damage::all(table(&tree)) } else { Vec::new() };
+        let payloads = payloads(fixture.bytes(), wanted);
         let size = fixture.bytes().len();
         let end = probe(fixture.bytes()).ok()?.metadata(size as u64).end as usize;
-        let metadata = if payloads_only { 0 } else { end.min(size) };
+        let metadata = if wanted.files { end.min(size) } else { 0 };
         Some(Self { fixture, data, tree, damages, metadata, payloads })
     }
 
-    /// Damage of the tree, damage of words, and as many random cases as the metadata has bytes.
-    fn count(&self) -> usize {
-        self.own_count() + self.payloads.iter().map(PayloadBase::count).sum::<usize>()
+    /// How many cases of a class there are.
+    fn count(&self, class: Class) -> usize {
+        match class {
+            Class::File => self.own_count(),
+            class => self.payloads.iter().map(|payload| payload.count(class)).sum(),
+        }
     }
+
+    /// Damage of the tree, damage of words, and as many random cases as the metadata has bytes.
 
     fn own_count(&self) -> usize {
         self.damages.len() + self.words() + self.metadata
@@ -67,15 +87,16 @@ impl<'f> Base<'f> {
         self.metadata / 4 * WORD_DAMAGES
     }
 
-    fn case(&self, index: usize) -> Option<(String, Vec<u8>)> {
-        if let Some(mut index) = index.checked_sub(self.own_count()) {
+    fn case(&self, class: Class, mut index: usize) -> Option<(String, Vec<u8>)> {
+        if class != Class::File {
             for (number, payload) in self.payloads.iter().enumerate() {
-                if index < payload.count() {
-                    let (how, file) = payload.case(self.fixture.bytes(), index)?;
+                let Some(rest) = index.checked_sub(payload.count(class)) else {
+                    let (how, file) = payload.case(self.fixture.bytes(), class, index)?;
                     return Some((format!("payload {number}: {how}"), file));
-                }
-                index -= payload.count();
+                };
+                index = rest;
             }
+            return None;
         }
         if let Some(damage) = self.damages.get(index) {
             return Some((damage.describe(table(&self.tree)), damaged(&self.tree, damage)?));
@@ -113,7 +134,10 @@ fn bytes(mut random: Random, mut file: Vec<u8>, part: Range<usize>) -> (String, 
 }
 
 /// The XNNPACK payloads of a file.
-fn payloads(file: &[u8]) -> Vec<PayloadBase<'_>> {
+fn payloads<'f>(file: &'f [u8], wanted: &Wanted) -> Vec<PayloadBase<'f>> {
+    if !wanted.payloads && wanted.structured.is_empty() {
+        return Vec::new();
+    }
     let Ok(pte) = Pte::parse(file) else { return Vec::new() };
     let opened = pte.open_payloads();
     let payloads = opened.iter().filter_map(|opened| {
@@ -122,23 +146,31 @@ fn payloads(file: &[u8]) -> Vec<PayloadBase<'_>> {
         let start = pte.range(&opened.data)?.start as usize;
         let tree = Xnnpack::parse(&file[start..start + opened.data.size() as usize]).ok()?;
         let end = tree.header.map_or(opened.data.size(), |header| header.flatbuffer().end) as usize;
-        let damages = Damage::all(&tree.graph);
-        Some(PayloadBase { place, tree, damages, metadata: start..start + end })
+        let damages = if wanted.payloads { Damage::all(&tree.graph) } else { Vec::new() };
+        let metadata = if wanted.payloads { start..start + end } else { 0..0 };
+        Some(PayloadBase { place, tree, damages, metadata, structured: wanted.structured.clone() })
     });
     payloads.collect()
 }
 
 impl PayloadBase<'_> {
-    /// Damage of the graph, damage of words, and as much at random as there are bytes.
-    fn count(&self) -> usize {
-        self.damages.len() + self.words() + self.metadata.len()
+    /// Damage of the graph, damage of words, and as much at random as there are bytes; or structured changes.
+    fn count(&self, class: Class) -> usize {
+        match class {
+            Class::Structured if !self.structured.is_empty() => STRUCTURED,
+            Class::Payload => self.damages.len() + self.words() + self.metadata.len(),
+            _ => 0,
+        }
     }
 
     fn words(&self) -> usize {
         self.metadata.len() / 4 * WORD_DAMAGES
     }
 
-    fn case(&self, file: &[u8], index: usize) -> Option<(String, Vec<u8>)> {
+    fn case(&self, file: &[u8], class: Class, index: usize) -> Option<(String, Vec<u8>)> {
+        if class == Class::Structured {
+            return self.changed(file, index);
+        }
         if let Some(damage) = self.damages.get(index) {
             let mut tree = Xnnpack { source: None, ..self.tree.clone() };
             let how = damage.describe(&tree.graph);
@@ -150,6 +182,15 @@ impl PayloadBase<'_> {
             return Some((format!("word {at}, way {way}"), damage_word(file, at, way)?));
         }
         Some(bytes(Random::new(index as u64), file.to_vec(), self.metadata.clone()))
+    }
+
+    /// The file with a structured change of the payload's graph.
+    fn changed(&self, file: &[u8], index: usize) -> Option<(String, Vec<u8>)> {
+        let mut tree = Xnnpack { source: None, ..self.tree.clone() };
+        // Each payload has changes of its own.
+        let mut random = Random::new(index as u64 ^ (file.len() as u64) << 20 ^ u64::from(self.place.index) << 40);
+        let how = structured::change(&mut tree.graph, &self.structured, &mut random)?;
+        Some((how, self.put(file, tree.to_vec().ok()?)?))
     }
 
     /// The file with another payload, laid out anew.
@@ -187,6 +228,14 @@ fn damaged(tree: &Model<'_>, damage: &Damage) -> Option<Vec<u8>> {
     file.filter(|file| file.len() < 1 << 20)
 }
 
+/// What is damaged, and how.
+#[derive(Clone, Copy, PartialEq)]
+enum Class {
+    File,
+    Payload,
+    Structured,
+}
+
 /// A damaged file.
 pub struct Case<'b> {
     pub base: &'b Base<'b>,
@@ -199,17 +248,24 @@ pub struct Case<'b> {
 /// All cases of all bases.
 pub struct Cases<'b> {
     bases: &'b [Base<'b>],
-    /// The number of the first case of each base, then the number of all cases.
-    starts: Vec<u64>,
-    step: u64,
+    /// The classes that have cases. They take turns, as long as they last.
+    classes: Vec<Numbering>,
     seed: u64,
 }
 
-impl<'b> Cases<'b> {
-    pub fn new(bases: &'b [Base<'b>], seed: u64) -> Self {
+/// The cases of a class, in their order.
+struct Numbering {
+    class: Class,
+    /// The number of the first case of each base, then the number of all cases.
+    starts: Vec<u64>,
+    step: u64,
+}
+
+impl Numbering {
+    fn new(bases: &[Base<'_>], class: Class) -> Self {
         let mut starts = vec![0];
         for base in bases {
-            starts.push(starts.last().unwrap() + base.count() as u64);
+            starts.push(starts.last().unwrap() + base.count(class) as u64);
         }
         let total = *starts.last().unwrap();
         // A step near the golden ratio of the total, and coprime to it.
@@ -217,22 +273,39 @@ impl<'b> Cases<'b> {
         while total > 0 && common_divisor(step, total) != 1 {
             step += 2;
         }
-        Self { bases, starts, step, seed }
+        Self { class, starts, step }
     }
 
-    pub fn total(&self) -> u64 {
+    fn total(&self) -> u64 {
         *self.starts.last().unwrap()
     }
+}
 
-    /// `None` if that damage changes nothing, or cannot be written.
+impl<'b> Cases<'b> {
+    pub fn new(bases: &'b [Base<'b>], seed: u64) -> Self {
+        let classes = [Class::File, Class::Payload, Class::Structured].map(|class| Numbering::new(bases, class));
+        Self { bases, classes: classes.into_iter().filter(|class| class.total() > 0).collect(), seed }
+    }
+
+    /// As many as take turns for all cases of the largest class.
+    pub fn total(&self) -> u64 {
+        self.classes.iter().map(Numbering::total).max().unwrap_or(0) * self.classes.len() as u64
+    }
+
+    /// `None` if that damage changes nothing or cannot be written, or that class has no case with that number.
     pub fn get(&self, number: u64) -> Option<Case<'b>> {
-        let offset = self.seed.wrapping_mul(7_919) % self.total();
-        let at = ((u128::from(number) * u128::from(self.step) + u128::from(offset)) % u128::from(self.total())) as u64;
-        let base = self.starts.partition_point(|start| *start <= at) - 1;
-        let (how, file) = self.bases[base].case((at - self.starts[base]) as usize)?;
+        let turns = self.classes.len() as u64;
+        let class = &self.classes[(number % turns) as usize];
+        let (number, total) = (number / turns, class.total());
+        if number >= total {
+            return None;
+        }
+        let offset = self.seed.wrapping_mul(7_919) % total;
+        let at = ((u128::from(number) * u128::from(class.step) + u128::from(offset)) % u128::from(total)) as u64;
+        let base = class.starts.partition_point(|start| *start <= at) - 1;
+        let (how, file) = self.bases[base].case(class.class, (at - class.starts[base]) as usize)?;
         let base = &self.bases[base];
-        let payload = how.starts_with("payload ");
-        (file != base.fixture.bytes()).then_some(Case { base, how, file, payload })
+        (file != base.fixture.bytes()).then_some(Case { base, how, file, payload: class.class != Class::File })
     }
 }
 

@@ -1,30 +1,35 @@
-//! Compares this crate's verdicts with the official runtime's. Small valid files are damaged in every field and every word; each
-//! damaged file is judged by this crate at the runtime level, and by ExecuTorch's own loader.
+//! Compares this crate's verdicts with the official runtime's. Small valid files are damaged in every field and every word, and the graphs
+//! of XNNPACK payloads are changed in ways that mean something; each damaged file is judged by this crate at the runtime level, and by
+//! ExecuTorch's own loader.
 //!
 //! `.ci/official/compare` runs it. It fails if the runtime refuses or crashes on a file that this crate accepts, unless kernels or
 //! backends are missing, and keeps such files. Files that only this crate refuses are also run by the runtime, and counted by
-//! rule.
+//! rule. A payload that this crate refuses must not load and run there, unless the rule is one of those that `tally.rs` excuses.
 
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod cases;
 mod random;
+mod structured;
 mod tally;
 
-use cases::{Base, Cases};
+use cases::{Base, Cases, Wanted};
 use executorch_format_support::fixtures::{self, Fixture};
+use executorch_format_support::xnnpack_programs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tally::{Judge, Tally};
 
-const USAGE: &str = "usage: against_official ETCHECK [--seconds N] [--cases N] [--seed N] [--state FILE] [--only PART] [--case N] [--payloads yes]
+const USAGE: &str = "usage: against_official ETCHECK [--seconds N] [--cases N] [--seed N] [--state FILE] [--only PART] [--case N] [--kinds LIST]
 
 Judges cases until the seconds or cases are used up, in an order given by the seed: any part of it is a sample of all damage.
 With a state file, it continues where it stopped. PART is a part of a base file's name. With --case, it only writes that case's
 file to the current folder; a case number is valid for one seed and part only.
-With --payloads, only XNNPACK payloads are damaged.";
+LIST names the kinds of cases, with commas: files (fields, words and bytes of programs and .ptd files), payloads (the same of XNNPACK
+payloads), and structured changes of XNNPACK graphs: dims, ids, flags, settings, nodes, types, quantization, constants, counts,
+order, or structured for all ten. Without it, all kinds take part, a third of the cases for each of the three.";
 
 struct Options {
     etcheck: PathBuf,
@@ -34,7 +39,21 @@ struct Options {
     state: Option<PathBuf>,
     only: String,
     case: Option<u64>,
-    payloads: bool,
+    wanted: Wanted,
+}
+
+/// The kinds of cases with those names.
+fn wanted(list: &str) -> Option<Wanted> {
+    let mut wanted = Wanted { files: false, payloads: false, structured: Vec::new() };
+    for name in list.split(',') {
+        match name {
+            "files" => wanted.files = true,
+            "payloads" => wanted.payloads = true,
+            "structured" => wanted.structured.extend(structured::KINDS.map(|(_, kind)| kind)),
+            name => wanted.structured.push(structured::KINDS.iter().find(|(other, _)| *other == name)?.1),
+        }
+    }
+    Some(wanted)
 }
 
 fn options() -> Option<Options> {
@@ -48,7 +67,7 @@ fn options() -> Option<Options> {
         state: None,
         only: String::new(),
         case: None,
-        payloads: false,
+        wanted: wanted("files,payloads,structured")?,
     };
     while let (Some(option), value) = (arguments.next(), arguments.next()) {
         let value = value?;
@@ -59,7 +78,7 @@ fn options() -> Option<Options> {
             "--state" => options.state = Some(value.into()),
             "--only" => options.only = value,
             "--case" => options.case = Some(value.parse().ok()?),
-            "--payloads" => options.payloads = value == "yes",
+            "--kinds" => options.wanted = wanted(&value)?,
             _ => return None,
         }
     }
@@ -73,10 +92,19 @@ fn main() {
     };
     let folder = std::env::temp_dir().join(format!("executorch-format-against-official-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let fixtures = fixtures::fixtures();
+    let mut fixtures = fixtures::fixtures();
+    let made = xnnpack_programs::all();
+    fixtures.extend(made.iter().map(|(name, bytes)| Fixture::made(&format!("made/{name}.pte"), bytes)));
     let mut bases = bases(&fixtures, &options);
     let mut judge = Judge::new(&options.etcheck, &folder, 0);
-    bases.retain(|base| judge.accepts(base));
+    bases.retain(|base| {
+        let accepted = judge.accepts(base);
+        if !accepted && base.fixture.name().starts_with("made/") {
+            std::fs::write(folder.join(base.fixture.path.file_name().unwrap()), base.fixture.bytes()).unwrap();
+            eprintln!("{} is not accepted: see {}", base.fixture.name(), folder.display());
+        }
+        accepted
+    });
     let cases = Cases::new(&bases, options.seed);
     if let Some(number) = options.case {
         let case = cases.get(number).expect("a case that can be written");
@@ -136,5 +164,5 @@ fn bases<'f>(fixtures: &'f [Fixture], options: &Options) -> Vec<Base<'f>> {
     };
     let small =
         fixtures.iter().filter(|fixture| fixture.bytes().len() <= MOST && fixture.name().contains(&options.only));
-    small.filter_map(|fixture| Base::new(fixture, beside(fixture), options.payloads)).collect()
+    small.filter_map(|fixture| Base::new(fixture, beside(fixture), &options.wanted)).collect()
 }

@@ -133,6 +133,11 @@ fn wrapper() -> Vec<Case> {
             let start = start(file);
             file[start + 7] = b'9';
         }),
+        bytes("xnnpack-vulkan", "xnnpack-payload", LINEAR, "the payload's magic is Vulkan's, VH00", |file| {
+            let start = start(file);
+            file[start + 4..start + 8].copy_from_slice(b"VH00");
+        })
+        .also("payload-kind"),
         bytes(
             "xnnpack-constant-data",
             "xnnpack-payload",
@@ -177,7 +182,7 @@ fn wrapper() -> Vec<Case> {
         graph("xnnpack-num-externs", "xnnpack-graph", LINEAR, "5000 externals", |payload| {
             payload.graph.num_externs = 5000
         })
-        .also("xnnpack-arguments"),
+        .also("xnnpack-externals"),
     ]
 }
 
@@ -335,14 +340,13 @@ fn constants() -> Vec<Case> {
         ),
         graph(
             "xnnpack-constant-short",
-            "xnnpack-constant-bounds",
+            "xnnpack-constant-size",
             INLINE_CONSTANTS,
             "a bias of 4 bytes that needs 20",
             |payload| {
                 entry(payload, 2).size = 4;
             },
-        )
-        .history("memory after the payload becomes weights in ExecuTorch 1.5.1"),
+        ),
         graph(
             "xnnpack-blob-short",
             "xnnpack-constant-bounds",
@@ -514,11 +518,16 @@ fn calls() -> Vec<Case> {
                 args(pte).pop();
             },
         )
+        .also("xnnpack-externals")
         .history("SIGSEGV when run in ExecuTorch 1.5.1"),
         pte("xnnpack-argument-kind", "xnnpack-arguments", LINEAR, "an argument that is an integer", |pte| {
             let value = super::push(pte, Int { int_val: 1 });
             args(pte)[0] = value;
         }),
+        pte("xnnpack-argument-size", "xnnpack-argument-size", LINEAR, "an argument of 16-bit numbers", |pte| {
+            super::tensor(pte, 0).scalar_type = ScalarType::HALF;
+        })
+        .history("memory after the argument is read or written in ExecuTorch 1.5.1"),
         pte("xnnpack-argument-type", "xnnpack-argument-type", LINEAR, "an argument of 32-bit integers", |pte| {
             super::tensor(pte, 0).scalar_type = ScalarType::INT;
         }),

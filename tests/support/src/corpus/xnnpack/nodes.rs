@@ -1,8 +1,8 @@
 //! Damage to nodes.
 
 use super::{
-    CONV, DEPTHWISE, LINEAR, QUANT, SHAPES, SLICES, UPSAMPLE, convolution, dense, graph, node, quantization, slice,
-    tensor,
+    CONV, DEPTHWISE, GROUPS, LINEAR, QUANT, SHAPES, SLICES, UPSAMPLE, convolution, dense, graph, node, quantization,
+    slice, tensor,
 };
 use crate::corpus::{Case, Damage, list};
 use executorch_format::schema::xnnpack::*;
@@ -46,7 +46,7 @@ pub fn cases() -> Vec<Case> {
         }),
         Case::new(
             "xnnpack-paddings",
-            "xnnpack-node",
+            "xnnpack-padding",
             SHAPES,
             "a pad of a tensor of 3 dimensions with 1 padding",
             Damage::Payload(1, |payload| match node(payload, 1) {
@@ -83,6 +83,16 @@ pub fn cases() -> Vec<Case> {
             },
         ),
         graph(
+            "xnnpack-clamp-datatypes",
+            "xnnpack-clamp-datatypes",
+            QUANT,
+            "a conversion to qint8 that a clamp without a range stands for",
+            |payload| {
+                *node(payload, 0) =
+                    XNodeUnion::XNNClamp(XNNNode1x1 { input_id: 0, output_id: 1, ..XNNNode1x1::default() });
+            },
+        ),
+        graph(
             "xnnpack-scale-changes",
             "xnnpack-node-datatypes",
             QUANT,
@@ -92,17 +102,16 @@ pub fn cases() -> Vec<Case> {
                 other => panic!("{other:?}"),
             },
         ),
-        graph("xnnpack-kernel", "xnnpack-weights", CONV, "a kernel of 3x60000 with weights of 3x3", |payload| {
-            convolution(payload, 1).kernel_width = 60_000;
+        graph("xnnpack-kernel", "xnnpack-weights-shape", CONV, "a kernel of 3x2 with weights of 3x3", |payload| {
+            convolution(payload, 1).kernel_width = 2;
         })
-        .also("xnnpack-node-shape")
-        .history("SIGSEGV in ExecuTorch 1.5.1"),
-        graph("xnnpack-bias-shape", "xnnpack-weights", LINEAR, "a bias of two dimensions", |payload| {
+        .also("xnnpack-node-shape"),
+        graph("xnnpack-bias-shape", "xnnpack-weights-shape", LINEAR, "a bias of two dimensions", |payload| {
             let bias = tensor(payload, 2);
             (bias.dims, bias.num_dims) = (list(&[1, 5]), 2);
         }),
-        graph("xnnpack-no-weights", "xnnpack-weights", LINEAR, "weights without data", |payload| {
-            tensor(payload, 1).constant_buffer_idx = 0;
+        graph("xnnpack-no-weights", "xnnpack-weights", CONV, "weights without data", |payload| {
+            tensor(payload, 2).constant_buffer_idx = 0;
         })
         .also("xnnpack-constants")
         .history("memory becomes weights in ExecuTorch 1.5.1"),
@@ -139,6 +148,73 @@ pub fn cases() -> Vec<Case> {
             payload.graph.xnodes.as_mut().unwrap().insert(0, copy);
         })
         .strict(),
+        graph("xnnpack-node-flags", "xnnpack-node-flags", LINEAR, "a multiplication with flag 2", |payload| {
+            dense(payload, 0).flags = 2;
+        }),
+        graph(
+            "xnnpack-output-constant",
+            "xnnpack-output",
+            LINEAR,
+            "a multiplication that writes its bias",
+            |payload| {
+                dense(payload, 0).output_id = 2;
+            },
+        )
+        .also("xnnpack-dataflow"),
+        graph("xnnpack-dynamic", "xnnpack-dynamic", GROUPS, "no conversion before a multiplication", |payload| {
+            payload.graph.xnodes.as_mut().unwrap().remove(0);
+        })
+        .also("xnnpack-dataflow")
+        .history("SIGSEGV in ExecuTorch 1.5.1"),
+        graph("xnnpack-chain", "xnnpack-chain", QUANT, "ten negations in a row", |payload| {
+            for number in 0..10 {
+                let input_id = if number == 0 { 1 } else { 99 + number };
+                let xnode_union = XNodeUnion::XNNNegate(XNNNode1x1 { input_id, output_id: 100 + number, flags: 0 });
+                payload
+                    .graph
+                    .xnodes
+                    .as_mut()
+                    .unwrap()
+                    .insert(1 + number as usize, XNode { xnode_union, ..XNode::default() });
+                let mut value = payload.graph.xvalues()[1].clone();
+                value.tensor_mut().unwrap().id_out = 100 + number;
+                payload.graph.xvalues.as_mut().unwrap().push(value);
+            }
+            match node(payload, 11) {
+                XNodeUnion::XNNStaticTranspose(transpose) => transpose.input_id = 109,
+                other => panic!("{other:?}"),
+            }
+        })
+        .also("xnnpack-lists")
+        .history("SIGABRT in ExecuTorch 1.5.1"),
+        graph(
+            "xnnpack-cycle",
+            "xnnpack-cycle",
+            LINEAR,
+            "a copy of its own result before a multiplication",
+            |payload| {
+                let xnode_union = XNodeUnion::XNNCopy(XNNNode1x1 { input_id: 4, output_id: 4, flags: 0 });
+                payload.graph.xnodes.as_mut().unwrap().insert(0, XNode { xnode_union, ..XNode::default() });
+                let mut value = payload.graph.xvalues()[3].clone();
+                let tensor = value.tensor_mut().unwrap();
+                (tensor.id_out, tensor.external_id, tensor.flags) = (4, NO_ID, 0);
+                payload.graph.xvalues.as_mut().unwrap().push(value);
+            },
+        )
+        .also("xnnpack-dataflow"),
+        graph(
+            "xnnpack-empty-output",
+            "xnnpack-empty-output",
+            CONV,
+            "a transposed convolution with a padding of 100 rows",
+            |payload| {
+                let mut conv = *convolution(payload, 1);
+                conv.padding_top = 100;
+                *node(payload, 1) = XNodeUnion::XNNConvTranspose2d(conv);
+            },
+        )
+        .also("xnnpack-node-shape")
+        .history("SIGFPE when run in ExecuTorch 1.5.1"),
         graph("xnnpack-clamp", "xnnpack-clamp", SHAPES, "an addition that is clamped from 1 to -1", |payload| {
             let range = OutputMinMax { output_min: 1.0, output_max: -1.0 };
             payload.graph.xnodes.as_mut().unwrap()[0].output_min_max = Some(range);
