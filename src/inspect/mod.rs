@@ -18,12 +18,12 @@
 mod blobs;
 mod bundle;
 mod constant_methods;
+pub(crate) mod dataflow;
 mod delegates;
 #[cfg(feature = "diff")]
 mod diff;
 mod disassembly;
 mod graph;
-pub(crate) mod liveness;
 mod markup;
 mod memory;
 mod numbers;
@@ -33,13 +33,13 @@ mod profile;
 #[cfg(feature = "layout")]
 mod report;
 mod runtime_memory;
-mod signatures;
 mod size;
 mod summary;
 
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use constant_methods::{ConstantMethod, Returned};
+pub use dataflow::Period;
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 #[cfg(feature = "diff")]
 pub use diff::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff};

@@ -62,6 +62,7 @@ use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::flatbuffer::read::Record;
+use crate::inspect::dataflow::DelegateOutputs;
 use crate::path::{FieldPath, Path, Step};
 use crate::schema::{BundledProgram, ETDump, Program};
 use alloc::{string::String, vec::Vec};
@@ -199,6 +200,8 @@ impl Pte<'_> {
             program::check(self, &mut report);
             segments::check_pte(self, &mut report);
             names::check_pte(self, &mut report);
+            let outputs =
+                if report.is_strict() { DelegateOutputs::of_program(self) } else { DelegateOutputs::default() };
             for (index, plan) in self.methods().iter().enumerate() {
                 let path = &Path::ROOT.item("execution_plan", index);
                 plan::check(plan, path, &mut report);
@@ -206,7 +209,7 @@ impl Pte<'_> {
                 tensors::check(self, plan, path, &mut report);
                 delegates::check(self, plan, path, &mut report);
                 instructions::check(plan, path, &mut report);
-                memory::check(plan, path, &mut report);
+                memory::check((index, plan), &outputs, path, &mut report);
             }
             constants::check(self, &mut report);
             payload::check(self, &mut report);

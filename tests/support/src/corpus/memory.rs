@@ -1,8 +1,8 @@
 //! Damage to planned memory.
 
-use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, chain, instructions, plan, pte, push, tensor};
+use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, instructions, plan, pte, tensor};
 use executorch_format::Pte;
-use executorch_format::schema::program::{AllocationDetails, Bool, Instruction, JumpFalseCall};
+use executorch_format::schema::program::{AllocationDetails, InstructionArguments};
 
 fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
     tensor(pte, value).allocation_info.as_mut().unwrap()
@@ -96,11 +96,18 @@ pub fn cases() -> Vec<Case> {
                 place(pte, 14).memory_offset_low = 96;
             },
         ),
-        pte("planned-memory-unknown", "planned-memory-unknown", ADD_MUL, "a jump over the first instruction", |pte| {
-            let condition = push(pte, Bool { bool_val: true });
-            let jump = JumpFalseCall { cond_value_index: condition, destination_instruction: 2 };
-            instructions(pte).insert(0, Instruction { instr_args: jump.into() });
-            chain(pte).stacktrace = None;
-        }),
+        pte(
+            "planned-memory-unknown",
+            "planned-memory-unknown",
+            ADD_MUL,
+            "an operator that nobody knows, without its result at the end of its arguments",
+            |pte| {
+                plan(pte).operators.as_mut().unwrap()[0].name = Some("my::op".into());
+                let InstructionArguments::KernelCall(call) = &mut instructions(pte)[0].instr_args else {
+                    unreachable!()
+                };
+                call.args.as_mut().unwrap().to_mut().pop();
+            },
+        ),
     ]
 }
