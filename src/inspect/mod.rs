@@ -51,7 +51,7 @@ pub use graph::{
 };
 #[cfg(feature = "layout")]
 pub use graph::{Layout, Placed, Svg};
-pub use memory::{BufferMemory, Memory, MethodMemory, PlannedTensor};
+pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, PlannedTensor};
 pub use numbers::{Distance, Histogram};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;

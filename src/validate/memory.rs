@@ -5,12 +5,10 @@
 
 use super::report::Report;
 use super::rule;
-use crate::inspect::dataflow::{
-    BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap, UNKNOWN_RESULT, Unknown,
-};
+use crate::inspect::dataflow::{BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap};
 use crate::path::Path;
 use crate::schema::program::ExecutionPlan;
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, vec::Vec};
 
 pub(super) fn check(
     (method, plan): (usize, &ExecutionPlan<'_>),
@@ -22,15 +20,8 @@ pub(super) fn check(
         return;
     }
     let flow = Dataflow::of(plan, &Calls::new(plan, method, delegates));
-    // How a call of an unknown operator writes is told by its arguments, if they end with its results.
-    let unknown = flow.unknown.iter().find(|unknown| unknown.time.is_none() || unknown.why == UNKNOWN_RESULT);
-    if let Some(Unknown { time, why }) = unknown {
-        let place = time.map_or(String::new(), |time| format!(" (instruction {})", time - 1));
-        report.add(
-            rule::PLANNED_MEMORY_UNKNOWN,
-            path,
-            format_args!("{why}{place}: overlaps were checked as far as known"),
-        );
+    if let Some(unknown) = flow.unknown.iter().find(|unknown| unknown.time.is_none()) {
+        report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{}: not all overlaps were checked", unknown.why));
     }
     let mut found = overwritten(&flow);
     found.extend(in_one_call(&flow));

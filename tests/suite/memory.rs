@@ -294,7 +294,9 @@ fn what_an_unknown_operator_writes_is_assumed_and_the_figures_say_so() {
     let values = vec![floats(&[4], 0), floats(&[4], 16), floats(&[4], 32)];
     let pte = method(values, calls, &[], (&[0], &[2]));
     let memory = pte.memory();
-    assert_eq!(memory.methods[0].assumed, ["my::op.out, called 1 times: the operator's arguments are not known"]);
+    let [assumed] = memory.methods[0].assumed.as_slice() else { panic!("{:?}", memory.methods[0].assumed) };
+    assert_eq!((assumed.name.as_deref(), assumed.calls), (Some("my::op.out"), 1));
+    assert_eq!(assumed.why, "the operator's arguments are not known");
     assert_eq!(tensor(&memory.methods[0].buffers[0], 1).first, 1);
     let file = crate::cli::TempFile::new("pte", &pte.image().unwrap().to_vec().unwrap());
     let output = crate::cli::pte().arg("memory").arg(&file.0).output().unwrap();
@@ -302,7 +304,7 @@ fn what_an_unknown_operator_writes_is_assumed_and_the_figures_say_so() {
     assert!(text.contains("about 32 B") && text.contains("not known, assumed: my::op.out"), "{text}");
     let json = crate::cli::pte().args(["memory", "--json"]).arg(&file.0).output().unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
-    assert_eq!(json["methods"][0]["assumed"].as_array().unwrap().len(), 1);
+    assert_eq!(json["methods"][0]["assumed"][0]["name"], "my::op.out");
 }
 
 #[test]
@@ -324,6 +326,6 @@ fn a_method_that_jumps_everywhere_takes_no_quadratic_time() {
     let pte = Pte { program, ..Pte::default() };
     // All ways would be a billion steps.
     let memory = pte.memory();
-    assert!(memory.methods[0].assumed[0].contains("jumps so often"), "{:?}", memory.methods[0].assumed);
+    assert!(memory.methods[0].assumed[0].why.contains("jumps so often"), "{:?}", memory.methods[0].assumed);
     assert!(pte.validate(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));
 }

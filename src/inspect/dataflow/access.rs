@@ -68,9 +68,9 @@ pub(crate) struct Accesses {
 }
 
 /// An operator that is not in the table, or is called otherwise than the table says: outputs are at the end, twice.
-pub(crate) const UNKNOWN_OPERATOR: &str = "the operator's arguments are not known";
+const UNKNOWN_OPERATOR: &str = "the operator's arguments are not known";
 /// The same, without anything that stands twice.
-pub(crate) const UNKNOWN_RESULT: &str = "the operator's arguments are not known, nor which of them it writes";
+const UNKNOWN_RESULT: &str = "the operator's arguments are not known, nor which of them it writes";
 /// A delegate whose payload does not say how many inputs it has.
 pub(crate) const UNKNOWN_DELEGATE: &str = "which of the delegate's arguments it writes is not known";
 /// An instruction that the schema does not know.

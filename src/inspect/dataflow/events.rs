@@ -139,11 +139,12 @@ impl Events {
                 Role::Replace => Kind::Replace,
                 Role::Fill => Kind::Fill,
                 Role::View(of) => match u32::try_from(of) {
-                    Ok(of) if plan.tensor(of).is_some() && of as i32 != access.value => {
+                    Ok(of) if plan.tensor(of).is_some() && access.value != of as i32 => {
                         self.views.push(of);
                         Kind::View(self.views.len() as u32 - 1)
                     }
-                    _ => Kind::Write,
+                    // It stays what it is.
+                    _ => continue,
                 },
                 Role::Again => continue,
             };

@@ -15,7 +15,7 @@ mod payloads;
 mod periods;
 mod walk;
 
-pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, UNKNOWN_RESULT, arguments, size};
+pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
 pub(crate) use events::{Event, Kind};
 pub(crate) use payloads::DelegateOutputs;
 pub(crate) use walk::Source;
@@ -127,8 +127,8 @@ impl Dataflow {
             }
         }
         let mut found = Vec::new();
-        for (write, base) in &self.through {
-            if let (Some(writes), Some(_)) = (writes.get_mut(*base as usize), self.event(*write)) {
+        for (_, base) in &self.through {
+            if let Some(writes) = writes.get_mut(*base as usize) {
                 *writes = true;
             }
         }
@@ -224,6 +224,8 @@ impl Dataflow {
             }
         }
         uses.sort_unstable();
+        // Many views may have the bytes of one write that is needed in many periods.
+        let mut budget = 16 * self.events.list.len();
         for of_value in uses.chunk_by(|one, other| one.0 == other.0) {
             let Some((value, _, _)) = of_value.first() else { continue };
             let first = of_value.iter().map(|(_, _, time)| *time).min().unwrap_or_default();
@@ -240,11 +242,21 @@ impl Dataflow {
                     continue;
                 }
                 let start = self.periods.partition_point(|(other, _)| other < write);
-                for (_, period) in self.periods.iter().skip(start).take_while(|(other, _)| other == write) {
-                    let part = Period { first: period.first.max(first), last: period.last.min(last) };
+                let end = self.periods.partition_point(|(other, _)| other <= write);
+                let of_write = self.periods.get(start..end).unwrap_or_default();
+                let mut part = |from: Period, to: Period| {
+                    let part = Period { first: from.first.max(first), last: to.last.min(last) };
                     if part.first <= part.last {
                         needs.periods.push((*value, part));
                     }
+                };
+                match (budget.checked_sub(of_write.len()), of_write) {
+                    (Some(left), _) => {
+                        budget = left;
+                        of_write.iter().for_each(|(_, period)| part(*period, *period));
+                    }
+                    (None, [(_, from), .., (_, to)]) => part(*from, *to),
+                    (None, _) => {}
                 }
             }
         }
@@ -282,7 +294,7 @@ fn follow(
     jumps: bool,
 ) -> Result<Followed, TooMuch> {
     let blocks = blocks(plan, events, jumps);
-    let (passed, mut budget) = Walk::new(events, places, budget).run(&blocks)?;
+    let (passed, mut budget) = Walk::new(events, places, budget, (1 << 16) + 4 * size(plan)).run(&blocks)?;
     let periods = periods::of_writes(events, &blocks, &passed, &mut budget)?;
     Ok((passed, periods))
 }

@@ -75,7 +75,7 @@ pub(super) fn of_writes(
     let mut crossing: Vec<u32> = elsewhere.iter().map(|(write, _, _)| *write).collect();
     crossing.dedup();
     let words = crossing.len().div_ceil(64);
-    *budget = budget.checked_sub(8 * words * blocks.len()).ok_or(TooMuch)?;
+    *budget = budget.checked_sub(32 * words * blocks.len()).ok_or(TooMuch)?;
     let empty = Bits(vec![0; words]);
     let needs = Needs { read: empty.clone(), start: empty.clone(), end: empty.clone(), reach: empty };
     let mut needs = vec![needs; blocks.len()];
@@ -91,7 +91,21 @@ pub(super) fn of_writes(
             }
         }
     }
-    propagate(blocks, passed, &crossing, &mut needs, budget)?;
+    // What reaches the start of each block and is not written again in it.
+    let mut arrives: Vec<Bits> = Vec::with_capacity(blocks.len());
+    for (index, passed) in passed.iter().enumerate() {
+        let mut bits = Bits(vec![0; words]);
+        for write in &passed.reach_in {
+            // One that goes to one of several places leaves the others.
+            let first = passed.through.partition_point(|(other, _)| other < write);
+            let is_sure = passed.through.get(first + 1).is_none_or(|(other, _)| other != write);
+            if let (Ok(at), false) = (crossing.binary_search(write), is_sure && block_of(time_of(*write)) == index) {
+                bits.set(at);
+            }
+        }
+        arrives.push(bits);
+    }
+    propagate(blocks, &arrives, words, &mut needs, budget)?;
     let mut periods: Vec<(u32, Period)> = Vec::new();
     // Writes whose content stays in its block.
     for (index, last) in last_here.iter().enumerate() {
@@ -130,28 +144,19 @@ pub(super) fn of_writes(
 /// Until nothing changes: needed at the end is what a next block needs at its start, as far as it comes from here.
 fn propagate(
     blocks: &[Block],
-    passed: &[Passed],
-    crossing: &[u32],
+    arrives: &[Bits],
+    words: usize,
     needs: &mut [Needs],
     budget: &mut usize,
 ) -> Result<(), TooMuch> {
-    // What reaches the start of each block.
-    let mut arrives: Vec<Bits> = Vec::with_capacity(blocks.len());
-    for passed in passed {
-        let mut bits = Bits(vec![0; crossing.len().div_ceil(64)]);
-        for write in &passed.reach_in {
-            if let Ok(at) = crossing.binary_search(write) {
-                bits.set(at);
-            }
-        }
-        arrives.push(bits);
-    }
     let mut changed = true;
     while changed {
         changed = false;
         for (index, block) in blocks.iter().enumerate().rev() {
-            *budget = budget.checked_sub(1 + 4 * crossing.len().div_ceil(64)).ok_or(TooMuch)?;
-            let Some(mut own) = needs.get_mut(index).map(core::mem::take) else { continue };
+            *budget = budget.checked_sub(1 + 4 * words).ok_or(TooMuch)?;
+            let (Some(mut own), Some(arrives)) = (needs.get_mut(index).map(core::mem::take), arrives.get(index)) else {
+                continue;
+            };
             for next in block.next.into_iter().flatten() {
                 // A block that is its own next one.
                 let of_next = if next == index {
@@ -163,7 +168,6 @@ fn propagate(
                     *end |= start;
                 }
             }
-            let arrives = arrives.get(index).cloned().unwrap_or_default();
             let through = own.end.0.iter().zip(&own.reach.0).zip(&arrives.0).zip(&own.read.0);
             for (start, (((end, reach), arrives), read)) in own.start.0.iter_mut().zip(through) {
                 let new = *start | read | (end & reach & arrives);

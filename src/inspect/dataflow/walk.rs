@@ -48,7 +48,12 @@ pub(super) struct Walk<'e> {
     /// The values whose memory each view may have.
     bases: Vec<Vec<u32>>,
     passed: Vec<Passed>,
-    pub(super) budget: usize,
+    /// How many more steps it may take.
+    budget: usize,
+    /// How many pieces and sources may be kept at one time.
+    room: usize,
+    /// How many sources are kept.
+    sources: usize,
 }
 
 /// Where each value's content is.
@@ -71,7 +76,7 @@ fn planned(tensor: &Tensor<'_>) -> Option<Place> {
 }
 
 impl<'e> Walk<'e> {
-    pub(super) fn new(events: &'e Events, places: &'e [Place], budget: usize) -> Self {
+    pub(super) fn new(events: &'e Events, places: &'e [Place], budget: usize, room: usize) -> Self {
         let mut is_view = vec![false; places.len()];
         for event in events.list.iter().filter(|event| matches!(event.kind, Kind::View(_))) {
             if let Some(is_view) = is_view.get_mut(event.value as usize) {
@@ -79,7 +84,7 @@ impl<'e> Walk<'e> {
             }
         }
         let bases = vec![Vec::new(); events.views.len()];
-        Self { events, places, is_view, bases, passed: Vec::new(), budget }
+        Self { events, places, is_view, bases, passed: Vec::new(), budget, room, sources: 0 }
     }
 
     fn take(&mut self, steps: usize) -> Result<(), TooMuch> {
@@ -106,6 +111,8 @@ impl<'e> Walk<'e> {
         if let (Some(start), Some(waiting)) = (starts.first_mut(), waiting.first_mut()) {
             (*start, *waiting) = (Some(Held::default()), true);
         }
+        // The pieces in `starts`.
+        let mut pieces = 0usize;
         let mut again = true;
         while again {
             again = false;
@@ -117,6 +124,9 @@ impl<'e> Walk<'e> {
                 let start =
                     if block.before > 1 { start.and_then(|held| held.clone()) } else { start.and_then(Option::take) };
                 let Some(held) = start else { continue };
+                if block.before <= 1 {
+                    pieces = pieces.saturating_sub(held.len());
+                }
                 self.take(2 * held.len())?;
                 let mut held = Some(self.block(index, block, held)?);
                 let [one, other] = block.next;
@@ -130,9 +140,13 @@ impl<'e> Walk<'e> {
                     let new = match start {
                         Some(start) if joins => {
                             steps += 4 * start.len();
-                            start.join(&held)
+                            let before = start.len();
+                            let new = start.join(&held);
+                            pieces = (pieces + start.len()).saturating_sub(before);
+                            new
                         }
                         start => {
+                            pieces = (pieces + held.len()).saturating_sub(start.as_ref().map_or(0, Held::len));
                             *start = Some(held);
                             true
                         }
@@ -140,6 +154,9 @@ impl<'e> Walk<'e> {
                     *waits |= new;
                     again |= new && next <= index;
                     self.take(steps)?;
+                    if pieces > self.room {
+                        return Err(TooMuch);
+                    }
                 }
             }
         }
@@ -155,7 +172,11 @@ impl<'e> Walk<'e> {
         passed.reach_out = held.all();
         self.take(2 * passed.reach_out.len())?;
         if let Some(place) = self.passed.get_mut(index) {
+            self.sources = (self.sources + passed.sources.len()).saturating_sub(place.sources.len());
             *place = passed;
+        }
+        if self.sources > self.room {
+            return Err(TooMuch);
         }
         Ok(held)
     }
@@ -243,6 +264,9 @@ impl<'e> Walk<'e> {
             found.clear();
             let steps = held.read(*place, found);
             self.take(steps + found.len())?;
+            if sources.len() > self.room {
+                return Err(TooMuch);
+            }
             for write in found.iter() {
                 let unread = match event.kind {
                     // Its first piece does not keep what was there.

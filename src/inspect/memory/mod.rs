@@ -61,7 +61,20 @@ pub struct MethodMemory<'t> {
     pub jumps: bool,
     /// What is assumed, as it is not known: what `needed` and `lost` are then is an estimate. Empty if all is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
-    pub assumed: Vec<String>,
+    pub assumed: Vec<Assumption>,
+}
+
+/// What is not known of a method and is assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Assumption {
+    /// The operator or the backend that it is about; `None` if it is about the whole method.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub name: Option<String>,
+    /// How many instructions call it.
+    pub calls: usize,
+    /// What is not known.
+    pub why: &'static str,
 }
 
 /// A planned buffer and what is in it.
@@ -232,14 +245,14 @@ fn part<'l, T>(list: &mut &'l [T], order: impl Fn(&T) -> core::cmp::Ordering) ->
 
 /// What is assumed about a method: each reason once for each operator or delegate, with the number of its calls that touch planned
 /// memory.
-fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<String> {
+fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
     const MOST: usize = 8;
     let mut assumed = Vec::new();
     // By reason and index of the operator or delegate.
     let mut calls: Vec<(&'static str, bool, i32)> = Vec::new();
     let mut reasons = unknown.iter().peekable();
     while let Some(reason) = reasons.next_if(|reason| reason.time.is_none()) {
-        assumed.push(reason.why.into());
+        assumed.push(Assumption { name: None, calls: 0, why: reason.why });
     }
     for ((_, instruction), time) in plan.instructions().zip(1..) {
         while let Some(reason) = reasons.next_if(|reason| reason.time == Some(time)) {
@@ -264,7 +277,7 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<String> {
             plan.operators().get(index).map(|operator| operator.full_name())
         };
         let name = super::graph::short(&name.unwrap_or_else(|| format!("number {index}")));
-        assumed.push(format!("{name}, called {} times: {why}", same.len()));
+        assumed.push(Assumption { name: Some(name), calls: same.len(), why });
     }
     assumed
 }

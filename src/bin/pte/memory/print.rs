@@ -86,11 +86,16 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         ]);
     }
     table.write(out)?;
-    if method.unused > 0 {
-        writeln!(out, "  {} no instruction uses", text::count(method.unused, "tensor has a place that"))?;
+    match method.unused {
+        0 => {}
+        1 => writeln!(out, "  1 tensor has a place that no instruction uses")?,
+        unused => writeln!(out, "  {unused} tensors have a place that no instruction uses")?,
     }
     for assumed in &method.assumed {
-        writeln!(out, "  not known, assumed: {}", text::cut(assumed, 22))?;
+        let calls = text::count(assumed.calls, "call");
+        let what = assumed.name.as_ref().map(|name| format!("{} ({calls}): ", text::name(name, NAME)));
+        let assumed = what.unwrap_or_default() + assumed.why;
+        writeln!(out, "  not known, assumed: {}", text::cut(&assumed, 21))?;
     }
     method.buffers.iter().try_for_each(|buffer| print_tensors(out, buffer, method.instructions, top))
 }

@@ -1,8 +1,8 @@
 //! Damage to planned memory.
 
-use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, instructions, plan, pte, tensor};
+use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, instructions, plan, pte, push, tensor};
 use executorch_format::Pte;
-use executorch_format::schema::program::{AllocationDetails, InstructionArguments};
+use executorch_format::schema::program::{AllocationDetails, InstructionArguments, TensorList};
 
 fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
     tensor(pte, value).allocation_info.as_mut().unwrap()
@@ -100,13 +100,13 @@ pub fn cases() -> Vec<Case> {
             "planned-memory-unknown",
             "planned-memory-unknown",
             ADD_MUL,
-            "an operator that nobody knows, without its result at the end of its arguments",
+            "an instruction that names a list of 64 values 64 times",
             |pte| {
-                plan(pte).operators.as_mut().unwrap()[0].name = Some("my::op".into());
+                let list = push(pte, TensorList { items: super::list(&[0; 64]) });
                 let InstructionArguments::KernelCall(call) = &mut instructions(pte)[0].instr_args else {
                     unreachable!()
                 };
-                call.args.as_mut().unwrap().to_mut().pop();
+                call.args.as_mut().unwrap().to_mut().extend([list; 64]);
             },
         ),
     ]
