@@ -329,3 +329,15 @@ fn a_method_that_jumps_everywhere_takes_no_quadratic_time() {
     assert!(memory.methods[0].assumed[0].why.contains("jumps so often"), "{:?}", memory.methods[0].assumed);
     assert!(pte.validate(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));
 }
+
+#[test]
+fn what_each_round_of_a_loop_writes_anew_is_not_needed_before_it() {
+    let values = vec![floats(&[4], 0), floats(&[4], 16), floats(&[4], 32), floats(&[4], 48), false.into()];
+    let calls: &[(&str, &[i32])] =
+        &[("aten::abs.out", &[0, 3, 3]), ("aten::abs.out", &[3, 1, 1]), ("aten::abs.out", &[1, 2, 2])];
+    let pte = method(values, calls, &[(2, jump(4, 0))], (&[0, 4], &[2]));
+    let memory = pte.memory();
+    let buffer = &memory.methods[0].buffers[0];
+    let times = |value| (tensor(buffer, value).first, tensor(buffer, value).last);
+    assert_eq!([0, 3, 1, 2].map(times), [(0, 3), (1, 2), (2, 4), (4, 5)]);
+}

@@ -95,6 +95,19 @@ fn two_files_as_json_are_one_document_with_the_growth() {
 }
 
 #[test]
+fn what_an_instruction_writes_is_marked() {
+    let marked = |name: &str| -> Vec<String> {
+        let text = text(&["disasm"], &[name]);
+        let marks = text.lines().filter(|line| line.trim_start().starts_with(['*', '!']));
+        marks.map(|line| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let outs = ["* out %6", "* out %8", "* out %10", "* out %13", "* out %14"];
+    assert_eq!(marked("1.5.1/mutable_plain/mutable_plain.pte"), [&outs[..], &["! self %0", "! self %1"]].concat());
+    // A delegate whose payload says what it writes.
+    assert_eq!(marked("1.5.1/linear_xnnpack/linear_xnnpack.pte"), ["* 1 %1"]);
+}
+
+#[test]
 fn a_target_that_lacks_something_is_exit_code_1() {
     let model = "1.5.1/multi_method/multi_method.pte";
     // What the official form says of the model itself is enough for it.
