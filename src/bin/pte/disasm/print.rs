@@ -66,6 +66,11 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
             let overload = if overload.is_empty() { String::new() } else { text::name(overload, NAME) };
             writeln!(out, "{index:6}  {}{dot}{overload}", text::name(operator, 2 * NAME))?;
             print_assumed(out, code)?;
+            // A call repeats its result at its end.
+            let arguments = match arguments.as_slice() {
+                [rest @ .., Argument { name: None, output: true, .. }] if rest.iter().any(|other| other.output) => rest,
+                all => all,
+            };
             print_arguments(out, method, arguments)?;
         }
         Operation::Delegate { backend, delegate, arguments } => {
@@ -107,11 +112,6 @@ fn print_assumed(out: &mut Out, code: &Code<'_>) -> io::Result<()> {
 }
 
 fn print_arguments(out: &mut Out, method: &MethodCode<'_>, arguments: &[Argument]) -> io::Result<()> {
-    // A call repeats its result at its end.
-    let arguments = match arguments {
-        [rest @ .., Argument { name: None, output: true, .. }] if !rest.is_empty() => rest,
-        all => all,
-    };
     let names: Vec<String> = arguments
         .iter()
         .enumerate()
