@@ -114,6 +114,8 @@ extern crate std;
 
 #[cfg(feature = "convert")]
 pub mod convert;
+#[cfg(any(feature = "inspect", feature = "verify"))]
+mod dataflow;
 #[cfg(feature = "payloads")]
 pub mod delegate;
 #[cfg(feature = "edit")]
@@ -123,8 +125,6 @@ mod file;
 mod flatbuffer;
 #[cfg(feature = "inspect")]
 pub mod inspect;
-#[cfg(any(feature = "inspect", feature = "verify"))]
-mod liveness;
 mod names;
 mod path;
 pub mod schema;

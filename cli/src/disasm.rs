@@ -11,12 +11,14 @@ use std::path::PathBuf;
 
 /// Every instruction: what it calls, its arguments by name, and where their values live
 #[derive(clap::Args)]
-#[command(after_help = "%12 is value 12 of the method. A * marks what a kernel writes.
+#[command(
+    after_help = "%12 is value 12 of the method. A * marks what a kernel or a delegate writes, a ! what it changes in place.
 
 Examples:
   pte disasm model.pte | less
   pte disasm model.pte --method forward > forward.txt
-  diff <(pte disasm old.pte) <(pte disasm new.pte)")]
+  diff <(pte disasm old.pte) <(pte disasm new.pte)"
+)]
 pub struct Arguments {
     /// A .pte file, or a .bpte: the program inside it; - is standard input
     file: PathBuf,

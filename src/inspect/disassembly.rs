@@ -1,14 +1,14 @@
 //! What a program does, instruction by instruction.
 
 use super::constant_methods::{Returned, double};
-use super::signatures::{Parameter, Signature, Signatures};
 use super::{Fault, ValueShape};
+use crate::dataflow::{Accesses, Calls, DelegateOutputs};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
 use crate::path::{Path, Step};
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
-use alloc::{collections::BTreeSet, format, vec, vec::Vec};
+use alloc::{collections::BTreeSet, format, vec::Vec};
 use core::fmt;
 
 /// The methods of a program, with all that they do.
@@ -73,6 +73,9 @@ pub struct Code<'t> {
     pub operation: Operation<'t>,
     /// Whether an instruction jumps here.
     pub jumped_to: bool,
+    /// Why `output` of its arguments is an assumption; `None` if it is known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub assumed: Option<&'static str>,
     /// The Python calls that led to it, outermost first, if the file has them.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "<[_]>::is_empty"))]
     pub stack: &'t [Frame<'t>],
@@ -131,8 +134,10 @@ pub struct Argument {
     /// Its name, if the operator is known; `None` also for a call's result, which ends the arguments once more.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<&'static str>,
-    /// Whether the kernel writes it. Of a delegate's arguments, and of an operator's that is not known, that is not known.
+    /// Whether the kernel or the delegate writes it. Of arguments that are not known, see [`Code::assumed`].
     pub output: bool,
+    /// Whether what it writes was its input too, and is changed in place.
+    pub in_place: bool,
     /// Index into the method's values.
     pub value: i32,
 }
@@ -202,10 +207,10 @@ pub enum TensorPlace<'t> {
 impl Pte<'_> {
     /// Every instruction of every method, with the names of its arguments as far as its operator is known.
     pub fn disassembly(&self) -> Disassembly<'_> {
-        let signatures = Signatures::new();
+        let delegates = DelegateOutputs::of_program(self);
         let mut faults = Vec::new();
         let methods = self.methods().iter().enumerate();
-        let methods = methods.map(|(index, plan)| self.method_code(index, plan, &signatures, &mut faults)).collect();
+        let methods = methods.map(|(index, plan)| self.method_code(index, plan, &delegates, &mut faults)).collect();
         Disassembly { methods, faults }
     }
 
@@ -213,7 +218,7 @@ impl Pte<'_> {
         &'t self,
         method: usize,
         plan: &'t ExecutionPlan<'_>,
-        signatures: &Signatures,
+        delegates: &DelegateOutputs,
         faults: &mut Vec<Fault>,
     ) -> MethodCode<'t> {
         let mut values: Vec<CodeValue<'t>> = Vec::new();
@@ -235,13 +240,12 @@ impl Pte<'_> {
             }
         }
         let root = Path::ROOT.item("execution_plan", method);
-        let known = plan.operators().iter().map(|operator| signatures.get(&operator.full_name()));
-        let known: Vec<Option<Signature>> = known.collect();
+        let calls = Calls::new(plan, method, delegates);
         let chains: Vec<ChainCode<'t>> = plan
             .chains()
             .iter()
             .enumerate()
-            .map(|(index, chain)| chain_code(plan, chain, &known, &root.item("chains", index), faults))
+            .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), faults))
             .collect();
         for written in chains.iter().flat_map(|chain| &chain.instructions).flat_map(|code| code.operation.written()) {
             let value = usize::try_from(written).ok().and_then(|index| values.get_mut(index));
@@ -292,13 +296,17 @@ impl<'t> TensorPlace<'t> {
 fn chain_code<'t>(
     plan: &'t ExecutionPlan<'_>,
     chain: &'t Chain<'_>,
-    known: &[Option<Signature>],
+    calls: &Calls<'_, '_>,
     path: &Path<'_>,
     faults: &mut Vec<Fault>,
 ) -> ChainCode<'t> {
-    let instructions = chain.instructions().iter();
-    let operations = instructions.map(|instruction| operation(plan, &instruction.instr_args, known));
-    let operations: Vec<Operation<'t>> = operations.collect();
+    let mut operations: Vec<Operation<'t>> = Vec::new();
+    let mut assumed = Vec::new();
+    for instruction in chain.instructions() {
+        let accesses = calls.accesses(&instruction.instr_args);
+        assumed.push(accesses.unknown);
+        operations.push(operation(plan, &instruction.instr_args, accesses));
+    }
     let destinations: BTreeSet<usize> = operations.iter().filter_map(Operation::destination).collect();
     for (index, (operation, instruction)) in operations.iter().zip(chain.instructions()).enumerate() {
         let mut check = |list, item: i32, count| {
@@ -319,36 +327,31 @@ fn chain_code<'t>(
         operation.values().for_each(|value| check("value", value, plan.values().len()));
     }
     let mut stacks = chain.stacktrace().iter();
-    let code = |(index, operation)| {
+    let code = |(index, (operation, assumed))| {
         let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
-        Code { operation, jumped_to: destinations.contains(&index), stack }
+        Code { operation, jumped_to: destinations.contains(&index), assumed, stack }
     };
-    ChainCode { instructions: operations.into_iter().enumerate().map(code).collect() }
+    ChainCode { instructions: operations.into_iter().zip(assumed).enumerate().map(code).collect() }
 }
 
 fn operation<'t>(
     plan: &'t ExecutionPlan<'_>,
     instruction: &InstructionArguments<'_>,
-    known: &[Option<Signature>],
+    accesses: Accesses,
 ) -> Operation<'t> {
-    let argument = |(value, parameter): (&i32, Parameter)| Argument {
-        name: parameter.name,
-        output: parameter.output,
-        value: *value,
-    };
+    let mut arguments = Vec::with_capacity(accesses.list.len());
+    for access in accesses.list {
+        let (output, in_place) = (access.role.writes(), access.role.is_in_place());
+        arguments.push(Argument { name: access.name, output, in_place, value: access.value });
+    }
     match instruction {
         InstructionArguments::KernelCall(call) => {
-            let signature = usize::try_from(call.op_index).ok().and_then(|index| known.get(index)?.as_ref());
-            let parameters = Signatures::parameters(signature, call.args());
-            let arguments = call.args().iter().zip(parameters).map(argument).collect();
             let operator = plan.operator(call);
             let (operator, overload) = operator.map_or_else(Default::default, |one| (one.name(), one.overload()));
             Operation::Kernel { operator, overload, arguments }
         }
         InstructionArguments::DelegateCall(call) => {
             let delegate = usize::try_from(call.delegate_index).ok().and_then(|index| plan.delegates().get(index));
-            let unknown = vec![Parameter { name: None, output: false }; call.args().len()];
-            let arguments = call.args().iter().zip(unknown).map(argument).collect();
             let backend = delegate.map_or("", |delegate| delegate.id());
             Operation::Delegate { backend, delegate: call.delegate_index, arguments }
         }

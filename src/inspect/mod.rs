@@ -34,10 +34,10 @@ mod profile;
 #[cfg(feature = "layout")]
 mod report;
 mod runtime_memory;
-mod signatures;
 mod size;
 mod summary;
 
+pub use crate::dataflow::Period;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 #[cfg(feature = "devtools")]
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
@@ -53,7 +53,7 @@ pub use graph::{
 };
 #[cfg(feature = "layout")]
 pub use graph::{Layout, Placed, Svg};
-pub use memory::{BufferMemory, Memory, MethodMemory, PlannedTensor};
+pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, PlannedTensor};
 pub use numbers::{Distance, Histogram};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;

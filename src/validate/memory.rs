@@ -5,41 +5,34 @@
 
 use super::report::Report;
 use super::rule;
-use crate::liveness::{Life, Overwrites, liveness, uses};
+use crate::dataflow::{BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
-use alloc::{collections::BTreeMap, format, vec, vec::Vec};
+use alloc::{format, vec::Vec};
 
-/// The memory of a tensor while the tensor is needed.
-#[derive(Clone, Copy)]
-struct Region {
-    buffer: u32,
-    start: u64,
-    end: u64,
-    life: Life,
-}
-
-pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+pub(super) fn check(
+    (method, plan): (usize, &ExecutionPlan<'_>),
+    delegates: &DelegateOutputs,
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
     no_memory(plan, path, report);
-    let ranges = ranges(plan);
-    if ranges.iter().all(Option::is_none) {
+    if plan.tensors().all(|(_, tensor)| tensor.allocation_info.is_none()) {
         return;
     }
-    let known = liveness(plan);
-    if let Some(why) = known.unknown {
-        report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{why}"));
+    let flow = Dataflow::of(plan, &Calls::new(plan, method, delegates));
+    if let Some(unknown) = flow.unknown.iter().find(|unknown| unknown.time.is_none()) {
+        report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{}: not all overlaps were checked", unknown.why));
     }
-    let region = |life: &Life| {
-        let (buffer, start, end) = ranges.get(life.value).copied().flatten()?;
-        Some(Region { buffer, start, end, life: *life })
-    };
-    let mut regions: Vec<_> = known.lives.iter().filter_map(region).collect();
-    regions.sort_unstable_by_key(|region| (region.buffer, region.life.first, region.start, region.life.value));
-    let chains = plan.chains().iter();
-    let instructions = chains.flat_map(|chain| chain.instructions().iter()).map(|one| &one.instr_args);
-    let method = Method { plan, instructions: instructions.collect() };
-    for regions in regions.chunk_by(|left, right| left.buffer == right.buffer) {
-        buffer(&method, regions, path, report);
+    let mut found = overwritten(&flow);
+    found.extend(in_one_call(&flow));
+    // Once for each two values: where it is first.
+    found.sort_unstable();
+    found.dedup_by_key(|found| (found.new, found.old));
+    for found in found {
+        if let Some(overlap) = flow.overlap(found.new, found.old) {
+            report_overlap(&found, &overlap, path, report);
+        }
     }
 }
 
@@ -73,97 +66,90 @@ fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>)
     }
 }
 
-/// What is needed to find out whether a call works in place.
-struct Method<'t, 'a> {
-    plan: &'t ExecutionPlan<'a>,
-    /// Of all chains, in order.
-    instructions: Vec<&'t InstructionArguments<'a>>,
+/// A value whose write overwrites another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Found {
+    new: u32,
+    old: u32,
+    /// The time of the write.
+    time: u32,
 }
 
-/// For each value: its planned buffer, and its start and end there. `None` if it is not in planned memory or is empty.
-fn ranges(plan: &ExecutionPlan<'_>) -> Vec<Option<(u32, u64, u64)>> {
-    let mut ranges = vec![None; plan.values().len()];
-    for (index, tensor) in plan.tensors() {
-        let bytes = tensor.byte_size().unwrap_or(0);
-        if let (Some(allocation), 1.., Some(range)) = (tensor.allocation_info, bytes, ranges.get_mut(index)) {
-            let start = allocation.memory_offset();
-            *range = start.checked_add(bytes).map(|end| (allocation.memory_id, start, end));
+/// Reads of a value that was written, from bytes that another value was written to since.
+fn overwritten(flow: &Dataflow) -> Vec<Found> {
+    // The first write of each value.
+    let mut written: Vec<(u32, u32)> = Vec::new();
+    for event in flow.events().iter().filter(|event| event.kind.writes() && !matches!(event.kind, Kind::View(_))) {
+        written.push((event.value, event.time));
+    }
+    written.sort_unstable();
+    written.dedup_by_key(|(value, _)| *value);
+    let first_write = |value: u32| {
+        let at = written.binary_search_by_key(&value, |(value, _)| *value).ok()?;
+        written.get(at).map(|(_, time)| *time)
+    };
+    let mut found = Vec::new();
+    for of_read in flow.sources.chunk_by(|one, other| one.read == other.read) {
+        // What was moved in one of two branches has other bytes after each.
+        let one_base = of_read
+            .windows(2)
+            .all(|pair| matches!(pair, [one, other] if one.view || other.view || one.base == other.base));
+        for source in of_read.iter().filter(|source| one_base && !source.view && source.write != BEFORE) {
+            let (Some(read), Some(write)) = (flow.event(source.read), flow.event(source.write)) else { continue };
+            let (old, new) = (source.base, write.value);
+            let before = first_write(old).is_some_and(|time| time <= write.time && time < read.time);
+            let before = before && read.kind != Kind::Base;
+            let Some(overlap) = flow.overlap(new, old).filter(|_| new != old && before) else { continue };
+            // A call may work in place, its result may be a view, or it changes a view in place.
+            let call = flow.at(write.time as usize).1;
+            let in_place = write.kind != Kind::Write && first_write(new) == Some(write.time);
+            let named = write.time > 0 && names(call, old);
+            if !(overlap.inside && (in_place || named || !write.certain)) {
+                found.push(Found { new, old, time: write.time });
+            }
         }
     }
-    ranges
+    found
 }
 
-/// One pass over the regions of a buffer, ordered by time. `active` holds the regions needed at the moment, by their start.
-/// They do not overlap, so a new region only has to be compared with its neighbours.
-fn buffer(method: &Method<'_, '_>, regions: &[Region], path: &Path<'_>, report: &mut Report<'_>) {
-    /// The most regions covered by a new one that are compared with it, so that the time stays linear.
+/// Whether a call uses a value. Also true if there are too many to search.
+fn names(call: &[Event], value: u32) -> bool {
     const MOST: usize = 64;
-    let mut active: BTreeMap<u64, Region> = BTreeMap::new();
-    let mut ends: BTreeMap<usize, Vec<u64>> = BTreeMap::new();
-    for new in regions {
-        // Remove regions that are not needed any more.
-        while let Some(entry) = ends.first_entry().filter(|entry| *entry.key() < new.life.first) {
-            for start in entry.remove() {
-                if active.get(&start).is_some_and(|old| old.life.last < new.life.first) {
-                    active.remove(&start);
+    call.len() > MOST || call.iter().any(|event| event.value == value)
+}
+
+/// What a call writes, and what else it reads or writes there: neither a view nor a call in place looks like that if each has bytes
+/// that the other has not.
+fn in_one_call(flow: &Dataflow) -> Vec<Found> {
+    const MOST: usize = 64;
+    let mut found = Vec::new();
+    for time in 0..=flow.end() {
+        let (_, events) = flow.at(time);
+        let writes = |event: &&Event| matches!(event.kind, Kind::Write | Kind::InPlace | Kind::Replace | Kind::Fill);
+        for new in events.iter().filter(writes).take(MOST) {
+            for old in events.iter().filter(|old| old.value != new.value).take(MOST) {
+                // Of two that are written, the first is the old one.
+                let twice = writes(&old) && old.value > new.value;
+                if !twice && flow.overlap(new.value, old.value).is_some_and(|overlap| !overlap.inside) {
+                    found.push(Found { new: new.value, old: old.value, time: new.time });
                 }
             }
         }
-        let mut covered = Vec::new();
-        let mut keep = true;
-        let before = active.range(..new.start).next_back().filter(|(_, old)| old.end > new.start);
-        for (start, old) in before.into_iter().chain(active.range(new.start..new.end)) {
-            if is_overwritten(method, new, old) {
-                report_overlap(new, old, path, report);
-                keep = false;
-            }
-            // Keep one of the two: the larger one, or of two equal ones the one that is needed longer.
-            let equal = (new.start, new.end) == (old.start, old.end);
-            if !keep || covered.len() == MOST || !new.covers(old) || (equal && new.life.last < old.life.last) {
-                keep = false;
-                break;
-            }
-            covered.push(*start);
-        }
-        if keep {
-            covered.iter().for_each(|start| {
-                active.remove(start);
-            });
-            active.insert(new.start, *new);
-            ends.entry(new.life.last).or_default().push(new.start);
-        }
     }
+    found
 }
 
-impl Region {
-    fn covers(&self, other: &Region) -> bool {
-        self.start <= other.start && other.end <= self.end
-    }
-}
-
-/// Whether writing `new` overwrites `old`, which is still needed then. Their memory overlaps.
-fn is_overwritten(method: &Method<'_, '_>, new: &Region, old: &Region) -> bool {
-    if !new.covers(old) && !old.covers(new) {
-        // Neither a view nor a call in place looks like this.
-        let together = new.life.first == old.life.first && old.life.overwrites != Overwrites::No;
-        return together || new.life.overwrites != Overwrites::No;
-    }
-    // The call may work in place, or its result may be a view.
-    let call = new.life.first.checked_sub(1).and_then(|time| method.instructions.get(time));
-    let one_call = call.is_some_and(|call| uses(method.plan, call, old.life.value));
-    new.life.overwrites == Overwrites::Yes && new.life.first < old.life.last && !one_call
-}
-
-fn report_overlap(new: &Region, old: &Region, path: &Path<'_>, report: &mut Report<'_>) {
-    let when = match new.life.first.checked_sub(1) {
+fn report_overlap(found: &Found, overlap: &Overlap, path: &Path<'_>, report: &mut Report<'_>) {
+    let when = match found.time.checked_sub(1) {
         Some(instruction) => format!("instruction {instruction} writes to them"),
         None => "the inputs are set".into(),
     };
-    let found = format!(
-        "bytes {} to {} of planned buffer {} overlap bytes {} to {} of value {}, which is still needed when {when}",
-        new.start, new.end, new.buffer, old.start, old.end, old.life.value
+    let [(start, end), (old_start, old_end)] = overlap.bytes;
+    let text = format!(
+        "bytes {start} to {end} of planned buffer {} overlap bytes {old_start} to {old_end} of value {}, which is still needed when {when}",
+        overlap.buffer, found.old
     );
-    let path = path.item("values", new.life.value);
+    let path = path.item("values", found.new as usize);
     let path = path.field("val.Tensor");
-    report.add(rule::PLANNED_MEMORY_OVERLAP, &path.field("allocation_info"), found);
+    report.add(rule::PLANNED_MEMORY_OVERLAP, &path.field("allocation_info"), text);
 }

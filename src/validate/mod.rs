@@ -69,6 +69,7 @@ pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]
 pub use target::{Lack, Target, TargetCheck, Unknown};
 
+use crate::dataflow::DelegateOutputs;
 #[cfg(feature = "payloads")]
 use crate::delegate::Xnnpack;
 use crate::error::Error;
@@ -253,8 +254,9 @@ impl Pte<'_> {
     fn check_strictly(&self, report: &mut Report<'_>) {
         segments::unreferenced_in_pte(self, report);
         names::check_pte(self, report);
+        let outputs = DelegateOutputs::of_program(self);
         for (index, plan) in self.methods().iter().enumerate() {
-            memory::check(plan, &Path::ROOT.item("execution_plan", index), report);
+            memory::check((index, plan), &outputs, &Path::ROOT.item("execution_plan", index), report);
         }
         constants::check(self, report);
         #[cfg(feature = "payloads")]

@@ -1,7 +1,12 @@
 //! The planned memory of methods.
 
-use executorch_format::inspect::{BufferMemory, PlannedTensor};
-use executorch_format::schema::program::{AllocationDetails, KernelTypes};
+use executorch_format::inspect::{BufferMemory, Period, PlannedTensor};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::{
+    AllocationDetails, Bool, EValue, ExecutionPlan, Instruction, InstructionArguments, JumpFalseCall, KernelTypes,
+    Operator, Program, Tensor,
+};
+use executorch_format::validate::Level;
 use executorch_format::{Model, Pte};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeSet;
@@ -12,8 +17,8 @@ fn counted(buffer: &BufferMemory<'_>) -> u64 {
         let tensors = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(time));
         tensors.flat_map(|tensor| tensor.offset..tensor.end()).collect::<BTreeSet<u64>>().len() as u64
     };
-    let times: BTreeSet<usize> = buffer.tensors.iter().map(|tensor| tensor.first).collect();
-    times.into_iter().map(needed).max().unwrap_or(0)
+    let end = buffer.tensors.iter().map(|tensor| tensor.last).max().unwrap_or(0);
+    (0..=end).map(needed).max().unwrap_or(0)
 }
 
 fn planned(fixture: &Fixture) -> Result<(), String> {
@@ -112,4 +117,220 @@ fn a_tensor_in_memory_that_is_not_there_is_a_fault() {
     let told = faults[0].to_string();
     assert!(told.starts_with("execution_plan[0].values[2].val.Tensor.allocation_info: "), "{told}");
     assert!(told.contains("planned buffer 7, but there are 1"), "{told}");
+}
+
+/// A method of one chain. Operators are named with their overloads; tensors are `f32`.
+fn method<'a>(
+    values: Vec<EValue<'a>>,
+    calls: &[(&'static str, &[i32])],
+    others: &[(usize, InstructionArguments<'a>)],
+    ends: (&[i32], &[i32]),
+) -> Pte<'a> {
+    let mut operators = Vec::new();
+    let mut instructions = Vec::new();
+    for (index, (name, args)) in calls.iter().enumerate() {
+        let (name, overload) = name.split_once('.').unwrap_or((name, ""));
+        operators.push(Operator::new(name, overload));
+        instructions.push(Instruction::kernel_call(index as i32, args.to_vec()));
+    }
+    for (index, other) in others {
+        instructions.insert(*index, Instruction { instr_args: other.clone() });
+    }
+    let plan = ExecutionPlan::new("forward", values, operators, instructions, 256);
+    let plan = plan.with_inputs(ends.0.to_vec()).with_outputs(ends.1.to_vec());
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    Pte { program, ..Pte::default() }
+}
+
+fn floats<'a>(sizes: &[i32], offset: u64) -> EValue<'a> {
+    Tensor::new(ScalarType::FLOAT, sizes.to_vec()).with_planned(1, offset).into()
+}
+
+fn jump<'a>(cond_value_index: i32, destination_instruction: i32) -> InstructionArguments<'a> {
+    JumpFalseCall { cond_value_index, destination_instruction }.into()
+}
+
+/// What the exporter writes for `torch.map` over eight numbers.
+fn map_loop<'a>() -> Pte<'a> {
+    let values = vec![
+        floats(&[8], 0),
+        0.into(),
+        0.into(),
+        0.into(),
+        floats(&[], 32),
+        floats(&[], 48),
+        floats(&[8], 64),
+        false.into(),
+        1.into(),
+    ];
+    let calls: &[(&str, &[i32])] = &[
+        ("aten::sym_size.int", &[0, 3, 2]),
+        ("aten::select_copy.int_out", &[0, 3, 1, 4, 4]),
+        ("aten::mul.out", &[4, 4, 5, 5]),
+        ("executorch_prim::et_copy_index.tensor", &[6, 5, 1]),
+        ("executorch_prim::add.Scalar", &[1, 8, 1]),
+        ("executorch_prim::eq.Scalar", &[1, 2, 7]),
+        ("executorch_prim::sub.Scalar", &[1, 2, 1]),
+    ];
+    method(values, calls, &[(6, jump(7, 1))], (&[0], &[6]))
+}
+
+#[test]
+fn what_a_loop_reads_is_needed_in_all_of_it() {
+    let pte = map_loop();
+    let memory = pte.memory();
+    let method = &memory.methods[0];
+    let buffer = &method.buffers[0];
+    assert_eq!((buffer.needed, buffer.needed_at, method.jumps), (72, 3, true));
+    assert!(method.assumed.is_empty());
+    let times = |value| (tensor(buffer, value).first, tensor(buffer, value).last);
+    // The input is read in each round, and what the result has of one round must last through the others.
+    assert_eq!(times(0), (0, 7));
+    assert_eq!(times(6), (2, 9));
+    assert_eq!((times(4), times(5)), ((2, 3), (3, 4)));
+    assert!(buffer.tensors.iter().all(|tensor| !tensor.kept && tensor.idle.is_empty()));
+}
+
+#[test]
+fn what_one_branch_needs_is_not_needed_in_the_other() {
+    let fixture = fixture("1.5.1/cond/cond.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let memory = pte.memory();
+    let (method, buffer) = (&memory.methods[0], &memory.methods[0].buffers[0]);
+    assert_eq!((buffer.needed, buffer.needed_at), (28, 4));
+    // Read by the first instruction of each branch.
+    let input = tensor(buffer, 1);
+    assert_eq!((input.first, input.last), (0, 7));
+    assert_eq!(input.idle, [Period { first: 3, last: 6 }]);
+    assert!(!input.is_needed_at(5) && input.is_needed_at(7));
+    // The output is one of the branches' results: its own memory is not used.
+    assert_eq!(method.unused, 1);
+    assert_eq!((tensor(buffer, 8).last, tensor(buffer, 10).last), (9, 9));
+}
+
+#[test]
+fn a_view_keeps_the_bytes_that_it_reads() {
+    // Value 1 is computed; 2 is the same bytes by its place, 3 by an instruction; 4 takes the place after both.
+    let values = vec![
+        floats(&[4], 0),
+        floats(&[4], 16),
+        floats(&[2, 2], 16),
+        Tensor::new(ScalarType::FLOAT, vec![1, 4]).into(),
+        floats(&[4], 32),
+        floats(&[4], 48),
+        EValue::int_list(vec![]),
+        floats(&[4], 16),
+    ];
+    let calls: &[(&str, &[i32])] = &[
+        ("aten::abs.out", &[0, 1, 1]),
+        ("executorch_prim::et_view.default", &[1, 6, 3]),
+        ("aten::abs.out", &[0, 4, 4]),
+        ("aten::abs.out", &[2, 5, 5]),
+        ("aten::add.out", &[3, 5, 8, 4, 4]),
+        ("aten::abs.out", &[4, 7, 7]),
+    ];
+    let mut values = values;
+    values.push(1.into());
+    let pte = method(values, calls, &[], (&[0], &[7]));
+    let memory = pte.memory();
+    let buffer = &memory.methods[0].buffers[0];
+    let base = tensor(buffer, 1);
+    assert_eq!((base.first, base.last), (1, 5));
+    assert_eq!(tensor(buffer, 2).views, [1]);
+    assert_eq!(tensor(buffer, 2).shares_with, [1]);
+    assert_eq!(tensor(buffer, 7).replaces, [1]);
+    assert_eq!(buffer.needed, counted(buffer));
+    assert!(pte.validate(Level::Strict).iter().all(|finding| finding.rule != "planned-memory-overlap"));
+}
+
+#[test]
+fn a_view_that_is_read_after_its_bytes_were_overwritten_is_an_error() {
+    let values = vec![
+        floats(&[4], 0),
+        floats(&[4], 16),
+        Tensor::new(ScalarType::FLOAT, vec![1, 4]).into(),
+        EValue::int_list(vec![]),
+        floats(&[4], 16),
+        floats(&[4], 32),
+    ];
+    let calls: &[(&str, &[i32])] = &[
+        ("aten::abs.out", &[0, 1, 1]),
+        ("executorch_prim::et_view.default", &[1, 3, 2]),
+        ("aten::abs.out", &[0, 4, 4]),
+        ("aten::abs.out", &[2, 5, 5]),
+    ];
+    let found = method(values, calls, &[], (&[0], &[5])).validate(Level::Strict);
+    let overlap: Vec<_> = found.iter().filter(|finding| finding.rule == "planned-memory-overlap").collect();
+    assert_eq!(overlap.len(), 1, "{found:#?}");
+    assert!(overlap[0].path.to_string().starts_with("execution_plan[0].values[4]"), "{}", overlap[0].path);
+}
+
+#[test]
+fn a_state_without_an_initial_value_is_kept_too() {
+    // A cache of which each run changes some, and reads all.
+    let values = vec![
+        floats(&[4], 0),
+        floats(&[4], 16),
+        EValue::tensor_list(vec![4]),
+        false.into(),
+        Tensor::new(ScalarType::LONG, vec![1]).with_planned(1, 64).into(),
+        floats(&[4], 32),
+    ];
+    let calls: &[(&str, &[i32])] = &[("aten::index_put_", &[1, 2, 0, 3, 1]), ("aten::abs.out", &[1, 5, 5])];
+    let pte = method(values, calls, &[], (&[0, 4], &[5]));
+    let memory = pte.memory();
+    let kept = |value| tensor(&memory.methods[0].buffers[0], value).kept;
+    assert_eq!([0, 1, 4, 5].map(kept), [false, true, false, false]);
+    let fixture = fixture("1.5.1/mutable_plain/mutable_plain.pte");
+    let pte = Pte::parse(fixture.bytes()).unwrap();
+    let memory = pte.memory();
+    let kept: Vec<_> = memory.methods[0].buffers[0].tensors.iter().filter(|tensor| tensor.kept).collect();
+    assert_eq!(kept.iter().map(|tensor| tensor.value).collect::<Vec<_>>(), [0, 1]);
+}
+
+#[test]
+fn what_an_unknown_operator_writes_is_assumed() {
+    let calls: &[(&str, &[i32])] = &[("my::op.out", &[0, 1, 1]), ("aten::abs.out", &[1, 2, 2])];
+    let values = vec![floats(&[4], 0), floats(&[4], 16), floats(&[4], 32)];
+    let pte = method(values, calls, &[], (&[0], &[2]));
+    let memory = pte.memory();
+    let [assumed] = memory.methods[0].assumed.as_slice() else { panic!("{:?}", memory.methods[0].assumed) };
+    assert_eq!((assumed.name.as_deref(), assumed.calls), (Some("my::op.out"), 1));
+    assert_eq!(assumed.why, "the operator's arguments are not known");
+    assert_eq!(tensor(&memory.methods[0].buffers[0], 1).first, 1);
+}
+
+#[test]
+fn a_method_that_jumps_everywhere_takes_no_quadratic_time() {
+    const COUNT: usize = 20_000;
+    let mut values: Vec<EValue> = (0..COUNT as u64).map(|index| floats(&[1], 4 * index)).collect();
+    values.push(EValue { val: Bool { bool_val: true }.into() });
+    let condition = COUNT as i32;
+    let mut instructions = Vec::new();
+    for index in 0..COUNT as i32 - 1 {
+        instructions.push(Instruction::kernel_call(0, vec![index, index + 1, index + 1]));
+        let destination = (index * 7919) % (2 * COUNT as i32);
+        instructions.push(Instruction { instr_args: jump(condition, destination) });
+    }
+    let operators = vec![Operator::new("aten::abs", "out")];
+    let plan = ExecutionPlan::new("forward", values, operators, instructions, 4 * COUNT as i64);
+    let plan = plan.with_inputs(vec![0, condition]).with_outputs(vec![COUNT as i32 - 1]);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    let pte = Pte { program, ..Pte::default() };
+    // All ways would be a billion steps.
+    let memory = pte.memory();
+    assert!(memory.methods[0].assumed[0].why.contains("jumps so often"), "{:?}", memory.methods[0].assumed);
+    assert!(pte.validate(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));
+}
+
+#[test]
+fn what_each_round_of_a_loop_writes_anew_is_not_needed_before_it() {
+    let values = vec![floats(&[4], 0), floats(&[4], 16), floats(&[4], 32), floats(&[4], 48), false.into()];
+    let calls: &[(&str, &[i32])] =
+        &[("aten::abs.out", &[0, 3, 3]), ("aten::abs.out", &[3, 1, 1]), ("aten::abs.out", &[1, 2, 2])];
+    let pte = method(values, calls, &[(2, jump(4, 0))], (&[0, 4], &[2]));
+    let memory = pte.memory();
+    let buffer = &memory.methods[0].buffers[0];
+    let times = |value| (tensor(buffer, value).first, tensor(buffer, value).last);
+    assert_eq!([0, 3, 1, 2].map(times), [(0, 3), (1, 2), (2, 4), (4, 5)]);
 }

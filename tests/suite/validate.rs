@@ -55,7 +55,6 @@ fn official_files_have_only_expected_warnings() {
         let name = fixture.name();
         let expected = |finding: &Finding| match finding.rule {
             "constant-alignment" => name.contains("align_const_1.") || name.contains("align_const_4."),
-            "planned-memory-unknown" => name.ends_with("cond.pte") || name.ends_with("control.pte"),
             "external-unchecked" => {
                 name.contains("0.5.0/add_mul_external")
                     || name.contains("llama6_external")

@@ -115,7 +115,7 @@
         const on = edge.from === chosen || edge.to === chosen;
         context.strokeStyle = on ? "#1f6fb2" : "#a3b1be";
         context.lineWidth = (on ? 2 : 1) / Math.min(1, k * 1.4);
-        context.setLineDash(edge.value === undefined ? [4, 3] : []);
+        context.setLineDash(edge.value === undefined ? [4, 3] : edge.view ? [1, 3] : []);
         context.beginPath();
         context.moveTo(x0, y0);
         context.bezierCurveTo(...way.slice(2));

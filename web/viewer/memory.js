@@ -31,7 +31,7 @@
   function picture(stage, side, label, { method, buffer }) {
     const end = method.instructions + 1;
     const moment = (at) => (at === 0 ? "the inputs" : at === end ? "the outputs" : `instruction ${at - 1}`);
-    label.textContent = `At most ${bytes(buffer.needed)} are needed at one time (${moment(buffer.needed_at)}); the buffer takes ${bytes(buffer.size)}${buffer.lost ? `, ${bytes(buffer.lost)} more` : ""}. ${viewer.count(buffer.tensors.length, "tensor")}${method.jumps ? ". The method jumps: times are those in the list of instructions" : ""}.`;
+    label.textContent = `At most ${method.assumed ? "about " : ""}${bytes(buffer.needed)} are needed at one time (${moment(buffer.needed_at)}); the buffer takes ${bytes(buffer.size)}${buffer.lost ? `, ${bytes(buffer.lost)} more` : ""}. ${viewer.count(buffer.tensors.length, "tensor")}${method.jumps ? ". The method jumps: times are those in the list of instructions" : ""}.`;
     let view = d3.zoomIdentity;
     let chosen = null;
     let time = buffer.needed_at;
@@ -118,7 +118,8 @@
     };
     const text = (tensor) => `value ${tensor.value}: ${shape(tensor)}${tensor.name ? ` ${tensor.name}` : ""}\n${bytes(tensor.bytes)} at address ${tensor.offset.toLocaleString("en")}\nneeded from ${moment(tensor.first)} to ${moment(tensor.last)}${tensor.kept ? "\nkeeps its content from run to run" : ""}`;
     const list = () => {
-      const alive = buffer.tensors.filter((tensor) => tensor.first <= time && time <= tensor.last).sort((one, other) => other.bytes - one.bytes);
+      const idle = (tensor) => (tensor.idle || []).some((gap) => gap.first <= time && time <= gap.last);
+      const alive = buffer.tensors.filter((tensor) => tensor.first <= time && time <= tensor.last && !idle(tensor)).sort((one, other) => other.bytes - one.bytes);
       side.replaceChildren(element("h3", {}, time === buffer.needed_at ? `Peak: ${moment(time)}` : `At ${moment(time)}`),
         element("p", { class: "note" }, `${viewer.count(alive.length, "tensor")} needed, ${bytes(alive.reduce((sum, tensor) => sum + tensor.bytes, 0))} (tensors that share memory are each counted).`),
         element("ul", {}, alive.slice(0, 200).map((tensor) => element("li", {}, viewer.link(() => { chosen = tensor; canvas.redraw(); }, `value ${tensor.value}`), " ", element("span", { class: "mono" }, shape(tensor)), `, ${bytes(tensor.bytes)}${tensor.name ? ` ${tensor.name}` : ""}`))),

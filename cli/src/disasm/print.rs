@@ -63,25 +63,33 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
     match &code.operation {
         Operation::Kernel { operator, overload, arguments } => {
             let dot = if overload.is_empty() { "" } else { "." };
-            writeln!(out, "{index:6}  {}{dot}{}", text::name(operator, 2 * NAME), text::name(overload, NAME))?;
+            let overload = if overload.is_empty() { String::new() } else { text::name(overload, NAME) };
+            writeln!(out, "{index:6}  {}{dot}{overload}", text::name(operator, 2 * NAME))?;
+            print_assumed(out, code)?;
+            // A call repeats its result at its end.
+            let arguments = match arguments.as_slice() {
+                [rest @ .., Argument { name: None, output: true, .. }] if rest.iter().any(|other| other.output) => rest,
+                all => all,
+            };
             print_arguments(out, method, arguments)?;
         }
         Operation::Delegate { backend, delegate, arguments } => {
             writeln!(out, "{index:6}  delegate {delegate}: {}", text::name(backend, NAME))?;
+            print_assumed(out, code)?;
             print_arguments(out, method, arguments)?;
         }
         Operation::Move { from, to } => {
             writeln!(out, "{index:6}  move")?;
-            line(out, false, "from", 4, &operand(method, *from))?;
-            line(out, true, "to", 4, &operand(method, *to))?;
+            line(out, ' ', "from", 4, &operand(method, *from))?;
+            line(out, '*', "to", 4, &operand(method, *to))?;
         }
         Operation::JumpFalse { condition, destination } => {
             writeln!(out, "{index:6}  jump to L{destination} if false")?;
-            line(out, false, "condition", 9, &operand(method, *condition))?;
+            line(out, ' ', "condition", 9, &operand(method, *condition))?;
         }
         Operation::Free { value } => {
             writeln!(out, "{index:6}  free")?;
-            line(out, false, "value", 5, &operand(method, *value))?;
+            line(out, ' ', "value", 5, &operand(method, *value))?;
         }
         _ => writeln!(out, "{index:6}  unknown instruction")?,
     }
@@ -98,12 +106,12 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
     Ok(())
 }
 
+/// Why the marks of an instruction's outputs may be wrong.
+fn print_assumed(out: &mut Out, code: &Code<'_>) -> io::Result<()> {
+    code.assumed.map_or(Ok(()), |assumed| writeln!(out, "        ({assumed})"))
+}
+
 fn print_arguments(out: &mut Out, method: &MethodCode<'_>, arguments: &[Argument]) -> io::Result<()> {
-    // A call repeats its result at its end.
-    let arguments = match arguments {
-        [rest @ .., Argument { name: None, output: true, .. }] if !rest.is_empty() => rest,
-        all => all,
-    };
     let names: Vec<String> = arguments
         .iter()
         .enumerate()
@@ -111,13 +119,17 @@ fn print_arguments(out: &mut Out, method: &MethodCode<'_>, arguments: &[Argument
         .collect();
     let width = names.iter().map(String::len).max().unwrap_or_default().min(WIDEST);
     for (argument, name) in arguments.iter().zip(&names) {
-        line(out, argument.output, name, width, &operand(method, argument.value))?;
+        let mark = match argument {
+            Argument { in_place: true, .. } => '!',
+            Argument { output: true, .. } => '*',
+            _ => ' ',
+        };
+        line(out, mark, name, width, &operand(method, argument.value))?;
     }
     Ok(())
 }
 
-fn line(out: &mut Out, output: bool, name: &str, width: usize, operand: &str) -> io::Result<()> {
-    let mark = if output { '*' } else { ' ' };
+fn line(out: &mut Out, mark: char, name: &str, width: usize, operand: &str) -> io::Result<()> {
     writeln!(out, "      {mark} {name:width$}  {}", text::cut(operand, 10 + width))
 }
 

@@ -70,8 +70,11 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
     for buffer in &method.buffers {
         let (tensors, whole) =
             (buffer.tensors.len().to_string(), u64::try_from(buffer.buffer.size).unwrap_or_default());
-        let (needed, at) = (text::size(buffer.needed), moment(buffer.needed_at, method.instructions));
-        let lost = text::size(buffer.lost);
+        // Figures that rest on an assumption say so where they are.
+        let about = if method.assumed.is_empty() { "" } else { "about " };
+        let (needed, at) =
+            (format!("{about}{}", text::size(buffer.needed)), moment(buffer.needed_at, method.instructions));
+        let lost = if buffer.lost == 0 { text::size(0) } else { format!("{about}{}", text::size(buffer.lost)) };
         table.row([
             name(&buffer.buffer),
             size(buffer.buffer.size),
@@ -83,11 +86,16 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         ]);
     }
     table.write(out)?;
-    if method.unused > 0 {
-        writeln!(out, "  {} no instruction uses", text::count(method.unused, "tensor has a place that"))?;
+    match method.unused {
+        0 => {}
+        1 => writeln!(out, "  1 tensor has a place that no instruction uses")?,
+        unused => writeln!(out, "  {unused} tensors have a place that no instruction uses")?,
     }
-    if method.jumps {
-        writeln!(out, "  it jumps: what is needed goes by the list of instructions")?;
+    for assumed in &method.assumed {
+        let calls = text::count(assumed.calls, "call");
+        let what = assumed.name.as_ref().map(|name| format!("{} ({calls}): ", text::name(name, NAME)));
+        let assumed = what.unwrap_or_default() + assumed.why;
+        writeln!(out, "  not known, assumed: {}", text::cut(&assumed, 21))?;
     }
     method.buffers.iter().try_for_each(|buffer| print_tensors(out, buffer, method.instructions, top))
 }
@@ -111,8 +119,7 @@ fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, 
         ("WHAT", Column::Left),
     ]);
     for tensor in tensors.iter().take(most) {
-        let ends = || [tensor.first, tensor.last].map(|time| moment(time, instructions)).join(" to ");
-        let time = if tensor.kept { "always".to_owned() } else { ends() };
+        let time = if tensor.kept { "always".to_owned() } else { times(tensor, instructions) };
         let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
         let name = tensor.shape.name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
         let (bytes, offset) = (text::size(tensor.bytes), tensor.offset.to_string());
@@ -130,6 +137,18 @@ fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, 
         writeln!(out, "  … {} more", tensors.len() - most)?;
     }
     Ok(())
+}
+
+/// When a tensor is needed: a branch or a loop may need it several times.
+fn times(tensor: &PlannedTensor<'_>, instructions: usize) -> String {
+    let mut text = moment(tensor.first, instructions);
+    if let Some(idle) = tensor.idle.first() {
+        text += &format!(" to {}, …", moment(idle.first - 1, instructions));
+        if let Some(idle) = tensor.idle.last() {
+            text += &format!(" {}", moment(idle.last + 1, instructions));
+        }
+    }
+    text + " to " + &moment(tensor.last, instructions)
 }
 
 fn values(values: &[usize]) -> String {

@@ -97,7 +97,9 @@ fn plot(out: &mut Out, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> 
     let title = format!("method {}, buffer {}", text::name(method.name, NAME), name(&buffer.buffer));
     write_text(out, "h", 0.0, -26.0, &title)?;
     let lost = if buffer.lost == 0 { "nothing lost".to_owned() } else { format!("{} lost", text::size(buffer.lost)) };
-    let facts = format!("{} planned, {} needed at once, {lost}", text::size(size), text::size(buffer.needed));
+    let about = if method.assumed.is_empty() { "" } else { "about " };
+    let lost = if buffer.lost == 0 { lost } else { format!("{about}{lost}") };
+    let facts = format!("{} planned, {about}{} needed at once, {lost}", text::size(size), text::size(buffer.needed));
     write_text(out, "s", 0.0, -9.0, &facts)?;
     writeln!(out, "<rect class=\"f\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>")?;
     for quarter in 0..=4 {
@@ -158,7 +160,11 @@ fn box_of(
         let [first, last] = [tensor.first, tensor.last].map(|time| moment_named(time, instructions));
         format!(", needed from {first} to {last}")
     };
-    for (what, values) in [("shares memory with", &tensor.shares_with), ("in the place of", &tensor.replaces)] {
+    for (what, values) in [
+        ("a view of", &tensor.views),
+        ("shares memory with", &tensor.shares_with),
+        ("in the place of", &tensor.replaces),
+    ] {
         let values: Vec<String> = values.iter().take(8).map(usize::to_string).collect();
         if !values.is_empty() {
             tip += &format!(", {what} {}", values.join(", "));

@@ -57,6 +57,42 @@ fn a_view_takes_from_what_wrote_its_memory() {
 }
 
 #[test]
+fn after_branches_a_value_comes_from_each_of_them() {
+    graphs(fixture("1.5.1/cond/cond.pte").bytes(), |graphs| {
+        let graph = &graphs[0];
+        let to_output: Vec<_> = graph
+            .edges
+            .iter()
+            .filter(|edge| graph.nodes[edge.to].kind == NodeKind::Output)
+            .map(|edge| (graph.nodes[edge.from].label.as_str(), edge.view))
+            .collect();
+        let expected = [("aten::add.out", false), ("move", true), ("aten::cos.out", false), ("move", true)];
+        assert_eq!(to_output, expected);
+    });
+}
+
+#[test]
+fn a_view_is_no_producer_of_its_bytes() {
+    let tensor = |offset| Tensor::new(ScalarType::FLOAT, vec![4]).with_planned(1, offset);
+    let view = Tensor::new(ScalarType::FLOAT, vec![2, 2]);
+    let values: Vec<EValue> =
+        vec![tensor(0).into(), tensor(16).into(), view.into(), EValue::int_list(vec![]), tensor(32).into()];
+    let operators = vec![Operator::new("aten::abs", "out"), Operator::new("executorch_prim::et_view", "default")];
+    let instructions = vec![
+        Instruction::kernel_call(0, vec![0, 1, 1]),
+        Instruction::kernel_call(1, vec![1, 3, 2]),
+        Instruction::kernel_call(0, vec![2, 4, 4]),
+    ];
+    let plan = ExecutionPlan::new("m", values, operators, instructions, 48).with_inputs(vec![0]).with_outputs(vec![4]);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    let pte = Pte { program, ..Pte::default() };
+    let graph = &pte.graphs()[0];
+    let to_last: Vec<_> = graph.edges.iter().filter(|edge| edge.to == 3).map(|edge| (edge.from, edge.view)).collect();
+    assert_eq!(to_last, [(1, false), (2, true)]);
+    assert!(graph.dot().to_string().contains("n2 -> n3 [style=dotted"));
+}
+
+#[test]
 fn a_delegate_is_shown_by_the_nodes_inside_it() {
     graphs(fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte").bytes(), |graphs| {
         assert_eq!(edges(&graphs[0]), ["input 0 -> XNNFullyConnected", "XNNFullyConnected -> output 0"]);

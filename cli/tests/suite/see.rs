@@ -95,6 +95,19 @@ fn two_files_as_json_are_one_document_with_the_growth() {
 }
 
 #[test]
+fn what_an_instruction_writes_is_marked() {
+    let marked = |name: &str| -> Vec<String> {
+        let text = text(&["disasm"], &[name]);
+        let marks = text.lines().filter(|line| line.trim_start().starts_with(['*', '!']));
+        marks.map(|line| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ")).collect()
+    };
+    let outs = ["* out %6", "* out %8", "* out %10", "* out %13", "* out %14"];
+    assert_eq!(marked("1.5.1/mutable_plain/mutable_plain.pte"), [&outs[..], &["! self %0", "! self %1"]].concat());
+    // A delegate whose payload says what it writes.
+    assert_eq!(marked("1.5.1/linear_xnnpack/linear_xnnpack.pte"), ["* 1 %1"]);
+}
+
+#[test]
 fn a_target_that_lacks_something_is_exit_code_1() {
     let model = "1.5.1/multi_method/multi_method.pte";
     // What the official form says of the model itself is enough for it.
@@ -223,4 +236,23 @@ fn a_file_with_dangling_references_is_told_about_all_the_same() {
 
 fn pte_output(command: &str, file: &Path) -> Output {
     pte().arg(command).arg(file).output().unwrap()
+}
+
+#[test]
+fn figures_that_rest_on_an_assumption_say_so() {
+    let mut pte = Pte::parse(fixture("1.5.1/add/add.pte").bytes()).unwrap().into_owned();
+    let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+    plan.operators.as_mut().unwrap()[0].name = Some("my::op".into());
+    let file = TempFile::new("unknown.pte", &pte.image().unwrap().to_vec().unwrap());
+    let memory = |arguments: &[&str]| pte_of(arguments, &file);
+    let text = memory(&["memory"]);
+    assert!(text.contains("about ") && text.contains("not known, assumed: my::op.out"), "{text}");
+    let json: Value = serde_json::from_str(&memory(&["memory", "--json"])).unwrap();
+    assert_eq!(json["methods"][0]["assumed"][0]["name"], "my::op.out");
+}
+
+fn pte_of(arguments: &[&str], file: &TempFile) -> String {
+    let output = crate::cli::pte().args(arguments).arg(&file.0).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }

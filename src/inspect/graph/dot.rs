@@ -57,6 +57,9 @@ impl fmt::Display for Dot<'_> {
         for edge in &graph.edges {
             write!(f, "  n{} -> n{}", edge.from, edge.to)?;
             match edge.value {
+                Some(_) if edge.view => {
+                    writeln!(f, " [style=dotted, label={}];", Quoted(graph.edge_text(edge)))?;
+                }
                 Some(_) => writeln!(f, " [label={}];", Quoted(graph.edge_text(edge)))?,
                 None => writeln!(f, " [style=dashed, constraint=false];")?,
             }

@@ -1,80 +1,90 @@
 //! From a method's instructions to the edges between them.
 
 use super::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind, value_text};
+use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Kind, Role, UNKNOWN_DELEGATE, size};
 use crate::delegate::Xnnpack;
 use crate::file::pte::Pte;
 use crate::inspect::TensorPlace;
-use crate::inspect::signatures::{Parameter, Signature, Signatures};
-use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
-use alloc::borrow::Cow;
+use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
 
 /// The graph of a method.
 pub(super) fn graph<'t>(
     pte: &'t Pte<'_>,
-    plan: &'t ExecutionPlan<'_>,
-    signatures: &Signatures,
+    (method, plan): (usize, &'t ExecutionPlan<'_>),
+    delegates: &DelegateOutputs,
     opened: Opened<'t>,
 ) -> Graph<'t> {
-    let operator = |name: String| (signatures.get(&name), name);
+    let calls = Calls::new(plan, method, delegates);
+    let dataflow = Dataflow::of(plan, &calls);
     let graph = Graph { method: plan.name(), ..Graph::default() };
     let mut flow = Flow {
         pte,
         plan,
-        operators: plan.operators().iter().map(|one| operator(one.full_name())).collect(),
         opened,
         graph,
-        writer: vec![None; plan.values().len()],
-        place_writer: BTreeMap::new(),
-        last_mention: last_mentions(plan),
-        time: 0,
+        writers: vec![None; dataflow.events().len()],
+        nodes: vec![None; dataflow.end() + 1],
+        readers: Vec::new(),
         budget: 16 * size(plan),
+        dataflow: &dataflow,
     };
     for (position, input) in plan.inputs().iter().enumerate() {
         let node = flow.node(NodeKind::Input, format!("input {position}"), None, [gives(*input)]);
-        flow.write(*input, node);
+        flow.write(0, *input, node);
     }
     flow.states();
     let first_instruction = flow.graph.nodes.len();
-    for ((chain, index), instruction) in plan.instructions() {
-        flow.instruction(InstructionPlace { chain, index }, instruction);
+    for (((chain, index), instruction), time) in plan.instructions().zip(1..) {
+        flow.instruction(InstructionPlace { chain, index }, instruction, time, &calls);
     }
-    flow.jumps(first_instruction);
     for (position, output) in plan.outputs().iter().enumerate() {
         let node = flow.node(NodeKind::Output, format!("output {position}"), None, [takes(*output)]);
-        flow.read(*output, node);
+        flow.read(dataflow.end(), *output, node);
     }
+    flow.edges();
+    flow.jumps(first_instruction);
     let mut graph = flow.graph;
     graph.edges.sort_unstable();
     graph.edges.dedup();
+    graph.incomplete = graph.incomplete.or_else(|| incomplete(&dataflow));
     graph
+}
+
+/// Why edges may be missing or wrong.
+fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
+    let unknown = dataflow.unknown.iter().find(|unknown| unknown.time.is_none());
+    unknown.or_else(|| dataflow.unknown.first()).map(|unknown| unknown.why)
 }
 
 /// What is inside a method's delegates, by their index, where it is known.
 pub(super) type Opened<'t> = BTreeMap<usize, Xnnpack<'t>>;
 
-pub(super) struct Flow<'t, 'a> {
+/// A node that takes a value at a time.
+struct Reader {
+    time: usize,
+    value: i32,
+    node: usize,
+}
+
+pub(super) struct Flow<'f, 't, 'a> {
     pte: &'t Pte<'a>,
-    /// The operators' arguments, where they are known, and their names with overloads.
-    operators: Vec<(Option<Signature>, String)>,
     plan: &'t ExecutionPlan<'a>,
+    dataflow: &'f Dataflow,
     /// Taken out at the first call: a second one shows the delegate as one node.
     opened: Opened<'t>,
     pub(super) graph: Graph<'t>,
-    /// The node that wrote each value last.
-    writer: Vec<Option<usize>>,
-    /// The node that wrote each place of planned memory last.
-    place_writer: BTreeMap<(u32, u64), usize>,
-    /// The last instruction that mentions each value.
-    last_mention: Vec<usize>,
-    /// The instruction, counted over all chains.
-    time: usize,
-    /// How many list items may still be looked at: many instructions may name one long list.
+    /// The node of each event that writes.
+    writers: Vec<Option<usize>>,
+    /// The node of each time, for what no node of `writers` writes.
+    nodes: Vec<Option<usize>>,
+    readers: Vec<Reader>,
+    /// How many more sources of values to look at: many nodes may take one that many have written.
     budget: usize,
 }
 
-impl<'t> Flow<'t, '_> {
+impl<'t> Flow<'_, 't, '_> {
     /// Adds a node.
     fn node(
         &mut self,
@@ -83,12 +93,12 @@ impl<'t> Flow<'t, '_> {
         instruction: Option<InstructionPlace>,
         arguments: impl IntoIterator<Item = Taken>,
     ) -> usize {
-        let argument = |(value, parameter): Taken| GraphArgument {
-            value,
-            name: parameter.name,
-            text: value_text(self.plan, value),
-            output: parameter.output,
-            place: self.place_of(value),
+        let argument = |taken: Taken| GraphArgument {
+            value: taken.value,
+            name: taken.name,
+            text: value_text(self.plan, taken.value),
+            output: taken.output,
+            place: self.place_of(taken.value),
         };
         let arguments = arguments.into_iter().map(argument).collect();
         self.graph.nodes.push(Node { kind, label, delegate: None, instruction, arguments });
@@ -102,111 +112,113 @@ impl<'t> Flow<'t, '_> {
         Some(TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref()))
     }
 
-    /// Mutable tensors with an initial state: a node for each.
+    /// What is kept from run to run: a node for each.
     fn states(&mut self) {
-        let states =
-            self.plan.tensors().filter(|(_, tensor)| tensor.data_buffer_idx > 0 && tensor.allocation_info.is_some());
-        for (value, tensor) in states {
-            let Ok(value) = i32::try_from(value) else { return };
+        for state in &self.dataflow.kept {
+            let Ok(value) = i32::try_from(*state) else { return };
+            let Some(tensor) = self.plan.tensor(value) else { continue };
             let name = tensor.fully_qualified_name().map_or_else(|| format!("value {value}"), String::from);
             let node = self.node(NodeKind::State, short(&format!("state {name}")), None, [gives(value)]);
-            self.write(value, node);
+            self.write(0, value, node);
         }
     }
 
-    fn instruction(&mut self, place: InstructionPlace, instruction: &'t InstructionArguments<'_>) {
-        self.time += 1;
-        let at = place;
-        let place = Some(place);
-        match instruction {
+    fn instruction(
+        &mut self,
+        at: InstructionPlace,
+        instruction: &'t InstructionArguments<'_>,
+        time: usize,
+        calls: &Calls<'_, '_>,
+    ) {
+        let (kind, label) = match instruction {
             InstructionArguments::KernelCall(call) => {
-                let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
-                let label = operator.map_or_else(|| format!("operator {}", call.op_index), |(_, name)| short(name));
-                let signature = operator.and_then(|(signature, _)| signature.as_ref());
-                let arguments = kernel_arguments(signature, call.args());
-                self.call(NodeKind::Kernel, label, place, arguments);
+                let operator = self.plan.operator(call).map(|operator| short(&operator.full_name()));
+                (NodeKind::Kernel, operator.unwrap_or_else(|| format!("operator {}", call.op_index)))
             }
             InstructionArguments::DelegateCall(call) => {
                 let index = usize::try_from(call.delegate_index).ok();
                 let delegate = index.and_then(|index| self.plan.delegates().get(index));
                 if let (Some(delegate), Some(payload)) = (delegate, index.and_then(|index| self.opened.remove(&index)))
                 {
-                    return self.inside(&payload, delegate.id(), at, call.args());
+                    return self.inside(&payload, delegate.id(), (at, time), call.args());
                 }
-                let label = delegate
-                    .map_or_else(|| format!("delegate {}", call.delegate_index), |delegate| short(delegate.id()));
-                let (inputs, outputs) = call.args().split_at(self.delegate_inputs(call.args()));
-                let arguments = inputs.iter().copied().map(takes).chain(outputs.iter().copied().map(gives)).collect();
-                self.call(NodeKind::Delegate, label, place, arguments);
+                let label = delegate.map(|delegate| short(delegate.id()));
+                (NodeKind::Delegate, label.unwrap_or_else(|| format!("delegate {}", call.delegate_index)))
             }
-            InstructionArguments::MoveCall(call) => {
-                self.call(NodeKind::Move, "move".into(), place, vec![takes(call.move_from), gives(call.move_to)]);
-            }
+            InstructionArguments::MoveCall(_) => (NodeKind::Move, "move".into()),
             InstructionArguments::JumpFalseCall(call) => {
-                let label = format!("if false, jump to {}", call.destination_instruction);
-                self.call(NodeKind::Jump, label, place, vec![takes(call.cond_value_index)]);
+                (NodeKind::Jump, format!("if false, jump to {}", call.destination_instruction))
             }
             // It has no effect on what flows.
-            InstructionArguments::FreeCall(_) => {}
-            _ => {
-                self.node(NodeKind::Unknown, "an instruction of a newer schema".into(), place, []);
-            }
-        }
-    }
-
-    fn call(&mut self, kind: NodeKind, label: String, place: Option<InstructionPlace>, arguments: Vec<Taken>) {
-        let node = self.node(kind, label, place, arguments.iter().copied());
-        for (value, _) in arguments.iter().filter(|(_, parameter)| !parameter.output) {
-            self.read(*value, node);
-        }
-        for (value, _) in arguments.iter().filter(|(_, parameter)| parameter.output) {
-            self.write(*value, node);
-        }
-    }
-
-    /// How many of a delegate's arguments it only reads. Outputs come last: values that nothing has written before. A view of
-    /// another value is one of these, too, so the last one is an output, and others before it are if something takes them later.
-    fn delegate_inputs(&self, args: &[i32]) -> usize {
-        let is_output = |(position, value): &(usize, &i32)| {
-            let at = usize::try_from(**value).unwrap_or(usize::MAX);
-            let written = self.writer.get(at).copied().flatten().is_some();
-            let constant = self.plan.tensor(**value).is_some_and(|tensor| {
-                tensor.is_external() || (tensor.data_buffer_idx > 0 && tensor.allocation_info.is_none())
-            });
-            let last = position + 1 == args.len();
-            !written && !constant && (last || self.last_mention.get(at).is_some_and(|last| *last > self.time))
+            InstructionArguments::FreeCall(_) => return,
+            _ => (NodeKind::Unknown, "an instruction of a newer schema".into()),
         };
-        args.len() - args.iter().enumerate().rev().take_while(is_output).count()
-    }
-
-    pub(super) fn read(&mut self, value: i32, node: usize) {
-        let plan = self.plan;
-        for item in items(plan, value).iter().take(self.budget) {
-            self.budget -= 1;
-            if let Some(from) = self.source(*item).filter(|from| *from < node) {
-                self.graph.edges.push(Edge { from, to: node, value: Some(value) });
+        let accesses = calls.accesses(instruction);
+        let mut arguments = Vec::new();
+        for access in &accesses.list {
+            let mut output = access.role.writes();
+            // What was taken to be an output.
+            if accesses.unknown == Some(UNKNOWN_DELEGATE) {
+                let (_, events) = self.dataflow.at(time);
+                output |= events.iter().any(|event| event.argument == access.value && event.kind == Kind::Write);
+            }
+            if access.role != Role::Again {
+                arguments.push(Taken { value: access.value, name: access.name, output });
             }
         }
-        if self.budget == 0 {
-            self.graph.incomplete = Some("its instructions name long lists many times, and not all were looked at");
+        let node = self.node(kind, label, Some(at), arguments.iter().copied());
+        for taken in &arguments {
+            self.read(time, taken.value, node);
+        }
+        if let Some(place) = self.nodes.get_mut(time) {
+            *place = Some(node);
         }
     }
 
-    fn source(&self, value: i32) -> Option<usize> {
-        let place = self.plan.tensor(value).and_then(place);
-        let by_place = place.and_then(|place| self.place_writer.get(&place).copied());
-        by_place.or_else(|| self.writer.get(usize::try_from(value).ok()?).copied().flatten())
+    /// Notes that a node takes a value at a time.
+    pub(super) fn read(&mut self, time: usize, value: i32, node: usize) {
+        self.readers.push(Reader { time, value, node });
     }
 
-    pub(super) fn write(&mut self, value: i32, node: usize) {
-        let plan = self.plan;
-        for item in items(plan, value).iter().take(self.budget) {
-            self.budget -= 1;
-            if let Some(place) = self.plan.tensor(*item).and_then(place) {
-                self.place_writer.insert(place, node);
+    /// Notes that a node writes a value at a time.
+    pub(super) fn write(&mut self, time: usize, value: i32, node: usize) {
+        let (first, events) = self.dataflow.at(time);
+        for (index, event) in (first..).zip(events) {
+            if event.argument == value && event.kind.writes() {
+                if let Some(writer) = self.writers.get_mut(index) {
+                    *writer = Some(node);
+                }
             }
-            if let Some(writer) = usize::try_from(*item).ok().and_then(|item| self.writer.get_mut(item)) {
-                *writer = Some(node);
+        }
+    }
+
+    /// An edge from each node whose content a node may take.
+    fn edges(&mut self) {
+        let dataflow = self.dataflow;
+        for reader in core::mem::take(&mut self.readers) {
+            let (first, events) = dataflow.at(reader.time);
+            for (index, _) in (first..).zip(events).filter(|(_, event)| event.argument == reader.value) {
+                for source in dataflow.sources_of(index as u32) {
+                    match self.budget.checked_sub(1) {
+                        Some(left) => self.budget = left,
+                        None => {
+                            self.graph.incomplete =
+                                Some("its instructions take values from so many places that not all are shown");
+                            return;
+                        }
+                    }
+                    let Some(written) = dataflow.event(source.write) else { continue };
+                    let from = self.writers.get(source.write as usize).copied().flatten();
+                    let from = from.or_else(|| self.nodes.get(written.time as usize).copied().flatten());
+                    if let Some(from) = from {
+                        self.graph.edges.push(Edge {
+                            from,
+                            to: reader.node,
+                            value: Some(reader.value),
+                            view: source.view,
+                        });
+                    }
+                }
             }
         }
     }
@@ -227,75 +239,27 @@ impl<'t> Flow<'t, '_> {
             // A free has no node: the next instruction is taken.
             let target = places.range((chain, destination)..=(chain, usize::MAX)).next();
             if let (Some(from), Some((_, to))) = (places.get(&(chain, index)), target) {
-                edges.push(Edge { from: *from, to: *to, value: None });
+                edges.push(Edge { from: *from, to: *to, value: None, view: false });
             }
         }
         self.graph.edges.append(&mut edges);
     }
 }
 
-/// The last instruction, counted from 1 over all chains, that mentions each value, by itself or in a list.
-fn last_mentions(plan: &ExecutionPlan<'_>) -> Vec<usize> {
-    let mut last = vec![0; plan.values().len()];
-    let mut mention = |value: i32, time: usize| {
-        if let Some(last) = usize::try_from(value).ok().and_then(|value| last.get_mut(value)) {
-            *last = time.max(*last);
-        }
-    };
-    for ((_, instruction), time) in plan.instructions().zip(1..) {
-        args(instruction).iter().for_each(|value| mention(*value, time));
-    }
-    plan.outputs().iter().for_each(|value| mention(*value, usize::MAX));
-    for list in 0..last.len() {
-        let time = last.get(list).copied().unwrap_or_default();
-        for item in i32::try_from(list).map(|list| items(plan, list)).unwrap_or_default().iter() {
-            if let Some(last) = usize::try_from(*item).ok().and_then(|item| last.get_mut(item)) {
-                *last = time.max(*last);
-            }
-        }
-    }
-    last
-}
-
-/// A value, or the values in a list.
-fn items<'t>(plan: &'t ExecutionPlan<'_>, value: i32) -> Cow<'t, [i32]> {
-    match plan.value(value).map(|value| &value.val) {
-        Some(KernelTypes::TensorList(list)) => list.items().into(),
-        Some(KernelTypes::OptionalTensorList(list)) => list.items().into(),
-        Some(KernelTypes::IntList(list)) => list.items().iter().filter_map(|item| i32::try_from(*item).ok()).collect(),
-        _ => vec![value].into(),
-    }
-}
-
-/// The place in planned memory of a tensor that takes any.
-fn place(tensor: &Tensor<'_>) -> Option<(u32, u64)> {
-    let allocation = tensor.allocation_info.filter(|_| !tensor.sizes().contains(&0))?;
-    Some((allocation.memory_id, allocation.memory_offset()))
-}
-
-/// A value, and what an instruction does with it.
-type Taken = (i32, Parameter);
-
-/// What a kernel takes and gives. The result, which ends the arguments once more, is left out.
-fn kernel_arguments(signature: Option<&Signature>, args: &[i32]) -> Vec<Taken> {
-    let parameters = Signatures::parameters(signature, args);
-    let mut arguments: Vec<Taken> = args.iter().copied().zip(parameters).collect();
-    let outputs = arguments.iter().filter(|(_, parameter)| parameter.output).count();
-    match arguments.last_mut() {
-        Some((_, last)) if outputs > 1 && last.name.is_none() => drop(arguments.pop()),
-        // An operator that is not known gives at least something.
-        Some((_, last)) => last.output |= outputs == 0,
-        None => {}
-    }
-    arguments
+/// A value that a node takes or gives.
+#[derive(Clone, Copy)]
+struct Taken {
+    value: i32,
+    name: Option<&'static str>,
+    output: bool,
 }
 
 fn takes(value: i32) -> Taken {
-    (value, Parameter { name: None, output: false })
+    Taken { value, name: None, output: false }
 }
 
 fn gives(value: i32) -> Taken {
-    (value, Parameter { name: None, output: true })
+    Taken { value, name: None, output: true }
 }
 
 /// A name as a label: many instructions may have a long one.
@@ -304,20 +268,5 @@ pub(in crate::inspect) fn short(name: &str) -> String {
     match name.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),
         None => name.into(),
-    }
-}
-
-/// How many values, list items, instructions and arguments a method has.
-fn size(plan: &ExecutionPlan<'_>) -> usize {
-    let values = (0..plan.values().len()).filter_map(|value| i32::try_from(value).ok());
-    let listed = values.map(|value| items(plan, value).len() + 1).sum::<usize>();
-    listed + plan.instructions().map(|(_, instruction)| args(instruction).len() + 1).sum::<usize>()
-}
-
-fn args<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i32] {
-    match instruction {
-        InstructionArguments::KernelCall(call) => call.args(),
-        InstructionArguments::DelegateCall(call) => call.args(),
-        _ => &[],
     }
 }

@@ -24,9 +24,15 @@ pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
     methods
 }
 
-impl<'t> Flow<'t, '_> {
+impl<'t> Flow<'_, 't, '_> {
     /// A node for each node of a payload. `args` are the values that the delegate is called with.
-    pub(super) fn inside(&mut self, payload: &Xnnpack<'_>, delegate: &'t str, place: InstructionPlace, args: &[i32]) {
+    pub(super) fn inside(
+        &mut self,
+        payload: &Xnnpack<'_>,
+        delegate: &'t str,
+        (place, time): (InstructionPlace, usize),
+        args: &[i32],
+    ) {
         let ids = payload.graph.values_by_id();
         let tensor = |id: u32| payload.graph.xvalues().get(*ids.get(&id)?)?.tensor();
         let external = |id: u32| {
@@ -54,9 +60,7 @@ impl<'t> Flow<'t, '_> {
             let id = |(_, id): (&'static str, u32)| id;
             found.push((node, inputs.into_iter().map(id).collect(), outputs.into_iter().map(id).collect()));
         }
-        // What it is called with is read before anything is written: an output may have the place of an input.
         let mut writers: BTreeMap<u32, usize> = BTreeMap::new();
-        let mut written = Vec::new();
         for (node, inputs, outputs) in found {
             self.graph.nodes.push(node);
             let to = self.graph.nodes.len() - 1;
@@ -64,19 +68,20 @@ impl<'t> Flow<'t, '_> {
                 match (writers.get(&id), external(id)) {
                     (Some(from), value) => {
                         let value = Some(value.unwrap_or_else(|| inner(id)));
-                        self.graph.edges.push(Edge { from: *from, to, value });
+                        self.graph.edges.push(Edge { from: *from, to, value, view: false });
                     }
-                    (None, Some(value)) => self.read(value, to),
+                    (None, Some(value)) => self.read(time, value, to),
                     // A constant.
                     (None, None) => {}
                 }
             }
             for id in outputs {
                 writers.insert(id, to);
-                written.extend(external(id).map(|value| (value, to)));
+                if let Some(value) = external(id) {
+                    self.write(time, value, to);
+                }
             }
         }
-        written.into_iter().for_each(|(value, node)| self.write(value, node));
     }
 }
 

@@ -64,6 +64,7 @@ impl Graph<'_> {
         let ranks = ranks(self);
         let rank = |node: usize| ranks.get(node).copied().unwrap_or_default();
         let is_far = |edge: &Edge| edge.value.is_some() && rank(edge.to).saturating_sub(rank(edge.from)) > FAR;
+        let forward = |edge: &&Edge| edge.value.is_some() && edge.from < edge.to;
         let far: Vec<usize> =
             self.edges.iter().enumerate().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
         let mut layout = Layout { nodes: vec![Placed::default(); self.nodes.len()], far, ..Layout::default() };
@@ -85,7 +86,7 @@ impl Graph<'_> {
             heights.get_mut(edge.to).into_iter().for_each(|height| *height = HEIGHT + LINE);
         }
         let mut edges: Vec<Vec<(u32, u32)>> = vec![Vec::new(); bands.len()];
-        for edge in self.edges.iter().filter(|edge| edge.value.is_some() && !is_far(edge)) {
+        for edge in self.edges.iter().filter(forward).filter(|edge| !is_far(edge)) {
             let (from, to) = (band_of.get(edge.from), band_of.get(edge.to));
             if let Some(list) = from.filter(|_| from == to).and_then(|band| edges.get_mut(*band)) {
                 if list.len() < BAND_EDGES {

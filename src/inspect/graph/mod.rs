@@ -15,7 +15,6 @@ pub use dot::Dot;
 pub use explorer::{
     ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
 };
-#[cfg(feature = "diff")]
 pub(super) use flow::short;
 #[cfg(feature = "layout")]
 pub use layout::{Layout, Placed};
@@ -23,16 +22,15 @@ pub use layout::{Layout, Placed};
 pub use svg::Svg;
 
 use super::TensorPlace;
-use super::signatures::Signatures;
+use crate::dataflow::DelegateOutputs;
 use crate::file::pte::Pte;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use alloc::{format, string::String, vec::Vec};
 
 /// A method as a graph.
 ///
-/// Its edges come from a look at the instructions in order: a value goes from the last instruction before that wrote it, or
-/// that wrote the same place of planned memory, which is how a file stores a view. Where a method jumps back, what one round of
-/// the loop gives to the next is not among the edges.
+/// Its edges come from every way through the instructions: a value goes from each instruction that may have written its bytes
+/// last, also through a view of them, and a view also from the instruction that made it one.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -55,9 +53,9 @@ pub struct Graph<'t> {
     pub method: &'t str,
     /// Inputs and states first, then instructions in order, then outputs.
     pub nodes: Vec<Node<'t>>,
-    /// A data edge always goes from an earlier node to a later one.
+    /// A data edge goes from an earlier node to a later one, but for what a round of a loop gives to the next.
     pub edges: Vec<Edge>,
-    /// Why some edges may be missing.
+    /// Why some edges may be missing or wrong.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub incomplete: Option<&'static str>,
 }
@@ -98,7 +96,7 @@ pub struct InstructionPlace {
 pub enum NodeKind {
     /// An input of the method.
     Input,
-    /// A mutable tensor with an initial state, before the first instruction.
+    /// A mutable tensor, as it is before the first instruction.
     State,
     /// Runs a kernel.
     Kernel,
@@ -162,16 +160,23 @@ pub struct Edge {
     /// Index into the method's values, as the taker names it; `None` for a jump to an instruction.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub value: Option<i32>,
+    /// Whether it comes from the instruction that made the value a view, and its bytes from others.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
+    pub view: bool,
 }
 
 impl Pte<'_> {
     /// Every method that computes something, as a graph. An XNNPACK delegate is shown by the nodes inside it at its first call,
     /// and as one node at others.
     pub fn graphs(&self) -> Vec<Graph<'_>> {
-        let signatures = Signatures::new();
-        let methods = self.methods().iter().zip(inside::opened(self));
-        let computing = methods.filter(|(plan, _)| !plan.is_constant());
-        computing.map(|(plan, opened)| flow::graph(self, plan, &signatures, opened)).collect()
+        let delegates = DelegateOutputs::of_program(self);
+        let mut graphs = Vec::new();
+        for ((method, plan), opened) in self.methods().iter().enumerate().zip(inside::opened(self)) {
+            if !plan.is_constant() {
+                graphs.push(flow::graph(self, (method, plan), &delegates, opened));
+            }
+        }
+        graphs
     }
 }
 

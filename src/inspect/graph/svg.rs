@@ -39,7 +39,7 @@ const MEANINGS: [(&[NodeKind], &str); 6] = [
     (&[NodeKind::Kernel], "operator of the runtime"),
     (&[NodeKind::Inside, NodeKind::Delegate], "runs in a backend"),
     (&[NodeKind::State], "tensor that keeps its content"),
-    (&[NodeKind::Jump, NodeKind::Move], "jump (dashed line: where to) or move"),
+    (&[NodeKind::Jump, NodeKind::Move], "jump (dashed: where to) or move (dotted: view)"),
     (&[NodeKind::Unknown], "unknown instruction"),
 ];
 
@@ -102,7 +102,11 @@ impl Svg<'_> {
             return Ok(());
         };
         let [start, first, second, end] = path(from, to);
-        let dashes = if edge.value.is_none() { r#" stroke-dasharray="4 3""# } else { "" };
+        let dashes = match edge {
+            Edge { value: None, .. } => r#" stroke-dasharray="4 3""#,
+            Edge { view: true, .. } => r#" stroke-dasharray="1 3""#,
+            _ => "",
+        };
         write!(
             f,
             r##"<path d="M{:.0} {:.0}C{:.0} {:.0} {:.0} {:.0} {:.0} {:.0}" fill="none" stroke="#667788" marker-end="url(#to)"{dashes}>"##,

@@ -4,12 +4,12 @@ mod cover;
 mod sharing;
 
 use super::{Fault, PlannedBuffer, ValueShape};
+use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Needs, Period, Unknown, arguments};
 use crate::error::Error;
 use crate::file::pte::Pte;
-use crate::liveness::liveness;
 use crate::path::Step;
-use crate::schema::program::ExecutionPlan;
-use alloc::{format, vec::Vec};
+use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use alloc::{format, string::String, vec::Vec};
 use cover::Cover;
 
 /// The planned memory of all methods.
@@ -56,9 +56,25 @@ pub struct MethodMemory<'t> {
     pub buffers: Vec<BufferMemory<'t>>,
     /// How many tensors have a place that no instruction uses. They are in no list.
     pub unused: usize,
-    /// Whether an instruction jumps. Times are then those in the list of instructions, and what a loop needs from one round to
-    /// the next counts only from its first mention to its last.
+    /// Whether an instruction jumps. Times are then those in the list of instructions: what a loop needs from one round to the
+    /// next is needed in all of the loop, and what one branch needs is not needed in the other.
     pub jumps: bool,
+    /// What is assumed, as it is not known: what `needed` and `lost` are then is an estimate. Empty if all is known.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub assumed: Vec<Assumption>,
+}
+
+/// What is not known of a method and is assumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Assumption {
+    /// The operator or the backend that it is about; `None` if it is about the whole method.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub name: Option<String>,
+    /// How many instructions call it.
+    pub calls: usize,
+    /// What is not known.
+    pub why: &'static str,
 }
 
 /// A planned buffer and what is in it.
@@ -69,7 +85,7 @@ pub struct BufferMemory<'t> {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub buffer: PlannedBuffer,
     /// The most bytes that are needed at one time: no plan for these tensors can be smaller. Bytes that several tensors share
-    /// at that time count once.
+    /// at that time count once. An estimate if the method's `assumed` is not empty.
     pub needed: u64,
     /// The first time at which so many are needed.
     pub needed_at: usize,
@@ -89,12 +105,18 @@ pub struct PlannedTensor<'t> {
     pub offset: u64,
     /// Bytes.
     pub bytes: u64,
-    /// The time of its first mention.
+    /// The first time at which its bytes are needed.
     pub first: usize,
-    /// The time of its last mention.
+    /// The last time: also if it is a view that reads them then.
     pub last: usize,
-    /// Whether it keeps its content from run to run: it has an initial state.
+    /// Times between those at which its bytes are not needed: before they are overwritten, or in another branch.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub idle: Vec<Period>,
+    /// Whether it keeps its content from run to run: it has an initial state, or is read before anything in the run writes it.
     pub kept: bool,
+    /// The values whose bytes it reads: it is a view of each. At most 64.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub views: Vec<usize>,
     /// Its type and shape.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub shape: ValueShape<'t>,
@@ -115,7 +137,8 @@ impl PlannedTensor<'_> {
 
     /// Whether it is needed at a time.
     pub fn is_needed_at(&self, time: usize) -> bool {
-        (self.first..=self.last).contains(&time)
+        let is_in = |period: &Period| (period.first..=period.last).contains(&time);
+        (self.first..=self.last).contains(&time) && !self.idle.iter().any(is_in)
     }
 }
 
@@ -123,8 +146,9 @@ impl Pte<'_> {
     /// The planned memory of all methods: each tensor's place and the time in which it is needed. Takes `n log n`.
     pub fn memory(&self) -> Memory<'_> {
         let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), faults: Vec::new() };
+        let delegates = DelegateOutputs::of_program(self);
         for (index, plan) in self.methods().iter().enumerate() {
-            let (method, faults) = method(index, plan);
+            let (method, faults) = method(index, plan, &delegates);
             memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
             memory.methods.push(method);
             memory.faults.extend(faults);
@@ -136,20 +160,23 @@ impl Pte<'_> {
     }
 }
 
-fn method<'t>(index: usize, plan: &'t ExecutionPlan<'_>) -> (MethodMemory<'t>, Vec<Fault>) {
+/// So many values that one is a view of are listed.
+const MOST_VIEWS: usize = 64;
+
+fn method<'t>(
+    index: usize,
+    plan: &'t ExecutionPlan<'_>,
+    delegates: &DelegateOutputs,
+) -> (MethodMemory<'t>, Vec<Fault>) {
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
     let (mut faults, mut unused) = (Vec::new(), 0);
-    let known = liveness(plan);
-    // A value counts for itself and for its known views.
-    let mut times = known.uses;
-    for life in known.lives {
-        if let Some(time) = times.get_mut(life.value) {
-            let (first, last) = time.unwrap_or((life.first, life.last));
-            *time = Some((first.min(life.first), last.max(life.last)));
-        }
-    }
+    let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
+    let Needs { periods, views } = flow.needs();
+    let (mut periods, mut views) = (periods.as_slice(), views.as_slice());
     for (value, tensor) in plan.tensors() {
+        let needed = part(&mut periods, |(other, _)| (*other as usize).cmp(&value));
+        let bases = part(&mut views, |(other, _)| (*other as usize).cmp(&value));
         let Some(place) = tensor.allocation_info else {
             continue;
         };
@@ -161,14 +188,33 @@ fn method<'t>(index: usize, plan: &'t ExecutionPlan<'_>) -> (MethodMemory<'t>, V
                 Err(Error::reference(format!("planned buffer {wanted}, but there are {there}, counted from 1")))
             }
         };
-        // An initial state is loaded once, and kept from run to run.
-        let kept = tensor.data_buffer_idx > 0 || tensor.is_external();
-        let time = if kept { Some((0, known.end)) } else { times.get(value).copied().flatten() };
-        match (placed, time) {
-            (Ok((buffer, bytes)), Some((first, last))) => {
+        let ends = needed.first().zip(needed.last());
+        match (placed, ends) {
+            (Ok((buffer, bytes)), Some(((_, start), (_, end)))) => {
                 let (offset, shape) = (place.memory_offset(), ValueShape::of(tensor));
+                let kept = flow.kept.binary_search(&(value as u32)).is_ok();
+                let mut idle = Vec::new();
+                for pair in needed.windows(2) {
+                    if let [(_, before), (_, after)] = pair {
+                        idle.push(Period { first: before.last + 1, last: after.first.saturating_sub(1) });
+                    }
+                }
+                let views = bases.iter().take(MOST_VIEWS).map(|(_, base)| *base as usize).collect();
+                let (first, last) = (start.first, end.last);
                 let (shares_with, replaces) = Default::default();
-                buffer.push(PlannedTensor { value, offset, bytes, first, last, kept, shape, shares_with, replaces });
+                buffer.push(PlannedTensor {
+                    value,
+                    offset,
+                    bytes,
+                    first,
+                    last,
+                    idle,
+                    kept,
+                    views,
+                    shape,
+                    shares_with,
+                    replaces,
+                });
             }
             (Ok(_), None) => unused += 1,
             (Err(error), _) => {
@@ -181,9 +227,59 @@ fn method<'t>(index: usize, plan: &'t ExecutionPlan<'_>) -> (MethodMemory<'t>, V
     }
     let buffers =
         planned.buffers.iter().zip(tensors).map(|(buffer, tensors)| buffer_memory(*buffer, tensors)).collect();
-    let instructions = known.end.saturating_sub(1);
+    let instructions = flow.end().saturating_sub(1);
     let jumps = plan.instructions().any(|(_, instruction)| instruction.name() == Some("JumpFalseCall"));
-    (MethodMemory { name: plan.name(), instructions, bytes: planned.bytes, buffers, unused, jumps }, faults)
+    let assumed = assumed(plan, &flow.unknown);
+    (MethodMemory { name: plan.name(), instructions, bytes: planned.bytes, buffers, unused, jumps, assumed }, faults)
+}
+
+/// Takes the entries of one key off a list in order of its keys, and those of keys before it.
+fn part<'l, T>(list: &mut &'l [T], order: impl Fn(&T) -> core::cmp::Ordering) -> &'l [T] {
+    let start = list.iter().take_while(|entry| order(entry).is_lt()).count();
+    let rest = list.get(start..).unwrap_or_default();
+    let count = rest.iter().take_while(|entry| order(entry).is_eq()).count();
+    let (part, rest) = rest.split_at(count);
+    *list = rest;
+    part
+}
+
+/// What is assumed about a method: each reason once for each operator or delegate, with the number of its calls that touch planned
+/// memory.
+fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
+    const MOST: usize = 8;
+    let mut assumed = Vec::new();
+    // By reason and index of the operator or delegate.
+    let mut calls: Vec<(&'static str, bool, i32)> = Vec::new();
+    let mut reasons = unknown.iter().peekable();
+    while let Some(reason) = reasons.next_if(|reason| reason.time.is_none()) {
+        assumed.push(Assumption { name: None, calls: 0, why: reason.why });
+    }
+    for ((_, instruction), time) in plan.instructions().zip(1..) {
+        while let Some(reason) = reasons.next_if(|reason| reason.time == Some(time)) {
+            let plans = |value: &i32| plan.tensor(*value).is_some_and(|tensor| tensor.allocation_info.is_some());
+            if !arguments(instruction).iter().any(plans) {
+                continue;
+            }
+            match instruction {
+                InstructionArguments::KernelCall(call) => calls.push((reason.why, false, call.op_index)),
+                InstructionArguments::DelegateCall(call) => calls.push((reason.why, true, call.delegate_index)),
+                _ => {}
+            }
+        }
+    }
+    calls.sort_unstable();
+    for same in calls.chunk_by(|one, other| one == other).take(MOST) {
+        let Some((why, is_delegate, index)) = same.first() else { continue };
+        let index = usize::try_from(*index).unwrap_or(usize::MAX);
+        let name = if *is_delegate {
+            plan.delegates().get(index).map(|delegate| String::from(delegate.id()))
+        } else {
+            plan.operators().get(index).map(|operator| operator.full_name())
+        };
+        let name = super::graph::short(&name.unwrap_or_else(|| format!("number {index}")));
+        assumed.push(Assumption { name: Some(name), calls: same.len(), why });
+    }
+    assumed
 }
 
 fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> BufferMemory<'_> {
@@ -194,21 +290,27 @@ fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> 
     BufferMemory { buffer, needed, needed_at, lost, tensors }
 }
 
-/// The most bytes that are needed at one time, and when first. The tensors are in order of their first times.
+/// The most bytes that are needed at one time, and when first.
 fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
     let mut cover = Cover::new(tensors.iter().flat_map(|tensor| [tensor.offset, tensor.end()]));
-    let mut ends: Vec<&PlannedTensor<'_>> = tensors.iter().collect();
-    ends.sort_by_key(|tensor| tensor.last);
-    let mut ends = ends.into_iter().peekable();
+    // When bytes come to be needed (true) and when they are no longer.
+    let mut changes: Vec<(usize, bool, u64, u64)> = Vec::with_capacity(2 * tensors.len());
+    for tensor in tensors {
+        let mut first = tensor.first;
+        let (start, end) = (tensor.offset, tensor.end());
+        let idle = tensor.idle.iter().copied();
+        for pause in idle.chain([Period { first: tensor.last + 1, last: tensor.last }]) {
+            changes.extend([(first, true, start, end), (pause.first, false, start, end)]);
+            first = pause.last + 1;
+        }
+    }
+    changes.sort_unstable();
     let mut most = (0, 0);
-    for together in tensors.chunk_by(|one, other| one.first == other.first) {
-        let now = together.first().map_or(0, |tensor| tensor.first);
-        while let Some(tensor) = ends.next_if(|tensor| tensor.last < now) {
-            cover.change(tensor.offset, tensor.end(), false);
+    for together in changes.chunk_by(|one, other| one.0 == other.0) {
+        for (_, add, start, end) in together {
+            cover.change(*start, *end, *add);
         }
-        for tensor in together {
-            cover.change(tensor.offset, tensor.end(), true);
-        }
+        let now = together.first().map_or(0, |change| change.0);
         if cover.covered() > most.0 {
             most = (cover.covered(), now);
         }

@@ -7,13 +7,14 @@ mod values;
 
 use super::data::Comparer;
 use super::{Change, ChangeKind, Subject};
+use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+use text::exact;
 pub(super) use text::returned;
-use text::{arguments, exact};
 
 /// Compares two methods of one name.
 pub(super) fn compare<'s>(
@@ -60,8 +61,8 @@ struct Pair<'c, 's> {
     taken: BTreeMap<usize, usize>,
     /// The delegates that are matched with each other, by the first method's index.
     delegates: BTreeMap<usize, usize>,
-    /// Values that kernels write, such as computed sizes.
-    computed: [BTreeSet<usize>; 2],
+    /// Values that kernels write, such as computed sizes, in order.
+    computed: [Vec<usize>; 2],
     /// How many values have another index.
     renumbered: usize,
     /// Tensors that have another place in planned memory: what they are, the old and the new place.
@@ -72,13 +73,21 @@ struct Pair<'c, 's> {
     budget: usize,
 }
 
-/// The last argument of each kernel, which is its result.
-fn computed(plan: &ExecutionPlan<'_>) -> BTreeSet<usize> {
-    let last = |instruction: InstructionOf<'_>| match instruction {
-        InstructionArguments::KernelCall(call) => call.args().last().copied(),
-        _ => None,
-    };
-    plan.instructions().filter_map(|(_, instruction)| usize::try_from(last(instruction)?).ok()).collect()
+/// The values that kernels and moves write, in order.
+fn computed(plan: &ExecutionPlan<'_>) -> Vec<usize> {
+    let delegates = DelegateOutputs::default();
+    let calls = Calls::new(plan, 0, &delegates);
+    let mut computed = Vec::new();
+    for (_, instruction) in plan.instructions() {
+        for access in calls.accesses(instruction).list {
+            if access.role.writes() {
+                computed.extend(usize::try_from(access.value));
+            }
+        }
+    }
+    computed.sort_unstable();
+    computed.dedup();
+    computed
 }
 
 impl<'s> Pair<'_, 's> {
@@ -213,10 +222,4 @@ impl<'s> Pair<'_, 's> {
             self.comparer.changed(Subject::Metadata, None, name, &one, &other);
         }
     }
-}
-
-/// How many values, list items, instructions and arguments a method has.
-fn size(plan: &ExecutionPlan<'_>) -> usize {
-    let items = plan.values().iter().map(|value| 1 + value.val.tensors().map_or(0, <[i32]>::len));
-    items.sum::<usize>() + plan.instructions().map(|(_, instruction)| 1 + arguments(instruction).len()).sum::<usize>()
 }

@@ -1,5 +1,6 @@
 //! Instructions and values as texts: to compare them, and to show them.
 
+use crate::dataflow;
 use crate::inspect::Returned;
 use crate::inspect::graph::{short, value_text};
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
@@ -13,12 +14,10 @@ pub(super) fn number((chain, index): (usize, usize)) -> String {
 /// The values that an instruction mentions.
 pub(super) fn arguments(instruction: &InstructionArguments<'_>) -> Vec<i32> {
     match instruction {
-        InstructionArguments::KernelCall(call) => call.args().into(),
-        InstructionArguments::DelegateCall(call) => call.args().into(),
         InstructionArguments::MoveCall(call) => vec![call.move_from, call.move_to],
         InstructionArguments::JumpFalseCall(call) => vec![call.cond_value_index],
         InstructionArguments::FreeCall(call) => vec![call.value_index],
-        _ => Vec::new(),
+        call => dataflow::arguments(call).into(),
     }
 }
 

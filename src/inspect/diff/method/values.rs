@@ -47,7 +47,8 @@ impl<'s> Pair<'_, 's> {
             }
             (one, other) => {
                 let same = core::mem::discriminant(one) == core::mem::discriminant(other);
-                let computed = self.computed[0].contains(&first) || self.computed[1].contains(&second);
+                let [of_first, of_second] = &self.computed;
+                let computed = of_first.binary_search(&first).is_ok() || of_second.binary_search(&second).is_ok();
                 let known = (self.values.get(&first), self.taken.get(&second));
                 if computed && !matches!(known, (None, None)) {
                     return same && known.0 == Some(&second);

@@ -1,8 +1,8 @@
 //! Damage to planned memory.
 
-use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, chain, instructions, plan, pte, push, tensor};
+use super::{ADD, ADD_MUL, Case, DYNAMIC, MUTABLE, instructions, plan, pte, push, tensor};
 use executorch_format::Pte;
-use executorch_format::schema::program::{AllocationDetails, Bool, Instruction, JumpFalseCall, KernelTypes};
+use executorch_format::schema::program::{AllocationDetails, InstructionArguments, KernelTypes, TensorList};
 
 fn place<'p>(pte: &'p mut Pte<'_>, value: usize) -> &'p mut AllocationDetails {
     tensor(pte, value).allocation_info.as_mut().unwrap()
@@ -108,11 +108,18 @@ pub fn cases() -> Vec<Case> {
                 place(pte, 14).memory_offset_low = 96;
             },
         ),
-        pte("planned-memory-unknown", "planned-memory-unknown", ADD_MUL, "a jump over the first instruction", |pte| {
-            let condition = push(pte, Bool { bool_val: true });
-            let jump = JumpFalseCall { cond_value_index: condition, destination_instruction: 2 };
-            instructions(pte).insert(0, Instruction { instr_args: jump.into() });
-            chain(pte).stacktrace = None;
-        }),
+        pte(
+            "planned-memory-unknown",
+            "planned-memory-unknown",
+            ADD_MUL,
+            "an instruction that names a list of 64 values 64 times",
+            |pte| {
+                let list = push(pte, TensorList { items: super::list(&[0; 64]) });
+                let InstructionArguments::KernelCall(call) = &mut instructions(pte)[0].instr_args else {
+                    unreachable!()
+                };
+                call.args.as_mut().unwrap().to_mut().extend([list; 64]);
+            },
+        ),
     ]
 }

@@ -1,0 +1,309 @@
+//! What an instruction does with each of its arguments.
+//!
+//! `operators.tsv` has the arguments of the operators of ExecuTorch's portable, quantized, ATen, Cortex-M, Llama and prim kernels: taken
+//! from the schemas of torch 2.13 and from the kernels' own sources. A line is an operator with its overload, a tab, and `name:Type` for
+//! each argument in the order of a call's, with a `*` before an output and a `!` before what is changed in place.
+
+use super::payloads::DelegateOutputs;
+use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes};
+use alloc::{vec, vec::Vec};
+
+const TABLE: &str = include_str!("operators.tsv");
+
+/// What an instruction does with an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Reads it.
+    Read,
+    /// Overwrites it.
+    Write,
+    /// Reads it, and writes some of it or all.
+    InPlace,
+    /// Overwrites an argument that is its input and its result, as `copy_` does.
+    Replace,
+    /// Writes it piece by piece, from its first piece on, as `et_copy_index` does in a loop.
+    Fill,
+    /// Uses its memory while it runs.
+    Scratch,
+    /// Makes it a view of that value: the same bytes.
+    View(i32),
+    /// Its result, once more.
+    Again,
+}
+
+/// What an instruction does with one of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    /// Index into the method's values.
+    pub(crate) value: i32,
+    /// The argument's name, if the operator is known.
+    pub(crate) name: Option<&'static str>,
+    pub(crate) role: Role,
+}
+
+impl Role {
+    /// Whether the argument has another content afterwards.
+    pub(crate) fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::Scratch)
+    }
+
+    /// Whether the argument is an input too.
+    pub(crate) fn is_in_place(self) -> bool {
+        matches!(self, Self::InPlace | Self::Replace | Self::Fill)
+    }
+}
+
+impl Access {
+    fn new(value: i32, role: Role) -> Self {
+        Self { value, name: None, role }
+    }
+}
+
+/// What an instruction does with its arguments, in their order.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Accesses {
+    pub(crate) list: Vec<Access>,
+    /// Why what it writes is an assumption.
+    pub(crate) unknown: Option<&'static str>,
+}
+
+/// An operator that is not in the table, or is called otherwise than the table says: outputs are at the end, twice.
+const UNKNOWN_OPERATOR: &str = "the operator's arguments are not known";
+/// The same, without anything that stands twice.
+const UNKNOWN_RESULT: &str = "the operator's arguments are not known, nor which of them it writes";
+/// A delegate whose payload does not say how many inputs it has.
+pub(crate) const UNKNOWN_DELEGATE: &str = "which of the delegate's arguments it writes is not known";
+/// An instruction that the schema does not know.
+const UNKNOWN_INSTRUCTION: &str = "the instruction is not known";
+
+/// The operators of a method.
+pub(crate) struct Calls<'t, 'a> {
+    plan: &'t ExecutionPlan<'a>,
+    delegates: &'t DelegateOutputs,
+    /// Index of the method.
+    method: usize,
+    /// For each operator its line in the table.
+    lines: Vec<Option<&'static str>>,
+}
+
+impl<'t, 'a> Calls<'t, 'a> {
+    pub(crate) fn new(plan: &'t ExecutionPlan<'a>, method: usize, delegates: &'t DelegateOutputs) -> Self {
+        let mut table: Vec<(&str, &str)> = Vec::new();
+        if !plan.operators().is_empty() {
+            table.extend(TABLE.lines().filter_map(|line| line.split_once('\t')));
+        }
+        // The table is in order.
+        let line = |name: &str| {
+            let at = table.binary_search_by_key(&name, |(name, _)| name).ok()?;
+            table.get(at).map(|(_, line)| *line)
+        };
+        let lines = plan.operators().iter().map(|operator| line(&operator.full_name())).collect();
+        Self { plan, delegates, method, lines }
+    }
+
+    /// What an instruction does with its arguments.
+    pub(crate) fn accesses(&self, instruction: &InstructionArguments<'_>) -> Accesses {
+        let known = |list| Accesses { list, unknown: None };
+        match instruction {
+            InstructionArguments::KernelCall(call) => self.kernel(call),
+            InstructionArguments::DelegateCall(call) => self.delegate(call),
+            InstructionArguments::MoveCall(call) => {
+                // A tensor's value is a pointer.
+                let is_tensor = self.plan.tensor(call.move_from).is_some();
+                let to = if is_tensor { Role::View(call.move_from) } else { Role::Write };
+                known(vec![Access::new(call.move_from, Role::Read), Access::new(call.move_to, to)])
+            }
+            InstructionArguments::JumpFalseCall(call) => known(vec![Access::new(call.cond_value_index, Role::Read)]),
+            InstructionArguments::FreeCall(_) => known(Vec::new()),
+            _ => Accesses { list: Vec::new(), unknown: Some(UNKNOWN_INSTRUCTION) },
+        }
+    }
+
+    fn kernel(&self, call: &KernelCall<'_>) -> Accesses {
+        let args = call.args();
+        let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
+        let operator = self.plan.operator(call).map_or("", |operator| operator.name());
+        let known = self.lines.get(index).copied().flatten().and_then(|line| self.known(operator, line, args));
+        match known {
+            Some(list) => Accesses { list, unknown: None },
+            None => self.unknown(args),
+        }
+    }
+
+    /// A call as the table has it: with its results once more, or without.
+    fn known(&self, operator: &str, line: &'static str, args: &[i32]) -> Option<Vec<Access>> {
+        let count = line.split(' ').count();
+        let results = args.get(count..)?;
+        let mut list = Vec::with_capacity(args.len());
+        for (value, text) in args.iter().zip(line.split(' ')) {
+            let text = text.split_once(':').map_or(text, |(name, _)| name);
+            let (role, name) = match (text.strip_prefix('*'), text.strip_prefix('!')) {
+                (Some(name), _) => (Role::Write, name),
+                (_, Some(name)) => (Role::InPlace, name),
+                _ => (if text.ends_with("scratch") { Role::Scratch } else { Role::Read }, text),
+            };
+            let role = match (operator, role) {
+                ("executorch_prim::et_view", Role::Write) => Role::View(args.first().copied()?),
+                ("aten::copy_", Role::InPlace) => Role::Replace,
+                ("executorch_prim::et_copy_index", Role::InPlace) => Role::Fill,
+                _ => role,
+            };
+            list.push(Access { value: *value, name: Some(name), role });
+        }
+        let outputs = list.iter().filter(|access| access.role == Role::Write).count();
+        let written = list.iter().find(|access| access.role.writes()).copied();
+        match (results, written) {
+            ([], _) => {}
+            ([result], None) => list.push(Access::new(*result, Role::Write)),
+            ([result], Some(written)) => {
+                let other = *result != written.value && self.plan.tensor(*result).is_some();
+                let role = if other { Role::View(written.value) } else { Role::Again };
+                list.push(Access::new(*result, role));
+            }
+            (several, _) if several.len() == outputs => {
+                list.extend(several.iter().map(|result| Access::new(*result, Role::Again)));
+            }
+            _ => return None,
+        }
+        Some(list)
+    }
+
+    /// The exporter writes a kernel's inputs, then its outputs, then all outputs again: one by one, or as a list.
+    fn unknown(&self, args: &[i32]) -> Accesses {
+        const MOST: usize = 8;
+        let (mut outputs, mut again) = (0, 0);
+        for count in (1..=(args.len() / 2).min(MOST)).rev() {
+            let (rest, last) = args.split_at(args.len() - count);
+            let before = rest.get(rest.len() - count..).unwrap_or_default();
+            if before.iter().zip(last).all(|(one, other)| self.is_same(*one, *other)) {
+                (outputs, again) = (count, count);
+                break;
+            }
+        }
+        if let (0, [rest @ .., last]) = (again, args) {
+            let items = self.plan.value(*last).and_then(|value| value.val.tensors()).unwrap_or_default();
+            if !items.is_empty() && items.len() <= MOST && rest.ends_with(items) {
+                (outputs, again) = (items.len(), 1);
+            }
+        }
+        if args.is_empty() {
+            return Accesses::default();
+        }
+        let unknown = if again == 0 { UNKNOWN_RESULT } else { UNKNOWN_OPERATOR };
+        // One that repeats nothing gives at least something.
+        let (outputs, first) =
+            if again == 0 { (1, args.len().saturating_sub(1)) } else { (outputs, args.len() - outputs - again) };
+        let role = |at: usize| match at.checked_sub(first) {
+            None => Role::Read,
+            Some(at) if at < outputs => Role::Write,
+            Some(_) => Role::Again,
+        };
+        let list = args.iter().enumerate().map(|(at, value)| Access::new(*value, role(at))).collect();
+        Accesses { list, unknown: Some(unknown) }
+    }
+
+    /// Whether both are the same value, or lists of the same values.
+    fn is_same(&self, one: i32, other: i32) -> bool {
+        let list = |index: i32| self.plan.value(index)?.val.tensors().filter(|items| items.len() <= 64);
+        one == other || list(one).is_some_and(|items| list(other) == Some(items))
+    }
+
+    /// Without a payload that says it, no argument is an output.
+    fn delegate(&self, call: &DelegateCall<'_>) -> Accesses {
+        let outputs = self.delegates.of(self.method, call.delegate_index);
+        let role = |at: usize| if outputs.is_some_and(|outputs| outputs.has(at)) { Role::Write } else { Role::Read };
+        let list = call.args().iter().enumerate().map(|(at, value)| Access::new(*value, role(at))).collect();
+        Accesses { list, unknown: if outputs.is_none() { Some(UNKNOWN_DELEGATE) } else { None } }
+    }
+}
+
+/// The arguments of a call of a kernel or a delegate.
+pub(crate) fn arguments<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i32] {
+    match instruction {
+        InstructionArguments::KernelCall(call) => call.args(),
+        InstructionArguments::DelegateCall(call) => call.args(),
+        _ => &[],
+    }
+}
+
+/// The number of values, list items, instructions and arguments of a method: what work on it may be in proportion to.
+pub(crate) fn size(plan: &ExecutionPlan<'_>) -> usize {
+    let items = |value: &KernelTypes<'_>| match value {
+        KernelTypes::IntList(list) => list.items().len(),
+        other => other.tensors().map_or(0, <[i32]>::len),
+    };
+    let mut size = 0;
+    for value in plan.values() {
+        size += items(&value.val) + 1;
+    }
+    for (_, instruction) in plan.instructions() {
+        size += arguments(instruction).len() + 1;
+    }
+    size
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::program::{EValue, Instruction, Operator};
+
+    /// Names and roles of a call of one operator; value 9 is a list of the values 4 and 5.
+    fn call(name: &'static str, overload: &'static str, args: &[i32]) -> (Vec<(Option<&'static str>, Role)>, bool) {
+        let mut values = vec![EValue::null(); 9];
+        values.push(EValue::tensor_list(vec![4, 5]));
+        let instruction = Instruction::kernel_call(0, args.to_vec());
+        let plan = ExecutionPlan::new("m", values, vec![Operator::new(name, overload)], Vec::new(), 0);
+        let delegates = DelegateOutputs::default();
+        let found = Calls::new(&plan, 0, &delegates).accesses(&instruction.instr_args);
+        (found.list.iter().map(|access| (access.name, access.role)).collect(), found.unknown.is_some())
+    }
+
+    #[test]
+    fn a_call_has_its_result_once_more() {
+        let inputs = [(Some("self"), Role::Read), (Some("other"), Role::Read), (Some("alpha"), Role::Read)];
+        let expected = [&inputs[..], &[(Some("out"), Role::Write), (None, Role::Again)]].concat();
+        assert_eq!(call("aten::add", "out", &[0, 1, 2, 3, 3]), (expected.clone(), false));
+        assert_eq!(call("aten::add", "out", &[0, 1, 2, 3]).0, expected.get(..4).unwrap_or_default());
+    }
+
+    #[test]
+    fn an_operator_without_outputs_gives_its_last_argument() {
+        let expected = vec![(Some("a"), Role::Read), (Some("b"), Role::Read), (None, Role::Write)];
+        assert_eq!(call("executorch_prim::add", "Scalar", &[0, 1, 0]), (expected, false));
+    }
+
+    #[test]
+    fn what_is_changed_in_place_is_read_replaced_or_filled() {
+        let first = |name, overload, args: &[i32]| call(name, overload, args).0.first().map(|found| found.1);
+        assert_eq!(first("aten::index_put_", "", &[0, 1, 2, 3, 0]), Some(Role::InPlace));
+        assert_eq!(first("aten::copy_", "", &[0, 1, 2, 0]), Some(Role::Replace));
+        assert_eq!(first("executorch_prim::et_copy_index", "tensor", &[0, 1, 2]), Some(Role::Fill));
+        let view = call("executorch_prim::et_view", "default", &[7, 1, 2]).0;
+        assert_eq!(view.last(), Some(&(Some("out"), Role::View(7))));
+    }
+
+    #[test]
+    fn an_unknown_operator_has_outputs_where_its_last_arguments_stand_twice() {
+        let roles = |args: &[i32]| {
+            let (found, unknown) = call("my::op", "", args);
+            assert_eq!(unknown, !args.is_empty());
+            found.into_iter().map(|(_, role)| role).collect::<Vec<_>>()
+        };
+        assert_eq!(roles(&[0, 1, 1]), [Role::Read, Role::Write, Role::Again]);
+        assert_eq!(roles(&[0, 1, 2, 1, 2]), [Role::Read, Role::Write, Role::Write, Role::Again, Role::Again]);
+        assert_eq!(roles(&[0, 4, 5, 9]), [Role::Read, Role::Write, Role::Write, Role::Again]);
+        assert_eq!(roles(&[0, 1]), [Role::Read, Role::Write]);
+        assert_eq!(roles(&[]), []);
+        assert!(call("aten::add", "out", &[0]).1);
+    }
+
+    #[test]
+    fn the_table_is_in_order_and_every_line_of_it_can_be_read() {
+        let names: Vec<&str> = TABLE.lines().filter_map(|line| line.split_once('\t')).map(|(name, _)| name).collect();
+        assert_eq!(names.len(), 304);
+        assert!(names.is_sorted());
+        let arguments = TABLE.lines().flat_map(|line| line.split('\t').nth(1).unwrap_or_default().split(' '));
+        assert!(arguments.clone().all(|argument| argument.contains(':')));
+        assert!(arguments.count() > 1000);
+    }
+}

@@ -1,0 +1,322 @@
+//! What each instruction of a method reads and writes, which write each read gets its bytes from, and when bytes are needed.
+//!
+//! Disassembly, graph, memory, comparison and the rule on planned tensors that overlap all take it from here. Memory is followed byte
+//! by byte: a tensor that no instruction writes, at the place of one that an instruction wrote, is a view of it. A jump leads on to
+//! its destination and to the next instruction, if its condition is not a constant; where ways join, a read may get what either
+//! wrote.
+//!
+//! The work is in proportion to the method's size. What would take more is not followed, and [`Dataflow::unknown`] says so.
+
+mod access;
+mod blocks;
+mod events;
+mod held;
+mod payloads;
+mod periods;
+mod walk;
+
+pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
+pub(crate) use events::{Event, Kind};
+pub(crate) use payloads::DelegateOutputs;
+pub(crate) use walk::Source;
+
+use crate::schema::program::{ExecutionPlan, Tensor};
+use alloc::{vec, vec::Vec};
+use blocks::blocks;
+use events::Events;
+use held::Place;
+use walk::{Passed, TooMuch, Walk, places};
+
+/// Instead of a write: what is read was there before the first instruction, or never.
+pub(crate) const BEFORE: u32 = held::BEFORE;
+
+/// So many lists are too long.
+const LONG_LISTS: &str = "the instructions name long lists so often that not all of them were followed";
+/// So many jumps, or pieces of memory.
+const TOO_MANY_WAYS: &str = "the method jumps so often that only the order of its instructions was followed";
+const TOO_MANY_PIECES: &str = "its tensors overlap so often that they were not followed";
+
+/// Times from the first to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct Period {
+    /// The first time.
+    pub first: usize,
+    /// The last time.
+    pub last: usize,
+}
+
+/// What is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Unknown {
+    /// The instruction, counted from 1; `None` if it is about the whole method.
+    pub(crate) time: Option<usize>,
+    pub(crate) why: &'static str,
+}
+
+/// The dataflow of a method. Times count its instructions from 1, over all chains; at 0 inputs and states are there, and after the
+/// last instruction outputs are read.
+pub(crate) struct Dataflow {
+    events: Events,
+    places: Vec<Place>,
+    /// Where each read gets its content from, in order of the reads.
+    pub(crate) sources: Vec<Source>,
+    /// Each write through a view, and the values whose memory it writes, in order.
+    through: Vec<(u32, u32)>,
+    /// When the content of each write is needed, in order of the writes.
+    periods: Vec<(u32, Period)>,
+    /// The values that keep their content from run to run, in order.
+    pub(crate) kept: Vec<u32>,
+    /// What is not known, in order of time.
+    pub(crate) unknown: Vec<Unknown>,
+}
+
+impl Dataflow {
+    /// The dataflow of a method.
+    pub(crate) fn of(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
+        let mut kept: Vec<u32> = Vec::new();
+        for (value, tensor) in plan.tensors() {
+            if has_state(tensor) {
+                kept.push(value as u32);
+            }
+        }
+        // First with the states that have initial values; then with those that are read and written without one; then with those
+        // that are only read.
+        let mut found = Self::with_kept(plan, calls, kept.clone());
+        for written in [true, false] {
+            let new = found.read_before(plan, written);
+            if new.is_empty() {
+                continue;
+            }
+            kept.extend(new);
+            kept.sort_unstable();
+            kept.dedup();
+            found = Self::with_kept(plan, calls, kept.clone());
+        }
+        found
+    }
+
+    fn with_kept(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, kept: Vec<u32>) -> Self {
+        let events = Events::new(plan, calls, &kept);
+        let places = places(plan);
+        let budget = (1 << 16) + 64 * size(plan);
+        let mut unknown = events.unknown.clone();
+        let mut followed = follow(plan, &events, &places, budget, true);
+        if followed.is_err() {
+            followed = follow(plan, &events, &places, budget, false);
+            let why = if followed.is_ok() { TOO_MANY_WAYS } else { TOO_MANY_PIECES };
+            unknown.push(Unknown { time: None, why });
+        }
+        unknown.sort_unstable();
+        let (passed, periods) = followed.unwrap_or_else(|TooMuch| (Vec::new(), mentions(&events)));
+        let (mut sources, mut through) = (Vec::new(), Vec::new());
+        for mut passed in passed {
+            sources.append(&mut passed.sources);
+            through.append(&mut passed.through);
+        }
+        Self { events, places, sources, through, periods, kept, unknown }
+    }
+
+    /// The tensors in planned memory whose bytes are read although nothing wrote them before, in order: those that an instruction
+    /// writes somewhere, or all.
+    fn read_before(&self, plan: &ExecutionPlan<'_>, written: bool) -> Vec<u32> {
+        let mut writes = vec![!written; self.places.len()];
+        for event in self.events.list.iter().filter(|event| event.kind.writes()) {
+            if let Some(writes) = writes.get_mut(event.value as usize) {
+                *writes = true;
+            }
+        }
+        let mut found = Vec::new();
+        for (_, base) in &self.through {
+            if let Some(writes) = writes.get_mut(*base as usize) {
+                *writes = true;
+            }
+        }
+        for source in self.sources.iter().filter(|source| source.write == BEFORE) {
+            let certain = self.event(source.read).is_some_and(|event| event.certain && event.kind != Kind::Base);
+            let planned = plan.tensor(source.base).is_some_and(|tensor| tensor.allocation_info.is_some());
+            if certain && planned && writes.get(source.base as usize) == Some(&true) {
+                found.push(source.base);
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.retain(|value| self.kept.binary_search(value).is_err());
+        found
+    }
+
+    /// The time at which outputs are read.
+    pub(crate) fn end(&self) -> usize {
+        self.events.end()
+    }
+
+    /// What happens, in order of time.
+    pub(crate) fn events(&self) -> &[Event] {
+        &self.events.list
+    }
+
+    /// What happens at a time: the index of the first event, and the events.
+    pub(crate) fn at(&self, time: usize) -> (usize, &[Event]) {
+        let range = self.events.at(time);
+        (range.start, self.events.list.get(range).unwrap_or_default())
+    }
+
+    pub(crate) fn event(&self, index: u32) -> Option<&Event> {
+        self.events.list.get(index as usize)
+    }
+
+    /// Where a read gets its content from.
+    pub(crate) fn sources_of(&self, read: u32) -> &[Source] {
+        let start = self.sources.partition_point(|source| source.read < read);
+        let end = self.sources.partition_point(|source| source.read <= read);
+        self.sources.get(start..end).unwrap_or_default()
+    }
+
+    /// Whether two tensors have bytes in common, and whether one of them has all bytes of the other.
+    pub(crate) fn overlap(&self, one: u32, other: u32) -> Option<Overlap> {
+        let (one, other) = (self.places.get(one as usize)?, self.places.get(other as usize)?);
+        if !one.overlaps(other) || one.buffer == held::VALUES {
+            return None;
+        }
+        let inside = one.covers(other) || other.covers(one);
+        let bytes = |place: &Place| (place.start, place.end);
+        Some(Overlap { buffer: one.buffer, bytes: [bytes(one), bytes(other)], inside })
+    }
+
+    /// For each value in order, when its bytes are needed, and the values that it is a view of.
+    pub(crate) fn needs(&self) -> Needs {
+        let mut needs = Needs { periods: Vec::new(), views: Vec::new() };
+        // The values whose memory a write is in.
+        let owners = |write: u32| {
+            let start = self.through.partition_point(|(other, _)| *other < write);
+            let through = self.through.iter().skip(start).take_while(move |(other, _)| *other == write);
+            let own = self.event(write).filter(|_| self.through.get(start).is_none_or(|(other, _)| *other != write));
+            own.map(|event| event.value).into_iter().chain(through.map(|(_, base)| *base))
+        };
+        for (write, period) in &self.periods {
+            for owner in owners(*write) {
+                needs.periods.push((owner, *period));
+            }
+        }
+        for value in &self.kept {
+            needs.periods.push((*value, Period { first: 0, last: self.end() }));
+        }
+        // The first and the last use of each view, and the writes whose bytes it has.
+        let mut uses: Vec<(u32, u32, usize)> = Vec::new();
+        for source in &self.sources {
+            let Some(read) = self.event(source.read) else { continue };
+            let time = read.time as usize;
+            if read.kind == Kind::Base {
+                continue;
+            }
+            if source.view {
+                let made = self.event(source.write).map_or(time, |event| event.time as usize);
+                uses.push((read.value, BEFORE, made.min(time)));
+            } else if source.write == BEFORE {
+                needs.periods.push((source.base, Period { first: time, last: time }));
+            } else if owners(source.write).all(|owner| owner != read.value) {
+                uses.push((read.value, source.write, time));
+            }
+        }
+        for (write, _) in &self.through {
+            if let Some(event) = self.event(*write) {
+                uses.push((event.value, *write, event.time as usize));
+            }
+        }
+        uses.sort_unstable();
+        // Many views may have the bytes of one write that is needed in many periods.
+        let mut budget = 16 * self.events.list.len();
+        for of_value in uses.chunk_by(|one, other| one.0 == other.0) {
+            let Some((value, _, _)) = of_value.first() else { continue };
+            let first = of_value.iter().map(|(_, _, time)| *time).min().unwrap_or_default();
+            let last = of_value.iter().map(|(_, _, time)| *time).max().unwrap_or_default();
+            for of_write in of_value.chunk_by(|one, other| one.1 == other.1) {
+                let Some((_, write, _)) = of_write.first().filter(|(_, write, _)| *write != BEFORE) else { continue };
+                // What was moved to it is elsewhere: its own place is not used then.
+                let mut here = false;
+                for owner in owners(*write).filter(|owner| owner != value) {
+                    needs.views.push((*value, owner));
+                    here |= self.overlap(owner, *value).is_some();
+                }
+                if !here {
+                    continue;
+                }
+                let start = self.periods.partition_point(|(other, _)| other < write);
+                let end = self.periods.partition_point(|(other, _)| other <= write);
+                let of_write = self.periods.get(start..end).unwrap_or_default();
+                let mut part = |from: Period, to: Period| {
+                    let part = Period { first: from.first.max(first), last: to.last.min(last) };
+                    if part.first <= part.last {
+                        needs.periods.push((*value, part));
+                    }
+                };
+                match (budget.checked_sub(of_write.len()), of_write) {
+                    (Some(left), _) => {
+                        budget = left;
+                        of_write.iter().for_each(|(_, period)| part(*period, *period));
+                    }
+                    (None, [(_, from), .., (_, to)]) => part(*from, *to),
+                    (None, _) => {}
+                }
+            }
+        }
+        needs.periods = periods::merged(core::mem::take(&mut needs.periods));
+        needs.views.sort_unstable();
+        needs.views.dedup();
+        needs
+    }
+}
+
+/// When values' bytes are needed.
+pub(crate) struct Needs {
+    /// By value and time. A view needs the bytes that it shares as long as it is used; what wrote them needs them at least as long.
+    pub(crate) periods: Vec<(u32, Period)>,
+    /// A value, and one whose bytes it reads.
+    pub(crate) views: Vec<(u32, u32)>,
+}
+
+/// Two tensors that have bytes in common.
+pub(crate) struct Overlap {
+    pub(crate) buffer: u32,
+    /// The start and the end of each.
+    pub(crate) bytes: [(u64, u64); 2],
+    /// Whether one of them has all bytes of the other.
+    pub(crate) inside: bool,
+}
+
+type Followed = (Vec<Passed>, Vec<(u32, Period)>);
+
+fn follow(
+    plan: &ExecutionPlan<'_>,
+    events: &Events,
+    places: &[Place],
+    budget: usize,
+    jumps: bool,
+) -> Result<Followed, TooMuch> {
+    let blocks = blocks(plan, events, jumps);
+    let (passed, mut budget) = Walk::new(events, places, budget, (1 << 16) + 4 * size(plan)).run(&blocks)?;
+    let periods = periods::of_writes(events, &blocks, &passed, &mut budget)?;
+    Ok((passed, periods))
+}
+
+/// Where nothing more is known: from the first mention of each value to the last, at its first event.
+fn mentions(events: &Events) -> Vec<(u32, Period)> {
+    let mut of_value: Vec<(u32, u32, usize)> = Vec::with_capacity(events.list.len());
+    for (index, event) in events.list.iter().enumerate() {
+        of_value.push((event.value, index as u32, event.time as usize));
+    }
+    of_value.sort_unstable();
+    let mut periods = Vec::new();
+    for uses in of_value.chunk_by(|one, other| one.0 == other.0) {
+        if let (Some((_, event, first)), Some((_, _, last))) = (uses.first(), uses.last()) {
+            periods.push((*event, Period { first: *first, last: *last }));
+        }
+    }
+    periods.sort_unstable();
+    periods
+}
+
+/// Whether a tensor is mutable and has an initial state.
+pub(crate) fn has_state(tensor: &Tensor<'_>) -> bool {
+    tensor.allocation_info.is_some() && (tensor.data_buffer_idx > 0 || tensor.is_external())
+}

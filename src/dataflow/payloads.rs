@@ -1,0 +1,77 @@
+//! Which arguments of a delegate's call are outputs, where its payload says so.
+
+#[cfg(feature = "payloads")]
+use crate::delegate::Payload;
+use crate::file::pte::Pte;
+#[cfg(feature = "payloads")]
+use crate::schema::xnnpack::EXTERNAL_OUTPUT;
+use alloc::{vec, vec::Vec};
+
+/// For each delegate of each method, which arguments of its call it writes.
+#[derive(Default)]
+pub(crate) struct DelegateOutputs {
+    payloads: Vec<Outputs>,
+    /// By method and delegate, the index of the payload.
+    indices: Vec<Vec<Option<usize>>>,
+}
+
+/// Which arguments are outputs.
+pub(crate) enum Outputs {
+    /// Those at these positions, in order.
+    At(Vec<u32>),
+    /// Those from this position on.
+    From(usize),
+}
+
+impl Outputs {
+    pub(crate) fn has(&self, position: usize) -> bool {
+        match self {
+            Self::At(positions) => u32::try_from(position).is_ok_and(|at| positions.binary_search(&at).is_ok()),
+            Self::From(first) => position >= *first,
+        }
+    }
+}
+
+impl DelegateOutputs {
+    /// Reads the payloads that state their inputs and outputs: XNNPACK's, Vulkan's and Vela's for Ethos-U.
+    pub(crate) fn of_program(pte: &Pte<'_>) -> Self {
+        let mut found = Self::default();
+        for plan in pte.methods() {
+            found.indices.push(vec![None; plan.delegates().len()]);
+        }
+        #[cfg(feature = "payloads")]
+        for opened in pte.open_payloads() {
+            let Ok(payload) = &opened.payload else { continue };
+            let Some(outputs) = outputs(payload) else { continue };
+            for (method, delegate) in opened.delegates {
+                let index = found.indices.get_mut(method).and_then(|delegates| delegates.get_mut(delegate));
+                if let Some(index) = index {
+                    *index = Some(found.payloads.len());
+                }
+            }
+            found.payloads.push(outputs);
+        }
+        found
+    }
+
+    pub(crate) fn of(&self, method: usize, delegate: i32) -> Option<&Outputs> {
+        let index = self.indices.get(method)?.get(usize::try_from(delegate).ok()?)?;
+        self.payloads.get((*index)?)
+    }
+}
+
+#[cfg(feature = "payloads")]
+fn outputs(payload: &Payload<'_>) -> Option<Outputs> {
+    match payload {
+        Payload::Xnnpack(xnnpack) => {
+            let externals = xnnpack.graph.externals();
+            let outputs = externals.iter().filter(|(_, tensor)| tensor.flags & EXTERNAL_OUTPUT != 0);
+            let mut positions: Vec<u32> = outputs.map(|(_, tensor)| tensor.external_id).collect();
+            positions.dedup();
+            Some(Outputs::At(positions))
+        }
+        Payload::Vulkan(vulkan) => Some(Outputs::From(vulkan.graph.input_ids().len())),
+        Payload::EthosU(ethos) => ethos.inputs().map(|inputs| Outputs::From(inputs.len())),
+        _ => None,
+    }
+}

@@ -1,0 +1,284 @@
+//! Follows every way through a method, until nothing new is found.
+
+use super::blocks::Block;
+use super::events::{Event, Events, Kind};
+use super::held::{BEFORE, Held, Place, VALUES, VIEWS};
+use crate::schema::program::{ExecutionPlan, Tensor};
+use alloc::{vec, vec::Vec};
+
+/// Where a read may get its content from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Source {
+    /// The reading event.
+    pub(crate) read: u32,
+    /// The event that wrote it; [`BEFORE`](super::BEFORE) if none did.
+    pub(crate) write: u32,
+    /// The value whose memory is read: another one than the event's if that is a view.
+    pub(crate) base: u32,
+    /// Whether the write is what made the value a view, and not what wrote its bytes.
+    pub(crate) view: bool,
+}
+
+/// What the walk found out about a block.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Passed {
+    /// In order of the reads.
+    pub(super) sources: Vec<Source>,
+    /// Each write through a view, and the values whose memory it writes.
+    pub(super) through: Vec<(u32, u32)>,
+    /// The writes that something is left of at its start and its end, in order.
+    pub(super) reach_in: Vec<u32>,
+    pub(super) reach_out: Vec<u32>,
+    /// Whether anything leads to it.
+    pub(super) reached: bool,
+}
+
+/// The walk takes too long.
+pub(super) struct TooMuch;
+
+/// A view of more values than this is not followed.
+const MOST_BASES: usize = 16;
+
+pub(super) struct Walk<'e> {
+    events: &'e Events,
+    /// Of each value.
+    places: &'e [Place],
+    /// Which values an instruction makes views.
+    is_view: Vec<bool>,
+    /// The values whose memory each view may have.
+    bases: Vec<Vec<u32>>,
+    passed: Vec<Passed>,
+    /// How many more steps it may take.
+    budget: usize,
+    /// How many pieces and sources may be kept at one time.
+    room: usize,
+    /// How many sources are kept.
+    sources: usize,
+}
+
+/// Where each value's content is.
+pub(super) fn places(plan: &ExecutionPlan<'_>) -> Vec<Place> {
+    let mut places = Vec::with_capacity(plan.values().len());
+    for index in 0..plan.values().len() {
+        let planned = plan.tensor(index).and_then(planned);
+        places.push(planned.unwrap_or_else(|| Place::of_value(VALUES, index as u32)));
+    }
+    places
+}
+
+/// A tensor's bytes in planned memory, if it takes any.
+fn planned(tensor: &Tensor<'_>) -> Option<Place> {
+    let allocation = tensor.allocation_info?;
+    let start = allocation.memory_offset();
+    let end = start.checked_add(tensor.byte_size().ok()?).filter(|end| *end > start)?;
+    Some(Place { buffer: allocation.memory_id, start, end })
+        .filter(|place| place.buffer != VALUES && place.buffer != VIEWS)
+}
+
+impl<'e> Walk<'e> {
+    pub(super) fn new(events: &'e Events, places: &'e [Place], budget: usize, room: usize) -> Self {
+        let mut is_view = vec![false; places.len()];
+        for event in events.list.iter().filter(|event| matches!(event.kind, Kind::View(_))) {
+            if let Some(is_view) = is_view.get_mut(event.value as usize) {
+                *is_view = true;
+            }
+        }
+        let bases = vec![Vec::new(); events.views.len()];
+        Self { events, places, is_view, bases, passed: Vec::new(), budget, room, sources: 0 }
+    }
+
+    fn take(&mut self, steps: usize) -> Result<(), TooMuch> {
+        self.budget = self.budget.checked_sub(steps).ok_or(TooMuch)?;
+        Ok(())
+    }
+
+    /// Walks until what is held at the start of each block is all that may be held there.
+    pub(super) fn run(mut self, blocks: &[Block]) -> Result<(Vec<Passed>, usize), TooMuch> {
+        self.passed.resize(blocks.len(), Passed::default());
+        loop {
+            let before = self.bases.iter().map(Vec::len).sum::<usize>();
+            self.all(blocks)?;
+            // What a view is a view of may be known only after a use of it, in a loop.
+            if blocks.len() <= 3 || before == self.bases.iter().map(Vec::len).sum::<usize>() {
+                return Ok((self.passed, self.budget));
+            }
+        }
+    }
+
+    fn all(&mut self, blocks: &[Block]) -> Result<(), TooMuch> {
+        let mut starts: Vec<Option<Held>> = vec![None; blocks.len()];
+        let mut waiting = vec![false; blocks.len()];
+        if let (Some(start), Some(waiting)) = (starts.first_mut(), waiting.first_mut()) {
+            (*start, *waiting) = (Some(Held::default()), true);
+        }
+        // The pieces in `starts`.
+        let mut pieces = 0usize;
+        let mut again = true;
+        while again {
+            again = false;
+            self.take(blocks.len())?;
+            for (index, block) in blocks.iter().enumerate() {
+                let Some(true) = waiting.get_mut(index).map(core::mem::take) else { continue };
+                let start = starts.get_mut(index);
+                // What several blocks lead to may be joined with more.
+                let start =
+                    if block.before > 1 { start.and_then(|held| held.clone()) } else { start.and_then(Option::take) };
+                let Some(held) = start else { continue };
+                if block.before <= 1 {
+                    pieces = pieces.saturating_sub(held.len());
+                }
+                self.take(2 * held.len())?;
+                let mut held = Some(self.block(index, block, held)?);
+                let [one, other] = block.next;
+                for (next, is_last) in [(one, other.is_none()), (other, true)] {
+                    let Some(next) = next else { continue };
+                    let held = if is_last { held.take() } else { held.clone() };
+                    let Some(held) = held else { continue };
+                    let (Some(start), Some(waits)) = (starts.get_mut(next), waiting.get_mut(next)) else { continue };
+                    let joins = blocks.get(next).is_some_and(|block| block.before > 1);
+                    let mut steps = 2 * held.len() + 1;
+                    let new = match start {
+                        Some(start) if joins => {
+                            steps += 4 * start.len();
+                            let before = start.len();
+                            let new = start.join(&held);
+                            pieces = (pieces + start.len()).saturating_sub(before);
+                            new
+                        }
+                        start => {
+                            pieces = (pieces + held.len()).saturating_sub(start.as_ref().map_or(0, Held::len));
+                            *start = Some(held);
+                            true
+                        }
+                    };
+                    *waits |= new;
+                    again |= new && next <= index;
+                    self.take(steps)?;
+                    if pieces > self.room {
+                        return Err(TooMuch);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks a block, and notes what its reads get.
+    fn block(&mut self, index: usize, block: &Block, mut held: Held) -> Result<Held, TooMuch> {
+        let mut passed = Passed { reached: true, reach_in: held.all(), ..Passed::default() };
+        for time in block.first..=block.last {
+            self.step(time, &mut held, &mut passed)?;
+        }
+        passed.reach_out = held.all();
+        self.take(2 * passed.reach_out.len())?;
+        if let Some(place) = self.passed.get_mut(index) {
+            self.sources = (self.sources + passed.sources.len()).saturating_sub(place.sources.len());
+            *place = passed;
+        }
+        if self.sources > self.room {
+            return Err(TooMuch);
+        }
+        Ok(held)
+    }
+
+    /// Reads first: a call may write what it reads.
+    fn step(&mut self, time: usize, held: &mut Held, passed: &mut Passed) -> Result<(), TooMuch> {
+        let events = self.events;
+        let range = events.at(time);
+        let of_time = events.list.get(range.clone()).unwrap_or_default();
+        let numbered = || range.clone().zip(of_time);
+        let mut found = Vec::new();
+        for (index, event) in numbered().filter(|(_, event)| event.kind.reads()) {
+            self.read(index as u32, event, held, &mut found, &mut passed.sources)?;
+        }
+        for (index, event) in numbered().filter(|(_, event)| event.kind.writes()) {
+            let write = index as u32;
+            if let Kind::View(view) = event.kind {
+                let of = events.views.get(view as usize).copied().unwrap_or(event.value);
+                let bases = self.bases_of(of, held)?;
+                let place = Place::of_value(VIEWS, event.value);
+                let steps = held.write(place, write);
+                self.take(steps + bases.len())?;
+                let known = self.bases.get_mut(view as usize);
+                if let Some(known) = known {
+                    known.extend(bases);
+                    known.sort_unstable();
+                    known.dedup();
+                    if known.len() > MOST_BASES {
+                        return Err(TooMuch);
+                    }
+                }
+                continue;
+            }
+            let bases = self.bases_of(event.value, held)?;
+            for base in &bases {
+                if self.is_view.get(event.value as usize) == Some(&true) {
+                    passed.through.push((write, *base));
+                }
+                let Some(place) = self.places.get(*base as usize) else { continue };
+                let steps = if bases.len() == 1 { held.write(*place, write) } else { held.may_write(*place, write) };
+                self.take(steps)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The values whose memory a value may have: its own, or of what it is a view.
+    fn bases_of(&mut self, value: u32, held: &Held) -> Result<Vec<u32>, TooMuch> {
+        if self.is_view.get(value as usize) != Some(&true) {
+            return Ok(vec![value]);
+        }
+        let (mut made, mut bases) = (Vec::new(), Vec::new());
+        let steps = held.read(Place::of_value(VIEWS, value), &mut made);
+        self.take(steps)?;
+        for write in made {
+            match self.events.list.get(write as usize).map(|event| event.kind) {
+                Some(Kind::View(view)) => bases.extend(self.bases.get(view as usize).into_iter().flatten()),
+                _ => bases.push(value),
+            }
+        }
+        self.take(bases.len())?;
+        bases.sort_unstable();
+        bases.dedup();
+        Ok(bases)
+    }
+
+    fn read(
+        &mut self,
+        read: u32,
+        event: &Event,
+        held: &Held,
+        found: &mut Vec<u32>,
+        sources: &mut Vec<Source>,
+    ) -> Result<(), TooMuch> {
+        let is_view = self.is_view.get(event.value as usize) == Some(&true);
+        if is_view {
+            found.clear();
+            held.read(Place::of_value(VIEWS, event.value), found);
+            for write in found.iter().filter(|write| **write != BEFORE) {
+                sources.push(Source { read, write: *write, base: event.value, view: true });
+            }
+        }
+        for base in self.bases_of(event.value, held)? {
+            let Some(place) = self.places.get(base as usize) else { continue };
+            found.clear();
+            let steps = held.read(*place, found);
+            self.take(steps + found.len())?;
+            if sources.len() > self.room {
+                return Err(TooMuch);
+            }
+            for write in found.iter() {
+                let unread = match event.kind {
+                    // Its first piece does not keep what was there.
+                    Kind::Fill => *write == BEFORE,
+                    Kind::Replace => *write != BEFORE,
+                    _ => false,
+                };
+                if !unread {
+                    sources.push(Source { read, write: *write, base, view: false });
+                }
+            }
+        }
+        Ok(())
+    }
+}
