@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let bytes = store.read(range.clone())?;
     match entry.shape {
         Some(shape) => {
-            let view = TensorView { shape, bytes: &bytes };
+            let view = TensorView::new(shape, &bytes)?;
             println!("{key}: {shape}, {} elements, bytes {range:?} of {size}", view.elements());
         }
         None => println!("{key}: {} bytes at {range:?} of {size}", bytes.len()),

@@ -54,7 +54,7 @@
 //! let forward = pte.method("forward").ok_or("no method forward")?;
 //! for (value, tensor) in forward.tensors() {
 //!     if let Some(view) = pte.tensor_view(tensor)? {
-//!         println!("value {value}: {} = {:?}", view.shape, view.to_vec::<f32>()?);
+//!         println!("value {value}: {} = {:?}", view.shape(), view.to_vec::<f32>()?);
 //!     }
 //! }
 //! # Ok(())

@@ -152,13 +152,11 @@ impl<'t> From<TensorShape<'t>> for TensorLayout<'t> {
     }
 }
 
-/// A tensor: its shape and its bytes.
+/// A tensor: its shape and its bytes, which are as many as the shape takes. [`TensorView::new`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorView<'t> {
-    /// The shape.
-    pub shape: TensorShape<'t>,
-    /// The elements, little-endian, in the order given by the dim order.
-    pub bytes: &'t [u8],
+    shape: TensorShape<'t>,
+    bytes: &'t [u8],
 }
 
 /// A Rust type as which a tensor's elements can be read.
@@ -208,6 +206,16 @@ impl<'t> TensorView<'t> {
         Ok(Self { shape, bytes })
     }
 
+    /// The shape.
+    pub fn shape(&self) -> TensorShape<'t> {
+        self.shape
+    }
+
+    /// The elements, little-endian, in the order given by the dim order.
+    pub fn bytes(&self) -> &'t [u8] {
+        self.bytes
+    }
+
     /// The elements as a slice, without copying.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the scalar type does not match `T`, if the bytes are misaligned
@@ -232,31 +240,16 @@ impl<'t> TensorView<'t> {
     /// bool of 2).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.expect_type::<T>()?;
-        let mut element = vec![0; size_of::<T>()];
-        let read = |bytes: &[u8]| {
-            element.copy_from_slice(bytes);
-            if cfg!(target_endian = "big") {
-                element.reverse();
-            }
-            bytemuck::checked::try_pod_read_unaligned(&element).map_err(|error| {
-                Error::tensor(format!("an element is not a valid {}: {error}", core::any::type_name::<T>()))
-            })
-        };
-        self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
+        copied(self.bytes)
     }
 
     /// A copy of the bytes with the elements in another dim order.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if either dim order is not a permutation of the dimensions, or the
-    /// bytes do not have the size that the shape takes.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if either dim order is not a permutation of the dimensions.
     pub fn in_dim_order(&self, dim_order: &[u8]) -> Result<Vec<u8>> {
-        let (strides, size) = (self.shape.strides()?, self.shape.byte_size()?);
+        let strides = self.shape.strides()?;
         TensorShape { dim_order, ..self.shape }.strides()?;
-        if self.bytes.len() as u64 != size {
-            let (shape, found) = (&self.shape, counted(self.bytes.len(), "byte"));
-            return Err(Error::tensor(format!("{shape} takes {}, but has {found}", counted(size, "byte"))));
-        }
-        if size == 0 {
+        if self.bytes.is_empty() {
             return Ok(Vec::new());
         }
         let element = self.shape.scalar_type.element_size().unwrap_or(1);
@@ -303,4 +296,19 @@ impl<'t> TensorView<'t> {
     pub fn elements(&self) -> usize {
         self.shape.scalar_type.element_size().map_or(0, |size| self.bytes.len() / size)
     }
+}
+
+/// Elements, little-endian in `bytes`, on any host and for any alignment.
+pub(crate) fn copied<T: Element>(bytes: &[u8]) -> Result<Vec<T>> {
+    let mut element = vec![0; size_of::<T>()];
+    let read = |bytes: &[u8]| {
+        element.copy_from_slice(bytes);
+        if cfg!(target_endian = "big") {
+            element.reverse();
+        }
+        bytemuck::checked::try_pod_read_unaligned(&element).map_err(|error| {
+            Error::tensor(format!("an element is not a valid {}: {error}", core::any::type_name::<T>()))
+        })
+    };
+    bytes.chunks_exact(size_of::<T>()).map(read).collect()
 }

@@ -25,7 +25,7 @@ use core::ops::Range;
 /// let ptd = Ptd::parse(&file)?;
 /// let weight = ptd.get("a").expect("a key of this file");
 /// let view = ptd.tensor_view(&weight)?.expect("a tensor");
-/// println!("{}: {:?}", view.shape, view.to_vec::<f32>()?);
+/// println!("{}: {:?}", view.shape(), view.to_vec::<f32>()?);
 /// # Ok(())
 /// # }
 /// ```

@@ -262,7 +262,7 @@ impl<'a> Pte<'a> {
             TensorData::Constant(data) | TensorData::Mutable(data) => data,
             _ => return Ok(None),
         };
-        Ok(Some(TensorView { shape: tensor.shape(), bytes: self.bytes(&data)? }))
+        TensorView::new(tensor.shape(), self.bytes(&data)?).map(Some)
     }
 
     /// Where a delegate's payload is.

@@ -185,7 +185,7 @@ fn collected_data_is_deduplicated_and_read_back() {
 
     let read = Pte::parse(&file).unwrap();
     let method = read.method("forward").unwrap();
-    let bytes = |value| read.tensor_view(method.tensor(value).unwrap()).unwrap().unwrap().bytes;
+    let bytes = |value| read.tensor_view(method.tensor(value).unwrap()).unwrap().unwrap().bytes();
     assert_eq!((bytes(0), bytes(1), bytes(2)), (&ones[..], &twos[..], &ones[..]));
     assert_eq!(read.named_data_bytes("b").unwrap(), twos);
     assert!(read.named_data_bytes("empty").unwrap().is_empty());
