@@ -45,7 +45,7 @@
 //! # The weights, please
 //!
 //! [`Pte::tensor_view`] and [`Ptd::tensor_view`] give a tensor's shape and bytes, and its elements by type. Of a distant file,
-//! [`probe`] and [`ParseOptions::METADATA`] say which bytes to fetch (`examples/fetch_tensor.rs`).
+//! [`probe`] and [`ParseOptions::metadata_of`] say which bytes to fetch (`examples/fetch_tensor.rs`).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -140,7 +140,7 @@ pub use file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
-pub use names::{Escaped, is_deceptive};
+pub use names::{Escaped, is_deceptive, shortened};
 pub use path::{FieldPath, Path, Step};
 pub use tensor::{Element, TensorShape, TensorView};
 pub use write::collect::{DataCollector, NewEntry};

@@ -3,6 +3,7 @@
 mod print;
 mod yaml;
 
+use crate::convert::refused;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json;
@@ -74,6 +75,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         let operators = pte.operators();
         let faults = operators.faults.clone();
+        if arguments.yaml {
+            operators.check_names().map_err(|error| refused(path, &error))?;
+        }
         match documents {
             _ if together => {
                 files.push(path.display().to_string());

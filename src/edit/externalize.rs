@@ -7,6 +7,7 @@ use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
 use crate::file::segment::Segment;
 use crate::flatbuffer::text::Text;
+use crate::names::shortened;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{Tensor, TensorDataLocation};
 use crate::tensor::TensorShape;
@@ -67,13 +68,23 @@ impl Place<'_> {
     }
 
     fn user(&self) -> User {
-        User::Value { method: self.plan.into(), value: self.value }
+        User::Value { method: shortened(self.plan).into(), value: self.value }
     }
 }
 
 /// The key of data that the file has no name for.
+///
+/// Of a method's name over 200 bytes, it has the start and a hash: a key is stored for each value, and the name once.
 pub(super) fn default_key(method: &str, value: usize) -> String {
-    format!("{method}.{value}")
+    const LONGEST: usize = 200;
+    if method.len() <= LONGEST {
+        return format!("{method}.{value}");
+    }
+    let start: String = method.chars().take(64).collect();
+    // FNV-1a: the same on every machine and in every version, as keys have to be.
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = method.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{start}-{hash:016x}.{value}")
 }
 
 fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::file::model::Model;
 use crate::file::segment::DataRef;
 use crate::inspect::{Blob, BlobKind, BlobUser};
+use crate::names::shortened;
 use crate::tensor::TensorShape;
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
@@ -123,9 +124,11 @@ fn name<'t>(user: &BlobUser<'t>, model: &'t Model<'_>) -> Option<&'t str> {
 
 fn user(user: &BlobUser<'_>) -> Option<User> {
     match *user {
-        BlobUser::Tensor { method, value, .. } => Some(User::Value { method: method.into(), value }),
-        BlobUser::Delegate { method, index, .. } => Some(User::Delegate { method: method.into(), delegate: index }),
-        BlobUser::Key { key, .. } => Some(User::Key { key: key.into() }),
+        BlobUser::Tensor { method, value, .. } => Some(User::Value { method: shortened(method).into(), value }),
+        BlobUser::Delegate { method, index, .. } => {
+            Some(User::Delegate { method: shortened(method).into(), delegate: index })
+        }
+        BlobUser::Key { key, .. } => Some(User::Key { key: shortened(key).into() }),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
+use crate::names::shortened;
 use crate::schema::program::{ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
 use crate::validate::{Level, Severity};
 use alloc::{
@@ -145,7 +146,7 @@ impl<'a> Pte<'a> {
     }
 
     fn user(&self, method: usize, value: usize) -> User {
-        User::Value { method: self.methods().get(method).map_or("", |plan| plan.name()).into(), value }
+        User::Value { method: shortened(self.methods().get(method).map_or("", |plan| plan.name())).into(), value }
     }
 
     fn take_named(&mut self, sources: &[Vec<super::ptd::Source<'a>>], rest: &[Place], report: &mut EditReport) {

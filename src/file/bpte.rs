@@ -64,7 +64,13 @@ impl<'a> Bpte<'a> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
         let root = TableParser::<BundledProgram>::default();
         let (bundled_program, newer_tables) = read::decode(root, bytes, &options.limits)?;
-        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: bytes.len(), whole: true, newer_tables };
+        let source = Source {
+            bytes: Cow::Borrowed(bytes),
+            metadata_size: bytes.len(),
+            whole: true,
+            file_size: None,
+            newer_tables,
+        };
         Ok(Self { bundled_program, style: None, source: Some(source) })
     }
 

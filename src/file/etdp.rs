@@ -54,7 +54,13 @@ impl<'a> Etdp<'a> {
         let dump = dump(bytes)?;
         let root = TableParser::<ETDump>::default();
         let (etdump, newer_tables) = read::decode_at(PREFIX as u32, root, dump, &options.limits)?;
-        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: dump.len(), whole: true, newer_tables };
+        let source = Source {
+            bytes: Cow::Borrowed(bytes),
+            metadata_size: dump.len(),
+            whole: true,
+            file_size: None,
+            newer_tables,
+        };
         Ok(Self { etdump, source: Some(source) })
     }
 

@@ -370,7 +370,7 @@ impl fmt::Display for TensorPlace<'_> {
             Self::Mutable { index, buffer, offset, .. } => {
                 write!(f, "initial state {index}, buffer {buffer} at {offset}")
             }
-            Self::External { key } => write!(f, "external {key}"),
+            Self::External { key } => write!(f, "external {}", crate::names::shortened(key)),
         }
     }
 }

@@ -24,6 +24,7 @@ mod diff;
 mod disassembly;
 mod graph;
 pub(crate) mod liveness;
+#[cfg(feature = "layout")]
 mod markup;
 mod memory;
 mod numbers;

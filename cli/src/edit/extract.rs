@@ -111,6 +111,6 @@ fn key(file: &Extracted<'_>) -> String {
 
 fn manifest(extraction: &Extraction<'_>, folder: &Path) -> Result<(), Failure> {
     let path = folder.join("manifest.json");
-    let text = serde_json::to_vec_pretty(extraction)?;
+    let text = json::to_vec_indented(extraction)?;
     fs::write(&path, text).map_err(|error| Failure::Unwritable { file: path, error })
 }

@@ -1,13 +1,18 @@
 //! What a firmware needs besides the bytes, as constants.
 
 use super::joined;
-use super::names::{comment, literal, upper};
+use super::names::{check_identifier, comment, literal, upper};
+use crate::error::Result;
 use crate::file::model::Model;
 use crate::file::pte::Pte;
 use crate::inspect::{Content, Method, ProgramSummary, Value};
+use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec, vec::Vec};
+
+/// The characters of a method's name that are in the names of macros.
+const LONGEST: usize = 200;
 
 /// The lines of the header for a model. Macros start with `prefix`.
 pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
@@ -20,7 +25,9 @@ pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
 fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
     let (mut taken, mut lines) = (BTreeMap::new(), Vec::new());
     for method in &program.methods {
-        method_lines(method, &format!("{prefix}_{}", unique(upper(method.name), &mut taken)), &mut lines);
+        // Each line about the method has it.
+        let name: String = method.name.chars().take(LONGEST).collect();
+        method_lines(method, &format!("{prefix}_{}", unique(upper(&name), &mut taken)), &mut lines);
     }
     let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
     let backends: BTreeSet<&str> =
@@ -59,7 +66,7 @@ fn operators<'t>(method: &'t Method<'_>) -> impl Iterator<Item = &'t str> {
 }
 
 fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
-    let name = comment(method.name);
+    let name = comment(&shortened(method.name));
     let buffers = &method.planned_memory.buffers;
     let sizes: Vec<String> = buffers.iter().map(|buffer| format!("{}u", buffer.size.max(0))).collect();
     lines.extend([
@@ -106,24 +113,28 @@ fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
-/// let lines = operator_lines(&Pte::parse(&file)?, "model");
+/// let lines = operator_lines(&Pte::parse(&file)?, "model")?;
 /// assert!(lines.contains("gen_selected_ops(LIB_NAME \"model_ops\" ROOT_OPS \"aten::"));
 /// # Ok(())
 /// # }
 /// ```
-pub fn operator_lines(pte: &Pte<'_>, name: &str) -> String {
+///
+/// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where an operator has a name that CMake would not take as it is, or `name`
+/// is no identifier.
+pub fn operator_lines(pte: &Pte<'_>, name: &str) -> Result<String> {
+    check_identifier(name)?;
     let Content::Program(program) = pte.summary().content else {
-        return String::new();
+        return Ok(String::new());
     };
     let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
-    let operators: Vec<String> = operators.into_iter().map(comment).collect();
+    operators.iter().try_for_each(|name| check_operator_name(name))?;
+    let operators: Vec<&str> = operators.into_iter().collect();
     let backends: BTreeSet<&str> =
         program.methods.iter().flat_map(|method| &method.delegates).map(|backend| backend.id).collect();
     let mut lines = Vec::new();
     if !operators.is_empty() {
-        let name = comment(name);
         lines.push(format!("gen_selected_ops(LIB_NAME \"{name}_ops\" ROOT_OPS \"{}\")", operators.join(",")));
     }
     lines.extend(backends.into_iter().map(|backend| format!("# backend: {}", comment(backend))));
-    joined(lines)
+    Ok(joined(lines))
 }

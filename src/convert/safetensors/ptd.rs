@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::Text;
+use crate::names::shortened;
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::tensor::{TensorShape, TensorView};
@@ -207,7 +208,7 @@ impl<'a> Pte<'a> {
             for (index, delegate) in plan.delegates().iter().enumerate() {
                 if self.delegate_data(delegate)?.size() > 0 {
                     let (name, reason) =
-                        (format!("{}.delegate{index}", plan.name()), "it is for its backend alone".into());
+                        (format!("{}.delegate{index}", shortened(plan.name())), "it is for its backend alone".into());
                     skipped.push(Skipped { kind: "payload", name, reason });
                 }
             }

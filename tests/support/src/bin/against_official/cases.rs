@@ -49,7 +49,7 @@ impl<'f> Base<'f> {
         let damages = if payloads_only { Vec::new() } else { Damage::all(table(&tree)) };
         let payloads = payloads(fixture.bytes());
         let size = fixture.bytes().len();
-        let end = probe(fixture.bytes()).ok()?.metadata(size as u64).end as usize;
+        let end = probe(fixture.bytes()).ok()?.metadata(size as u64).ok()?.end as usize;
         let metadata = if payloads_only { 0 } else { end.min(size) };
         Some(Self { fixture, data, tree, damages, metadata, payloads })
     }
