@@ -11,29 +11,38 @@ const LONGEST: usize = 1000;
 /// How many characters of a name over [`LONGEST`] are shown.
 const CUT: usize = 200;
 
-/// A name as it is where it has up to 1,000 characters, otherwise its first 200, an ellipsis and how many it has in all. Not escaped.
+/// A name as it is where it has up to 1,000 characters, otherwise its first 200, an ellipsis and how many bytes it has in all. Not escaped.
 ///
 /// ```
 /// use executorch_format::shortened;
 ///
 /// assert_eq!(shortened("layer.weight"), "layer.weight");
-/// assert!(shortened(&"x".repeat(60_000)).ends_with("xxx\u{2026}(60000 characters)"));
+/// assert!(shortened(&"x".repeat(60_000)).ends_with("xxx\u{2026}(60000 bytes)"));
 /// ```
 pub fn shortened(name: &str) -> Cow<'_, str> {
     match cut(name) {
         (_, None) => Cow::Borrowed(name),
-        (start, Some(count)) => Cow::Owned(format!("{start}…({count} characters)")),
+        (start, Some(bytes)) => Cow::Owned(format!("{start}…({bytes} bytes)")),
     }
 }
 
-/// What is shown of a name; if that is not all, also how many characters the name has.
+/// A name as [`shortened`] gives it, for what many entries can share.
+#[cfg(feature = "serde")]
+pub(crate) fn serialize_shortened<S: serde::Serializer>(
+    name: &&str,
+    serializer: S,
+) -> core::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(&shortened(name))
+}
+
+/// What is shown of a name; if that is not all, also how many bytes the name has: its characters would take time to count.
 fn cut(name: &str) -> (&str, Option<usize>) {
     // A character has up to 4 bytes: most names need no count.
     if name.len() <= LONGEST || name.chars().nth(LONGEST).is_none() {
         return (name, None);
     }
     let end = name.char_indices().nth(CUT).map_or(name.len(), |(end, _)| end);
-    (name.get(..end).unwrap_or(name), Some(name.chars().count()))
+    (name.get(..end).unwrap_or(name), Some(name.len()))
 }
 
 /// Fails unless a name can be that of a registered operator: letters, digits, `_`, `:` and `.` of ASCII, as in `namespace::name.overload`. Whatever
@@ -93,7 +102,7 @@ impl fmt::Display for Escaped<'_> {
         if self.0.is_empty() {
             return f.write_str("\"\"");
         }
-        let (start, count) = cut(self.0);
+        let (start, bytes) = cut(self.0);
         let last = self.0.len() - 1;
         start.char_indices().try_for_each(|(at, character)| match character {
             '\\' | '"' => write!(f, "\\{character}"),
@@ -105,7 +114,7 @@ impl fmt::Display for Escaped<'_> {
             },
             character => f.write_char(character),
         })?;
-        count.map_or(Ok(()), |count| write!(f, "…({count} characters)"))
+        bytes.map_or(Ok(()), |bytes| write!(f, "…({bytes} bytes)"))
     }
 }
 
@@ -137,8 +146,8 @@ mod tests {
     fn long_names_are_cut_with_their_length() {
         let (longest, longer) = ("é".repeat(1000), "\n".repeat(1001));
         assert_eq!((Escaped(&longest).to_string(), shortened(&longest)), (longest.clone(), longest.as_str().into()));
-        assert_eq!(Escaped(&longer).to_string(), "\\n".repeat(200) + "…(1001 characters)");
-        assert_eq!(shortened(&longer), "\n".repeat(200) + "…(1001 characters)");
+        assert_eq!(Escaped(&longer).to_string(), "\\n".repeat(200) + "…(1001 bytes)");
+        assert_eq!(shortened(&longer), "\n".repeat(200) + "…(1001 bytes)");
     }
 
     #[test]

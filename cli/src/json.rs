@@ -172,16 +172,16 @@ fn write_text<W: ?Sized + Write>(writer: &mut W, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// The characters of a string that are always written.
+/// The bytes of a string that are always written.
 const ALWAYS: usize = 1000;
 
-/// The characters over that, of all strings of a document together, that are written.
+/// The bytes over that, of all strings of a document together, that are written.
 const OVER: usize = 1 << 20;
 
 /// Strings, cut where many are long: many entries can share one name, so that a document would have many times what the file has. Only `pte dump`
 /// has everything: a tree has no name twice that the file has once.
 struct Strings {
-    /// Characters of the present one.
+    /// Bytes of the present one.
     count: usize,
     /// Whether all of them were written.
     whole: bool,
@@ -203,7 +203,7 @@ impl Strings {
         writer.write_all(b"\"")
     }
 
-    /// How many characters of so many more are written.
+    /// How many bytes of so many more are written.
     fn take(&mut self, more: usize) -> usize {
         let within = ALWAYS.saturating_sub(self.count).min(more);
         let over = if self.whole { (more - within).min(self.left) } else { 0 };
@@ -214,19 +214,16 @@ impl Strings {
     }
 
     fn fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        let count = fragment.chars().count();
-        match self.take(count) {
-            taken if taken == count => write_text(writer, fragment),
-            taken => {
-                let end = fragment.char_indices().nth(taken).map_or(fragment.len(), |(end, _)| end);
-                write_text(writer, fragment.get(..end).unwrap_or_default())
-            }
+        let mut end = self.take(fragment.len());
+        while !fragment.is_char_boundary(end) {
+            end -= 1;
         }
+        write_text(writer, fragment.get(..end).unwrap_or_default())
     }
 
     fn end<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
         if !self.whole {
-            write!(writer, "…({} characters)", self.count)?;
+            write!(writer, "…({} bytes)", self.count)?;
         }
         writer.write_all(b"\"")
     }
@@ -349,14 +346,14 @@ mod tests {
 
     #[test]
     fn many_long_strings_are_cut_with_their_length() {
-        let long = "é\n".repeat(30_000);
+        let long = "é\n".repeat(20_000);
         let mut out = Vec::new();
         let list = vec![long.as_str(); 100];
         assert!(list.serialize(&mut Serializer::with_formatter(&mut out, Compact::default())).is_ok());
         assert!(out.len() < 6 << 20, "{}", out.len());
         let read: Vec<String> = serde_json::from_slice(&out).unwrap_or_default();
         assert_eq!(read.first(), Some(&long));
-        assert_eq!(read.last(), Some(&("é\n".repeat(500) + "…(60000 characters)")));
+        assert_eq!(read.last(), Some(&("é\n".repeat(333) + "…(60000 bytes)")));
     }
 
     #[test]

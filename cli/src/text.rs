@@ -44,7 +44,8 @@ pub fn most(most: usize) -> usize {
 
 /// A name from a file, escaped, and cut to `width` characters for a terminal.
 pub fn name(name: &str, width: usize) -> String {
-    match name.char_indices().nth(most(width)) {
+    let end = if WHOLE.load(Ordering::Relaxed) { None } else { name.char_indices().nth(width) };
+    match end {
         Some((end, _)) => format!("{}…", Escaped(name.get(..end).unwrap_or_default())),
         None => Escaped(name).to_string(),
     }

@@ -58,7 +58,7 @@ impl<'m> Model<'m> {
     /// ```
     ///
     /// Fails with the first reference that does not resolve, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a
-    /// file of another kind.
+    /// file of another kind, and where blobs overlap so that together they have more than twice the file's bytes.
     pub fn extraction(&self) -> Result<Extraction<'_>> {
         if let Self::Bpte(_) | Self::Etdp(_) = self {
             let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
@@ -69,7 +69,16 @@ impl<'m> Model<'m> {
             return Err(fault.error);
         }
         let mut taken = BTreeMap::new();
-        let files = found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
+        let files: Vec<Extracted<'_>> =
+            found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
+        // Segments can say the same bytes thousands of times.
+        let size = files.iter().map(|file| file.size).fold(0, u64::saturating_add);
+        let file = self.source().map_or(u64::MAX, |source| source.bytes.len() as u64);
+        if size / 2 > file {
+            return Err(Error::unwritable(format!(
+                "the blobs overlap: apart they would take {size} bytes, of a file of {file}"
+            )));
+        }
         Ok(Extraction { files })
     }
 

@@ -181,7 +181,7 @@ impl<'t> Flow<'t, '_> {
 
     pub(super) fn read(&mut self, value: i32, node: usize) {
         let plan = self.plan;
-        for item in items(plan, value).iter().take(self.budget) {
+        for item in items(plan, value, self.budget).iter().take(self.budget) {
             self.budget -= 1;
             if let Some(from) = self.source(*item).filter(|from| *from < node) {
                 self.graph.edges.push(Edge { from, to: node, value: Some(value) });
@@ -200,7 +200,7 @@ impl<'t> Flow<'t, '_> {
 
     pub(super) fn write(&mut self, value: i32, node: usize) {
         let plan = self.plan;
-        for item in items(plan, value).iter().take(self.budget) {
+        for item in items(plan, value, self.budget).iter().take(self.budget) {
             self.budget -= 1;
             if let Some(place) = self.plan.tensor(*item).and_then(place) {
                 self.place_writer.insert(place, node);
@@ -248,7 +248,7 @@ fn last_mentions(plan: &ExecutionPlan<'_>) -> Vec<usize> {
     plan.outputs().iter().for_each(|value| mention(*value, usize::MAX));
     for list in 0..last.len() {
         let time = last.get(list).copied().unwrap_or_default();
-        for item in i32::try_from(list).map(|list| items(plan, list)).unwrap_or_default().iter() {
+        for item in i32::try_from(list).map(|list| items(plan, list, usize::MAX)).unwrap_or_default().iter() {
             if let Some(last) = usize::try_from(*item).ok().and_then(|item| last.get_mut(item)) {
                 *last = time.max(*last);
             }
@@ -258,11 +258,13 @@ fn last_mentions(plan: &ExecutionPlan<'_>) -> Vec<usize> {
 }
 
 /// A value, or the values in a list.
-fn items<'t>(plan: &'t ExecutionPlan<'_>, value: i32) -> Cow<'t, [i32]> {
+fn items<'t>(plan: &'t ExecutionPlan<'_>, value: i32, most: usize) -> Cow<'t, [i32]> {
     match plan.value(value).map(|value| &value.val) {
         Some(KernelTypes::TensorList(list)) => list.items().into(),
         Some(KernelTypes::OptionalTensorList(list)) => list.items().into(),
-        Some(KernelTypes::IntList(list)) => list.items().iter().filter_map(|item| i32::try_from(*item).ok()).collect(),
+        Some(KernelTypes::IntList(list)) => {
+            list.items().iter().take(most).filter_map(|item| i32::try_from(*item).ok()).collect()
+        }
         _ => vec![value].into(),
     }
 }
@@ -310,7 +312,7 @@ pub(in crate::inspect) fn short(name: &str) -> String {
 /// How many values, list items, instructions and arguments a method has.
 fn size(plan: &ExecutionPlan<'_>) -> usize {
     let values = (0..plan.values().len()).filter_map(|value| i32::try_from(value).ok());
-    let listed = values.map(|value| items(plan, value).len() + 1).sum::<usize>();
+    let listed = values.map(|value| items(plan, value, usize::MAX).len() + 1).sum::<usize>();
     listed + plan.instructions().map(|(_, instruction)| args(instruction).len() + 1).sum::<usize>()
 }
 
