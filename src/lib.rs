@@ -45,7 +45,7 @@
 //! # The weights, please
 //!
 //! [`Pte::tensor_view`] and [`Ptd::tensor_view`] give a tensor's shape and bytes, and its elements by type. Of a distant file,
-//! [`probe`] and [`ParseOptions::METADATA`] say which bytes to fetch (`examples/fetch_tensor.rs`).
+//! [`probe`] and [`ParseOptions::metadata_of`] say which bytes to fetch (`examples/fetch_tensor.rs`).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -54,7 +54,7 @@
 //! let forward = pte.method("forward").ok_or("no method forward")?;
 //! for (value, tensor) in forward.tensors() {
 //!     if let Some(view) = pte.tensor_view(tensor)? {
-//!         println!("value {value}: {} = {:?}", view.shape, view.to_vec::<f32>()?);
+//!         println!("value {value}: {} = {:?}", view.shape(), view.to_vec::<f32>()?);
 //!     }
 //! }
 //! # Ok(())
@@ -154,7 +154,7 @@ pub use file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
-pub use names::{Escaped, is_deceptive};
+pub use names::{Escaped, is_deceptive, shortened};
 pub use path::{FieldPath, Path, Step};
 pub use tensor::{Element, TensorShape, TensorView};
 #[cfg(feature = "write")]

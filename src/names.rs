@@ -1,9 +1,65 @@
 //! Names out of a file, for a terminal and for a reader's eyes.
 
+use crate::error::{Error, Result};
+use alloc::{borrow::Cow, format};
 use core::fmt::{self, Write};
 
+/// The most characters of a name that are shown whole. Of a longer one, which no exporter writes, [`CUT`] are: what shows a name for each of its
+/// users would otherwise print many times what the file has.
+const LONGEST: usize = 1000;
+
+/// How many characters of a name over [`LONGEST`] are shown.
+const CUT: usize = 200;
+
+/// A name as it is where it has up to 1,000 characters, otherwise its first 200, an ellipsis and how many bytes it has in all. Not escaped.
+///
+/// ```
+/// use executorch_format::shortened;
+///
+/// assert_eq!(shortened("layer.weight"), "layer.weight");
+/// assert!(shortened(&"x".repeat(60_000)).ends_with("xxx\u{2026}(60000 bytes)"));
+/// ```
+pub fn shortened(name: &str) -> Cow<'_, str> {
+    match cut(name) {
+        (_, None) => Cow::Borrowed(name),
+        (start, Some(bytes)) => Cow::Owned(format!("{start}…({bytes} bytes)")),
+    }
+}
+
+/// A name as [`shortened`] gives it, for what many entries can share.
+#[cfg(feature = "serde")]
+pub(crate) fn serialize_shortened<S: serde::Serializer>(
+    name: &&str,
+    serializer: S,
+) -> core::result::Result<S::Ok, S::Error> {
+    serializer.serialize_str(&shortened(name))
+}
+
+/// What is shown of a name; if that is not all, also how many bytes the name has: its characters would take time to count.
+fn cut(name: &str) -> (&str, Option<usize>) {
+    // A character has up to 4 bytes: most names need no count.
+    if name.len() <= LONGEST || name.chars().nth(LONGEST).is_none() {
+        return (name, None);
+    }
+    let end = name.char_indices().nth(CUT).map_or(name.len(), |(end, _)| end);
+    (name.get(..end).unwrap_or(name), Some(name.len()))
+}
+
+/// Fails unless a name can be that of a registered operator: letters, digits, `_`, `:` and `.` of ASCII, as in `namespace::name.overload`. Whatever
+/// else a file says would be taken for something else by a build system, which splits at `;` and replaces `$`.
+pub(crate) fn check_operator_name(name: &str) -> Result<()> {
+    if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.".contains(&byte)) {
+        return Ok(());
+    }
+    Err(Error::unwritable(format!(
+        "the operator {} cannot be registered: expected ASCII letters, digits, `_`, `:` and `.`, as in namespace::name.overload",
+        Escaped(name)
+    )))
+}
+
 /// Whether a character can make a name look like another one, or act on a terminal: control characters, characters that
-/// show as nothing or as a space, and those that change the direction of the text around them.
+/// show as nothing or as a space, and those that change the direction of the text around them. Noncharacters too, which
+/// are no text and which XML and YAML refuse.
 ///
 /// These are Unicode's classes of control characters, of separators without the space, and what is ignorable by default
 /// (`Default_Ignorable_Code_Point`, of which variation selectors and the joiners of emoji are a part).
@@ -21,11 +77,15 @@ pub fn is_deceptive(character: char) -> bool {
             // Variation selectors, the byte order mark, reserved ones, annotations.
             | 0xfe00..=0xfe0f | 0xfeff | 0xfff0..=0xfffb
             // Shorthand, music, tags.
-            | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff)
+            | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a | 0xe0000..=0xe0fff
+            // Noncharacters, with the last two of each plane.
+            | 0xfdd0..=0xfdef)
+        || u32::from(character) & 0xfffe == 0xfffe
 }
 
 /// A name as it can be shown: what [`is_deceptive`] is escaped as in Rust (`\n`, `\u{202e}`), and so are backslashes and
-/// double quotes, so are spaces at the ends, so that no two names show alike. An empty name shows as `""`.
+/// double quotes, so are spaces at the ends, so that no two names show alike. An empty name shows as `""`. A name of over
+/// 1,000 characters is cut, see [`shortened`].
 ///
 /// ```
 /// use executorch_format::Escaped;
@@ -42,8 +102,9 @@ impl fmt::Display for Escaped<'_> {
         if self.0.is_empty() {
             return f.write_str("\"\"");
         }
+        let (start, bytes) = cut(self.0);
         let last = self.0.len() - 1;
-        self.0.char_indices().try_for_each(|(at, character)| match character {
+        start.char_indices().try_for_each(|(at, character)| match character {
             '\\' | '"' => write!(f, "\\{character}"),
             // At an end it would not be seen.
             ' ' if at == 0 || at == last => write!(f, "{}", character.escape_unicode()),
@@ -52,7 +113,8 @@ impl fmt::Display for Escaped<'_> {
                 character => write!(f, "{}", character.escape_unicode()),
             },
             character => f.write_char(character),
-        })
+        })?;
+        bytes.map_or(Ok(()), |bytes| write!(f, "…({bytes} bytes)"))
     }
 }
 
@@ -73,8 +135,28 @@ mod tests {
             ("日本語 é", "日本語 é"),
             (" a b ", "\\u{20}a b\\u{20}"),
             ("a\u{a0}b", "a\\u{a0}b"),
+            ("a\u{fffe}b\u{fdd0}c\u{10ffff}d\u{1fffe}", "a\\u{fffe}b\\u{fdd0}c\\u{10ffff}d\\u{1fffe}"),
+            ("\u{fdcf}\u{fdf0}\u{fffd}\u{1fffd}", "\u{fdcf}\u{fdf0}\u{fffd}\u{1fffd}"),
         ] {
             assert_eq!(Escaped(name).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn long_names_are_cut_with_their_length() {
+        let (longest, longer) = ("é".repeat(1000), "\n".repeat(1001));
+        assert_eq!((Escaped(&longest).to_string(), shortened(&longest)), (longest.clone(), longest.as_str().into()));
+        assert_eq!(Escaped(&longer).to_string(), "\\n".repeat(200) + "…(1001 bytes)");
+        assert_eq!(shortened(&longer), "\n".repeat(200) + "…(1001 bytes)");
+    }
+
+    #[test]
+    fn names_that_no_operator_can_have_are_refused() {
+        for name in ["aten::add.out", "executorch_prim::et_view.default", "fx::probe", "_a9"] {
+            assert!(check_operator_name(name).is_ok(), "{name}");
+        }
+        for name in ["", "a;b", "a::$ENV{HOME}", "a::b c", "a::\u{fffe}", "é::a", "a\"", "a\n", "a-b"] {
+            assert!(check_operator_name(name).is_err(), "{name}");
         }
     }
 

@@ -9,6 +9,9 @@ use core::fmt;
 
 /// The shape of a tensor: the type of its elements, its sizes and its dim order.
 ///
+/// Of more than [`MOST_SHOWN`](Self::MOST_SHOWN) dimensions, which the runtime refuses, text and JSON have the first ones and how many there
+/// are in all: many values can share one long list.
+///
 /// It is displayed as `f32[2, 3]`, with a dim order other than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -16,19 +19,44 @@ pub struct TensorShape<'t> {
     /// The type of the elements.
     pub scalar_type: ScalarType,
     /// The size of each dimension, in elements.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "first_items"))]
     pub sizes: &'t [i32],
     /// The dimensions as they are stored, outermost first: a permutation of 0..rank.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "first_items"))]
     pub dim_order: &'t [u8],
 }
 
+/// The first items of a list, and where that is not all, how many it has: `[1, 1, "…(100000 in all)"]`.
+#[cfg(feature = "serde")]
+pub(crate) fn first_items<T: serde::Serialize, S: serde::Serializer>(
+    list: &&[T],
+    serializer: S,
+) -> core::result::Result<S::Ok, S::Error> {
+    use serde::ser::SerializeSeq;
+    let Some(first) = list.get(..TensorShape::MOST_SHOWN).filter(|first| first.len() < list.len()) else {
+        return serializer.collect_seq(*list);
+    };
+    let mut items = serializer.serialize_seq(Some(first.len() + 1))?;
+    first.iter().try_for_each(|item| items.serialize_element(item))?;
+    items.serialize_element(&format_args!("…({} in all)", list.len()))?;
+    items.end()
+}
+
+/// The most dimensions that a dim order, which is bytes, can name.
+const HIGHEST_RANK: usize = 256;
+
 impl TensorShape<'_> {
+    /// The most dimensions that are shown. The runtime takes up to 16.
+    pub const MOST_SHOWN: usize = 64;
+
     /// The size of the elements, in bytes.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a size is negative, the product overflows, or the scalar type
-    /// is unknown.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a size is negative, the product overflows, the scalar type
+    /// is unknown, or there are more than 256 dimensions.
     pub fn byte_size(&self) -> Result<u64> {
         self.count_bytes().map_err(|reason| {
             Error::tensor(match reason {
+                Uncountable::Rank => format!("it has {} dimensions, expected at most {HIGHEST_RANK}", self.sizes.len()),
                 Uncountable::Type => format!("the scalar type {} is unknown", self.scalar_type),
                 Uncountable::Negative(dimension) => format!("dimension {dimension} has a negative size"),
                 Uncountable::Elements => "the number of elements does not fit in 63 bits".into(),
@@ -39,6 +67,9 @@ impl TensorShape<'_> {
 
     /// The size in bytes, computed as in the runtime: elements in an `i64`, bytes in a `u64`.
     pub(crate) fn count_bytes(&self) -> core::result::Result<u64, Uncountable> {
+        if self.sizes.len() > HIGHEST_RANK {
+            return Err(Uncountable::Rank);
+        }
         if let Some(index) = self.sizes.iter().position(|size| *size < 0) {
             return Err(Uncountable::Negative(index));
         }
@@ -54,8 +85,12 @@ impl TensorShape<'_> {
     /// overflows.
     pub fn strides(&self) -> Result<Vec<i64>> {
         let Self { sizes, dim_order, .. } = self;
-        let bad = || Error::tensor(format!("sizes {sizes:?} and dim order {dim_order:?} give no valid strides"));
-        if sizes.len() != dim_order.len() {
+        let bad = || {
+            let (rank, order) = (sizes.len(), dim_order.len());
+            let found = format!("{self}, with {rank} sizes and {order} dimensions in its dim order");
+            Error::tensor(format!("{found}, has no valid strides"))
+        };
+        if sizes.len() != dim_order.len() || sizes.len() > HIGHEST_RANK {
             return Err(bad());
         }
         let mut strides = vec![None; sizes.len()];
@@ -82,6 +117,7 @@ impl TensorShape<'_> {
         let sizes: Vec<String> = self
             .sizes
             .iter()
+            .take(Self::MOST_SHOWN)
             .map(|size| match dynamism {
                 TensorShapeDynamism::DYNAMIC_BOUND => format!("<={size}"),
                 TensorShapeDynamism::DYNAMIC_UNBOUND => "?".into(),
@@ -89,10 +125,15 @@ impl TensorShape<'_> {
             })
             .collect();
         let name = self.scalar_type.short_name().map_or_else(|| format!("type {}", self.scalar_type.0), String::from);
-        let mut text = format!("{name}[{}]", sizes.join(", "));
+        let mut text = format!("{name}[{}", sizes.join(", "));
+        if self.sizes.len() > Self::MOST_SHOWN {
+            text += &format!(", …({} dimensions)", self.sizes.len());
+        }
+        text.push(']');
         if !self.is_natural() {
-            let order: Vec<String> = self.dim_order.iter().map(|dim| format!("{dim}")).collect();
-            text += &format!(" dim order {}", order.join(","));
+            let order: Vec<String> = self.dim_order.iter().take(Self::MOST_SHOWN).map(|dim| format!("{dim}")).collect();
+            let more = if self.dim_order.len() > Self::MOST_SHOWN { ",…" } else { "" };
+            text += &format!(" dim order {}{more}", order.join(","));
         }
         text
     }
@@ -108,6 +149,8 @@ impl fmt::Display for TensorShape<'_> {
 pub(crate) enum Uncountable {
     /// The size of this dimension is negative.
     Negative(usize),
+    /// There are more dimensions than a dim order can name.
+    Rank,
     /// The number of elements does not fit in an `i64`.
     Elements,
     /// The size in bytes does not fit in a `u64`.
@@ -152,13 +195,11 @@ impl<'t> From<TensorShape<'t>> for TensorLayout<'t> {
     }
 }
 
-/// A tensor: its shape and its bytes.
+/// A tensor: its shape and its bytes, which are as many as the shape takes. [`TensorView::new`] makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorView<'t> {
-    /// The shape.
-    pub shape: TensorShape<'t>,
-    /// The elements, little-endian, in the order given by the dim order.
-    pub bytes: &'t [u8],
+    shape: TensorShape<'t>,
+    bytes: &'t [u8],
 }
 
 /// A Rust type as which a tensor's elements can be read.
@@ -208,6 +249,16 @@ impl<'t> TensorView<'t> {
         Ok(Self { shape, bytes })
     }
 
+    /// The shape.
+    pub fn shape(&self) -> TensorShape<'t> {
+        self.shape
+    }
+
+    /// The elements, little-endian, in the order given by the dim order.
+    pub fn bytes(&self) -> &'t [u8] {
+        self.bytes
+    }
+
     /// The elements as a slice, without copying.
     ///
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the scalar type does not match `T`, if the bytes are misaligned
@@ -232,31 +283,16 @@ impl<'t> TensorView<'t> {
     /// bool of 2).
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
         self.expect_type::<T>()?;
-        let mut element = vec![0; size_of::<T>()];
-        let read = |bytes: &[u8]| {
-            element.copy_from_slice(bytes);
-            if cfg!(target_endian = "big") {
-                element.reverse();
-            }
-            bytemuck::checked::try_pod_read_unaligned(&element).map_err(|error| {
-                Error::tensor(format!("an element is not a valid {}: {error}", core::any::type_name::<T>()))
-            })
-        };
-        self.bytes.chunks_exact(size_of::<T>()).map(read).collect()
+        copied(self.bytes)
     }
 
     /// A copy of the bytes with the elements in another dim order.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if either dim order is not a permutation of the dimensions, or the
-    /// bytes do not have the size that the shape takes.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if either dim order is not a permutation of the dimensions.
     pub fn in_dim_order(&self, dim_order: &[u8]) -> Result<Vec<u8>> {
-        let (strides, size) = (self.shape.strides()?, self.shape.byte_size()?);
+        let strides = self.shape.strides()?;
         TensorShape { dim_order, ..self.shape }.strides()?;
-        if self.bytes.len() as u64 != size {
-            let (shape, found) = (&self.shape, counted(self.bytes.len(), "byte"));
-            return Err(Error::tensor(format!("{shape} takes {}, but has {found}", counted(size, "byte"))));
-        }
-        if size == 0 {
+        if self.bytes.is_empty() {
             return Ok(Vec::new());
         }
         let element = self.shape.scalar_type.element_size().unwrap_or(1);
@@ -303,4 +339,19 @@ impl<'t> TensorView<'t> {
     pub fn elements(&self) -> usize {
         self.shape.scalar_type.element_size().map_or(0, |size| self.bytes.len() / size)
     }
+}
+
+/// Elements, little-endian in `bytes`, on any host and for any alignment.
+pub(crate) fn copied<T: Element>(bytes: &[u8]) -> Result<Vec<T>> {
+    let mut element = vec![0; size_of::<T>()];
+    let read = |bytes: &[u8]| {
+        element.copy_from_slice(bytes);
+        if cfg!(target_endian = "big") {
+            element.reverse();
+        }
+        bytemuck::checked::try_pod_read_unaligned(&element).map_err(|error| {
+            Error::tensor(format!("an element is not a valid {}: {error}", core::any::type_name::<T>()))
+        })
+    };
+    bytes.chunks_exact(size_of::<T>()).map(read).collect()
 }

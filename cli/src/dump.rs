@@ -6,8 +6,9 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use executorch_format::delegate::{Payload, Xnnpack};
 use executorch_format::schema::{BundledProgram, ETDump, FlatTensor, Program};
-use executorch_format::{Model, Pte};
+use executorch_format::{Model, Pte, shortened};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Print the whole metadata as JSON, with the schema's names, as flatc does
@@ -58,7 +59,7 @@ struct WithPayloads<'t> {
 #[derive(Serialize)]
 struct PayloadEntry<'t> {
     /// The method and the index of each delegate.
-    delegates: Vec<(&'t str, usize)>,
+    delegates: Vec<(Cow<'t, str>, usize)>,
     /// Bytes from the start of the file.
     offset: Option<u64>,
     /// In bytes.
@@ -71,12 +72,12 @@ struct PayloadEntry<'t> {
 
 /// Prints the tree of each file. Goes on after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form).uncut());
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let print = |tree| match documents {
             Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree }),
-            None => json::print_alone(&tree),
+            None => json::print_uncut(&tree),
         };
         if let Some(payload) = input.payload()? {
             return print(Tree::Xnnpack(&payload));
@@ -99,7 +100,9 @@ fn no_tree(path: &Path) -> Failure {
 }
 
 fn with_payloads<'t>(pte: &'t Pte<'_>) -> WithPayloads<'t> {
-    let name = |(method, index): &(usize, usize)| (pte.methods().get(*method).map_or("", |plan| plan.name()), *index);
+    let name = |(method, index): &(usize, usize)| {
+        (shortened(pte.methods().get(*method).map_or("", |plan| plan.name())), *index)
+    };
     let payloads = pte.open_payloads().into_iter().map(|opened| {
         let (payload, error) = match opened.payload {
             Ok(payload) => (Some(payload), None),

@@ -5,7 +5,7 @@ use clap::ArgMatches;
 use executorch_format::is_deceptive;
 use serde::Serialize;
 use serde_json::Serializer;
-use serde_json::ser::Formatter;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -65,9 +65,18 @@ pub fn print(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Writes a value to stdout, indented, as a document of somebody else's form.
 pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
+    print_with(value, Strings::default())
+}
+
+/// [`print_alone`], with strings of any length.
+pub fn print_uncut(value: &impl Serialize) -> Result<(), Failure> {
+    print_with(value, Strings::UNCUT)
+}
+
+fn print_with(value: &impl Serialize, strings: Strings) -> Result<(), Failure> {
     BEGUN.store(true, Ordering::Relaxed);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default()))?;
+    value.serialize(&mut Serializer::with_formatter(&mut out, Indented { strings, ..Indented::default() }))?;
     writeln!(out)?;
     Ok(out.flush()?)
 }
@@ -76,6 +85,7 @@ pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
 pub struct Files {
     out: BufWriter<io::Stdout>,
     lines: bool,
+    uncut: bool,
     count: usize,
 }
 
@@ -96,14 +106,20 @@ impl Files {
     /// Begins the document, or, with `lines`, the documents.
     pub fn new(lines: bool) -> Self {
         BEGUN.store(true, Ordering::Relaxed);
-        Self { out: BufWriter::with_capacity(1 << 16, io::stdout()), lines, count: 0 }
+        Self { out: BufWriter::with_capacity(1 << 16, io::stdout()), lines, uncut: false, count: 0 }
+    }
+
+    /// With strings of any length.
+    pub fn uncut(self) -> Self {
+        Self { uncut: true, ..self }
     }
 
     /// Adds what is said about a file: a struct.
     pub fn add(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        let strings = if self.uncut { Strings::UNCUT } else { Strings::default() };
         if self.lines {
             let document = Document { format: FORMAT, value };
-            document.serialize(&mut Serializer::with_formatter(&mut self.out, Compact))?;
+            document.serialize(&mut Serializer::with_formatter(&mut self.out, Compact { strings }))?;
             writeln!(self.out)?;
         } else {
             if self.count == 0 {
@@ -111,7 +127,8 @@ impl Files {
             } else {
                 self.out.write_all(b", ")?
             }
-            value.serialize(&mut Serializer::with_formatter(&mut self.out, Indented { depth: 1, filled: false }))?;
+            let form = Indented { depth: 1, strings, ..Indented::default() };
+            value.serialize(&mut Serializer::with_formatter(&mut self.out, form))?;
         }
         self.count += 1;
         Ok(self.out.flush()?)
@@ -155,13 +172,106 @@ fn write_text<W: ?Sized + Write>(writer: &mut W, text: &str) -> io::Result<()> {
     Ok(())
 }
 
+/// The bytes of a string that are always written.
+const ALWAYS: usize = 1000;
+
+/// The bytes over that, of all strings of a document together, that are written.
+const OVER: usize = 1 << 20;
+
+/// Strings, cut where many are long: many entries can share one name, so that a document would have many times what the file has. Only `pte dump`
+/// has everything: a tree has no name twice that the file has once.
+struct Strings {
+    /// Bytes of the present one.
+    count: usize,
+    /// Whether all of them were written.
+    whole: bool,
+    /// What is left of [`OVER`].
+    left: usize,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self { count: 0, whole: true, left: OVER }
+    }
+}
+
+impl Strings {
+    const UNCUT: Self = Self { count: 0, whole: true, left: usize::MAX };
+
+    fn begin<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        (self.count, self.whole) = (0, true);
+        writer.write_all(b"\"")
+    }
+
+    /// How many bytes of so many more are written.
+    fn take(&mut self, more: usize) -> usize {
+        let within = ALWAYS.saturating_sub(self.count).min(more);
+        let over = if self.whole { (more - within).min(self.left) } else { 0 };
+        self.count += more;
+        self.left -= over;
+        self.whole &= within + over == more;
+        within + over
+    }
+
+    fn fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        let mut end = self.take(fragment.len());
+        while !fragment.is_char_boundary(end) {
+            end -= 1;
+        }
+        write_text(writer, fragment.get(..end).unwrap_or_default())
+    }
+
+    fn end<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        if !self.whole {
+            write!(writer, "…({} bytes)", self.count)?;
+        }
+        writer.write_all(b"\"")
+    }
+}
+
+/// The methods of a formatter that write strings.
+macro_rules! strings {
+    () => {
+        fn begin_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+            self.strings.begin(writer)
+        }
+
+        fn end_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+            self.strings.end(writer)
+        }
+
+        fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+            self.strings.fragment(writer, fragment)
+        }
+
+        fn write_char_escape<W: ?Sized + Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+            if self.strings.take(1) == 0 { Ok(()) } else { CompactFormatter.write_char_escape(writer, escape) }
+        }
+    };
+}
+
 /// Everything in one line.
-struct Compact;
+#[derive(Default)]
+struct Compact {
+    strings: Strings,
+}
 
 impl Formatter for Compact {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        write_text(writer, fragment)
-    }
+    strings!();
+}
+
+/// A value on one line, for what takes a whole document.
+pub fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    let mut out = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut out, Compact::default()))?;
+    Ok(out)
+}
+
+/// A value as [`print_alone`] prints it.
+pub fn to_vec_indented(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    let mut out = Vec::new();
+    value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default()))?;
+    Ok(out)
 }
 
 /// Indents maps and keeps lists on one line.
@@ -169,6 +279,7 @@ impl Formatter for Compact {
 struct Indented {
     depth: usize,
     filled: bool,
+    strings: Strings,
 }
 
 impl Indented {
@@ -183,9 +294,7 @@ impl Indented {
 }
 
 impl Formatter for Indented {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        write_text(writer, fragment)
-    }
+    strings!();
 
     fn begin_array_value<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
         if first { Ok(()) } else { writer.write_all(b", ") }
@@ -236,10 +345,22 @@ mod tests {
     }
 
     #[test]
+    fn many_long_strings_are_cut_with_their_length() {
+        let long = "é\n".repeat(20_000);
+        let mut out = Vec::new();
+        let list = vec![long.as_str(); 100];
+        assert!(list.serialize(&mut Serializer::with_formatter(&mut out, Compact::default())).is_ok());
+        assert!(out.len() < 6 << 20, "{}", out.len());
+        let read: Vec<String> = serde_json::from_slice(&out).unwrap_or_default();
+        assert_eq!(read.first(), Some(&long));
+        assert_eq!(read.last(), Some(&("é\n".repeat(333) + "…(60000 bytes)")));
+    }
+
+    #[test]
     fn strings_are_exact_and_harmless() {
         let name = "a\u{202e}\u{1b}\u{e0041}\\é\u{7f}";
         let mut out = Vec::new();
-        assert!(name.serialize(&mut Serializer::with_formatter(&mut out, Compact)).is_ok());
+        assert!(name.serialize(&mut Serializer::with_formatter(&mut out, Compact::default())).is_ok());
         let text = String::from_utf8(out).unwrap_or_default();
         assert!(!text.chars().any(is_deceptive), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).ok().as_deref(), Some(name));

@@ -142,11 +142,15 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
         return Ok(bytes);
     }
     let end = if probe.header.is_some() {
-        if !read_to(&mut bytes, probe.metadata(0).end.min(MOST_METADATA))? {
+        // How long a stream is, nobody knows before its end.
+        let metadata = probe.metadata(u64::MAX).map_err(|error| Failure::bad(path, &error))?;
+        if !read_to(&mut bytes, metadata.end.min(MOST_METADATA))? {
             return Ok(bytes);
         }
         let model = Model::parse_with(&bytes, &ParseOptions::METADATA).map_err(|error| Failure::bad(path, &error))?;
-        probe.data(data_end(&model)).map_or(0, |data| data.end).max(bytes.len() as u64)
+        let data = probe.data(u64::MAX).map_err(|error| Failure::bad(path, &error))?;
+        let end = data.map_or(0, |data| if data.end == u64::MAX { data_end(&model) } else { data.end });
+        end.max(bytes.len() as u64)
     } else {
         MOST_METADATA
     };
@@ -189,6 +193,7 @@ mod tests {
     fn a_model_with_no_end_behind_it_is_refused() {
         let file = executorch_format_support::data().join("1.5.1/add_mul/add_mul.pte");
         let file = std::fs::read(file).unwrap_or_default();
+        assert!(!file.is_empty());
         let path = Path::new("pipe");
         assert_eq!(read_stream(path, &*file).ok().as_deref(), Some(&*file));
         let trailing = [&file, &b"more"[..]].concat();

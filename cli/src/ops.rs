@@ -3,6 +3,7 @@
 mod print;
 mod yaml;
 
+use crate::convert::refused;
 use crate::data::{DataFiles, of_program, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
@@ -92,6 +93,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Some(Found::Operators(operators)) => operators,
         };
         let faults = operators.faults.clone();
+        if arguments.yaml {
+            operators.check_names().map_err(|error| refused(path, &error))?;
+        }
         match documents {
             _ if together => {
                 files.push(path.display().to_string());

@@ -78,16 +78,15 @@ fn table(profile: &Profile<'_>, tick: Tick) -> Result<(), Failure> {
         writeln!(out, "{}", title(run, tick))?;
         let rows: Vec<[String; 7]> = run.events.iter().map(|event| row(event, tick)).collect();
         let head = HEAD.map(str::to_owned);
-        let width = |column: usize| {
-            let cells = rows.iter().chain([&head]).filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
-        };
-        let [instruction, what, count, total, median, max, share] = [0, 1, 2, 3, 4, 5, 6].map(width);
-        for [a, b, c, d, e, f, g] in std::iter::once(&head).chain(&rows) {
-            writeln!(
-                out,
-                "  {a:instruction$}  {b:what$}  {c:>count$}  {d:>total$}  {e:>median$}  {f:>max$}  {g:>share$}"
-            )?;
+        let width = |column: usize| text::column(rows.iter().chain([&head]).filter_map(|row| row.get(column)));
+        let widths = [0, 1, 2, 3, 4, 5, 6].map(width);
+        for row in std::iter::once(&head).chain(&rows) {
+            // Texts, then numbers.
+            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
+                let cell = if column < 2 { text::left(cell, width) } else { text::right(cell, width) };
+                write!(out, "  {cell}")?;
+            }
+            writeln!(out)?;
         }
     }
     Ok(out.flush()?)

@@ -61,6 +61,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let Some(output) = &arguments.output else {
         return json::print(&page);
     };
-    let html = executorch_format_viewer::page(&serde_json::to_vec(&page)?);
+    let html = executorch_format_viewer::page(&json::to_vec(&page)?);
     save(&Image::from(html.into_bytes()), output)
 }

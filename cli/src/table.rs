@@ -49,7 +49,7 @@ impl<const N: usize> Table<N> {
         let mut widths = [0; N];
         for row in &self.rows {
             for (width, cell) in widths.iter_mut().zip(row) {
-                *width = (*width).max(text::width(cell));
+                *width = (*width).max(text::width(cell).min(text::WIDEST));
             }
         }
         let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;

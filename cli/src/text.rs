@@ -44,7 +44,8 @@ pub fn most(most: usize) -> usize {
 
 /// A name from a file, escaped, and cut to `width` characters for a terminal.
 pub fn name(name: &str, width: usize) -> String {
-    match name.char_indices().nth(most(width)) {
+    let end = if WHOLE.load(Ordering::Relaxed) { None } else { name.char_indices().nth(width) };
+    match end {
         Some((end, _)) => format!("{}…", Escaped(name.get(..end).unwrap_or_default())),
         None => Escaped(name).to_string(),
     }
@@ -53,6 +54,24 @@ pub fn name(name: &str, width: usize) -> String {
 /// The columns that a text takes on a terminal: two for a wide character.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
+}
+
+/// The widest column that cells are aligned in: a longer cell, whose length is a file's choice, stands out and moves no other row.
+pub const WIDEST: usize = 200;
+
+/// The width of a column of cells, in characters.
+pub fn column<'c>(cells: impl Iterator<Item = &'c String>) -> usize {
+    cells.map(|cell| cell.chars().count()).filter(|count| *count <= WIDEST).max().unwrap_or_default()
+}
+
+/// A cell with spaces after it, for a column. Rust's own widths end in a panic where a name is longer than they can be.
+pub fn left(cell: &str, column: usize) -> String {
+    format!("{cell}{}", " ".repeat(column.saturating_sub(cell.chars().count())))
+}
+
+/// A cell with spaces before it, for a column.
+pub fn right(cell: &str, column: usize) -> String {
+    format!("{}{cell}", " ".repeat(column.saturating_sub(cell.chars().count())))
 }
 
 /// A text that stands after `before` characters of a line, cut so that the line fits a terminal.
@@ -107,6 +126,14 @@ mod tests {
         assert_eq!(size(1024 * 1024 - 1), "1.0 MiB");
         assert_eq!(size(5 * 1024 * 1024 * 1024), "5.0 GiB");
         assert_eq!(size(u64::MAX), "16.0 EiB");
+    }
+
+    #[test]
+    fn a_cell_of_any_length_stands_in_a_column() {
+        let (short, long) = ("a".to_owned(), "é".repeat(70_000));
+        let width = column([&short, &long, &"abc".to_owned()].into_iter());
+        assert_eq!((width, left(&short, width), right(&short, width)), (3, "a  ".to_owned(), "  a".to_owned()));
+        assert_eq!(left(&long, width), long);
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let Model::Pte(pte) = input.parse()? else {
             return Err(Failure::Usage(format!("{}: expected a .pte", text::path(input.path()))));
         };
-        return Ok(io::stdout().write_all(operator_lines(&pte, &name).as_bytes())?);
+        let lines = operator_lines(&pte, &name).map_err(|error| refused(input.path(), &error))?;
+        return Ok(io::stdout().write_all(lines.as_bytes())?);
     }
     let source = arguments.output.join(format!("{name}.c"));
     let options = COptions { name, alignment: arguments.alignment, section: arguments.section.clone() };

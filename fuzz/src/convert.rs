@@ -44,7 +44,7 @@ pub fn read_npy(bytes: &[u8]) {
         Ok(array) => {
             let image = array.image().unwrap().to_vec().unwrap();
             assert_eq!(Npy::parse(&image).unwrap(), array);
-            assert_eq!(Npy::of(&array.view()).unwrap().view(), array.view());
+            assert_eq!(Npy::of(&array.view().unwrap()).unwrap().view(), array.view());
         }
         Err(error) => check(&error, bytes),
     }

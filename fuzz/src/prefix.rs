@@ -15,7 +15,8 @@ pub fn prefix(bytes: &[u8]) {
             return;
         }
     };
-    let metadata = &bytes[..probe.metadata(bytes.len() as u64).end.min(bytes.len() as u64) as usize];
+    let size = bytes.len() as u64;
+    let metadata = &bytes[..probe.metadata(size).map_or(size, |range| range.end) as usize];
     match probe.kind {
         FileKind::Pte => {
             assert!(matches!(Ptd::parse(bytes).unwrap_err().kind(), ErrorKind::Foreign { .. }));

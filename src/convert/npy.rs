@@ -66,7 +66,7 @@ const RAW: &[(&str, ScalarType)] = &[("V1", ScalarType::BYTE), ("V2", ScalarType
 /// let (_, weight) = pte.methods()[0].tensors().next().unwrap();
 /// let view = pte.tensor_view(weight)?.unwrap();
 /// let array = Npy::of(&view)?.image()?.to_vec()?;
-/// assert_eq!(Npy::parse(&array)?.view(), view);
+/// assert_eq!(Npy::parse(&array)?.view()?, view);
 /// # Ok(())
 /// # }
 /// ```
@@ -84,13 +84,13 @@ impl<'a> Npy<'a> {
     ///
     /// Fails as [`TensorView::in_dim_order`] does, and with [`ErrorKind::Unwritable`] if numpy has nothing for the scalar type.
     pub fn of(view: &TensorView<'a>) -> Result<Self> {
-        let TensorShape { scalar_type, sizes, dim_order } = view.shape;
+        let TensorShape { scalar_type, sizes, dim_order } = view.shape();
         let Some(numpy_type) = scalar_type.numpy_type() else {
             return Err(Error::unwritable(format!("numpy has no type for elements of {scalar_type}")));
         };
         let natural = natural(sizes.len());
-        let (dim_order, bytes) = match view.shape.is_natural() || is_reversed(dim_order) {
-            true => (dim_order, Cow::Borrowed(view.bytes)),
+        let (dim_order, bytes) = match view.shape().is_natural() || is_reversed(dim_order) {
+            true => (dim_order, Cow::Borrowed(view.bytes())),
             false => (natural.as_slice(), Cow::Owned(view.in_dim_order(&natural)?)),
         };
         let layout = TensorLayout::from(TensorShape { scalar_type: numpy_type, sizes, dim_order });
@@ -134,8 +134,10 @@ impl<'a> Npy<'a> {
     }
 
     /// The array as a tensor.
-    pub fn view(&self) -> TensorView<'_> {
-        TensorView { shape: self.tensor_layout.shape(), bytes: &self.bytes }
+    ///
+    /// Fails as [`TensorView::new`] does, on an array that was not read.
+    pub fn view(&self) -> Result<TensorView<'_>> {
+        TensorView::new(self.tensor_layout.shape(), &self.bytes)
     }
 
     /// The file, ready to be written, as NumPy writes it.

@@ -7,6 +7,7 @@ use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
 use crate::file::segment::Segment;
 use crate::flatbuffer::text::Text;
+use crate::names::shortened;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{ExecutionPlan, Tensor, TensorDataLocation};
 use crate::tensor::TensorShape;
@@ -63,16 +64,31 @@ impl Place<'_> {
     }
 
     fn user(&self) -> User {
-        User::Value { method: self.plan.name().into(), value: self.value }
+        User::Value { method: shortened(self.plan.name()).into(), value: self.value }
     }
 }
 
 /// The key that [`Pte::externalize`] gives to the data of a method's value that the file has no name for: `forward.012`. The numbers of
 /// a method have one length, because runtimes before 1.0 take a key for another one that it is the start of (`key-prefix`).
+///
+/// Of a method's name over 200 bytes, it has the start and a hash: a key is stored for each value, and the name once.
 pub fn default_key(plan: &ExecutionPlan<'_>, value: usize) -> String {
     let most = plan.values().len().saturating_sub(1).max(1);
     let width = most.ilog10() as usize + 1;
-    format!("{}.{value:0width$}", plan.name())
+    format!("{}.{value:0width$}", key_of_method(plan.name()))
+}
+
+/// What the keys of a method's values start with.
+pub(super) fn key_of_method(method: &str) -> Cow<'_, str> {
+    const LONGEST: usize = 200;
+    if method.len() <= LONGEST {
+        return Cow::Borrowed(method);
+    }
+    let start: String = method.chars().take(64).collect();
+    // FNV-1a: the same on every machine and in every version, as keys have to be.
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = method.bytes().fold(0xcbf2_9ce4_8422_2325, step);
+    Cow::Owned(format!("{start}-{hash:016x}"))
 }
 
 fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {

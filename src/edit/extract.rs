@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::file::model::Model;
 use crate::file::segment::DataRef;
 use crate::inspect::{Blob, BlobKind, BlobUser};
+use crate::names::shortened;
 use crate::tensor::TensorShape;
 use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
 
@@ -57,7 +58,7 @@ impl<'m> Model<'m> {
     /// ```
     ///
     /// Fails with the first reference that does not resolve, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a
-    /// file of another kind.
+    /// file of another kind, and where blobs overlap so that together they have more than twice the file's bytes.
     pub fn extraction(&self) -> Result<Extraction<'_>> {
         if !matches!(self, Self::Pte(_) | Self::Ptd(_)) {
             let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
@@ -68,7 +69,16 @@ impl<'m> Model<'m> {
             return Err(fault.error);
         }
         let mut taken = BTreeMap::new();
-        let files = found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
+        let files: Vec<Extracted<'_>> =
+            found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
+        // Segments can say the same bytes thousands of times.
+        let size = files.iter().map(|file| file.size).fold(0, u64::saturating_add);
+        let file = self.source().map_or(u64::MAX, |source| source.bytes.len() as u64);
+        if size / 2 > file {
+            return Err(Error::unwritable(format!(
+                "the blobs overlap: apart they would take {size} bytes, of a file of {file}"
+            )));
+        }
         Ok(Extraction { files })
     }
 
@@ -126,9 +136,11 @@ fn name<'t>(user: &BlobUser<'t>, model: &'t Model<'_>) -> Option<&'t str> {
 
 fn user(user: &BlobUser<'_>) -> Option<User> {
     match *user {
-        BlobUser::Tensor { method, value, .. } => Some(User::Value { method: method.into(), value }),
-        BlobUser::Delegate { method, index, .. } => Some(User::Delegate { method: method.into(), delegate: index }),
-        BlobUser::Key { key, .. } => Some(User::Key { key: key.into() }),
+        BlobUser::Tensor { method, value, .. } => Some(User::Value { method: shortened(method).into(), value }),
+        BlobUser::Delegate { method, index, .. } => {
+            Some(User::Delegate { method: shortened(method).into(), delegate: index })
+        }
+        BlobUser::Key { key, .. } => Some(User::Key { key: shortened(key).into() }),
         _ => None,
     }
 }

@@ -1,11 +1,12 @@
 //! Data from `.ptd` files into a program.
 
-use super::externalize::default_key;
+use super::externalize::{default_key, key_of_method};
 use super::report::{Action, EditReport, Subject, User};
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
+use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
 use crate::validate::{Level, Severity};
 use alloc::{
@@ -145,7 +146,7 @@ impl<'a> Pte<'a> {
     }
 
     fn user(&self, method: usize, value: usize) -> User {
-        User::Value { method: self.methods().get(method).map_or("", |plan| plan.name()).into(), value }
+        User::Value { method: shortened(self.methods().get(method).map_or("", |plan| plan.name())).into(), value }
     }
 
     fn take_named(&mut self, sources: &[Vec<super::ptd::Source<'a>>], rest: &[Place], report: &mut EditReport) {
@@ -167,7 +168,7 @@ impl<'a> Pte<'a> {
 
 /// Whether [`Pte::externalize`] made that key: now, or without zeros before the number, as it did once.
 fn is_made_up(key: &str, plan: &ExecutionPlan<'_>, value: usize) -> bool {
-    *key == default_key(plan, value) || *key == format!("{}.{value}", plan.name())
+    *key == default_key(plan, value) || *key == format!("{}.{value}", key_of_method(plan.name()))
 }
 
 fn make_internal(tensor: &mut Tensor<'_>, data_buffer_idx: u32, made_up: bool) {

@@ -63,7 +63,7 @@ impl<'a> NewData<'a> {
 
     /// A tensor.
     pub fn tensor(source: impl Into<String>, view: &TensorView<'a>) -> Self {
-        Self { tensor_layout: Some(view.shape.into()), ..Self::bytes(source, view.bytes) }
+        Self { tensor_layout: Some(view.shape().into()), ..Self::bytes(source, view.bytes()) }
     }
 
     /// Put into the dim order that is needed.
@@ -96,10 +96,8 @@ impl<'a> NewData<'a> {
         if own.scalar_type != shape.scalar_type && !is_its_numpy_type || own.sizes != shape.sizes {
             return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}")));
         }
-        if self.bytes.len() as u64 != size {
-            let found = self.bytes.len();
-            return Err(Error::tensor(format!("{source} has {found} bytes, but {own} takes {size}")));
-        }
+        let view = TensorView::new(own, &self.bytes)
+            .map_err(|error| Error::tensor(format!("{source}: {}", error.kind().detail())))?;
         if own.dim_order == shape.dim_order {
             return Ok(self.bytes.clone());
         }
@@ -107,7 +105,7 @@ impl<'a> NewData<'a> {
             let reason = "the same elements in another order: ask for a permutation";
             return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}, {reason}")));
         }
-        TensorView { shape: own, bytes: &self.bytes }.in_dim_order(shape.dim_order).map(Cow::Owned)
+        view.in_dim_order(shape.dim_order).map(Cow::Owned)
     }
 }
 

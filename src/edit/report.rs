@@ -1,6 +1,7 @@
 //! What an operation did, as plain data.
 
 use crate::file::references::{DataList, DataUser};
+use crate::names::shortened;
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
@@ -91,14 +92,14 @@ pub enum Subject {
 pub enum User {
     /// A tensor.
     Value {
-        /// The method's name.
+        /// The method's name, [`shortened`](crate::shortened).
         method: String,
         /// Index into the method's values.
         value: usize,
     },
     /// A delegate.
     Delegate {
-        /// The method's name.
+        /// The method's name, [`shortened`](crate::shortened).
         method: String,
         /// Index into the method's delegates.
         delegate: usize,
@@ -144,8 +145,10 @@ impl User {
     /// What refers to a blob, from the tree.
     pub(super) fn of(user: &DataUser<'_>) -> Self {
         match *user {
-            DataUser::Tensor { plan, value, .. } => Self::Value { method: plan.name().into(), value },
-            DataUser::Delegate { plan, index, .. } => Self::Delegate { method: plan.name().into(), delegate: index },
+            DataUser::Tensor { plan, value, .. } => Self::Value { method: shortened(plan.name()).into(), value },
+            DataUser::Delegate { plan, index, .. } => {
+                Self::Delegate { method: shortened(plan.name()).into(), delegate: index }
+            }
             DataUser::NamedData { named, .. } => Self::Key { key: named.key().into() },
         }
     }

@@ -63,7 +63,13 @@ impl<'a> Bpte<'a> {
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
         let (bundled_program, newer_tables) = read::read(bytes, &options.limits)?;
-        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: bytes.len(), whole: true, newer_tables };
+        let source = Source {
+            bytes: Cow::Borrowed(bytes),
+            metadata_size: bytes.len(),
+            whole: true,
+            file_size: None,
+            newer_tables,
+        };
         Ok(Self { bundled_program, style: None, source: Some(source) })
     }
 

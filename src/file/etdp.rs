@@ -53,7 +53,13 @@ impl<'a> Etdp<'a> {
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let dump = dump(bytes)?;
         let (etdump, newer_tables) = read::read_at(PREFIX as u32, dump, &options.limits)?;
-        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: dump.len(), whole: true, newer_tables };
+        let source = Source {
+            bytes: Cow::Borrowed(bytes),
+            metadata_size: dump.len(),
+            whole: true,
+            file_size: None,
+            newer_tables,
+        };
         Ok(Self { etdump, source: Some(source) })
     }
 

@@ -12,7 +12,8 @@
 //! | 40..48 | | u64 segment data size |
 
 use super::foreign;
-use crate::error::{Error, ErrorKind, Result};
+use super::options::ParseOptions;
+use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::write::HEAD_SIZE;
 use alloc::{format, vec::Vec};
 use core::ops::Range;
@@ -151,15 +152,44 @@ pub struct Probe {
 impl Probe {
     /// The bytes that [`Pte::parse_with`](crate::Pte::parse_with) or [`Ptd::parse_with`](crate::Ptd::parse_with) need for the
     /// metadata alone. Without a header, that is the whole file, of `file_size` bytes.
-    pub fn metadata(&self, file_size: u64) -> Range<u64> {
-        0..self.metadata_end().unwrap_or(file_size)
+    ///
+    /// Fails with [`ErrorKind::Header`] if the file is smaller than its header says: it is damaged or cut off.
+    pub fn metadata(&self, file_size: u64) -> Result<Range<u64>> {
+        let fields = match self.header {
+            None => return Ok(0..file_size),
+            Some(Header::Pte(header)) => [(16, "program_size", header.program_size); 2],
+            Some(Header::Ptd(header)) => {
+                [(16, "flatbuffer_offset", header.flatbuffer_offset), (24, "flatbuffer_size", header.flatbuffer_size)]
+            }
+        };
+        let end = self.metadata_end().unwrap_or(file_size);
+        for (at, field, size) in fields {
+            if size > file_size || at == 24 && end > file_size {
+                return bad(at, outside(field, size, "the FlatBuffer", end, file_size));
+            }
+        }
+        Ok(0..end)
     }
 
     /// The bytes that hold the segments, if there are any. An old header does not say where they end: they extend to the end of the
     /// file.
-    pub fn data(&self, file_size: u64) -> Option<Range<u64>> {
-        let (base, size) = self.segments()?;
-        Some(base..size.map_or(file_size, |size| base.saturating_add(size)))
+    ///
+    /// Fails with [`ErrorKind::Header`] if the file, of `file_size` bytes, is smaller than its header says.
+    pub fn data(&self, file_size: u64) -> Result<Option<Range<u64>>> {
+        let Some((base, size)) = self.segments() else {
+            return Ok(None);
+        };
+        // Where the segment base offset is in the header; the segment data size follows it.
+        let at = if matches!(self.header, Some(Header::Ptd(_))) { 32 } else { 24 };
+        let end = base.saturating_add(size.unwrap_or_default());
+        if base > file_size {
+            return bad(at, outside("segment_base_offset", base, "the segment data", end, file_size));
+        }
+        if end > file_size {
+            let size = size.unwrap_or_default();
+            return bad(at + 8, outside("segment_data_size", size, "the segment data", end, file_size));
+        }
+        Ok(Some(base..size.map_or(file_size, |_| end)))
     }
 
     /// Where the metadata ends, if the header says so.
@@ -193,7 +223,9 @@ pub const PROBE_SIZE: usize = 64;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 /// let probe = executorch_format::probe(&file[..executorch_format::PROBE_SIZE])?;
-/// assert_eq!(probe.metadata(file.len() as u64), 0..1464);
+/// assert_eq!(probe.metadata(file.len() as u64)?, 0..1464);
+/// // A header that says more than the file has is an error, so that nobody asks for those bytes.
+/// assert!(probe.metadata(1000).is_err());
 /// # Ok(())
 /// # }
 /// ```
@@ -297,6 +329,12 @@ pub(crate) fn chunk<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> 
 }
 
 #[cold]
+fn outside(field: &str, value: u64, what: &str, end: u64, file_size: u64) -> alloc::string::String {
+    let size = counted(file_size, "byte");
+    format!("{field} is {value}, so that {what} would end at byte {end}, but the file has {size}")
+}
+
+#[cold]
 fn bad<T>(at: usize, found: alloc::string::String) -> Result<T> {
     Err(Error::at(at, ErrorKind::Header(found.into())))
 }
@@ -307,8 +345,14 @@ fn short<T>(bytes: &[u8], end: usize) -> Result<T> {
     Err(Error::at(8, ErrorKind::Truncated { what: "the extended header", end: end as u64, available }))
 }
 
-/// The bytes of the FlatBuffer. Fails if some are missing, or if `whole` and some of the data is missing.
-pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, whole: bool) -> Result<&'a [u8]> {
+/// The bytes of the FlatBuffer. Fails if some are missing; if the whole file is given, also if some of the data is missing; and if
+/// the file's size is given, also if the header says more.
+pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, options: &ParseOptions) -> Result<&'a [u8]> {
+    let whole = !options.metadata_only;
+    if let Some(file_size) = options.file_size.filter(|_| !whole) {
+        probe.metadata(file_size)?;
+        probe.data(file_size)?;
+    }
     let truncated = |what, end| {
         let available = bytes.len() as u64;
         Err(Error::at(bytes.len(), ErrorKind::Truncated { what, end, available }))

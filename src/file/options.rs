@@ -22,9 +22,18 @@ pub struct ParseOptions {
     pub limits: Limits,
     /// Whether only the metadata is given, without the bytes of segments. [`probe`](crate::probe) says where the metadata is.
     pub metadata_only: bool,
+    /// With `metadata_only`: the size of the whole file in bytes, if it is known. Then a header that says more is an error, and ranges
+    /// of data end inside the file. Without it, both are whatever a damaged or hostile file says.
+    pub file_size: Option<u64>,
 }
 
 impl ParseOptions {
-    /// The options for metadata alone.
-    pub const METADATA: Self = Self { limits: Limits { tables: None, bytes: None }, metadata_only: true };
+    /// The options for metadata alone, of a file of unknown size.
+    pub const METADATA: Self =
+        Self { limits: Limits { tables: None, bytes: None }, metadata_only: true, file_size: None };
+
+    /// The options for the metadata alone of a file of that size, in bytes.
+    pub const fn metadata_of(file_size: u64) -> Self {
+        Self { file_size: Some(file_size), ..Self::METADATA }
+    }
 }

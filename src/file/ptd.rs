@@ -25,7 +25,7 @@ use core::ops::Range;
 /// let ptd = Ptd::parse(&file)?;
 /// let weight = ptd.get("a").expect("a key of this file");
 /// let view = ptd.tensor_view(&weight)?.expect("a tensor");
-/// println!("{}: {:?}", view.shape, view.to_vec::<f32>()?);
+/// println!("{}: {:?}", view.shape(), view.to_vec::<f32>()?);
 /// # Ok(())
 /// # }
 /// ```
@@ -92,7 +92,7 @@ impl<'a> Ptd<'a> {
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
-        let metadata = header::metadata(bytes, &probe, whole)?;
+        let metadata = header::metadata(bytes, &probe, options)?;
         let (flat_tensor, newer_tables) = read::decode(FlatTensorParser::default(), metadata, &options.limits)?;
         let header = match probe.header {
             Some(Header::Ptd(header)) => Some(header),
@@ -100,7 +100,9 @@ impl<'a> Ptd<'a> {
         };
         let base = header.map_or(0, |header| header.segment_base_offset);
         let segments = segment::cut(if whole { bytes } else { &[] }, base, flat_tensor.segments());
-        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, newer_tables };
+        let file_size = options.file_size.filter(|_| !whole);
+        let source =
+            Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, file_size, newer_tables };
         Ok(Self { header, flat_tensor, segments, style: None, source: Some(source) })
     }
 
@@ -113,7 +115,7 @@ impl<'a> Ptd<'a> {
     /// [`check`](Self::check) with options.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
-        let metadata = header::metadata(bytes, &probe, !options.metadata_only)?;
+        let metadata = header::metadata(bytes, &probe, options)?;
         read::check(FlatTensorParser::default(), metadata, &options.limits)
     }
 
@@ -131,7 +133,8 @@ impl<'a> Ptd<'a> {
     fn segment_data(&self) -> Segments<'_, 'a> {
         let (bytes, table) = (self.segments.as_slice(), self.flat_tensor.segments());
         let whole = self.source.as_ref().is_none_or(|source| source.whole);
-        Segments { bytes, table, base: self.segment_base_offset(), whole }
+        let file_size = self.source.as_ref().and_then(|source| source.file_size);
+        Segments { bytes, table, base: self.segment_base_offset(), whole, file_size }
     }
 
     /// Where the segments start in the file.
@@ -234,7 +237,8 @@ impl<'a> Ptd<'a> {
         [Step::Field(list), Step::Index(index)].into_iter().collect()
     }
 
-    /// Where the bytes that a reference points to are in the file; `None` if it is out of range.
+    /// Where the bytes that a reference points to are in the file; `None` if it is out of range. Of metadata alone, the file's size is
+    /// known only from [`ParseOptions::file_size`].
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         match *data {
             DataRef::Segment { index, offset, size } => self.segment_data().range(index, offset, size),

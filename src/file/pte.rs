@@ -83,7 +83,7 @@ impl<'a> Pte<'a> {
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
-        let metadata = header::metadata(bytes, &probe, whole)?;
+        let metadata = header::metadata(bytes, &probe, options)?;
         let (program, newer_tables) = read::decode(TableParser::<Program>::default(), metadata, &options.limits)?;
         let header = match probe.header {
             Some(Header::Pte(header)) => Some(header),
@@ -91,7 +91,9 @@ impl<'a> Pte<'a> {
         };
         let base = header.map_or(0, |header| header.segment_base_offset);
         let segments = segment::cut(if whole { bytes } else { &[] }, base, program.segments());
-        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, newer_tables };
+        let file_size = options.file_size.filter(|_| !whole);
+        let source =
+            Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, file_size, newer_tables };
         Ok(Self { header, program, segments, style: None, source: Some(source) })
     }
 
@@ -104,7 +106,7 @@ impl<'a> Pte<'a> {
     /// [`check`](Self::check) with options.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
-        let metadata = header::metadata(bytes, &probe, !options.metadata_only)?;
+        let metadata = header::metadata(bytes, &probe, options)?;
         read::check(TableParser::<Program>::default(), metadata, &options.limits)
     }
 
@@ -149,7 +151,8 @@ impl<'a> Pte<'a> {
     fn segment_data(&self) -> Segments<'_, 'a> {
         let (bytes, table) = (self.segments.as_slice(), self.program.segments());
         let whole = self.source.as_ref().is_none_or(|source| source.whole);
-        Segments { bytes, table, base: self.segment_base_offset(), whole }
+        let file_size = self.source.as_ref().and_then(|source| source.file_size);
+        Segments { bytes, table, base: self.segment_base_offset(), whole, file_size }
     }
 
     /// The bytes of segment `index`: borrowed, unless it is made of several parts.
@@ -194,6 +197,7 @@ impl<'a> Pte<'a> {
 
     /// Where the bytes that a reference points to are in the file. For segments, this follows from the header; for inline data, from
     /// the bytes that the tree borrows from its source. `None` if the reference is out of range or the data is not in the file.
+    /// Of metadata alone, the file's size is known only from [`ParseOptions::file_size`].
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         if let DataRef::Segment { index, offset, size } = *data {
             return self.segment_data().range(index, offset, size);
@@ -262,7 +266,7 @@ impl<'a> Pte<'a> {
             TensorData::Constant(data) | TensorData::Mutable(data) => data,
             _ => return Ok(None),
         };
-        Ok(Some(TensorView { shape: tensor.shape(), bytes: self.bytes(&data)? }))
+        TensorView::new(tensor.shape(), self.bytes(&data)?).map(Some)
     }
 
     /// Where a delegate's payload is.

@@ -167,6 +167,8 @@ pub(crate) struct Segments<'t, 'a> {
     pub(crate) base: u64,
     /// Whether the file was given with its segments.
     pub(crate) whole: bool,
+    /// The size of the file, if it was not given whole and its size is known.
+    pub(crate) file_size: Option<u64>,
 }
 
 impl<'t, 'a> Segments<'t, 'a> {
@@ -218,7 +220,8 @@ impl<'t, 'a> Segments<'t, 'a> {
     pub(crate) fn range(&self, index: u32, offset: u64, size: u64) -> Option<Range<u64>> {
         let segment = self.table.get(index as usize)?;
         let start = self.base.checked_add(segment.offset)?.checked_add(offset)?;
-        Some(start..start.checked_add(size)?)
+        let end = start.checked_add(size)?;
+        self.file_size.is_none_or(|file_size| end <= file_size).then_some(start..end)
     }
 }
 

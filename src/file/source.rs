@@ -14,6 +14,8 @@ pub struct Source<'a> {
     pub metadata_size: usize,
     /// Whether the segments' bytes were given too.
     pub whole: bool,
+    /// The size of the file in bytes, if these bytes are not the whole file and it was said ([`ParseOptions::file_size`](crate::ParseOptions)).
+    pub file_size: Option<u64>,
     /// How many tables have fields that this crate's schema does not know. The tree does not contain these fields.
     pub newer_tables: u32,
 }
@@ -36,6 +38,7 @@ impl fmt::Debug for Source<'_> {
             .field("bytes", &format_args!("{} bytes", self.bytes.len()))
             .field("metadata_size", &self.metadata_size)
             .field("whole", &self.whole)
+            .field("file_size", &self.file_size)
             .field("newer_tables", &self.newer_tables)
             .finish()
     }

@@ -102,6 +102,7 @@ pub enum BlobUser<'t> {
     /// A tensor whose data is in the file.
     Tensor {
         /// The method's name.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         method: &'t str,
         /// Index into the method's values.
         value: usize,
@@ -114,6 +115,7 @@ pub enum BlobUser<'t> {
     /// A tensor whose data is in a `.ptd` file.
     External {
         /// The method's name.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         method: &'t str,
         /// Index into the method's values.
         value: usize,
@@ -126,10 +128,12 @@ pub enum BlobUser<'t> {
     /// A delegate.
     Delegate {
         /// The method's name.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         method: &'t str,
         /// Index into the method's delegates.
         index: usize,
         /// The backend.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         id: &'t str,
         /// Whether the payload is in the FlatBuffer or in a segment.
         location: DataLocation,
@@ -152,6 +156,7 @@ pub enum BlobUser<'t> {
     /// A test case of a bundle.
     TestCase {
         /// The name of the method that it tests.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         method: &'t str,
         /// Index into the method's test cases.
         test_case: usize,

@@ -4,6 +4,7 @@ use super::{BlobCount, Fault, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
+use crate::names::shortened;
 use crate::path::{FieldPath, Step};
 use crate::schema::xnnpack::XNNDatatype;
 use alloc::{collections::BTreeMap, collections::BTreeSet, string::String, vec, vec::Vec};
@@ -42,7 +43,7 @@ pub struct DelegateConstantUser<'t> {
     pub delegate: Option<usize>,
     /// Index of the constant in the payload.
     pub constant: u32,
-    /// The key in the named data of this file or of a `.ptd`.
+    /// The key in the named data of this file or of a `.ptd`, [`shortened`](crate::shortened).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub key: Option<String>,
     /// Index of the value in the payload; `None` if no value uses it.
@@ -133,7 +134,7 @@ fn uses<'m>(
 ) -> Vec<DelegateConstant<'m>> {
     let size = constant.place.size();
     let key = match &constant.place {
-        ConstantPlace::Named { key, .. } => Some(String::from(*key)),
+        ConstantPlace::Named { key, .. } => Some(String::from(shortened(key))),
         _ => None,
     };
     let row = |value, scales, datatype, dims| {

@@ -89,8 +89,10 @@ pub enum Operation<'t> {
     /// Runs a kernel.
     Kernel {
         /// The operator's name, such as `aten::add`; empty where its index is out of range.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         operator: &'t str,
         /// Its overload, such as `out`.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         overload: &'t str,
         /// What it works on.
         arguments: Vec<Argument>,
@@ -98,6 +100,7 @@ pub enum Operation<'t> {
     /// Runs a delegate.
     Delegate {
         /// The backend's name; empty where the delegate's index is out of range.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         backend: &'t str,
         /// Index into the method's delegates.
         delegate: i32,
@@ -373,7 +376,7 @@ impl fmt::Display for TensorPlace<'_> {
             Self::Mutable { index, buffer, offset, .. } => {
                 write!(f, "initial state {index}, buffer {buffer} at {offset}")
             }
-            Self::External { key } => write!(f, "external {key}"),
+            Self::External { key } => write!(f, "external {}", crate::names::shortened(key)),
         }
     }
 }

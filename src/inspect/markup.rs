@@ -1,15 +1,12 @@
 //! Text from a file inside XML, and so inside SVG and HTML.
 
 use crate::names::is_deceptive;
-#[cfg(feature = "layout")]
 use core::fmt::{self, Write};
 
 /// A text as the content of an element or of a quoted attribute. What XML has no form for, and what turns the direction of
 /// writing, shows as `\u{…}`.
-#[cfg(feature = "layout")]
 pub(crate) struct Xml<'t>(pub(crate) &'t str);
 
-#[cfg(feature = "layout")]
 impl fmt::Display for Xml<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for character in self.0.chars() {
@@ -19,7 +16,7 @@ impl fmt::Display for Xml<'_> {
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
-                _ if is_unsafe(character) => write!(f, "{}", character.escape_unicode())?,
+                _ if is_deceptive(character) => write!(f, "{}", character.escape_unicode())?,
                 _ => f.write_char(character)?,
             }
         }
@@ -27,12 +24,7 @@ impl fmt::Display for Xml<'_> {
     }
 }
 
-/// Whether a character is no text, or not what it looks like.
-pub(crate) fn is_unsafe(character: char) -> bool {
-    is_deceptive(character) || matches!(u32::from(character) & 0xffff, 0xfffe | 0xffff)
-}
-
-#[cfg(all(test, feature = "layout"))]
+#[cfg(test)]
 mod tests {
     use super::Xml;
     use alloc::string::ToString;

@@ -24,6 +24,7 @@ mod delegates;
 mod diff;
 mod disassembly;
 mod graph;
+#[cfg(feature = "layout")]
 mod markup;
 mod memory;
 mod numbers;

@@ -1,7 +1,7 @@
 //! The elements of a tensor as numbers, whatever their type.
 
 use crate::schema::ScalarType;
-use crate::tensor::{Element, TensorShape, TensorView};
+use crate::tensor::{Element, TensorView, copied};
 use alloc::{vec, vec::Vec};
 
 /// Elements that are decoded at a time.
@@ -10,27 +10,26 @@ const CHUNK: usize = 1 << 14;
 /// The elements as numbers; `None` for a type that has no numbers: complex, packed and 8-bit floats, and halves without the feature
 /// `half`.
 fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
-    fn numbers<T: Element>(bytes: &[u8], shape: TensorShape<'_>, number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
-        Some(TensorView { shape, bytes }.to_vec::<T>().ok()?.into_iter().map(number).collect())
+    fn numbers<T: Element>(bytes: &[u8], number: impl Fn(T) -> f64) -> Option<Vec<f64>> {
+        Some(copied::<T>(bytes).ok()?.into_iter().map(number).collect())
     }
-    let shape = TensorShape { scalar_type, ..TensorShape::default() };
     match scalar_type {
-        ScalarType::BYTE | ScalarType::QUINT8 => numbers::<u8>(bytes, shape, f64::from),
-        ScalarType::CHAR | ScalarType::QINT8 => numbers::<i8>(bytes, shape, f64::from),
-        ScalarType::SHORT => numbers::<i16>(bytes, shape, f64::from),
-        ScalarType::INT | ScalarType::QINT32 => numbers::<i32>(bytes, shape, f64::from),
-        ScalarType::LONG => numbers::<i64>(bytes, shape, |number| number as f64),
-        ScalarType::UINT16 => numbers::<u16>(bytes, shape, f64::from),
-        ScalarType::UINT32 => numbers::<u32>(bytes, shape, f64::from),
-        ScalarType::UINT64 => numbers::<u64>(bytes, shape, |number| number as f64),
-        ScalarType::FLOAT => numbers::<f32>(bytes, shape, f64::from),
-        ScalarType::DOUBLE => numbers::<f64>(bytes, shape, |number| number),
+        ScalarType::BYTE | ScalarType::QUINT8 => numbers::<u8>(bytes, f64::from),
+        ScalarType::CHAR | ScalarType::QINT8 => numbers::<i8>(bytes, f64::from),
+        ScalarType::SHORT => numbers::<i16>(bytes, f64::from),
+        ScalarType::INT | ScalarType::QINT32 => numbers::<i32>(bytes, f64::from),
+        ScalarType::LONG => numbers::<i64>(bytes, |number| number as f64),
+        ScalarType::UINT16 => numbers::<u16>(bytes, f64::from),
+        ScalarType::UINT32 => numbers::<u32>(bytes, f64::from),
+        ScalarType::UINT64 => numbers::<u64>(bytes, |number| number as f64),
+        ScalarType::FLOAT => numbers::<f32>(bytes, f64::from),
+        ScalarType::DOUBLE => numbers::<f64>(bytes, |number| number),
         // A byte that is no bool counts as its number.
         ScalarType::BOOL => Some(bytes.iter().copied().map(f64::from).collect()),
         #[cfg(feature = "half")]
-        ScalarType::HALF => numbers::<half::f16>(bytes, shape, f64::from),
+        ScalarType::HALF => numbers::<half::f16>(bytes, f64::from),
         #[cfg(feature = "half")]
-        ScalarType::BFLOAT16 => numbers::<half::bf16>(bytes, shape, f64::from),
+        ScalarType::BFLOAT16 => numbers::<half::bf16>(bytes, f64::from),
         _ => None,
     }
 }
@@ -72,8 +71,8 @@ impl TensorView<'_> {
     /// # }
     /// ```
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
-        let element = self.shape.scalar_type.element_size()?;
-        let chunks = || self.bytes.chunks(CHUNK * element).map(|bytes| decode(self.shape.scalar_type, bytes));
+        let element = self.shape().scalar_type.element_size()?;
+        let chunks = || self.bytes().chunks(CHUNK * element).map(|bytes| decode(self.shape().scalar_type, bytes));
         let mut histogram = Histogram { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Histogram::default() };
         let (mut sum, mut finite) = (0.0, 0u64);
         for number in chunks().flat_map(Option::unwrap_or_default) {

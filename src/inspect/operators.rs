@@ -2,8 +2,9 @@
 
 use super::Fault;
 use crate::delegate::Payload;
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::file::pte::Pte;
+use crate::names::check_operator_name;
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor};
@@ -153,6 +154,13 @@ impl Operators {
             self.backends.entry(name).or_default().merge(other);
         }
         self.faults.extend(other.faults);
+    }
+
+    /// Checks that each operator has a name that a build system can take: letters, digits, `_`, `:` and `.`.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable), which says the name.
+    pub fn check_names(&self) -> Result<()> {
+        self.operators.keys().try_for_each(|name| check_operator_name(name))
     }
 
     /// The types of elements that any operator is called with.

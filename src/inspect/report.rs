@@ -88,7 +88,7 @@ impl Model<'_> {
             if let Some(shape) = shape.filter(|_| blob.size <= LARGEST.min(budget)) {
                 budget -= blob.size;
                 let bytes = self.blob_bytes(&blob).ok().flatten();
-                histogram = bytes.and_then(|bytes| TensorView { shape, bytes: &bytes }.histogram(BINS));
+                histogram = bytes.and_then(|bytes| TensorView::new(shape, &bytes).ok()?.histogram(BINS));
             }
             weights.push(Weight {
                 kind: blob.kind,

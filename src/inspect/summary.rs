@@ -178,8 +178,10 @@ pub struct ValueShape<'t> {
     /// The type of the elements.
     pub scalar_type: ScalarType,
     /// The size of each dimension: an upper bound if the shape is dynamic.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
     pub sizes: &'t [i32],
     /// The dimensions as they are stored, outermost first.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
     pub dim_order: &'t [u8],
     /// Whether the sizes may change at run time.
     pub shape_dynamism: TensorShapeDynamism,

@@ -146,7 +146,8 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
             let found = format!("{}, expected a size in bytes that fits in 64 bits", tensor.shape());
             report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
         }
-        Err(Uncountable::Type) => (),
+        // Rules of their own.
+        Err(Uncountable::Type | Uncountable::Rank) => (),
     }
     None
 }

@@ -252,8 +252,8 @@ impl<'a> NewEntry<'a> {
 
     /// A tensor with the shape and bytes of a view.
     pub fn view(key: impl Into<Text<'a>>, view: &TensorView<'a>) -> Self {
-        let tensor_layout = Some(view.shape.into());
-        Self { key: key.into(), tensor_layout, bytes: view.bytes.into(), alignment: 1 }
+        let tensor_layout = Some(view.shape().into());
+        Self { key: key.into(), tensor_layout, bytes: view.bytes().into(), alignment: 1 }
     }
 
     /// With that alignment, in bytes.

@@ -1,12 +1,13 @@
 //! Recomputes a file's layout: where each segment starts, and what it contains.
 
 use super::collect::pack_all;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, counted};
 use crate::file::header::{PtdHeader, PteHeader};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, payloads_mut, renumber_segments};
 use crate::file::segment::{self, Segment};
+use crate::file::source::Source;
 use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle, alignment};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
@@ -229,6 +230,7 @@ impl<'a> Pte<'a> {
 
     /// Gives each segment its offset, with these alignments in addition to the options' own.
     pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PteOptions) -> Result<Self> {
+        check_overlap(&self.segments, self.source.as_ref())?;
         let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
         let constant_alignment = options.constant_alignment.unwrap_or(ALIGNMENT);
         let delegate_alignment = options.delegate_alignment;
@@ -490,6 +492,7 @@ impl<'a> Ptd<'a> {
 
     /// Gives each segment its offset, with these alignments in addition to the options' own.
     pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PtdOptions) -> Result<Self> {
+        check_overlap(&self.segments, self.source.as_ref())?;
         let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
         let aligned = self.flat_tensor.segments().iter().zip(alignments).map(|(segment, own)| {
             least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
@@ -516,4 +519,17 @@ impl<'a> Ptd<'a> {
         });
         Ok(self)
     }
+}
+
+/// Refuses to lay out apart what overlaps in the file that it was read from: segments can say the same bytes thousands of times.
+fn check_overlap(segments: &[Segment<'_>], source: Option<&Source<'_>>) -> Result<()> {
+    let file: &[u8] = source.map_or(&[], |source| &source.bytes);
+    let inside = file.as_ptr_range();
+    let parts = segments.iter().flat_map(Segment::parts).filter(|(_, bytes)| inside.contains(&bytes.as_ptr()));
+    let size = parts.map(|(_, bytes)| bytes.len() as u64).fold(0, u64::saturating_add);
+    if size / 2 <= file.len() as u64 {
+        return Ok(());
+    }
+    let (size, file) = (counted(size, "byte"), counted(file.len(), "byte"));
+    Err(Error::unwritable(format!("the segments overlap: apart they would take {size}, of a file of {file}")))
 }

@@ -37,7 +37,8 @@ fn allocated(file: &Fixture, bytes: &[u8]) -> (u64, bool) {
 }
 
 fn program_size(bytes: &[u8]) -> u64 {
-    let end = probe(bytes).ok().filter(|probe| probe.header.is_some()).map(|probe| probe.metadata(0).end);
+    let end =
+        probe(bytes).ok().filter(|probe| probe.header.is_some()).map(|probe| probe.metadata(u64::MAX).unwrap().end);
     end.map_or(bytes.len() as u64, |end| end.min(bytes.len() as u64))
 }
 

@@ -143,7 +143,7 @@ fn every_blob_of_a_bundle_is_where_it_says() {
         let model = Model::Bpte(bpte.clone());
         for (blob, tensor) in own[1..].iter().zip(tensors) {
             assert_eq!(model.blob_bytes(blob).unwrap().as_deref(), Some(tensor.data()));
-            assert_eq!(tensor.view().unwrap().bytes, tensor.data());
+            assert_eq!(tensor.view().unwrap().bytes(), tensor.data());
         }
         Ok(())
     });

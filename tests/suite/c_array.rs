@@ -204,7 +204,7 @@ fn names_that_c_does_not_take_are_refused() {
 fn the_operators_are_those_of_the_official_tool() {
     for_each(&fixtures(), |file| {
         let Some(expected) = file.is_pte().then(|| file.beside("oplist.yaml")).flatten() else { return Ok(()) };
-        let lines = operator_lines(&Pte::parse(file.bytes()).unwrap(), "model");
+        let lines = operator_lines(&Pte::parse(file.bytes()).unwrap(), "model").unwrap();
         let found: Vec<&str> = lines.split('"').nth(3).map(|names| names.split(',').collect()).unwrap_or_default();
         for name in found {
             if !expected.contains(name) {

@@ -291,7 +291,7 @@ fn arrays_of_numpy_are_read_and_written_byte_for_byte() {
     for (name, scalar_type) in types {
         let bytes = data(&format!("{name}.npy"));
         let array = Npy::parse(&bytes).unwrap();
-        assert_eq!(array.view().shape.to_string(), format!("{scalar_type}[2, 3]"));
+        assert_eq!(array.tensor_layout.shape().to_string(), format!("{scalar_type}[2, 3]"));
         assert!(matches!(array.bytes, Cow::Borrowed(_)));
         assert_eq!(array.image().unwrap().to_vec().unwrap(), bytes, "{name}");
     }
@@ -303,11 +303,11 @@ fn arrays_of_numpy_are_read_and_written_byte_for_byte() {
     ] {
         let bytes = data(&format!("{name}.npy"));
         let array = Npy::parse(&bytes).unwrap();
-        assert_eq!(array.view().shape.to_string(), shape);
+        assert_eq!(array.tensor_layout.shape().to_string(), shape);
         assert_eq!(array.image().unwrap().to_vec().unwrap(), bytes, "{name}");
     }
     let bytes = data("big_endian.npy");
-    assert_eq!(Npy::parse(&bytes).unwrap().view().to_vec::<i32>().unwrap(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(Npy::parse(&bytes).unwrap().view().unwrap().to_vec::<i32>().unwrap(), [0, 1, 2, 3, 4, 5]);
     let bytes = data("big_endian_complex.npy");
     let numbers: Vec<f32> =
         Npy::parse(&bytes).unwrap().bytes.chunks(4).map(|b| f32::from_le_bytes(b.try_into().unwrap())).collect();
@@ -355,9 +355,10 @@ fn types_that_numpy_does_not_have_are_integers_of_the_same_size() {
             continue;
         };
         let bytes = vec![1; size];
-        let view = TensorView { shape: TensorShape { scalar_type, sizes: &[1], dim_order: &[0] }, bytes: &bytes };
+        let shape = TensorShape { scalar_type, sizes: &[1], dim_order: &[0] };
+        let view = TensorView::new(shape, &bytes).unwrap();
         let array = Npy::of(&view).unwrap();
-        assert_eq!(array.view().shape.scalar_type.element_size(), Some(size));
+        assert_eq!(array.tensor_layout.shape().scalar_type.element_size(), Some(size));
         assert_eq!(Npy::parse(&array.image().unwrap().to_vec().unwrap()).unwrap().bytes, bytes);
     }
     assert_eq!(ScalarType::BFLOAT16.numpy_type(), Some(ScalarType::UINT16));
@@ -412,7 +413,7 @@ proptest! {
         for (name, (_, shape, dim_order, bytes)) in &tensors {
             let view = ptd.tensor_view(&ptd.get(name).unwrap()).unwrap().unwrap();
             let sizes: Vec<i32> = shape.iter().map(|size| *size as i32).collect();
-            prop_assert_eq!((view.shape.sizes, view.shape.dim_order), (&sizes[..], &dim_order[..]));
+            prop_assert_eq!((view.shape().sizes, view.shape().dim_order), (&sizes[..], &dim_order[..]));
             let natural: Vec<u8> = (0..shape.len() as u8).collect();
             prop_assert_eq!(&view.in_dim_order(&natural).unwrap(), bytes);
         }
@@ -443,11 +444,11 @@ proptest! {
         let bytes = bytes.get(..count).unwrap_or_default();
         let dim_order = if fortran { (0..sizes.len() as u8).rev().collect() } else { dim_order };
         let layout = TensorLayout { scalar_type: ScalarType::CHAR, sizes: Some(sizes.into()), dim_order: Some(dim_order.clone().into()) };
-        let view = TensorView { shape: layout.shape(), bytes };
+        let view = TensorView::new(layout.shape(), bytes).unwrap();
         let array = Npy::of(&view).unwrap();
         let file = array.image().unwrap().to_vec().unwrap();
         let read = Npy::parse(&file).unwrap();
-        prop_assert_eq!(read.view().in_dim_order(&dim_order).unwrap(), bytes);
+        prop_assert_eq!(read.view().unwrap().in_dim_order(&dim_order).unwrap(), bytes);
         prop_assert_eq!(file.len() % 64, bytes.len() % 64);
     }
 

@@ -260,7 +260,7 @@ fn replaced_data_changes_nothing_else_in_the_file() {
                 let target = Target::Value { method: plan.name(), value };
                 pte.replace(&target, &NewData::bytes("new", new.clone()).with_shared(true)).map_err(text)?;
                 let changed = pte.methods()[method].tensor(value).unwrap();
-                equal("new bytes", pte.tensor_view(changed).map_err(text)?.unwrap().bytes, &new[..])?;
+                equal("new bytes", pte.tensor_view(changed).map_err(text)?.unwrap().bytes(), &new[..])?;
                 let mut expected = fixture.bytes().to_vec();
                 let range = original.range(&data).unwrap();
                 expected[range.start as usize..range.end as usize].copy_from_slice(&new);
@@ -372,15 +372,16 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
     let target = Target::Value { method: "forward", value };
 
     // The elements by their indices, in the natural order.
-    let natural = NewEntry::tensor("w.npy", view.shape.scalar_type, view.shape.sizes, &[][..]).tensor_layout.unwrap();
-    let strides = view.shape.strides().unwrap();
+    let natural =
+        NewEntry::tensor("w.npy", view.shape().scalar_type, view.shape().sizes, &[][..]).tensor_layout.unwrap();
+    let strides = view.shape().strides().unwrap();
     let elements = view.to_vec::<f32>().unwrap();
     let mut in_order = Vec::new();
     let mut indices = vec![0i64; strides.len()];
     for _ in 0..elements.len() {
         let at: i64 = indices.iter().zip(&strides).map(|(index, stride)| index * stride).sum();
         in_order.extend(elements[at as usize].to_le_bytes());
-        for (index, size) in indices.iter_mut().zip(view.shape.sizes).rev() {
+        for (index, size) in indices.iter_mut().zip(view.shape().sizes).rev() {
             *index = (*index + 1) % i64::from(*size);
             if *index != 0 {
                 break;
@@ -389,7 +390,7 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
     }
     let new = NewData { tensor_layout: Some(natural), ..NewData::bytes("w.npy", in_order) };
     let error = pte.replace(&target, &new).unwrap_err().to_string();
-    let expected = format!("forward value {value} is {}, w.npy holds ", view.shape);
+    let expected = format!("forward value {value} is {}, w.npy holds ", view.shape());
     assert!(error.contains(&expected) && error.contains("permutation"), "{error}");
     assert_eq!(pte, before);
     pte.replace(&target, &new.with_permute(true)).unwrap();

@@ -82,7 +82,7 @@ fn the_first_bytes_say_where_the_metadata_is() {
         let bytes = fixture.bytes();
         let found = probe(&bytes[..bytes.len().min(PROBE_SIZE)]).map_err(text)?;
         equal("probe of all bytes", probe(bytes).map_err(text)?, found)?;
-        let metadata = &bytes[..found.metadata(bytes.len() as u64).end as usize];
+        let metadata = &bytes[..found.metadata(bytes.len() as u64).map_err(text)?.end as usize];
         if fixture.is_pte() {
             equal("kind", found.kind, FileKind::Pte)?;
             let (whole, part) =

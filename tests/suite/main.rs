@@ -24,6 +24,7 @@ mod memory;
 mod operators;
 mod payloads;
 mod profiles;
+mod ranges;
 #[cfg(feature = "serde")]
 mod releases;
 mod round_trip;

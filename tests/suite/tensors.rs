@@ -9,7 +9,7 @@ fn constants<T: Element + PartialEq + std::fmt::Debug>(pte: &Pte<'_>) -> Vec<Vec
     let views = pte.methods().iter().flat_map(|plan| plan.tensors());
     let views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
     views
-        .filter(|view| T::SCALAR_TYPES.contains(&view.shape.scalar_type))
+        .filter(|view| T::SCALAR_TYPES.contains(&view.shape().scalar_type))
         .map(|view| {
             let copy = view.to_vec::<T>().unwrap();
             assert_eq!(copy.len(), view.elements());
@@ -54,31 +54,41 @@ fn the_strides_of_channels_last_follow_the_dim_order() {
     let pte = Pte::parse(file.bytes()).unwrap();
     let views = pte.methods().iter().flat_map(|plan| plan.tensors());
     let mut views = views.filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
-    let view = views.find(|view| view.shape.sizes == [4, 3, 2, 2]).unwrap();
-    assert_eq!(view.shape.dim_order, [0, 2, 3, 1]);
-    assert_eq!(view.shape.strides().unwrap(), [12, 1, 6, 3]);
+    let view = views.find(|view| view.shape().sizes == [4, 3, 2, 2]).unwrap();
+    assert_eq!(view.shape().dim_order, [0, 2, 3, 1]);
+    assert_eq!(view.shape().strides().unwrap(), [12, 1, 6, 3]);
     assert_eq!(view.to_vec::<f32>().unwrap()[0].to_bits(), 0xbb0d_a3e8);
 }
 
 #[test]
 fn a_view_that_cannot_be_read_says_why() {
     let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &[1], dim_order: &[0] };
-    let view = TensorView { shape, bytes: &[0; 4] };
+    let view = TensorView::new(shape, &[0; 4]).unwrap();
     let kind = |error: executorch_format::Error| error.kind().clone();
     assert!(matches!(kind(view.as_slice::<i32>().unwrap_err()), ErrorKind::Tensor(found) if found.contains("FLOAT")));
     assert!(matches!(kind(view.to_vec::<f64>().unwrap_err()), ErrorKind::Tensor(found) if found.contains("FLOAT")));
     let words = [0u64; 2];
     let bytes: &[u8] = bytemuck::cast_slice(&words);
-    let unaligned = TensorView { bytes: &bytes[1..5], ..view };
+    let unaligned = TensorView::new(shape, &bytes[1..5]).unwrap();
     assert!(matches!(kind(unaligned.as_slice::<f32>().unwrap_err()), ErrorKind::Tensor(_)));
     assert_eq!(unaligned.to_vec::<f32>().unwrap(), [0.0]);
-    let not_a_bool = TensorView { shape: TensorShape { scalar_type: ScalarType::BOOL, ..shape }, bytes: &[2] };
+    let not_a_bool = TensorView::new(TensorShape { scalar_type: ScalarType::BOOL, ..shape }, &[2]).unwrap();
     assert!(matches!(kind(not_a_bool.as_slice::<bool>().unwrap_err()), ErrorKind::Tensor(_)));
     assert!(matches!(kind(not_a_bool.to_vec::<bool>().unwrap_err()), ErrorKind::Tensor(_)));
     assert!(matches!(
         kind(TensorShape { sizes: &[2, 2], dim_order: &[0, 0], ..shape }.strides().unwrap_err()),
         ErrorKind::Tensor(_)
     ));
+}
+
+#[test]
+fn a_view_has_as_many_bytes_as_its_shape_takes() {
+    let shape = TensorShape { scalar_type: ScalarType::FLOAT, sizes: &[1, 3, 224, 224], dim_order: &[0, 1, 2, 3] };
+    let error = TensorView::new(shape, &[0; 3]).unwrap_err().to_string();
+    assert!(error.contains("f32[1, 3, 224, 224] takes 602112 bytes, but the data has 3 bytes"), "{error}");
+    let unknown = TensorShape { scalar_type: ScalarType(99), sizes: &[1], dim_order: &[0] };
+    let error = TensorView::new(unknown, &[0; 3]).unwrap_err().to_string();
+    assert!(error.contains("the scalar type 99 is unknown"), "{error}");
 }
 
 #[test]
@@ -118,7 +128,7 @@ fn every_tensor_of_a_ptd_has_a_view_and_strides() {
         let ptd = Ptd::parse(fixture.bytes()).map_err(|error| error.to_string())?;
         for entry in ptd.entries().filter(|_| ptd.header.is_some()) {
             let view = ptd.tensor_view(&entry).map_err(|error| format!("  {:?}: {error}", entry.key))?;
-            if view.is_some_and(|view| view.shape.strides().is_err()) {
+            if view.is_some_and(|view| view.shape().strides().is_err()) {
                 return Err(format!("  {:?}: no strides", entry.key));
             }
         }

@@ -185,7 +185,7 @@ fn collected_data_is_deduplicated_and_read_back() {
 
     let read = Pte::parse(&file).unwrap();
     let method = read.method("forward").unwrap();
-    let bytes = |value| read.tensor_view(method.tensor(value).unwrap()).unwrap().unwrap().bytes;
+    let bytes = |value| read.tensor_view(method.tensor(value).unwrap()).unwrap().unwrap().bytes();
     assert_eq!((bytes(0), bytes(1), bytes(2)), (&ones[..], &twos[..], &ones[..]));
     assert_eq!(read.named_data_bytes("b").unwrap(), twos);
     assert!(read.named_data_bytes("empty").unwrap().is_empty());
@@ -347,4 +347,18 @@ fn a_file_reaches_to_an_empty_constant_at_its_end() {
         assert_eq!(pte.program.segments()[0].size, 112);
         assert_ne!(pte.segments[0], Segment::Absent);
     }
+}
+
+/// Segments that overlap stay where they are; laid out apart they could take thousands of times the file.
+#[test]
+fn segments_that_overlap_often_are_not_laid_out_apart() {
+    let scale = executorch_format_support::sharing::Scale { length: 3000, count: 50 };
+    let files = executorch_format_support::sharing::files(scale);
+    let file = files.iter().find(|file| file.kind == "nodes").unwrap();
+    let pte = Pte::parse(&file.bytes).unwrap();
+    assert_eq!(pte.image().unwrap().to_vec().unwrap(), file.bytes);
+    let error = pte.lay_out(&PteOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("the segments overlap: apart they would take"), "{error}");
+    let error = Model::parse(&file.bytes).unwrap().extraction().unwrap_err().to_string();
+    assert!(error.contains("the blobs overlap: apart they would take"), "{error}");
 }

@@ -76,7 +76,7 @@ fn write(model: &Model<'_>, file: &mut Extracted<'_>, folder: &Path, form: Form,
     };
     file.file = format!("{}.{ending}", file.file.trim_end_matches(".bin"));
     let path = folder.join(&file.file);
-    let view = TensorView { shape, bytes };
+    let view = TensorView::new(shape, bytes).map_err(bad)?;
     let saved = match form {
         Form::Npy => save_array(&view, &path, bad)?,
         _ => {
@@ -95,7 +95,7 @@ fn save_array(
     bad: impl Fn(executorch_format::Error) -> Failure,
 ) -> Result<executorch_format::Result<()>, Failure> {
     let array = Npy::of(view).map_err(&bad)?;
-    let (own, shape) = (array.view().shape, view.shape);
+    let (own, shape) = (array.tensor_layout.shape(), view.shape());
     if own.scalar_type != shape.scalar_type || own.dim_order != shape.dim_order {
         status::say(format_args!("{}: {own} with the elements of {shape}", text::path(path)));
     }
@@ -116,6 +116,6 @@ fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
 
 fn manifest(extraction: &Extraction<'_>, folder: &Path) -> Result<(), Failure> {
     let path = folder.join("manifest.json");
-    let text = serde_json::to_vec_pretty(extraction)?;
+    let text = json::to_vec_indented(extraction)?;
     fs::write(&path, text).map_err(|error| Failure::Unwritable { file: path, error })
 }

@@ -265,12 +265,10 @@ fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result
         (text::name(key.key, NAME), shape.unwrap_or_else(|| "blob".to_owned()), text::size(key.size))
     });
     let shown: Vec<_> = shown.collect();
-    let width = |cell: fn(&(String, String, String)) -> &String| {
-        shown.iter().map(|row| cell(row).chars().count()).max().unwrap_or_default()
-    };
-    let (key_width, shape_width) = (width(|row| &row.0), width(|row| &row.1));
+    let key_width = text::column(shown.iter().map(|(key, _, _)| key));
+    let shape_width = text::column(shown.iter().map(|(_, shape, _)| shape));
     for (key, shape, size) in &shown {
-        writeln!(out, "    {key:key_width$}  {shape:shape_width$}  {size}")?;
+        writeln!(out, "    {}  {}  {size}", text::left(key, key_width), text::left(shape, shape_width))?;
     }
     if facts.keys.len() > most {
         writeln!(out, "    {}", more(facts.keys.len() - most))?;

@@ -3,6 +3,7 @@
 use super::{Listing, Row, User};
 use crate::failure::Failure;
 use crate::text;
+use executorch_format::TensorShape;
 use executorch_format::inspect::{BlobUser, DelegateConstantUser};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -11,12 +12,8 @@ use std::path::Path;
 pub fn table(path: Option<&Path>, listing: &Listing<'_>) -> Result<(), Failure> {
     let rows: Vec<[String; 6]> = listing.blobs.iter().map(row).collect();
     let head = ["KIND", "OFFSET", "SIZE", "WHERE", "WHAT", "SHA-256"].map(str::to_owned);
-    let mut widths = head.each_ref().map(|cell| cell.len());
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
-        }
-    }
+    let width = |at: usize| text::column(rows.iter().chain([&head]).filter_map(|row| row.get(at)));
+    let [kind_width, offset_width, size_width, location_width, what_width] = [0, 1, 2, 3, 4].map(width);
     let hashed = listing.blobs.iter().any(|blob| blob.sha256.is_some());
     let mut out = BufWriter::new(io::stdout().lock());
     if let Some(path) = path {
@@ -24,10 +21,14 @@ pub fn table(path: Option<&Path>, listing: &Listing<'_>) -> Result<(), Failure> 
     }
     for row in std::iter::once(&head).chain(&rows) {
         let [kind, offset, size, location, what, hash] = row;
-        let [kind_width, offset_width, size_width, location_width, what_width, _] = widths;
-        let mut line = format!(
-            "{kind:kind_width$}  {offset:>offset_width$}  {size:>size_width$}  {location:location_width$}  {what:what_width$}"
-        );
+        let cells = [
+            text::left(kind, kind_width),
+            text::right(offset, offset_width),
+            text::right(size, size_width),
+            text::left(location, location_width),
+            text::left(what, what_width),
+        ];
+        let mut line = cells.join("  ");
         if hashed {
             line.push_str("  ");
             line.push_str(hash);
@@ -77,11 +78,12 @@ fn cells(row: &Row<'_>, (location, what): (String, String)) -> [String; 6] {
 fn inside_payload(user: &DelegateConstantUser<'_>) -> (String, String) {
     let location = user.method.zip(user.delegate).map(|(method, delegate)| inside(method, "delegate", delegate));
     let value = user.value.map_or_else(|| "unused".to_owned(), |value| format!("value {value}"));
-    let dims: Vec<String> = user.dims.iter().map(u32::to_string).collect();
+    let dims: Vec<String> = user.dims.iter().take(TensorShape::MOST_SHOWN).map(u32::to_string).collect();
+    let more = if user.dims.len() > dims.len() { ", …" } else { "" };
     let datatype = user.datatype.to_string();
     let scales = if user.scales { "scales " } else { "" };
     let shape = match user.value {
-        Some(_) => format!(" {scales}{}[{}]", datatype.trim_start_matches("xnn_datatype_"), dims.join(", ")),
+        Some(_) => format!(" {scales}{}[{}{more}]", datatype.trim_start_matches("xnn_datatype_"), dims.join(", ")),
         None => String::new(),
     };
     let key = user.key.as_ref().map(|key| format!(" {}", text::name(key, 20))).unwrap_or_default();

@@ -282,7 +282,7 @@ fn another_value_of_a_weight_is_told_with_how_far_it_is() {
     let (_, tensor) = pte.methods()[0].tensors().find(|(_, tensor)| tensor.data_buffer_idx > 0).unwrap();
     let view = pte.tensor_view(tensor).unwrap().unwrap();
     let values = view.to_vec::<f32>().unwrap();
-    let start = executorch_format::offset_in(file.bytes(), view.bytes).unwrap() as usize;
+    let start = executorch_format::offset_in(file.bytes(), view.bytes()).unwrap() as usize;
     let mut other = file.bytes().to_vec();
     other[start..start + 4].copy_from_slice(&(values[0] + 0.5).to_le_bytes());
     let diff = compare(file.bytes(), &other);

@@ -11,6 +11,7 @@ mod convert_command;
 mod diff;
 mod edit_command;
 mod graph;
+mod hostile;
 mod manners;
 mod payloads;
 mod report;

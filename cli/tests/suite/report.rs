@@ -76,7 +76,7 @@ fn a_histogram_counts_values_where_they_are() {
     let file = fixture("1.5.1/const_dtypes/const_dtypes.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let views = pte.methods()[0].tensors().filter_map(|(_, tensor)| pte.tensor_view(tensor).unwrap());
-    let floats = views.filter(|view| view.shape.scalar_type == ScalarType::FLOAT);
+    let floats = views.filter(|view| view.shape().scalar_type == ScalarType::FLOAT);
     let view = floats.max_by_key(|view| view.elements()).unwrap();
     let values = view.to_vec::<f32>().unwrap();
     let histogram = view.histogram(3).unwrap();

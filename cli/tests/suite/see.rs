@@ -177,7 +177,7 @@ fn hostile_names_do_nothing_on_a_terminal_and_are_exact_in_json() {
 }
 
 #[test]
-fn hostile_names_are_text_in_svg_and_yaml() {
+fn hostile_names_are_text_in_svg_and_refused_in_yaml() {
     let file = hostile();
     let svg = output(&["memory", "--svg"], &file.0);
     harmless(&svg);
@@ -193,12 +193,11 @@ fn hostile_names_are_text_in_svg_and_yaml() {
         };
     }
     assert_eq!(Vec::from_iter(tags), ["g", "path", "rect", "style", "svg", "text", "title"]);
-    let yaml = output(&["ops", "--yaml"], &file.0);
-    harmless(&yaml);
-    let selected: yaml_serde::Value = yaml_serde::from_str(&yaml).unwrap();
-    let name = format!("{HOSTILE}.out");
-    assert!(selected["operators"].as_mapping().unwrap().contains_key(name.as_str()), "{yaml}");
-    assert!(selected["et_kernel_metadata"].as_mapping().unwrap().contains_key(name.as_str()), "{yaml}");
+    let refused = pte().args(["ops", "--yaml"]).arg(&file.0).output().unwrap();
+    let error = String::from_utf8_lossy(&refused.stderr);
+    harmless(&error);
+    assert!(refused.status.code() == Some(2) && error.contains("cannot be registered"), "{error}");
+    assert!(String::from_utf8_lossy(&refused.stdout).contains("operators: {}"));
 }
 
 #[test]

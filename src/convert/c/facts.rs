@@ -1,13 +1,18 @@
 //! What a firmware needs besides the bytes, as constants.
 
 use super::joined;
-use super::names::{comment, literal, upper};
+use super::names::{check_identifier, comment, literal, upper};
+use crate::error::Result;
 use crate::file::model::Model;
 use crate::file::pte::Pte;
 use crate::inspect::{ConstantMethod, Content, Method, ProgramSummary, Returned, Value};
+use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
+
+/// The characters of a method's name that are in the names of macros.
+const LONGEST: usize = 200;
 
 /// The lines of the header for a model. Macros start with `prefix`.
 pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
@@ -20,10 +25,10 @@ pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
 fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
     let (mut taken, mut lines) = (BTreeMap::new(), Vec::new());
     for method in &program.methods {
-        method_lines(method, &format!("{prefix}_{}", unique(upper(method.name), &mut taken)), &mut lines);
+        method_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
     }
     for method in &program.metadata {
-        constant_lines(method, &format!("{prefix}_{}", unique(upper(method.name), &mut taken)), &mut lines);
+        constant_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
     }
     let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
     let backends: BTreeSet<&str> =
@@ -38,6 +43,12 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
         lines.push(each.fold(format!("#define {prefix}_{macro_name}(X)"), |text, name| text + &name));
     }
     lines
+}
+
+/// What the macros of a method are called, of which there is one for each line about it.
+fn macro_name(method: &str, taken: &mut BTreeMap<String, u32>) -> String {
+    let start: String = method.chars().take(LONGEST).collect();
+    unique(upper(&start), taken)
 }
 
 /// A name that no other method has: some are equal in capital letters. `taken` has each with the number that the last one like it got.
@@ -62,7 +73,7 @@ fn operators<'t>(method: &'t Method<'_>) -> impl Iterator<Item = &'t str> {
 }
 
 fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
-    let name = comment(method.name);
+    let name = comment(&shortened(method.name));
     let buffers = &method.planned_memory.buffers;
     let sizes: Vec<String> = buffers.iter().map(|buffer| format!("{}u", buffer.size.max(0))).collect();
     lines.extend([
@@ -85,19 +96,19 @@ fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
 }
 
 /// The bytes of a string and the items of a list that are written out: many methods may return the same.
-const LONGEST: usize = 1024;
+const MOST_OF_VALUE: usize = 1024;
 
 /// A method that computes nothing: its name, and what it returns as far as C has constants for it.
 fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<String>) {
     lines.extend([
         String::new(),
-        format!("/* Method {} computes nothing. What it returns: */", comment(method.name)),
+        format!("/* Method {} computes nothing. What it returns: */", comment(&shortened(method.name))),
         format!("#define {prefix}_NAME \"{}\"", literal(method.name)),
     ]);
     match &method.value {
         Returned::List(items) => {
             lines.push(format!("#define {prefix}_COUNT {}u", items.len()));
-            let few = items.get(..LONGEST).unwrap_or(items);
+            let few = items.get(..MOST_OF_VALUE).unwrap_or(items);
             let values: Option<Vec<String>> = few.iter().map(constant).collect();
             match values {
                 Some(values) if !values.is_empty() && few.len() == items.len() => {
@@ -126,7 +137,7 @@ fn constant(value: &Returned<'_>) -> Option<String> {
         Returned::Bool(bit) => u8::from(*bit).to_string(),
         Returned::Double(number) if number.is_sign_negative() => format!("({number:?})"),
         Returned::Double(number) => format!("{number:?}"),
-        Returned::String(text) if text.len() <= LONGEST => format!("\"{}\"", literal(text)),
+        Returned::String(text) if text.len() <= MOST_OF_VALUE => format!("\"{}\"", literal(text)),
         _ => return None,
     })
 }
@@ -156,24 +167,28 @@ fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
-/// let lines = operator_lines(&Pte::parse(&file)?, "model");
+/// let lines = operator_lines(&Pte::parse(&file)?, "model")?;
 /// assert!(lines.contains("gen_selected_ops(LIB_NAME \"model_ops\" ROOT_OPS \"aten::"));
 /// # Ok(())
 /// # }
 /// ```
-pub fn operator_lines(pte: &Pte<'_>, name: &str) -> String {
+///
+/// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where an operator has a name that CMake would not take as it is, or `name`
+/// is no identifier.
+pub fn operator_lines(pte: &Pte<'_>, name: &str) -> Result<String> {
+    check_identifier(name)?;
     let Content::Program(program) = pte.summary().content else {
-        return String::new();
+        return Ok(String::new());
     };
     let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
-    let operators: Vec<String> = operators.into_iter().map(comment).collect();
+    operators.iter().try_for_each(|name| check_operator_name(name))?;
+    let operators: Vec<&str> = operators.into_iter().collect();
     let backends: BTreeSet<&str> =
         program.methods.iter().flat_map(|method| &method.delegates).map(|backend| backend.id).collect();
     let mut lines = Vec::new();
     if !operators.is_empty() {
-        let name = comment(name);
         lines.push(format!("gen_selected_ops(LIB_NAME \"{name}_ops\" ROOT_OPS \"{}\")", operators.join(",")));
     }
     lines.extend(backends.into_iter().map(|backend| format!("# backend: {}", comment(backend))));
-    joined(lines)
+    Ok(joined(lines))
 }

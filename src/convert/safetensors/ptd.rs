@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::Text;
+use crate::names::shortened;
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::tensor::{TensorShape, TensorView};
@@ -100,21 +101,21 @@ impl<'a> Safetensors<'a> {
         if !utf8 {
             return Ok(Some(("tensor", "safetensors has only names that are UTF-8".into())));
         }
-        let TensorShape { scalar_type, sizes, dim_order } = view.shape;
+        let TensorShape { scalar_type, sizes, dim_order } = view.shape();
         let Some((_, dtype)) = TYPES.iter().find(|(own, _)| *own == scalar_type) else {
             let name = scalar_type.short_name().map_or_else(|| scalar_type.to_string(), String::from);
             return Ok(Some(("tensor", format!("safetensors does not have the scalar type {name}"))));
         };
         let natural: Vec<u8> = (0..sizes.len()).map(|dim| dim as u8).collect();
-        let bytes = match view.shape.is_natural() {
-            true => Cow::Borrowed(view.bytes),
+        let bytes = match view.shape().is_natural() {
+            true => Cow::Borrowed(view.bytes()),
             false => Cow::Owned(view.in_dim_order(&natural)?),
         };
         self.tensors.push(SafeTensor {
             name: entry.key().into(),
             dtype: *dtype,
             shape: sizes.iter().map(|size| u64::from(size.unsigned_abs())).collect(),
-            dim_order: (!view.shape.is_natural()).then(|| dim_order.into()),
+            dim_order: (!view.shape().is_natural()).then(|| dim_order.into()),
             bytes,
         });
         Ok(None)
@@ -170,8 +171,9 @@ impl<'a> SafeTensor<'a> {
         let (bytes, layout) = match dim_order {
             None => (bytes, layout),
             Some(dim_order) => {
-                let view = TensorView { shape: layout.shape(), bytes: &bytes };
-                let permuted = view.in_dim_order(&dim_order).map_err(|error| name_it(error, &name))?;
+                let permuted = TensorView::new(layout.shape(), &bytes)
+                    .and_then(|view| view.in_dim_order(&dim_order))
+                    .map_err(|error| name_it(error, &name))?;
                 (Cow::Owned(permuted), TensorLayout { dim_order: Some(dim_order.into()), ..layout })
             }
         };
@@ -206,7 +208,7 @@ impl<'a> Pte<'a> {
             for (index, delegate) in plan.delegates().iter().enumerate() {
                 if self.delegate_data(delegate)?.size() > 0 {
                     let (name, reason) =
-                        (format!("{}.delegate{index}", plan.name()), "it is for its backend alone".into());
+                        (format!("{}.delegate{index}", shortened(plan.name())), "it is for its backend alone".into());
                     skipped.push(Skipped { kind: "payload", name, reason });
                 }
             }

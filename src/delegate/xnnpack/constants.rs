@@ -177,10 +177,6 @@ impl<'a> Xnnpack<'a> {
             return Ok(None);
         };
         let bytes = self.constant_bytes(tensor.constant_buffer_idx, blobs)?;
-        let size = shape.byte_size()?;
-        if size != bytes.len() as u64 {
-            return Err(Error::tensor(format!("{tensor} takes {size} bytes, but the constant has {}", bytes.len())));
-        }
-        Ok(Some(TensorView { shape, bytes }))
+        TensorView::new(shape, bytes).map(Some)
     }
 }

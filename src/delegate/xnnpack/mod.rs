@@ -86,7 +86,13 @@ impl<'a> Xnnpack<'a> {
             }
         };
         let (graph, newer_tables) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
-        let source = Source { bytes: Cow::Borrowed(bytes), metadata_size: flatbuffer.len(), whole: true, newer_tables };
+        let source = Source {
+            bytes: Cow::Borrowed(bytes),
+            metadata_size: flatbuffer.len(),
+            whole: true,
+            file_size: None,
+            newer_tables,
+        };
         Ok(Self { header, identifier, graph, constant_data: Cow::Borrowed(constant_data), source: Some(source) })
     }
 
@@ -98,8 +104,8 @@ impl<'a> Xnnpack<'a> {
             graph: self.graph.into_owned(),
             constant_data: Cow::Owned(self.constant_data.into_owned()),
             source: self.source.map(|source| {
-                let Source { bytes, metadata_size, whole, newer_tables } = source;
-                Source { bytes: Cow::Owned(bytes.into_owned()), metadata_size, whole, newer_tables }
+                let bytes = Cow::Owned(source.bytes.into_owned());
+                Source { bytes, ..Source { bytes: Cow::Borrowed(&[]), ..source } }
             }),
         }
     }

@@ -13,6 +13,7 @@ use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::source::Source;
+use crate::names::shortened;
 use crate::schema::program::ExecutionPlan;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
@@ -360,7 +361,8 @@ fn sorted(names: &[String]) -> Vec<&String> {
 
 impl Change {
     fn new(subject: Subject, kind: ChangeKind, method: Option<&str>, name: impl Into<String>) -> Self {
-        let method = method.map(ToOwned::to_owned);
+        // Each difference has it.
+        let method = method.map(|method| shortened(method).into_owned());
         Self { subject, kind, method, name: name.into(), before: None, after: None, distance: None }
     }
 }

@@ -1,7 +1,7 @@
 //! A graph in Graphviz's language.
 
 use super::{Graph, InstructionPlace, Node, NodeKind};
-use crate::inspect::markup::is_unsafe;
+use crate::names::is_deceptive;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
@@ -107,7 +107,7 @@ impl fmt::Display for Quoted<'_> {
             match character {
                 '"' => f.write_str("\\\"")?,
                 '\\' => f.write_str("\\\\")?,
-                _ if is_unsafe(character) => write!(f, "\\{}", character.escape_unicode())?,
+                _ if is_deceptive(character) => write!(f, "\\{}", character.escape_unicode())?,
                 _ => f.write_char(character)?,
             }
         }

@@ -1,9 +1,9 @@
 //! Graphs in the form that Google's Model Explorer opens: `graph_builder.py` of `ai-edge-model-explorer` 0.1 states it.
 
 use super::flow::short;
-use super::{Graph, GraphArgument, Node};
+use super::{Edge, Graph, GraphArgument, Node};
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// The graphs of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,8 +19,9 @@ pub struct ExplorerGraphs<'t> {
 pub struct ExplorerGraph<'t> {
     /// The method's name.
     pub id: &'t str,
-    /// The nodes.
-    pub nodes: Vec<ExplorerNode<'t>>,
+    /// The nodes, each written as an [`ExplorerNode`].
+    #[serde(serialize_with = "nodes")]
+    pub nodes: &'t Graph<'t>,
 }
 
 /// A node.
@@ -79,25 +80,35 @@ pub fn model_explorer<'g>(label: &str, graphs: &'g [Graph<'_>]) -> ExplorerGraph
 }
 
 fn explorer_graph<'g>(graph: &'g Graph<'_>) -> ExplorerGraph<'g> {
-    let mut nodes: Vec<ExplorerNode<'_>> =
-        graph.nodes.iter().enumerate().map(|(index, node)| explorer_node(index, node)).collect();
-    for edge in &graph.edges {
-        let (Some(from), Some(to)) = (graph.nodes.get(edge.from), graph.nodes.get(edge.to)) else { continue };
-        // A view has another value than what wrote its memory: the last output is taken.
-        let given = from.arguments.iter().filter(|argument| argument.output);
-        let output = given.clone().position(|argument| Some(argument.value) == edge.value);
-        let output = output.unwrap_or_else(|| given.count().saturating_sub(1));
-        let input = to.arguments.iter().position(|argument| Some(argument.value) == edge.value).unwrap_or_default();
-        let edge_of = ExplorerEdge {
-            source_node_id: edge.from.to_string(),
-            source_node_output_id: output.to_string(),
-            target_node_input_id: input.to_string(),
-        };
-        if let Some(node) = nodes.get_mut(edge.to) {
-            node.incoming_edges.push(edge_of);
-        }
-    }
-    ExplorerGraph { id: graph.method, nodes }
+    ExplorerGraph { id: graph.method, nodes: graph }
+}
+
+/// The nodes, one after the other: all at once would take several times the memory of the graph.
+fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::Error> {
+    let mut edges: Vec<&Edge> = graph.edges.iter().collect();
+    edges.sort_by_key(|edge| edge.to);
+    let mut rest = edges.as_slice();
+    serializer.collect_seq(graph.nodes.iter().enumerate().map(|(index, node)| {
+        let (own, after) = rest.split_at(rest.partition_point(|edge| edge.to <= index));
+        rest = after;
+        let mut node = explorer_node(index, node);
+        node.incoming_edges = own.iter().filter_map(|edge| explorer_edge(graph, edge)).collect();
+        node
+    }))
+}
+
+fn explorer_edge(graph: &Graph<'_>, edge: &Edge) -> Option<ExplorerEdge> {
+    let (from, to) = (graph.nodes.get(edge.from)?, graph.nodes.get(edge.to)?);
+    // A view has another value than what wrote its memory: the last output is taken.
+    let given = from.arguments.iter().filter(|argument| argument.output);
+    let output = given.clone().position(|argument| Some(argument.value) == edge.value);
+    let output = output.unwrap_or_else(|| given.count().saturating_sub(1));
+    let input = to.arguments.iter().position(|argument| Some(argument.value) == edge.value).unwrap_or_default();
+    Some(ExplorerEdge {
+        source_node_id: edge.from.to_string(),
+        source_node_output_id: output.to_string(),
+        target_node_input_id: input.to_string(),
+    })
 }
 
 fn explorer_node<'g>(index: usize, node: &'g Node<'_>) -> ExplorerNode<'g> {

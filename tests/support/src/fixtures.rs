@@ -103,7 +103,9 @@ pub fn with_extension(extension: &str) -> Vec<Fixture> {
 fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() && !["malformed", "damaged"].map(Some).contains(&path.file_name().and_then(OsStr::to_str)) {
+        if path.is_dir()
+            && !["attacks", "malformed", "damaged"].map(Some).contains(&path.file_name().and_then(OsStr::to_str))
+        {
             walk(&path, paths);
         } else if path.is_file() {
             paths.push(path);

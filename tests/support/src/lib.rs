@@ -9,6 +9,7 @@ pub mod flatc_json;
 pub mod networks;
 pub mod official;
 pub mod peer;
+pub mod sharing;
 pub mod verdict;
 pub mod visit;
 pub mod walk;

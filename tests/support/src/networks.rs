@@ -65,7 +65,7 @@ pub fn mobilenet() -> Vec<u8> {
 pub fn llama48_narrow() -> Vec<u8> {
     let mut file = std::fs::read(crate::crate_root().join("benches/data/llama48_narrow.program")).expect("the program");
     let probe = probe(&file).expect("a header");
-    let end = probe.data(file.len() as u64).expect("segments").end;
+    let end = probe.data(file.len() as u64).unwrap().expect("segments").end;
     file.extend(random(end as usize - file.len()));
     file
 }

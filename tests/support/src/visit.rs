@@ -134,9 +134,9 @@ fn visit_number(number: AnyNumber, seen: &mut Seen) {
 impl Visit for TensorView<'_> {
     fn visit(&self, seen: &mut Seen) {
         seen.add(self.elements() as u64);
-        self.bytes.visit(seen);
-        self.shape.strides().visit(seen);
-        self.shape.to_string().visit(seen);
+        self.bytes().visit(seen);
+        self.shape().strides().visit(seen);
+        self.shape().to_string().visit(seen);
         elements::<u8>(self, seen);
         elements::<i32>(self, seen);
         elements::<f32>(self, seen);
@@ -147,7 +147,7 @@ impl Visit for TensorView<'_> {
 
 fn elements<T: Element + PartialEq>(view: &TensorView<'_>, seen: &mut Seen) {
     let slice = view.as_slice::<T>();
-    if view.bytes.len() <= 64 {
+    if view.bytes().len() <= 64 {
         match (view.to_vec::<T>(), &slice) {
             // Only the lengths are compared, since a NaN does not equal itself.
             (Ok(copy), Ok(slice)) => assert_eq!(copy.len(), slice.len()),

@@ -10,6 +10,7 @@ use super::{Change, ChangeKind, Subject};
 use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
+use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
@@ -214,11 +215,11 @@ impl<'s> Pair<'_, 's> {
             self.plans.map(|plan| plan.constant().map_or_else(|| "is computed".into(), |value| returned(&value)));
         // Outputs that differ were reported: once is enough.
         if one != other {
-            let name = self.name;
+            let (name, shown) = (self.name, shortened(self.name));
             self.comparer
                 .diff
                 .differences
-                .retain(|change| change.subject != Subject::Output || change.method.as_deref() != Some(name));
+                .retain(|change| change.subject != Subject::Output || change.method.as_deref() != Some(&*shown));
             self.comparer.changed(Subject::Metadata, None, name, &one, &other);
         }
     }

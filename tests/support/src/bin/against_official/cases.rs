@@ -64,7 +64,7 @@ impl<'f> Base<'f> {
         let damages = if wanted.files { Damage::all(table(&tree)) } else { Vec::new() };
         let payloads = payloads(fixture.bytes(), wanted);
         let size = fixture.bytes().len();
-        let end = probe(fixture.bytes()).ok()?.metadata(size as u64).end as usize;
+        let end = probe(fixture.bytes()).ok()?.metadata(size as u64).ok()?.end as usize;
         let metadata = if wanted.files { end.min(size) } else { 0 };
         Some(Self { fixture, data, tree, damages, metadata, payloads })
     }

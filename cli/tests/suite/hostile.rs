@@ -1,0 +1,106 @@
+//! Files made to harm: what they may take of memory and time, and what they may put into other tools.
+
+use crate::cli::{TempFile, pte};
+use executorch_format::{NewEntry, Ptd, PtdOptions};
+use executorch_format_support::fixtures::fixture;
+use std::process::Output;
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn run(arguments: &[&str]) -> Output {
+    pte().args(arguments).output().unwrap()
+}
+
+#[test]
+fn names_that_no_operator_can_have_do_not_reach_a_build() {
+    let file = fixture("attacks/cmake.pte");
+    let path = file.path.to_str().unwrap();
+    for arguments in [&["ops", "--yaml", path][..], &["to-c", path, "--operators", "--name", "model"]] {
+        let output = run(arguments);
+        let (shown, error) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(
+            error.contains("aten::relu.out;OPS_SCHEMA_YAML;/tmp/evil.yaml$ENV{HOME} cannot be registered"),
+            "{error}"
+        );
+        assert!(!shown.contains("evil"), "{shown}");
+    }
+    // What only shows it goes on.
+    assert_eq!(run(&["ops", path]).status.code(), Some(0));
+}
+
+#[test]
+fn noncharacters_reach_no_output() {
+    let file = fixture("attacks/fffe.pte");
+    let path = file.path.to_str().unwrap();
+    for arguments in [
+        &["info", path][..],
+        &["dump", path],
+        &["ops", path],
+        &["ops", "--json", path],
+        &["disasm", path],
+        &["graph", "--svg", path],
+        &["graph", "--dot", path],
+        &["memory", "--svg", path],
+        &["verify", path],
+    ] {
+        let output = run(arguments);
+        let shown = text(&output.stdout) + &text(&output.stderr);
+        assert!(shown.contains("fffe") && !shown.contains('\u{fffe}'), "{arguments:?}: {shown}");
+    }
+    let error = text(&run(&["ops", "--yaml", path]).stderr);
+    assert!(error.contains("aten::a\\u{fffe}b.out cannot be registered"), "{error}");
+}
+
+#[test]
+fn a_name_of_any_length_is_shown_with_its_length() {
+    let keys = [NewEntry::blob("k".repeat(70_000), &b"x"[..]), NewEntry::blob("short", &b"y"[..])];
+    let bytes = Ptd::build(keys, &PtdOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
+    let file = TempFile::new("long.ptd", &bytes);
+    for command in ["info", "list"] {
+        let output = run(&[command, file.0.to_str().unwrap()]);
+        let shown = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert!(shown.contains("kkk…(70000 bytes)") && shown.len() < 2000, "{} bytes", shown.len());
+    }
+}
+
+/// Every command, on files in which much refers to one thing, in 64 MiB and 32 times the file.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_shared_takes_memory_and_time_as_if_it_were_there_once() {
+    use executorch_format_support::sharing::{Scale, arguments, commands, files};
+    use std::process::{Command, Stdio};
+
+    /// KiB that a process of this test's unoptimized build may reserve before it reads anything: code, and stacks of threads.
+    const BEFORE: u64 = 96 << 10;
+    let mut failed = Vec::new();
+    let scale = Scale { length: 30_000, count: 5_000 };
+    for (file, other) in files(scale).into_iter().zip(files(scale.smaller())) {
+        let other = TempFile::new(&format!("other-{}.{}", file.kind, file.ending), &other.bytes);
+        let input = TempFile::new(&format!("sharing-{}.{}", file.kind, file.ending), &file.bytes);
+        let memory = BEFORE + (64 << 10) + 32 * (file.bytes.len() as u64).div_ceil(1024);
+        for command in commands(file.ending) {
+            let out = std::env::temp_dir().join(format!("sharing-out-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&out);
+            std::fs::create_dir(&out).unwrap();
+            let limits = format!("ulimit -v {memory}; ulimit -t 60; exec \"$0\" \"$@\"");
+            let status = Command::new("sh")
+                .args(["-c", &limits])
+                .arg(pte().get_program())
+                .args(arguments(command, [&input.0, &other.0], &out))
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .unwrap();
+            // 0 to 2: it did what it was asked, found what is wrong, or refused it.
+            if !matches!(status.code(), Some(0..=2)) {
+                failed.push(format!("{}: {command:?}: {status}", file.kind));
+            }
+            let _ = std::fs::remove_dir_all(&out);
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

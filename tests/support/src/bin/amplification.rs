@@ -1,0 +1,86 @@
+//! What the command takes on files in which much refers to one thing: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints, for each kind of file and each
+//! command, the peak of its memory, its time, and what it prints and writes, with their ratios to the file's size. Linux only.
+
+use executorch_format_support::sharing::{self, Scale};
+use std::error::Error;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [pte, folder, rest @ ..] = arguments.as_slice() else {
+        return Err("usage: amplification PTE FOLDER [LENGTH COUNT [KIND]]".into());
+    };
+    let number = |at: usize, default| rest.get(at).map_or(Ok(default), |text| text.parse());
+    let scale = Scale { length: number(0, 60_000)?, count: number(1, 20_000)? };
+    println!(
+        "kind      file KiB  command                    exit  peak MiB  over 64+32x  seconds  printed KiB  written KiB"
+    );
+    for (file, other) in sharing::files(scale).into_iter().zip(sharing::files(scale.smaller())) {
+        if rest.get(2).is_some_and(|kind| kind != file.kind) {
+            continue;
+        }
+        let path = Path::new(folder).join(format!("{}.{}", file.kind, file.ending));
+        std::fs::write(&path, &file.bytes)?;
+        let other_path = path.with_extension(format!("other.{}", file.ending));
+        std::fs::write(&other_path, &other.bytes)?;
+        for arguments in sharing::commands(file.ending) {
+            let out = Path::new(folder).join("out");
+            let _ = std::fs::remove_dir_all(&out);
+            std::fs::create_dir(&out)?;
+            let start = Instant::now();
+            let mut child = Command::new(pte)
+                .args(sharing::arguments(arguments, [&path, &other_path], &out))
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()?;
+            let mut stdout = child.stdout.take().ok_or("no output")?;
+            let reader = std::thread::spawn(move || {
+                let (mut buffer, mut all) = (vec![0; 1 << 16], 0);
+                while let Ok(count @ 1..) = stdout.read(&mut buffer) {
+                    all += count as u64;
+                }
+                all
+            });
+            let status = format!("/proc/{}/status", child.id());
+            let mut peak = 0;
+            let code = loop {
+                let now = std::fs::read_to_string(&status).unwrap_or_default();
+                let line = now.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+                let kib = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
+                peak = peak.max(kib.unwrap_or_default());
+                if let Some(code) = child.try_wait()? {
+                    break code;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            };
+            let printed = reader.join().unwrap_or_default();
+            let kib = file.bytes.len() as u64 / 1024;
+            println!(
+                "{:8}  {kib:8}  {:25}  {:>4}  {:8}  {:>11}  {:7.2}  {:11}  {:11}",
+                file.kind,
+                arguments.iter().filter(|argument| !argument.starts_with('{')).copied().collect::<Vec<_>>().join(" "),
+                code.code().map_or("died".to_owned(), |code| code.to_string()),
+                peak / 1024,
+                if peak > (64 << 10) + 32 * kib { "over" } else { "" },
+                start.elapsed().as_secs_f64(),
+                printed / 1024,
+                size(&out) / 1024,
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The bytes of all files in a folder.
+fn size(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| match entry.metadata() {
+            Ok(found) if found.is_dir() => size(&entry.path()),
+            found => found.map_or(0, |found| found.len()),
+        })
+        .sum()
+}

@@ -1,0 +1,252 @@
+//! Files in which much refers to one thing: a long name, a long list, a large payload. What copies or prints it for each reference takes many times
+//! the file's size in memory and time. And what to run on them.
+
+use executorch_format::delegate::Xnnpack;
+use executorch_format::schema::program::{
+    BackendDelegate, BackendDelegateDataReference, DataLocation, EValue, ExecutionPlan, Instruction, NamedData,
+    Operator, String as Text, Tensor,
+};
+use executorch_format::schema::xnnpack::{
+    ConstantDataOffset, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantizedTensorValue, XNNTensorValue,
+    XNode, XNodeUnion, XValue,
+};
+use executorch_format::schema::{DataSegment, Program, ScalarType};
+use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
+use std::path::Path;
+
+/// How large the files are.
+#[derive(Clone, Copy)]
+pub struct Scale {
+    /// The characters, items or bytes of what is shared.
+    pub length: usize,
+    /// How many references it has.
+    pub count: usize,
+}
+
+/// A file, and what is shared in it.
+pub struct Shared {
+    pub kind: &'static str,
+    /// `pte` or `ptd`.
+    pub ending: &'static str,
+    pub bytes: Vec<u8>,
+}
+
+impl Scale {
+    /// For files that differ a little from those of this one.
+    pub fn smaller(self) -> Self {
+        Self { length: self.length - 1, count: self.count - 1 }
+    }
+}
+
+/// A file of each kind.
+pub fn files(scale: Scale) -> Vec<Shared> {
+    let Scale { length, count } = scale;
+    let name = || "n".repeat(length);
+    let long = || Tensor::new(ScalarType::FLOAT, vec![1; length]);
+    let constants = |count: usize| -> Vec<EValue<'static>> {
+        (1..=count).map(|index| Tensor::new(ScalarType::BYTE, vec![4]).with_data(index as u32).into()).collect()
+    };
+    // A value that each instruction names eight times.
+    let named_often = |value: EValue<'static>, operator: Operator<'static>| {
+        let calls = (0..count).map(|_| Instruction::kernel_call(0, vec![0; 8])).collect();
+        ExecutionPlan::new("forward", vec![value], vec![operator], calls, 64)
+    };
+    let add = || Operator::new("aten::add", "out");
+    let string = Text { string_val: Some(name().into()) };
+    let calls = |delegate: bool| -> Vec<Instruction<'static>> {
+        let call = |index| match delegate {
+            true => Instruction::delegate_call(0, vec![index]),
+            false => Instruction::kernel_call(0, vec![index]),
+        };
+        (0..count as i32).map(call).collect()
+    };
+    let delegate = |id: String, index| BackendDelegate {
+        id: Some(id.into()),
+        processed: Some(BackendDelegateDataReference { location: DataLocation::SEGMENT, index }),
+        compile_specs: None,
+    };
+    let with_delegates = |id: String, payload: Vec<u8>| {
+        let mut plan = ExecutionPlan::new("forward", constants(count), Vec::new(), calls(true), 64);
+        plan.delegates = Some(vec![delegate(id, 0)]);
+        program(plan, count, Some(payload))
+    };
+    let mut files = vec![
+        ("method", program(ExecutionPlan::new(name(), constants(count), vec![add()], calls(false), 64), count, None)),
+        (
+            "operator",
+            program(
+                ExecutionPlan::new("forward", constants(count), vec![Operator::new(name(), "out")], calls(false), 64),
+                count,
+                None,
+            ),
+        ),
+        ("backend", with_delegates(name(), vec![1; 64])),
+        ("string", program(named_often(EValue { val: string.into() }, add()), 1, None)),
+        ("dims", program(named_often(long().with_data(1).into(), add()), 1, None)),
+        ("items", program(named_often(EValue::int_list(vec![0; length]), add()), 1, None)),
+        ("tensors", program(named_often(EValue::tensor_list(vec![0; length]), add()), 1, None)),
+        ("key", with_delegates("XnnpackBackend".into(), keyed(name(), count))),
+        ("scales", overlapping(quantized(length / 4), count)),
+        ("nodes", overlapping(nodes(length / 32), count)),
+    ];
+    let inputs = vec![0; 8 * count];
+    let plan = ExecutionPlan::new(name(), vec![long().with_external(name()).into()], vec![add()], Vec::new(), 64);
+    files.push(("inputs", program(plan.with_inputs(inputs.clone()).with_outputs(inputs), 1, None)));
+    let mut files: Vec<Shared> = files.into_iter().map(|(kind, bytes)| Shared { kind, ending: "pte", bytes }).collect();
+    let short = (0..count).map(|index| NewEntry::tensor(format!("k{index}"), ScalarType::BYTE, vec![4], vec![7; 4]));
+    let long = NewEntry::blob(name(), vec![1]);
+    let ptd = Ptd::build(short.chain([long]), &PtdOptions::default()).and_then(|ptd| ptd.image()?.to_vec());
+    files.push(Shared { kind: "ptd", ending: "ptd", bytes: ptd.expect("a file") });
+    files
+}
+
+/// A program of one method, with `constants` constants of four bytes and one payload.
+fn program(plan: ExecutionPlan<'_>, constants: usize, payload: Option<Vec<u8>>) -> Vec<u8> {
+    let mut data = DataCollector::new();
+    for index in 0..constants {
+        data.constant((index as u32).to_le_bytes().to_vec());
+    }
+    if let Some(payload) = payload {
+        data.delegate(payload);
+    }
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    let pte = data.finish(program, &PteOptions::default()).and_then(|pte| pte.image()?.to_vec());
+    pte.expect("a program that is complete")
+}
+
+/// A payload that so many segments hold, each of a delegate and with a name: their places in the file are the same.
+fn overlapping(payload: Vec<u8>, count: usize) -> Vec<u8> {
+    let delegate = |index| BackendDelegate {
+        id: Some("XnnpackBackend".into()),
+        processed: Some(BackendDelegateDataReference { location: DataLocation::SEGMENT, index }),
+        compile_specs: None,
+    };
+    let calls = (0..count as i32).map(|index| Instruction::delegate_call(index, vec![0])).collect();
+    let mut plan = ExecutionPlan::new("forward", vec![EValue::null()], Vec::new(), calls, 64);
+    plan.delegates = Some((0..count as u32).map(delegate).collect());
+    let named = |index| NamedData { key: Some(format!("k{index}").into()), segment_index: index };
+    let named_data = Some((0..count as u32).map(named).collect());
+    let program = Program { execution_plan: Some(vec![plan]), named_data, ..Program::default() };
+    let mut pte = Pte { program, ..Pte::default() };
+    for _ in 0..count {
+        pte.add_segment(payload.as_slice());
+    }
+    let mut pte = pte.lay_out(&PteOptions::default()).expect("a layout");
+    let size = payload.len() as u64;
+    pte.program.segments.iter_mut().flatten().for_each(|segment| *segment = DataSegment { offset: 0, size });
+    pte.header.iter_mut().for_each(|header| header.segment_data_size = Some(size));
+    pte.image().and_then(|image| image.to_vec()).expect("a program")
+}
+
+fn payload(graph: XNNGraph<'static>) -> Vec<u8> {
+    let payload = Xnnpack { identifier: *b"XN01", graph, ..Xnnpack::default() };
+    payload.to_vec().expect("a payload")
+}
+
+fn value(index: usize, constant: u32) -> XNNTensorValue<'static> {
+    XNNTensorValue {
+        datatype: XNNDatatype::FP32,
+        num_dims: 1,
+        dims: Some(vec![4].into()),
+        constant_buffer_idx: constant,
+        external_id: u32::MAX,
+        id_out: index as u32,
+        ..XNNTensorValue::default()
+    }
+}
+
+/// A payload with one constant under a key, and so many values that use it.
+fn keyed(key: String, count: usize) -> Vec<u8> {
+    let values = (0..count).map(|index| XValue { xvalue_union: value(index, 1).into() }).collect();
+    let constant = ConstantDataOffset { offset: u64::MAX, size: 16, named_key: Some(key.into()) };
+    payload(XNNGraph {
+        xvalues: Some(values),
+        constant_data: Some(vec![ConstantDataOffset::default(), constant]),
+        ..XNNGraph::default()
+    })
+}
+
+/// A payload with a value that has so many scales.
+fn quantized(scales: usize) -> Vec<u8> {
+    let quant = PerChannelQuant { scale: Some(vec![1.0; scales].into()), ..PerChannelQuant::default() };
+    let value = XNNQuantizedTensorValue { tensor_value: Some(value(0, 0)), quant_params: quant.into() };
+    payload(XNNGraph { xvalues: Some(vec![XValue { xvalue_union: value.into() }]), ..XNNGraph::default() })
+}
+
+/// A payload of so many nodes.
+fn nodes(count: usize) -> Vec<u8> {
+    let node = || XNode { xnode_union: XNodeUnion::XNNAdd(XNNNode2x1::default()), ..XNode::default() };
+    let values = vec![XValue { xvalue_union: value(0, 0).into() }];
+    payload(XNNGraph {
+        xnodes: Some((0..count).map(|_| node()).collect()),
+        xvalues: Some(values),
+        ..XNNGraph::default()
+    })
+}
+
+/// What to run on a file with that ending: `{}` is the file, `{other}` one of its kind that differs, `{out}` a folder for what is written.
+pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
+    match ending {
+        "pte" => &[
+            &["info", "{}"],
+            &["info", "--json", "{}"],
+            &["list", "{}"],
+            &["list", "--json", "{}"],
+            &["list", "--hash", "{}"],
+            &["dump", "{}"],
+            &["dump", "--payloads", "{}"],
+            &["size", "{}"],
+            &["size", "--json", "{}"],
+            &["memory", "{}"],
+            &["memory", "--json", "{}"],
+            &["memory", "--svg", "{}"],
+            &["ops", "{}"],
+            &["ops", "--json", "{}"],
+            &["ops", "--yaml", "{}"],
+            &["disasm", "{}"],
+            &["disasm", "--json", "{}"],
+            &["graph", "--svg", "{}"],
+            &["graph", "--dot", "{}"],
+            &["graph", "--json", "{}"],
+            &["report", "{}", "-o", "{out}/report.html"],
+            &["verify", "{}"],
+            &["verify", "--json", "{}"],
+            &["verify", "--sarif", "{}"],
+            &["diff", "{}", "{other}"],
+            &["metadata", "{}"],
+            &["rewrite", "{}", "-o", "{out}/rewritten.pte"],
+            &["externalize", "{}", "-o", "{out}/out.pte", "--data", "{out}/out.ptd", "--all"],
+            &["dedup", "{}", "-o", "{out}/out.pte"],
+            &["strip", "{}", "-o", "{out}/out.pte", "--names"],
+            &["extract", "{}", "-o", "{out}/blobs"],
+            &["convert", "{}", "{out}/out.safetensors", "--skip"],
+            &["to-c", "{}", "--name", "model", "-o", "{out}"],
+            &["to-c", "{}", "--name", "model", "--operators"],
+        ],
+        _ => &[
+            &["info", "{}"],
+            &["info", "--json", "{}"],
+            &["list", "{}"],
+            &["list", "--json", "{}"],
+            &["list", "--hash", "{}"],
+            &["dump", "{}"],
+            &["size", "{}"],
+            &["report", "{}", "-o", "{out}/report.html"],
+            &["verify", "{}"],
+            &["verify", "--json", "{}"],
+            &["diff", "{}", "{other}"],
+            &["rewrite", "{}", "-o", "{out}/rewritten.ptd"],
+            &["dedup", "{}", "-o", "{out}/out.ptd"],
+            &["extract", "{}", "-o", "{out}/blobs"],
+            &["convert", "{}", "{out}/out.safetensors", "--skip"],
+            &["to-c", "{}", "--name", "model", "-o", "{out}"],
+        ],
+    }
+}
+
+/// The arguments of a command with its paths in place.
+pub fn arguments(command: &[&str], [file, other]: [&Path; 2], out: &Path) -> Vec<String> {
+    let [file, other, out] = [file, other, out].map(Path::to_string_lossy);
+    let put = |argument: &&str| argument.replace("{}", &file).replace("{other}", &other).replace("{out}", &out);
+    command.iter().map(put).collect()
+}
