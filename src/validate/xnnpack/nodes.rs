@@ -110,8 +110,8 @@ fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Repo
         true => f32::INFINITY.copysign(number),
         false => number,
     };
-    let dense = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_));
-    let fits = if !dense && output == Some(XNNDatatype::FP16) { half(min) < half(max) } else { min <= max };
+    let either = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNMaxPooling2d(_));
+    let fits = if !either && output == Some(XNNDatatype::FP16) { half(min) < half(max) } else { min <= max };
     if fits {
         return;
     }
@@ -123,8 +123,7 @@ fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Repo
         | XNodeUnion::XNNConvTranspose2d(_)
         | XNodeUnion::XNNDepthwiseConv2d(_)
         | XNodeUnion::XNNAvgPooling2d(_)
-        | XNodeUnion::XNNMaxPooling2d(_)
-        | XNodeUnion::XNNClamp(_) => report.add(rule::XNNPACK_NODE, path, found),
+        | XNodeUnion::XNNMaxPooling2d(_) => report.add(rule::XNNPACK_NODE, path, found),
         _ => report.add(rule::XNNPACK_CLAMP, path, found),
     }
 }
