@@ -268,9 +268,9 @@ impl Uses {
         Some(self.of(&self.writers, id).last()?.1)
     }
 
-    /// Whether a node reads it that comes before that one.
+    /// Whether that node reads it, or one that comes before.
     fn is_read_before(&self, id: u32, node: usize) -> bool {
-        self.of(&self.readers, id).first().is_some_and(|(_, reader)| *reader < node)
+        self.of(&self.readers, id).first().is_some_and(|(_, reader)| *reader <= node)
     }
 
     /// How many nodes follow each other from that one on, each the only reader of what the one before writes.
