@@ -74,7 +74,6 @@ fn cycle(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_
 
 /// As in `xnn_subgraph_optimize` of XNNPACK's `subgraph.c`.
 fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
-    let kept = graph.kept();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
         let path = &path.field("xnode_union");
@@ -98,7 +97,7 @@ fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'
                     report.add(rule::XNNPACK_DYNAMIC, &path.field(field), found);
                 }
             }
-            (union, Some((field, id))) if in_a_row(union) && is_8_bit(graph, *id) && kept.get(index) == Some(&true) => {
+            (union, Some((field, id))) if in_a_row(union) && is_8_bit(graph, *id) => {
                 let length = uses.row(graph, index);
                 if length == usize::MAX {
                     let found = "nodes in a row that go on after an input of the graph, which one of them writes";
@@ -218,8 +217,7 @@ impl Uses {
         // How many of its inputs each node waits for.
         let mut waits = vec![0usize; nodes.len()];
         for (id, reader) in &self.readers {
-            let given = graph.tensor(*id).is_some_and(|tensor| tensor.flags & EXTERNAL_INPUT != 0);
-            if let (Some(wait), false, Some(_)) = (waits.get_mut(*reader), given, self.last_writer(*id)) {
+            if let (Some(wait), Some(_)) = (waits.get_mut(*reader), self.awaited(graph, *id, *reader)) {
                 *wait += 1;
             }
         }
@@ -229,21 +227,36 @@ impl Uses {
             let index = ready.get(next).copied();
             next += 1;
             for (_, id) in node.xnode_union.ids().outputs {
-                let given = graph.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_INPUT != 0);
-                if given || self.last_writer(id) != index {
-                    continue;
-                }
                 for (_, reader) in self.of(&self.readers, id) {
-                    if let Some(wait) = waits.get_mut(*reader) {
-                        *wait = wait.saturating_sub(1);
-                        if *wait == 0 {
+                    if self.awaited(graph, id, *reader) != index {
+                        continue;
+                    }
+                    // Each becomes ready once.
+                    match waits.get_mut(*reader) {
+                        Some(wait) if *wait > 1 => *wait -= 1,
+                        Some(wait) if *wait == 1 => {
+                            *wait = 0;
                             ready.push(*reader);
                         }
+                        _ => (),
                     }
                 }
             }
         }
         (waits, ready)
+    }
+
+    /// The node whose result a reader of a value waits for: the last that writes it. Writes of an output are kept apart, so there it is
+    /// the last one before the reader.
+    fn awaited(&self, graph: &Graph<'_>, id: u32, reader: usize) -> Option<usize> {
+        let flags = graph.tensor(id).map_or(0, |tensor| tensor.flags);
+        if flags & EXTERNAL_INPUT != 0 {
+            return None;
+        }
+        let writers = self.writers(id);
+        let before = writers.iter().rev().find(|(_, writer)| *writer < reader);
+        let (_, writer) = before.filter(|_| flags & EXTERNAL_OUTPUT != 0).or(writers.last())?;
+        Some(*writer)
     }
 
     /// The nodes that write a value.
@@ -255,9 +268,9 @@ impl Uses {
         Some(self.of(&self.writers, id).last()?.1)
     }
 
-    /// Whether a node reads it that comes before that one.
+    /// Whether that node reads it, or one that comes before.
     fn is_read_before(&self, id: u32, node: usize) -> bool {
-        self.of(&self.readers, id).first().is_some_and(|(_, reader)| *reader < node)
+        self.of(&self.readers, id).first().is_some_and(|(_, reader)| *reader <= node)
     }
 
     /// How many nodes follow each other from that one on, each the only reader of what the one before writes.

@@ -17,7 +17,7 @@ const ALIGN_CORNERS: u32 = 8;
 /// Of a resize: as TensorFlow 1 did it.
 const LEGACY_MODE: u32 = 4;
 
-/// Of a convolution: its table of addresses is made for each run. No exporter sets it.
+/// Of a convolution or a resize: its table of addresses is made for each run. No exporter sets it.
 const TRANSIENT_INDIRECTION: u32 = 0x20;
 
 /// Of a multiplication: its input is packed for kernels that few machines have.
@@ -110,8 +110,8 @@ fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Repo
         true => f32::INFINITY.copysign(number),
         false => number,
     };
-    let dense = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_));
-    let fits = if !dense && output == Some(XNNDatatype::FP16) { half(min) < half(max) } else { min <= max };
+    let either = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNMaxPooling2d(_));
+    let fits = if !either && output == Some(XNNDatatype::FP16) { half(min) < half(max) } else { min <= max };
     if fits {
         return;
     }
@@ -123,8 +123,7 @@ fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Repo
         | XNodeUnion::XNNConvTranspose2d(_)
         | XNodeUnion::XNNDepthwiseConv2d(_)
         | XNodeUnion::XNNAvgPooling2d(_)
-        | XNodeUnion::XNNMaxPooling2d(_)
-        | XNodeUnion::XNNClamp(_) => report.add(rule::XNNPACK_NODE, path, found),
+        | XNodeUnion::XNNMaxPooling2d(_) => report.add(rule::XNNPACK_NODE, path, found),
         _ => report.add(rule::XNNPACK_CLAMP, path, found),
     }
 }
@@ -147,8 +146,9 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut R
         XNodeUnion::XNNArgMaxPooling2d(pool) => {
             let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
             padding(pool.flags, paddings, rule::XNNPACK_NODE, path, report);
-            if u64::from(pool.pooling_height) * u64::from(pool.pooling_width) == 1 {
-                let found = "a window of 1x1, which XNNPACK does not take";
+            if window_size(pool.pooling_height, pool.pooling_width) <= 1 {
+                let found =
+                    format!("a window of {}x{}, which XNNPACK does not take", pool.pooling_height, pool.pooling_width);
                 report.add(rule::XNNPACK_NODE, &path.field("pooling_height"), found);
             }
             let sizes = [("pooling_height", pool.pooling_height), ("pooling_width", pool.pooling_width)];
@@ -163,7 +163,9 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut R
             }
             if ![0, ALIGN_CORNERS, LEGACY_MODE].contains(&resize.flags) {
                 let found = format!("{:#x}, expected 0, 4 (legacy mode) or 8 (align corners)", resize.flags);
-                report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+                let known = [0, ALIGN_CORNERS, LEGACY_MODE].contains(&(resize.flags & !TRANSIENT_INDIRECTION));
+                let rule = if known { rule::XNNPACK_NODE_FLAGS } else { rule::XNNPACK_NODE };
+                report.add(rule, &path.field("flags"), found);
             }
         }
         XNodeUnion::XNNFullyConnected(dense) if dense.flags > 1 => {
@@ -279,6 +281,11 @@ fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, repo
     positive(&numbers, path, report);
 }
 
+/// As XNNPACK counts it, in 32 bits.
+fn window_size(height: u32, width: u32) -> u32 {
+    height.wrapping_mul(width)
+}
+
 fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
     padding(pool.flags, paddings, rule::XNNPACK_NODE, path, report);
@@ -292,8 +299,8 @@ fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Rep
     ];
     // An average has no dilation: the runtime does not read it.
     positive(numbers.get(..if dilated { 6 } else { 4 }).unwrap_or_default(), path, report);
-    if u64::from(pool.pooling_height) * u64::from(pool.pooling_width) == 1 {
-        let found = "a window of 1x1, which XNNPACK does not take";
+    if window_size(pool.pooling_height, pool.pooling_width) <= 1 {
+        let found = format!("a window of {}x{}, which XNNPACK does not take", pool.pooling_height, pool.pooling_width);
         report.add(rule::XNNPACK_NODE, &path.field("pooling_height"), found);
     }
 }

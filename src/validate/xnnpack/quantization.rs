@@ -12,11 +12,11 @@ use alloc::format;
 /// XNNPACK's kernels take groups of a multiple of so many numbers.
 const GROUP: i32 = 32;
 
-/// `path` is that of the quantized value. `used`: a node reads it.
+/// `path` is that of the quantized value. `constant`: its groups are multiplied.
 pub(super) fn check(
     tensor: &XNNTensorValue<'_>,
     params: &XNNQuantParams<'_>,
-    used: bool,
+    constant: bool,
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
@@ -44,7 +44,7 @@ pub(super) fn check(
             }
         }
         XNNQuantParams::PerChannelGroupQuant(quantization) => {
-            groups(tensor, quantization, used, &path.field("PerChannelGroupQuant"), report);
+            groups(tensor, quantization, constant, &path.field("PerChannelGroupQuant"), report);
         }
     }
 }
@@ -93,7 +93,13 @@ fn per_channel(
         return;
     };
     match quantization.scale_buffer_idx {
-        0 => inline(quantization.scale.as_deref(), channels.into(), rule::XNNPACK_LISTS, path, report),
+        0 => inline(
+            quantization.scale.as_deref(),
+            channels.into(),
+            [rule::XNNPACK_CONSTANT_BOUNDS, rule::XNNPACK_LISTS],
+            path,
+            report,
+        ),
         _ if quantization.num_scales != channels => {
             let found = format!("{}, but there are {channels} channels", quantization.num_scales);
             report.add(rule::XNNPACK_LISTS, &path.field("num_scales"), found);
@@ -105,7 +111,7 @@ fn per_channel(
 fn groups(
     tensor: &XNNTensorValue<'_>,
     quantization: &PerChannelGroupQuant<'_>,
-    used: bool,
+    constant: bool,
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
@@ -115,18 +121,18 @@ fn groups(
     };
     channel_dim(tensor, quantization.channel_dim, path, report);
     let size = quantization.group_size;
-    let fits = size > 0 && (size % GROUP == 0 || !report.concerns(used));
+    let fits = size > 0 && (size % GROUP == 0 || !report.concerns(constant));
     let Some(group) = u64::try_from(size).ok().filter(|_| fits) else {
         let found = format!("{size}, expected a multiple of {GROUP}");
         return report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
     };
-    if u64::from(input) % group != 0 {
+    if u64::from(input) % group != 0 && report.concerns(constant) {
         let found = format!("{size}, which does not divide the {input} columns");
         report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
     }
     let expected = u64::from(out) * u64::from(input) / group;
     match quantization.scale_buffer_idx {
-        0 => inline(quantization.scale.as_deref(), expected, rule::XNNPACK_SCALES, path, report),
+        0 => inline(quantization.scale.as_deref(), expected, [rule::XNNPACK_SCALES; 2], path, report),
         _ if u64::from(quantization.num_scales) != expected => {
             let found = format!("{}, expected {expected}, one for each group", quantization.num_scales);
             report.add(rule::XNNPACK_SCALES, &path.field("num_scales"), found);
@@ -135,8 +141,15 @@ fn groups(
     }
 }
 
-/// Scales inside the FlatBuffer. `many` is the rule that too many break: those of channels are not counted.
-fn inline(scales: Option<&[f32]>, expected: u64, many: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
+/// Scales inside the FlatBuffer, and the rules that too few and too many break: those of channels are not counted by the runtime, which
+/// reads past the end of too few.
+fn inline(
+    scales: Option<&[f32]>,
+    expected: u64,
+    [too_few, too_many]: [&'static Rule; 2],
+    path: &Path<'_>,
+    report: &mut Report<'_>,
+) {
     let path = &path.field("scale");
     let Some(scales) = scales else {
         return report.add(rule::XNNPACK_SCALES, path, "absent, and scale_buffer_idx is 0: no scales");
@@ -144,7 +157,7 @@ fn inline(scales: Option<&[f32]>, expected: u64, many: &'static Rule, path: &Pat
     if scales.len() as u64 != expected {
         let few = (scales.len() as u64) < expected;
         let found = format!("{} scales, expected {expected}", scales.len());
-        let rule = if few { rule::XNNPACK_SCALES } else { many };
+        let rule = if few { too_few } else { too_many };
         report.add_at(rule, path, report.offset(Some(scales)), found);
     }
     let scales = scales.get(..usize::try_from(expected).unwrap_or(usize::MAX)).unwrap_or(scales);

@@ -36,7 +36,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         };
         let quantized = path.field("xvalue_union.XNNQuantizedTensorValue");
         if let Some(params) = value.quant_params() {
-            quantization::check(tensor, params, graph.is_read(tensor.id_out), &quantized, report);
+            quantization::check(tensor, params, tensor.constant_buffer_idx != 0, &quantized, report);
         }
         let path = &match value.quant_params() {
             Some(_) => quantized.field("tensor_value"),

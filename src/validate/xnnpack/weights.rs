@@ -149,12 +149,11 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
         }
     }
     let input = node.xnode_union.ids().inputs.first().and_then(|(_, id)| graph.datatype(*id));
-    let dense = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_));
-    let computed = dense && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
-    // Biases too, with some filters.
-    let dense = computed || (dense && filter.datatype == XNNDatatype::QBINT4);
+    let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
+        && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
     let same = input == Some(filter.datatype);
-    for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", dense)] {
+    for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", computed)]
+    {
         match graph.tensor(id) {
             Some(tensor) if id != NO_ID && tensor.constant_buffer_idx == 0 => {
                 no_data(graph, tensor, computed, &path.field(field), report);

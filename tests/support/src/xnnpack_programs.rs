@@ -144,7 +144,7 @@ impl Sketch {
             let scalar_type = if external.datatype == Type::FP16 { ScalarType::HALF } else { ScalarType::FLOAT };
             let sizes: Vec<i32> = external.dims().iter().map(|size| *size as i32).collect();
             let tensor = Tensor::new(scalar_type, sizes).with_planned(1, planned);
-            planned += (tensor.byte_size().unwrap() as u64).next_multiple_of(16);
+            planned += tensor.byte_size().unwrap().next_multiple_of(16);
             let list = if external.flags == EXTERNAL_INPUT { &mut inputs } else { &mut outputs };
             list.push(values.len() as i32);
             values.push(tensor.into());
@@ -462,7 +462,8 @@ fn convolutions(programs: &mut Programs) {
     ];
     let dynamic = (Type::QDINT8, Type::QCINT8, Type::FP32, Type::FP32);
     // Name, node, groups, channels of a group and of the output's, the filter's sizes, whether it widens.
-    let kinds: [(&str, Convolution, [u32; 3], [u32; 4], bool); 5] = [
+    type Kind = (&'static str, Convolution, [u32; 3], [u32; 4], bool);
+    let kinds: [Kind; 5] = [
         ("convolution", XNodeUnion::XNNConv2d, [1, 4, 6], [6, 3, 2, 4], false),
         ("grouped-convolution", XNodeUnion::XNNConv2d, [2, 2, 3], [6, 3, 2, 2], false),
         ("depthwise-convolution", XNodeUnion::XNNDepthwiseConv2d, [4, 1, 2], [1, 3, 2, 8], false),

@@ -473,7 +473,7 @@ fn quantizations() -> Vec<Case> {
             channels(payload, 3).scale = None;
         })
         .history("SIGSEGV in ExecuTorch 1.5.1"),
-        graph("xnnpack-scales-few", "xnnpack-scales", CHANNELS, "3 scales for 4 channels", |payload| {
+        graph("xnnpack-scales-few", "xnnpack-constant-bounds", CHANNELS, "3 scales for 4 channels", |payload| {
             channels(payload, 3).scale.as_mut().unwrap().to_mut().pop();
         }),
         graph("xnnpack-scale-negative", "xnnpack-scales", CHANNELS, "a negative scale", |payload| {
