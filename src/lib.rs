@@ -125,6 +125,7 @@ mod file;
 mod flatbuffer;
 #[cfg(feature = "inspect")]
 pub mod inspect;
+mod keyed;
 mod names;
 mod path;
 pub mod schema;

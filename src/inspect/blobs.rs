@@ -8,11 +8,12 @@ use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::DataRef;
+use crate::keyed::Keyed;
 use crate::path::{FieldPath, Step};
 use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
 use crate::tensor::TensorShape;
-use alloc::{borrow::Cow, collections::BTreeMap, vec::Vec};
+use alloc::{borrow::Cow, vec::Vec};
 use core::fmt;
 use core::ops::Range;
 
@@ -197,7 +198,7 @@ type Identity<'t> = (BlobKind, Option<DataRef>, &'t str);
 #[derive(Default)]
 struct Collector<'t> {
     found: Blobs<'t>,
-    indices: BTreeMap<Identity<'t>, usize>,
+    indices: Keyed<Identity<'t>, usize>,
 }
 
 impl<'t> Collector<'t> {
@@ -230,10 +231,11 @@ impl<'t> Collector<'t> {
         user: BlobUser<'t>,
     ) {
         let blobs = &mut self.found.blobs;
-        let index = *self.indices.entry((kind, data, key)).or_insert_with(|| {
+        let next = blobs.len();
+        let index = *self.indices.or_insert((kind, data, key), next);
+        if index == next {
             blobs.push(Blob { kind, data, offset, size, users: Vec::new() });
-            blobs.len() - 1
-        });
+        }
         if let Some(blob) = blobs.get_mut(index) {
             blob.users.push(user);
         }

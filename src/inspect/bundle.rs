@@ -126,14 +126,16 @@ impl Bpte<'_> {
         let version = self.bundled_program.version;
         let program = self.bundled_program.program.as_deref();
         let program = program.map(|bytes| self.blob(BlobKind::Program, bytes, BlobUser::Bundle { version }));
-        let tensors = self.test_cases().flat_map(|(suite, test_case, case)| {
-            case.tensors().map(move |(kind, index, tensor)| {
+        let mut blobs = Vec::new();
+        blobs.extend(program);
+        for (suite, test_case, case) in self.test_cases() {
+            for (kind, index, tensor) in case.tensors() {
                 let method = suite.method_name();
                 let user = BlobUser::TestCase { method, test_case, index, shape: tensor.shape() };
-                self.blob(kind, tensor.data(), user)
-            })
-        });
-        Blobs { blobs: program.into_iter().chain(tensors).collect(), faults: Vec::new() }
+                blobs.push(self.blob(kind, tensor.data(), user));
+            }
+        }
+        Blobs { blobs, faults: Vec::new() }
     }
 
     /// The same with the blobs of the program inside, after the program, with their offsets in this file. `program` is what

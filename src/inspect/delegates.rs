@@ -4,10 +4,11 @@ use super::{BlobCount, Fault, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
+use crate::keyed::{Keyed, sort_by};
 use crate::names::shortened;
 use crate::path::{FieldPath, Step};
 use crate::schema::xnnpack::XNNDatatype;
-use alloc::{collections::BTreeMap, collections::BTreeSet, string::String, vec, vec::Vec};
+use alloc::{string::String, vec, vec::Vec};
 
 /// The constants inside the payloads of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -102,8 +103,8 @@ impl Pte<'_> {
 }
 
 fn path(method: usize, delegate: usize) -> FieldPath {
-    let steps = [Step::Field("execution_plan"), Step::Index(method), Step::Field("delegates"), Step::Index(delegate)];
-    steps.into_iter().chain([Step::Field("processed")]).collect()
+    let (plan, delegates) = (Step::Field("execution_plan"), Step::Field("delegates"));
+    [plan, Step::Index(method), delegates, Step::Index(delegate), Step::Field("processed")].into_iter().collect()
 }
 
 impl Xnnpack<'_> {
@@ -157,7 +158,7 @@ fn uses<'m>(
 }
 
 /// How many operators of each kind are inside the delegates of a method and backend.
-pub(super) type Operators<'t> = BTreeMap<(usize, &'t str), BTreeMap<&'static str, usize>>;
+pub(super) type Operators<'t> = Keyed<(usize, &'t str), Keyed<&'static str, usize>>;
 
 /// The operators inside all delegates.
 pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Operators<'t> {
@@ -169,9 +170,9 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
         let counts = payload.graph.count_nodes();
         for (method, index) in &opened.delegates {
             let delegate = pte.methods().get(*method).and_then(|plan| plan.delegates().get(*index));
-            let operators = all.entry((*method, delegate.map_or("", |delegate| delegate.id()))).or_default();
+            let operators = all.entry((*method, delegate.map_or("", |delegate| delegate.id())));
             for (name, count) in &counts {
-                *operators.entry(name).or_default() += count;
+                *operators.entry(*name) += count;
             }
         }
     }
@@ -181,7 +182,7 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
 /// The constants of all payloads: those with a key, in named data or elsewhere, count once.
 pub(super) fn count_constants(opened: &[OpenPayload<'_>]) -> BlobCount {
     let mut constants = BlobCount::default();
-    let mut keys = BTreeSet::new();
+    let mut keys = Keyed::new();
     for opened in opened {
         let Ok(Payload::Xnnpack(payload)) = &opened.payload else {
             continue;
@@ -189,7 +190,7 @@ pub(super) fn count_constants(opened: &[OpenPayload<'_>]) -> BlobCount {
         for constant in payload.constants() {
             constants.users += constant.uses.len();
             let fresh = match &constant.place {
-                ConstantPlace::Named { key, .. } => keys.insert(String::from(*key)),
+                ConstantPlace::Named { key, .. } => keys.add(String::from(*key)),
                 _ => true,
             };
             if fresh {
@@ -202,9 +203,16 @@ pub(super) fn count_constants(opened: &[OpenPayload<'_>]) -> BlobCount {
 }
 
 /// As a list, the most frequent first.
-pub(super) fn sorted(operators: BTreeMap<&'static str, usize>) -> Vec<OperatorCalls> {
-    let operators = operators.into_iter().map(|(name, calls)| OperatorCalls { name: name.into(), calls });
-    let mut operators: Vec<OperatorCalls> = operators.collect();
-    operators.sort_by_key(|operator| core::cmp::Reverse(operator.calls));
-    operators
+pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCalls> {
+    let mut sorted = Vec::with_capacity(operators.len());
+    for (name, calls) in operators.sorted() {
+        sorted.push(OperatorCalls { name: (*name).into(), calls: *calls });
+    }
+    most_first(&mut sorted);
+    sorted
+}
+
+/// Puts the most frequent first.
+pub(super) fn most_first(operators: &mut [OperatorCalls]) {
+    sort_by(operators, &|one, other| other.calls.cmp(&one.calls));
 }

@@ -165,8 +165,13 @@ impl Operators {
 
     /// The types of elements that any operator is called with.
     pub fn scalar_types(&self) -> BTreeSet<ScalarType> {
-        let kernels = self.operators.values().flat_map(|operator| operator.kernels.values());
-        kernels.flat_map(|kernel| &kernel.tensors).map(|tensor| tensor.scalar_type).collect()
+        let mut types = BTreeSet::new();
+        for operator in self.operators.values() {
+            for kernel in operator.kernels.values() {
+                types.extend(kernel.tensors.iter().map(|tensor| tensor.scalar_type));
+            }
+        }
+        types
     }
 
     /// Adds what a method needs.

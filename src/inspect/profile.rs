@@ -4,10 +4,10 @@ use super::summary::{Content, Summary};
 use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
 use crate::file::pte::Pte;
+use crate::keyed::{Keyed, sort_by};
 use crate::path::{FieldPath, Step};
 use crate::schema::etdump::{Event, ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec::Vec};
 use core::cmp::Reverse;
 use core::fmt;
@@ -52,16 +52,17 @@ impl Profile<'_> {
     /// Puts the instructions of each group of runs into the order of their total times, the longest first.
     pub fn sort_by_total(&mut self) {
         for run in &mut self.runs {
-            let mut totals = BTreeMap::new();
+            let mut totals = Keyed::<_, u64>::new();
             for event in &run.events {
-                let total = totals.entry(event.place()).or_insert(0);
+                let total = totals.entry(event.place());
                 *total = event.total.max(*total);
             }
             // A stable sort: what is of one instruction stays together, and in its order.
-            run.events.sort_by_cached_key(|event| {
+            let key = |event: &EventProfile<'_>| {
                 let total = totals.get(&event.place()).copied().unwrap_or_default();
                 (event.kind != EventKind::Method, Reverse(total), event.place())
-            });
+            };
+            sort_by(&mut run.events, &|one, other| key(one).cmp(&key(other)));
         }
     }
 }
@@ -206,7 +207,7 @@ impl Etdp<'_> {
     pub fn profile<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
         let mut mismatches = Vec::new();
         let mut groups: Vec<Group<'t>> = Vec::new();
-        let mut known = BTreeMap::new();
+        let mut known = Keyed::new();
         for (index, run) in self.etdump.run_data().iter().enumerate() {
             let found = Times::of(run, index, &mut mismatches);
             let key = (run.name(), run.bundled_input_index, found.keys);
@@ -322,7 +323,7 @@ struct Times<'t> {
 
 impl<'t> Times<'t> {
     fn of(run: &'t RunData<'_>, index: usize, mismatches: &mut Vec<Mismatch>) -> Self {
-        let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, BTreeMap::new());
+        let (mut times, mut known) = (Self { keys: Vec::new(), ticks: Vec::new() }, Keyed::new());
         for (event, profile) in run.profile_events() {
             let Some(ticks) = profile.end_time.checked_sub(profile.start_time) else {
                 let message = format!(
@@ -333,11 +334,12 @@ impl<'t> Times<'t> {
                 continue;
             };
             let key = Key::of(profile);
-            let place = *known.entry(key).or_insert_with(|| {
+            let next = times.keys.len();
+            let place = *known.or_insert(key, next);
+            if place == next {
                 times.keys.push(key);
                 times.ticks.push(Vec::new());
-                times.keys.len() - 1
-            });
+            }
             times.ticks.get_mut(place).into_iter().for_each(|all| all.push(ticks));
         }
         times
@@ -345,8 +347,8 @@ impl<'t> Times<'t> {
 }
 
 fn event_path(run: usize, event: usize) -> FieldPath {
-    let steps = [Step::Field("run_data"), Step::Index(run), Step::Field("events"), Step::Index(event)];
-    steps.into_iter().chain([Step::Field("profile_event")]).collect()
+    let (runs, events) = (Step::Field("run_data"), Step::Field("events"));
+    [runs, Step::Index(run), events, Step::Index(event), Step::Field("profile_event")].into_iter().collect()
 }
 
 /// Runs that are alike.
@@ -372,15 +374,16 @@ impl<'t> Group<'t> {
         let total = self.total;
         let events = self.keys.into_iter().zip(self.ticks).map(|(key, ticks)| event(key, ticks, total, plan));
         let mut events: Vec<_> = events.collect();
-        let mut first = BTreeMap::new();
+        let mut first = Keyed::new();
         for (index, event) in events.iter().enumerate() {
-            first.entry(event.place()).or_insert(index);
+            first.or_insert(event.place(), index);
         }
         // In the file an event comes where it ended, after its parts.
-        events.sort_by_cached_key(|event| {
+        let key = |event: &EventProfile<'_>| {
             let is_part = matches!(event.kind, EventKind::Part | EventKind::Delegate);
             (event.kind != EventKind::Method, first.get(&event.place()).copied(), is_part)
-        });
+        };
+        sort_by(&mut events, &|one, other| key(one).cmp(&key(other)));
         RunProfile {
             name: self.run.name(),
             test_case: self.run.test_case(),

@@ -2,6 +2,7 @@
 
 use super::{BlobKind, BlobUser, Graph, Histogram, Layout, Memory, Operators, Size, Summary};
 use crate::file::model::Model;
+use crate::keyed::sort_by;
 use crate::tensor::TensorView;
 use alloc::vec::Vec;
 
@@ -79,7 +80,7 @@ impl Model<'_> {
     fn weights(&self) -> Vec<Weight<'_>> {
         let mut budget = MOST;
         let mut blobs = self.blobs().blobs;
-        blobs.sort_by_key(|blob| core::cmp::Reverse(blob.size));
+        sort_by(&mut blobs, &|one, other| other.size.cmp(&one.size));
         let is_tensor = |kind| matches!(kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named);
         let mut weights = Vec::new();
         for blob in blobs.into_iter().filter(|blob| is_tensor(blob.kind)) {

@@ -13,13 +13,14 @@ use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
+use crate::keyed::Keyed;
 use crate::schema::ScalarType;
 use crate::schema::flat_tensor::LegacySchema;
 use crate::schema::program::{
     BackendDelegate, DeviceType, ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism,
 };
 use crate::tensor::TensorShape;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::{string::String, vec, vec::Vec};
 
 /// A summary of a file.
@@ -414,7 +415,7 @@ fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: 
     let operators = plan.operators().iter().zip(calls);
     let mut operators: Vec<OperatorCalls> =
         operators.map(|(operator, calls)| OperatorCalls { name: operator.full_name(), calls }).collect();
-    operators.sort_by_key(|operator| core::cmp::Reverse(operator.calls));
+    delegates::most_first(&mut operators);
     Method {
         name: plan.name(),
         inputs: values(plan, plan.inputs()),
@@ -441,18 +442,22 @@ fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
 }
 
 fn backends<'t>(pte: &Pte<'_>, method: usize, plan: &'t ExecutionPlan<'_>, inside: &Operators<'_>) -> Vec<Backend<'t>> {
-    let mut by_id: BTreeMap<&str, Vec<&BackendDelegate<'_>>> = BTreeMap::new();
+    let mut by_id: Keyed<&str, Vec<&BackendDelegate<'_>>> = Keyed::new();
     for delegate in plan.delegates() {
-        by_id.entry(delegate.id()).or_default().push(delegate);
+        by_id.entry(delegate.id()).push(delegate);
     }
     let backend = |(id, list): (&'t str, Vec<&BackendDelegate<'_>>)| {
         let count = list.len();
-        let payloads: BTreeSet<DataRef> = list.iter().filter_map(|delegate| pte.delegate_data(delegate).ok()).collect();
-        let payload_bytes = payloads.iter().map(DataRef::size).fold(0, u64::saturating_add);
-        let operators = delegates::sorted(inside.get(&(method, id)).cloned().unwrap_or_default());
+        let (mut payloads, mut payload_bytes) = (Keyed::new(), 0u64);
+        for data in list.iter().filter_map(|delegate| pte.delegate_data(delegate).ok()) {
+            if payloads.add(data) {
+                payload_bytes = payload_bytes.saturating_add(data.size());
+            }
+        }
+        let operators = inside.get(&(method, id)).map_or_else(Vec::new, delegates::sorted);
         Backend { id, delegates: count, payload_bytes, operators }
     };
-    by_id.into_iter().map(backend).collect()
+    by_id.into_sorted().into_iter().map(backend).collect()
 }
 
 impl ExecutionPlan<'_> {

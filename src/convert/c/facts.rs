@@ -6,9 +6,9 @@ use crate::error::Result;
 use crate::file::model::Model;
 use crate::file::pte::Pte;
 use crate::inspect::{ConstantMethod, Content, Method, ProgramSummary, Returned, Value};
+use crate::keyed::Keyed;
 use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
 /// The characters of a method's name that are in the names of macros.
@@ -23,16 +23,14 @@ pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
 }
 
 fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
-    let (mut taken, mut lines) = (BTreeMap::new(), Vec::new());
+    let (mut taken, mut lines) = (Keyed::new(), Vec::new());
     for method in &program.methods {
         method_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
     }
     for method in &program.metadata {
         constant_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
     }
-    let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
-    let backends: BTreeSet<&str> =
-        program.methods.iter().flat_map(|method| &method.delegates).map(|backend| backend.id).collect();
+    let (operators, backends) = (operators(program), backends(program));
     for (what, macro_name, names) in
         [("The operators to register", "OPERATORS", &operators), ("The backends to register", "BACKENDS", &backends)]
     {
@@ -46,20 +44,22 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
 }
 
 /// What the macros of a method are called, of which there is one for each line about it.
-fn macro_name(method: &str, taken: &mut BTreeMap<String, u32>) -> String {
+fn macro_name(method: &str, taken: &mut Keyed<String, u32>) -> String {
     let start: String = method.chars().take(LONGEST).collect();
     unique(upper(&start), taken)
 }
 
 /// A name that no other method has: some are equal in capital letters. `taken` has each with the number that the last one like it got.
-fn unique(plain: String, taken: &mut BTreeMap<String, u32>) -> String {
-    let mut number = *taken.entry(plain.clone()).and_modify(|number| *number += 1).or_insert(1);
+fn unique(plain: String, taken: &mut Keyed<String, u32>) -> String {
+    let last = taken.entry(plain.clone());
+    *last += 1;
+    let mut number = *last;
     if number == 1 {
         return plain;
     }
     loop {
         let name = format!("{plain}_{number}");
-        if !taken.contains_key(&name) {
+        if taken.get(&name).is_none() {
             taken.insert(name.clone(), 1);
             taken.insert(plain, number);
             return name;
@@ -68,8 +68,26 @@ fn unique(plain: String, taken: &mut BTreeMap<String, u32>) -> String {
     }
 }
 
-fn operators<'t>(method: &'t Method<'_>) -> impl Iterator<Item = &'t str> {
-    method.operators.iter().map(|operator| operator.name.as_str())
+/// The operators of all methods, each once.
+fn operators<'t>(program: &'t ProgramSummary<'_>) -> Vec<&'t str> {
+    let mut names = Vec::new();
+    for method in &program.methods {
+        names.extend(method.operators.iter().map(|operator| operator.name.as_str()));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// The backends of all methods, each once.
+fn backends<'t>(program: &ProgramSummary<'t>) -> Vec<&'t str> {
+    let mut ids = Vec::new();
+    for method in &program.methods {
+        ids.extend(method.delegates.iter().map(|backend| backend.id));
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    ids
 }
 
 fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
@@ -89,9 +107,10 @@ fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
     }
     for (what, values) in [("INPUT", &method.inputs), ("OUTPUT", &method.outputs)] {
         lines.push(format!("#define {prefix}_{what}_COUNT {}u", values.len()));
-        lines.extend(values.iter().enumerate().flat_map(|(index, value)| {
-            value_lines(value, &format!("{prefix}_{what}_{index}"), &format!("{} {index}", what.to_ascii_lowercase()))
-        }));
+        for (index, value) in values.iter().enumerate() {
+            let (prefix, what) = (format!("{prefix}_{what}_{index}"), format!("{} {index}", what.to_ascii_lowercase()));
+            lines.extend(value_lines(value, &prefix, &what));
+        }
     }
 }
 
@@ -180,15 +199,12 @@ pub fn operator_lines(pte: &Pte<'_>, name: &str) -> Result<String> {
     let Content::Program(program) = pte.summary().content else {
         return Ok(String::new());
     };
-    let operators: BTreeSet<&str> = program.methods.iter().flat_map(operators).collect();
+    let operators = operators(&program);
     operators.iter().try_for_each(|name| check_operator_name(name))?;
-    let operators: Vec<&str> = operators.into_iter().collect();
-    let backends: BTreeSet<&str> =
-        program.methods.iter().flat_map(|method| &method.delegates).map(|backend| backend.id).collect();
     let mut lines = Vec::new();
     if !operators.is_empty() {
         lines.push(format!("gen_selected_ops(LIB_NAME \"{name}_ops\" ROOT_OPS \"{}\")", operators.join(",")));
     }
-    lines.extend(backends.into_iter().map(|backend| format!("# backend: {}", comment(backend))));
+    lines.extend(backends(&program).into_iter().map(|backend| format!("# backend: {}", comment(backend))));
     Ok(joined(lines))
 }

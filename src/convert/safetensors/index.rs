@@ -2,7 +2,7 @@
 
 use super::read::{Texts, from_json};
 use crate::error::{Error, Result};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use serde::{Deserialize, Serialize};
 
@@ -43,13 +43,19 @@ impl ShardIndex {
                 format!("tensor {name:?}: expected the name of a file in the index' own folder, found {file:?}");
             return Err(Error::other("index", at, fault));
         }
-        Ok(Self { metadata: IndexMetadata::default(), weight_map: files.into_iter().collect() })
+        let mut index = Self::default();
+        for (name, file) in files {
+            index.weight_map.insert(name, file);
+        }
+        Ok(index)
     }
 
     /// The files of the shards, each once, in order of their names.
     pub fn files(&self) -> Vec<&str> {
-        let files: BTreeSet<&str> = self.weight_map.values().map(String::as_str).collect();
-        files.into_iter().collect()
+        let mut files: Vec<&str> = self.weight_map.values().map(String::as_str).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     /// The index as JSON.

@@ -3,8 +3,9 @@
 use super::{DIM_ORDER, FORMAT, MAX_HEADER, SafeTensor, Safetensors, dim_order_of};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::segment::offset_in;
+use crate::keyed::{Keyed, sort_by};
 use alloc::string::{String, ToString};
-use alloc::{borrow::Cow, collections::BTreeMap, format, vec::Vec};
+use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
 use safetensors::Dtype;
 use serde::Deserialize;
@@ -63,7 +64,7 @@ impl<'a> File<'a> {
         self.check_names(&tensors)?;
         let mut described =
             tensors.into_iter().map(|(name, raw)| self.describe(name, raw)).collect::<Result<Vec<_>>>()?;
-        described.sort_by_key(|described| described.range);
+        sort_by(&mut described, &|one, other| one.range.cmp(&other.range));
         self.cut(&mut described)?;
         let mut tensors: Vec<SafeTensor<'a>> = described.into_iter().map(|described| described.tensor).collect();
         take_dim_orders(&mut metadata, &mut tensors);
@@ -98,7 +99,7 @@ impl<'a> File<'a> {
 
     fn check_names(&self, tensors: &[(Cow<'_, str>, &RawValue)]) -> Result<()> {
         let mut sorted: Vec<_> = tensors.iter().map(|(name, raw)| (name, self.offset(raw))).collect();
-        sorted.sort_unstable();
+        sort_by(&mut sorted, &|one, other| one.cmp(other));
         let twice = sorted.windows(2).find_map(|pair| match pair {
             [(first, before), (second, offset)] if first == second => Some((second, before, offset)),
             _ => None,
@@ -146,8 +147,10 @@ fn take_dim_orders(metadata: &mut Vec<(String, String)>, tensors: &mut [SafeTens
     if !metadata.iter().any(|(key, _)| key.starts_with(DIM_ORDER)) {
         return;
     }
-    let names = tensors.iter().enumerate().map(|(index, tensor)| (tensor.name.to_string(), index));
-    let names: BTreeMap<String, usize> = names.collect();
+    let mut names: Keyed<String, usize> = Keyed::new();
+    for (index, tensor) in tensors.iter().enumerate() {
+        names.insert(tensor.name.to_string(), index);
+    }
     metadata.retain(|(key, value)| {
         let named = key.strip_prefix(DIM_ORDER).and_then(|name| tensors.get_mut(*names.get(name)?));
         // An entry for a tensor that does not exist, or has another rank now, is ordinary metadata.
@@ -278,9 +281,9 @@ impl<'de> Deserialize<'de> for Texts {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> core::result::Result<Self::Value, A::Error> {
                 let mut texts: Vec<(String, String)> = Vec::new();
-                let mut seen = alloc::collections::BTreeSet::new();
+                let mut seen = Keyed::new();
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
-                    if !seen.insert(key.clone()) {
+                    if !seen.add(key.clone()) {
                         return Err(serde::de::Error::custom(format!("{key:?} is there twice")));
                     }
                     texts.push((key, value));

@@ -1,9 +1,8 @@
 //! One model in several files.
 
-use super::index::IndexMetadata;
 use super::{Safetensors, ShardIndex, Skipped};
 use crate::error::{Error, Result};
-use alloc::collections::BTreeMap;
+use crate::keyed::Keyed;
 use alloc::string::{String, ToString};
 use alloc::{format, vec::Vec};
 
@@ -15,7 +14,7 @@ impl<'a> Safetensors<'a> {
     /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two shards have a tensor of the same name or metadata that differs.
     pub fn join(shards: Vec<(&str, Self)>, index: &ShardIndex, skip: bool) -> Result<(Self, Vec<Skipped>)> {
         let (mut joined, mut skipped) = (Self::default(), Vec::new());
-        let mut places = BTreeMap::<String, &str>::new();
+        let mut places = Keyed::<String, &str>::new();
         for (file, shard) in shards {
             for (key, value) in shard.metadata {
                 match joined.metadata.iter().find(|(other, _)| *other == key) {
@@ -66,12 +65,15 @@ impl<'a> Safetensors<'a> {
 
     /// The index of shards with those names.
     pub fn index(shards: &[Self], files: &[String]) -> ShardIndex {
-        let tensors = || shards.iter().flat_map(|shard| &shard.tensors);
-        let named = shards.iter().zip(files);
-        let places = named.flat_map(|(shard, file)| shard.tensors.iter().map(move |tensor| (tensor, file)));
-        ShardIndex {
-            metadata: IndexMetadata { total_size: tensors().map(|tensor| tensor.bytes.len() as u64).sum() },
-            weight_map: places.map(|(tensor, file)| (tensor.name.to_string(), file.clone())).collect(),
+        let mut index = ShardIndex::default();
+        for shard in shards {
+            index.metadata.total_size += shard.tensors.iter().map(|tensor| tensor.bytes.len() as u64).sum::<u64>();
         }
+        for (shard, file) in shards.iter().zip(files) {
+            for tensor in &shard.tensors {
+                index.weight_map.insert(tensor.name.to_string(), file.clone());
+            }
+        }
+        index
     }
 }

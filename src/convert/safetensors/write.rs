@@ -2,8 +2,8 @@
 
 use super::{DIM_ORDER, MAX_HEADER, SafeTensor, Safetensors, dim_order_of, dim_order_text};
 use crate::error::{Error, Result, counted};
+use crate::keyed::{Keyed, sort_by};
 use crate::write::image::Image;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{borrow::Cow, format, string::ToString, vec::Vec};
 use safetensors::Dtype;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -14,7 +14,7 @@ const ALIGNMENT: usize = 8;
 impl Safetensors<'_> {
     /// Puts the tensors into the official writer's order: by type, the largest elements first, then by name.
     pub fn sort(&mut self) {
-        self.tensors.sort_by(|one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(&other.name)));
+        sort_by(&mut self.tensors, &|one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(&other.name)));
     }
 
     /// The file, ready to be written.
@@ -23,7 +23,7 @@ impl Safetensors<'_> {
     /// read as a tensor's dim order, or the header is longer than readers take, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor)
     /// if a tensor's shape and bytes differ in size.
     pub fn image(&self) -> Result<Image<'_>> {
-        let mut ranks = BTreeMap::<&str, usize>::new();
+        let mut ranks = Keyed::<&str, usize>::new();
         let (mut infos, mut end) = (Vec::with_capacity(self.tensors.len()), 0u64);
         for tensor in &self.tensors {
             tensor.check()?;
@@ -57,8 +57,8 @@ impl Safetensors<'_> {
     }
 
     /// The metadata with the tensors' dim orders. `ranks` are the tensors' ranks by name.
-    fn all_metadata(&self, ranks: &BTreeMap<&str, usize>) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>> {
-        let (mut all, mut keys) = (Vec::new(), BTreeSet::new());
+    fn all_metadata(&self, ranks: &Keyed<&str, usize>) -> Result<Vec<(Cow<'_, str>, Cow<'_, str>)>> {
+        let (mut all, mut keys) = (Vec::new(), Keyed::<&str, ()>::new());
         for (key, value) in &self.metadata {
             let rank = key.strip_prefix(DIM_ORDER).and_then(|name| ranks.get(name));
             if rank.is_some_and(|rank| dim_order_of(value, *rank).is_some()) {
@@ -71,7 +71,7 @@ impl Safetensors<'_> {
                 all.push((format!("{DIM_ORDER}{}", tensor.name).into(), dim_order_text(dim_order).into()));
             }
         }
-        let twice = all.iter().find(|(key, _)| !keys.insert(key.clone()));
+        let twice = all.iter().find(|(key, _)| !keys.add(key));
         match twice {
             Some((key, _)) => Err(Error::unwritable(format!("the metadata {key:?} is there twice"))),
             None => Ok(all),

@@ -4,10 +4,10 @@ use super::{Change, ChangeKind, Diff, DiffOptions, Side, Subject};
 use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::numbers;
+use crate::keyed::{Keyed, sort_by};
 use crate::schema::program::{ExecutionPlan, Tensor};
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::hash::{Hash, Hasher};
 
@@ -15,8 +15,8 @@ use core::hash::{Hash, Hasher};
 pub(super) struct Comparer<'s> {
     pub(super) diff: Diff,
     pub(super) options: DiffOptions,
-    /// Where external tensors are: by key, of each side.
-    pub(super) external: [BTreeMap<&'s str, &'s [u8]>; 2],
+    /// The data of external tensors of each side, with its keys, in the order of these.
+    pub(super) external: [Vec<(&'s str, &'s [u8])>; 2],
     /// Weights of each side without a partner.
     lonely: [Vec<Weight<'s>>; 2],
     /// Keys of each side without a partner.
@@ -24,9 +24,9 @@ pub(super) struct Comparer<'s> {
     /// How many external tensors have no data on either side.
     pub(super) unseen: usize,
     /// Bytes that were compared, by their addresses and lengths.
-    compared: BTreeMap<[(usize, usize); 2], bool>,
+    compared: Keyed<[(usize, usize); 2], bool>,
     /// The bytes of weights that have a partner, by address and length.
-    partnered: [BTreeSet<(usize, usize)>; 2],
+    partnered: [Keyed<(usize, usize), ()>; 2],
     /// How many bytes may still be compared: many tensors may share the same ones.
     budget: u64,
 }
@@ -54,11 +54,23 @@ fn address(bytes: &[u8]) -> (usize, usize) {
     (bytes.as_ptr() as usize, bytes.len())
 }
 
+/// The data of that key, with it.
+pub(super) fn of_key<'e, 's>(external: &'e [(&'s str, &'s [u8])], key: &str) -> Option<&'e (&'s str, &'s [u8])> {
+    external.get(external.binary_search_by_key(&key, |(other, _)| other).ok()?)
+}
+
 impl<'s> Comparer<'s> {
     pub(super) fn new(before: &Side<'s>, after: &Side<'s>, options: &DiffOptions) -> Self {
         let external = |side: &Side<'s>| {
-            let entries = side.data.iter().flat_map(|ptd| ptd.entries().map(move |entry| (entry, ptd)));
-            entries.filter_map(|(entry, ptd)| Some((entry.key(), ptd.entry_bytes(&entry).ok()?))).collect()
+            let mut external: Keyed<&'s str, &'s [u8]> = Keyed::new();
+            for ptd in side.data {
+                for entry in ptd.entries() {
+                    if let Ok(bytes) = ptd.entry_bytes(&entry) {
+                        external.insert(entry.key(), bytes);
+                    }
+                }
+            }
+            external.into_sorted()
         };
         let size = |side: &Side<'_>| {
             let data = side.data.iter().map(|ptd| ptd.source.as_ref().map_or(0, |source| source.bytes.len()));
@@ -72,7 +84,7 @@ impl<'s> Comparer<'s> {
             lonely: Default::default(),
             lonely_keys: Default::default(),
             unseen: 0,
-            compared: BTreeMap::new(),
+            compared: Keyed::new(),
             partnered: Default::default(),
             budget: 16 * (size(before) + size(after)),
         }
@@ -128,7 +140,7 @@ impl<'s> Comparer<'s> {
             Ok(TensorData::Constant(data)) => (pte.bytes(&data), "constant"),
             Ok(TensorData::Mutable(data)) => (pte.bytes(&data), "initial state"),
             // Without its .ptd it has no bytes to compare.
-            Ok(TensorData::External(key)) => (Ok(*self.external.get(side)?.get(key)?), "external"),
+            Ok(TensorData::External(key)) => (Ok(of_key(self.external.get(side)?, key)?.1), "external"),
             Err(error) => (Err(error), ""),
         };
         let name = tensor.fully_qualified_name();
@@ -183,7 +195,7 @@ impl<'s> Comparer<'s> {
 
     fn pair(&mut self, one: &Weight<'s>, other: &Weight<'s>) {
         let [first, second] = &mut self.partnered;
-        let (new, other_new) = (first.insert(address(one.bytes)), second.insert(address(other.bytes)));
+        let (new, other_new) = (first.add(address(one.bytes)), second.add(address(other.bytes)));
         if !new && !other_new {
             return;
         }
@@ -230,12 +242,15 @@ impl<'s> Comparer<'s> {
     pub(super) fn weights(&mut self) {
         let [mut before, mut after] = core::mem::take(&mut self.lonely);
         for (list, partnered) in [&mut before, &mut after].into_iter().zip(&self.partnered) {
-            let mut seen = BTreeSet::new();
-            list.retain(|weight| !partnered.contains(&address(weight.bytes)) && seen.insert(address(weight.bytes)));
+            let mut seen = Keyed::new();
+            list.retain(|weight| {
+                let address = address(weight.bytes);
+                partnered.get(&address).is_none() && seen.add(address)
+            });
         }
-        let mut alike: BTreeMap<Option<u64>, Vec<Weight<'s>>> = BTreeMap::new();
+        let mut alike: Keyed<Option<u64>, Vec<Weight<'s>>> = Keyed::new();
         for weight in after {
-            alike.entry(self.hash(weight.bytes)).or_default().push(weight);
+            alike.entry(self.hash(weight.bytes)).push(weight);
         }
         let mut rest = Vec::new();
         for weight in before {
@@ -254,23 +269,26 @@ impl<'s> Comparer<'s> {
                 None => rest.push(weight),
             }
         }
-        let mut after: Vec<Weight<'s>> = alike.into_values().flatten().collect();
-        after.sort_by_key(|weight| (weight.method, weight.value));
-        let mut by_name: BTreeMap<&str, usize> = BTreeMap::new();
-        for (index, weight) in after.iter().enumerate().rev() {
-            weight.name.map(|name| by_name.insert(name, index));
+        let mut after: Vec<Weight<'s>> = Vec::new();
+        for (_, list) in alike.into_sorted() {
+            after.extend(list);
         }
-        let mut taken = BTreeSet::new();
+        sort_by(&mut after, &|one, other| (one.method, one.value).cmp(&(other.method, other.value)));
+        let mut by_name: Keyed<&str, Option<usize>> = Keyed::new();
+        for (index, weight) in after.iter().enumerate().rev() {
+            weight.name.map(|name| by_name.insert(name, Some(index)));
+        }
+        let mut taken = Keyed::new();
         for weight in rest {
-            match weight.name.and_then(|name| by_name.remove(name)) {
+            match weight.name.and_then(|name| by_name.get_mut(name)?.take()) {
                 Some(index) => {
-                    taken.insert(index);
+                    taken.add(index);
                     after.get(index).copied().into_iter().for_each(|other| self.pair(&weight, &other));
                 }
                 None => self.lonely_weight(&weight, ChangeKind::Removed),
             }
         }
-        for (_, weight) in after.iter().enumerate().filter(|(index, _)| !taken.contains(index)) {
+        for (_, weight) in after.iter().enumerate().filter(|(index, _)| taken.get(index).is_none()) {
             self.lonely_weight(weight, ChangeKind::Added);
         }
     }

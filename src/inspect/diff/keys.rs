@@ -1,19 +1,19 @@
 //! Named blobs and the keys of `.ptd` files: compared by their bytes, whichever file has them.
 
-use super::data::Comparer;
+use super::data::{Comparer, of_key};
 use super::{Change, ChangeKind, Subject};
 use crate::delegate::Payload;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::inspect::numbers;
+use crate::keyed::{Keyed, sort_by};
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 /// The bytes under a key, and their shape if they are a tensor.
-pub(super) struct Keyed<'s> {
+pub(super) struct Found<'s> {
     pub(super) bytes: Result<&'s [u8]>,
     pub(super) shape: Option<TensorShape<'s>>,
     /// In which file they are.
@@ -24,10 +24,10 @@ impl<'s> Comparer<'s> {
     /// What the delegates of a program can find by a key: its named data, and of what its `.ptd` files have, the keys that XNNPACK's payloads
     /// name. Where a payload of another backend does not say what it looks up, all that is no external tensor. Returns how many constants of
     /// payloads are in none of the files.
-    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, Keyed<'s>)>) -> usize {
+    pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, Found<'s>)>) -> usize {
         for named in pte.named_data() {
             let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
-            found.push((named.key(), Keyed { bytes, shape: None, place: "named data" }));
+            found.push((named.key(), Found { bytes, shape: None, place: "named data" }));
         }
         // Named data of the program comes first.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
@@ -46,8 +46,8 @@ impl<'s> Comparer<'s> {
                 if inside.binary_search(&key).is_ok() {
                     continue;
                 }
-                match external.get_key_value(key) {
-                    Some((key, _)) => keys.push(key),
+                match of_key(external, key) {
+                    Some((key, _)) => keys.push(*key),
                     None => missing += 1,
                 }
             }
@@ -60,20 +60,20 @@ impl<'s> Comparer<'s> {
                     .extend(values.filter(|tensor| tensor.is_external()).filter_map(|one| one.fully_qualified_name()));
             }
             tensors.sort_unstable();
-            keys.extend(external.keys().filter(|key| tensors.binary_search(key).is_err()));
+            keys.extend(external.iter().map(|(key, _)| *key).filter(|key| tensors.binary_search(key).is_err()));
         }
         keys.sort_unstable();
         keys.dedup();
         for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
-            let bytes = Ok(external.get(key).copied().unwrap_or_default());
-            found.push((key, Keyed { bytes, shape: None, place: "external" }));
+            let bytes = Ok(of_key(external, key).map_or(&[][..], |(_, bytes)| bytes));
+            found.push((key, Found { bytes, shape: None, place: "external" }));
         }
         missing
     }
 
     /// A named blob or key, of one side or both.
-    pub(super) fn key(&mut self, name: &str, before: Option<&Keyed<'s>>, after: Option<&Keyed<'s>>) {
-        let shape = |keyed: &Keyed<'_>| keyed.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
+    pub(super) fn key(&mut self, name: &str, before: Option<&Found<'s>>, after: Option<&Found<'s>>) {
+        let shape = |found: &Found<'_>| found.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
         match (before, after) {
             (Some(one), Some(other)) => {
                 if one.place != other.place {
@@ -116,9 +116,9 @@ impl<'s> Comparer<'s> {
     /// Finds partners for keys that have none: the same bytes under another key.
     pub(super) fn keys(&mut self) {
         let [before, after] = core::mem::take(&mut self.lonely_keys);
-        let mut alike: BTreeMap<Option<u64>, Vec<(String, &[u8])>> = BTreeMap::new();
+        let mut alike: Keyed<Option<u64>, Vec<(String, &[u8])>> = Keyed::new();
         for (name, bytes) in after {
-            alike.entry(self.hash(bytes)).or_default().push((name, bytes));
+            alike.entry(self.hash(bytes)).push((name, bytes));
         }
         for (name, bytes) in before {
             let same = self.hash(bytes).filter(|_| !bytes.is_empty()).and_then(|hash| {
@@ -138,8 +138,11 @@ impl<'s> Comparer<'s> {
             };
             self.difference(change);
         }
-        let mut after: Vec<_> = alike.into_values().flatten().collect();
-        after.sort();
+        let mut after = Vec::new();
+        for (_, list) in alike.into_sorted() {
+            after.extend(list);
+        }
+        sort_by(&mut after, &|one, other| one.cmp(other));
         for (name, bytes) in after {
             let after = Some(format!("{} bytes", bytes.len()));
             self.difference(Change { after, ..Change::new(Subject::Key, ChangeKind::Added, None, name) });

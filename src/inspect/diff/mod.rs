@@ -13,14 +13,14 @@ use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::source::Source;
+use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::program::ExecutionPlan;
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 use data::Comparer;
-use keys::Keyed;
+use keys::Found;
 
 /// A file to compare.
 #[derive(Clone, Copy, Debug)]
@@ -270,7 +270,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     let missing = comparer.looked_up(0, one, &mut found).max(comparer.looked_up(1, other, &mut other_found));
     comparer.not_compared(missing, "payload constant");
     comparer.not_compared(comparer.unseen, "external tensor");
-    let key = |found: &&(&'s str, Keyed<'s>)| found.0.to_owned();
+    let key = |found: &&(&'s str, Found<'s>)| found.0.to_owned();
     for (before, after) in matched(found.iter(), other_found.iter(), key) {
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
         comparer.key(name, before.map(|(_, keyed)| keyed), after.map(|(_, keyed)| keyed));
@@ -282,12 +282,12 @@ fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     let key = |entry: &Entry<'_>| entry.key().to_owned();
     for (before, after) in matched(one.entries(), other.entries(), key) {
         let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
-        let keyed = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Keyed {
+        let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Found {
             bytes: ptd.entry_bytes(&entry),
             shape: entry.shape,
             place: "external",
         };
-        let (before, after) = (before.map(|entry| keyed(one, entry)), after.map(|entry| keyed(other, entry)));
+        let (before, after) = (before.map(|entry| found(one, entry)), after.map(|entry| found(other, entry)));
         comparer.key(&name, before.as_ref(), after.as_ref());
     }
     comparer.keys();
@@ -336,16 +336,13 @@ fn matched<T: Copy>(
     after: impl Iterator<Item = T>,
     name: impl Fn(&T) -> String,
 ) -> Vec<(Option<T>, Option<T>)> {
-    let mut pairs: Vec<(Option<T>, Option<T>)> = Vec::new();
-    let mut open: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for item in before {
-        open.entry(name(&item)).or_default().push(pairs.len());
-        pairs.push((Some(item), None));
+    let mut pairs: Vec<(Option<T>, Option<T>)> = before.map(|item| (Some(item), None)).collect();
+    let mut open = Open::default();
+    for (index, (item, _)) in pairs.iter().enumerate().rev() {
+        open.add(index, item.as_ref().map(&name).unwrap_or_default());
     }
-    // The first of a name is taken first.
-    open.values_mut().for_each(|list| list.reverse());
     for item in after {
-        match open.get_mut(&name(&item)).and_then(Vec::pop).and_then(|index| pairs.get_mut(index)) {
+        match open.take(&name(&item)).and_then(|index| pairs.get_mut(index)) {
             Some(pair) => pair.1 = Some(item),
             None => pairs.push((None, Some(item))),
         }
@@ -353,9 +350,23 @@ fn matched<T: Copy>(
     pairs
 }
 
-fn sorted(names: &[String]) -> Vec<&String> {
-    let mut names: Vec<_> = names.iter().collect();
-    names.sort();
+/// Items of a list that have no partner yet, by name: the last first, so that the first of a name is taken first.
+#[derive(Default)]
+struct Open(Keyed<String, Vec<usize>>);
+
+impl Open {
+    fn add(&mut self, index: usize, name: String) {
+        self.0.entry(name).push(index);
+    }
+
+    fn take(&mut self, name: &str) -> Option<usize> {
+        self.0.get_mut(name)?.pop()
+    }
+}
+
+fn sorted(names: &[String]) -> Vec<&str> {
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.sort_unstable();
     names
 }
 

@@ -7,10 +7,10 @@ use crate::flatbuffer::read::{Limits, Record};
 use crate::flatbuffer::walk::{PartKind, walk};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
+use crate::keyed::{Keyed, sort_by};
 use crate::schema::DataSegment;
 use crate::schema::program::{BackendDelegateInlineData, Buffer};
-use alloc::{collections::BTreeMap, vec, vec::Vec};
-use core::cmp::Reverse;
+use alloc::{vec, vec::Vec};
 
 /// The part that all vtables belong to.
 const VTABLES: &str = "vtables";
@@ -40,11 +40,11 @@ pub(super) struct Ledger<'t> {
     newer: bool,
     parts: Vec<SizePart<'t>>,
     /// Parts that are made of many pieces.
-    groups: BTreeMap<(SizeKind, &'static str), usize>,
+    groups: Keyed<(SizeKind, &'static str), usize>,
     claims: Vec<Claim>,
     /// Where something that is listed starts, or a segment ends: what nobody claims is cut there. `true`: what is listed there
     /// has no user if it has no claim.
-    cuts: BTreeMap<u64, bool>,
+    cuts: Keyed<u64, bool>,
     /// Where each segment starts and ends, in order.
     segments: Vec<(u64, u64)>,
     /// Bytes of each method's tables, vectors and strings.
@@ -66,9 +66,9 @@ impl<'t> Ledger<'t> {
             metadata_size: source.metadata_size as u64,
             newer: source.newer_tables > 0,
             parts: Vec::new(),
-            groups: BTreeMap::new(),
+            groups: Keyed::new(),
             claims: Vec::new(),
-            cuts: BTreeMap::new(),
+            cuts: Keyed::new(),
             segments: Vec::new(),
             methods: vec![0; methods],
         }
@@ -82,11 +82,12 @@ impl<'t> Ledger<'t> {
 
     /// The part that all pieces of a kind belong to.
     fn group(&mut self, kind: SizeKind, detail: &'static str) -> usize {
-        let parts = &mut self.parts;
-        *self.groups.entry((kind, detail)).or_insert_with(|| {
-            parts.push(SizePart::new(kind, Some(detail)));
-            parts.len() - 1
-        })
+        let next = self.parts.len();
+        let group = *self.groups.or_insert((kind, detail), next);
+        if group == next {
+            self.parts.push(SizePart::new(kind, Some(detail)));
+        }
+        group
     }
 
     /// The root offset, the identifier, and an extended header of `length` bytes.
@@ -119,22 +120,24 @@ impl<'t> Ledger<'t> {
     }
 
     /// The list of segments, and which of them something refers to.
-    pub(super) fn segments(&mut self, base: u64, table: &[DataSegment], referenced: impl Iterator<Item = bool>) {
+    pub(super) fn segments(&mut self, base: u64, table: &[DataSegment], referenced: &[bool]) {
         for (DataSegment { offset, size }, referenced) in table.iter().zip(referenced) {
             let start = base.saturating_add(*offset);
             let end = start.saturating_add(*size);
             if start < end {
                 self.segments.push((start, end));
-                *self.cuts.entry(start).or_default() |= !referenced;
-                self.cuts.entry(end).or_default();
+                *self.cuts.entry(start) |= !referenced;
+                self.cuts.entry(end);
             }
         }
         self.segments.sort_unstable();
     }
 
     /// Where constants that are listed start.
-    pub(super) fn starts(&mut self, starts: impl Iterator<Item = u64>) {
-        self.cuts.extend(starts.map(|start| (start, true)));
+    pub(super) fn starts(&mut self, starts: &[u64]) {
+        for start in starts {
+            self.cuts.insert(*start, true);
+        }
     }
 
     /// A blob. Segments are no part of their own: what they hold is.
@@ -174,11 +177,12 @@ impl<'t> Ledger<'t> {
     pub(super) fn settle(mut self) -> Settled<'t> {
         let mut claims = core::mem::take(&mut self.claims);
         // Of those that start together, the largest comes first.
-        claims.sort_unstable_by_key(|claim| (claim.start, Reverse(claim.end), claim.part));
+        sort_by(&mut claims, &|one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)));
+        let cuts = core::mem::take(&mut self.cuts).into_sorted();
         let mut settled = 0;
         for claim in claims {
             if claim.start > settled {
-                self.unclaimed(settled, claim.start);
+                self.unclaimed(&cuts, settled, claim.start);
             }
             let start = claim.start.max(settled);
             let bytes = claim.end.saturating_sub(start);
@@ -190,27 +194,29 @@ impl<'t> Ledger<'t> {
             }
             settled = settled.max(claim.end);
         }
-        self.unclaimed(settled, self.file.len() as u64);
+        self.unclaimed(&cuts, settled, self.file.len() as u64);
         Settled { parts: self.parts, methods: self.methods }
     }
 
     /// Bytes that nobody claims, cut where something is listed.
-    fn unclaimed(&mut self, start: u64, end: u64) {
-        if start >= end {
-            return;
-        }
-        let inner: Vec<u64> = self.cuts.range(start + 1..end).map(|(cut, _)| *cut).collect();
-        let starts = core::iter::once(start).chain(inner.iter().copied());
-        let ends = inner.iter().copied().chain([end]);
-        for (start, end) in starts.zip(ends) {
-            let part = self.part_of_unclaimed(start, end);
-            if let Some(part) = self.parts.get_mut(part) {
-                part.add(start, end - start);
+    fn unclaimed(&mut self, cuts: &[(u64, bool)], mut start: u64, end: u64) {
+        let mut next = cuts.partition_point(|(cut, _)| *cut < start);
+        while start < end {
+            // Whether what starts here is listed.
+            let mut listed = false;
+            if let Some((_, here)) = cuts.get(next).filter(|(cut, _)| *cut == start) {
+                (listed, next) = (*here, next + 1);
             }
+            let stop = cuts.get(next).map_or(end, |(cut, _)| end.min(*cut));
+            let part = self.part_of_unclaimed(start, stop, listed);
+            if let Some(part) = self.parts.get_mut(part) {
+                part.add(start, stop - start);
+            }
+            start = stop;
         }
     }
 
-    fn part_of_unclaimed(&mut self, start: u64, end: u64) -> usize {
+    fn part_of_unclaimed(&mut self, start: u64, end: u64, listed: bool) -> usize {
         let place = if start < self.metadata_size {
             if start == self.header_end { "header" } else { "program" }
         } else {
@@ -219,7 +225,6 @@ impl<'t> Ledger<'t> {
                 before.checked_sub(1).and_then(|last| self.segments.get(last)).is_some_and(|last| start < last.1);
             if inside { "segment" } else { "between segments" }
         };
-        let listed = self.cuts.get(&start) == Some(&true);
         let bytes = self.file.get(start as usize..end as usize).unwrap_or_default();
         if !listed && end - start <= LONGEST_PADDING && bytes.iter().all(|byte| *byte == 0) {
             return self.group(SizeKind::Padding, place);

@@ -13,9 +13,9 @@ use crate::file::pte::Pte;
 use crate::file::segment::marked;
 use crate::file::source::Source;
 use crate::flatbuffer::read::Record;
+use crate::keyed::{Keyed, sort_by};
 use crate::schema::{DataSegment, Program, ScalarType};
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
-use core::cmp::Reverse;
+use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 use ledger::{Ledger, Settled};
 use weights::PayloadWeights;
@@ -216,31 +216,31 @@ impl<'t> SizePart<'t> {
 impl<'t> Size<'t> {
     /// The parts by what they have in common, the largest first.
     pub fn groups(&self) -> Vec<SizeGroup<'t>> {
-        let mut sums: BTreeMap<_, (u64, usize)> = BTreeMap::new();
+        let mut sums: Keyed<_, (u64, usize)> = Keyed::new();
         for part in &self.parts {
-            let (bytes, pieces) = sums.entry(part.key()).or_default();
+            let (bytes, pieces) = sums.entry(part.key());
             *bytes += part.bytes;
             *pieces += part.pieces;
         }
         let group = |(key, (bytes, pieces))| SizeGroup { key, bytes, pieces };
-        let mut groups: Vec<SizeGroup<'t>> = sums.into_iter().map(group).collect();
-        groups.sort_by_key(|group| Reverse(group.bytes));
+        let mut groups: Vec<SizeGroup<'t>> = sums.into_sorted().into_iter().map(group).collect();
+        sort_by(&mut groups, &|one, other| other.bytes.cmp(&one.bytes));
         groups
     }
 
     /// Where another file takes more or fewer bytes than this one: a line for each kind of part that either has, the largest
     /// difference first.
     pub fn growth(&self, other: &Self) -> Vec<Growth<'t>> {
-        let mut sums: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+        let mut sums: Keyed<_, (u64, u64)> = Keyed::new();
         for part in &self.parts {
-            sums.entry(part.key()).or_default().0 += part.bytes;
+            sums.entry(part.key()).0 += part.bytes;
         }
         for part in &other.parts {
-            sums.entry(part.key()).or_default().1 += part.bytes;
+            sums.entry(part.key()).1 += part.bytes;
         }
         let growth = |(key, (before, after))| Growth { key, before, after };
-        let mut growth: Vec<Growth<'t>> = sums.into_iter().map(growth).collect();
-        growth.sort_by_key(|growth| Reverse(growth.bytes().unsigned_abs()));
+        let mut growth: Vec<Growth<'t>> = sums.into_sorted().into_iter().map(growth).collect();
+        sort_by(&mut growth, &|one, other| other.bytes().unsigned_abs().cmp(&one.bytes().unsigned_abs()));
         growth
     }
 }
@@ -270,9 +270,9 @@ impl Pte<'_> {
         let mut ledger = Ledger::new(source, self.methods().len());
         ledger.header(self.header.map_or(0, |header| header.length));
         ledger.program(Program::DESCRIPTION);
-        let referenced = self.segment_users().into_iter().map(|users| users > 0);
-        ledger.segments(self.segment_base_offset(), self.program.segments(), referenced);
-        ledger.starts(self.constant_starts());
+        let referenced: Vec<bool> = self.segment_users().into_iter().map(|users| users > 0).collect();
+        ledger.segments(self.segment_base_offset(), self.program.segments(), &referenced);
+        ledger.starts(&self.constant_starts());
         let Blobs { blobs, faults } = self.blobs();
         blobs.into_iter().for_each(|blob| ledger.blob(blob));
         let settled = ledger.settle();
@@ -283,16 +283,18 @@ impl Pte<'_> {
     }
 
     /// Where each item of the lists of constants and initial states starts in the file.
-    fn constant_starts(&self) -> impl Iterator<Item = u64> {
-        let lists = self.program.constant_segment.iter().chain(self.program.mutable_data_segments());
-        lists.flat_map(|list| {
+    fn constant_starts(&self) -> Vec<u64> {
+        let mut starts = Vec::new();
+        for list in self.program.constant_segment.iter().chain(self.program.mutable_data_segments()) {
             let segment = self.program.segments().get(list.segment_index as usize).copied();
             let DataSegment { offset, size } = segment.unwrap_or_default();
             let base = self.segment_base_offset().saturating_add(offset);
             // The first item is a placeholder.
-            let offsets = list.offsets().iter().skip(1).filter(move |offset| **offset < size);
-            offsets.map(move |offset| base.saturating_add(*offset))
-        })
+            for offset in list.offsets().iter().skip(1).filter(|offset| **offset < size) {
+                starts.push(base.saturating_add(*offset));
+            }
+        }
+        starts
     }
 }
 
@@ -305,7 +307,7 @@ impl Ptd<'_> {
         ledger.program(self.flat_tensor.root());
         let table = self.flat_tensor.segments();
         let referenced = marked(table.len(), self.entries().map(|entry| entry.segment_index));
-        ledger.segments(self.segment_base_offset(), table, referenced.into_iter());
+        ledger.segments(self.segment_base_offset(), table, &referenced);
         let Blobs { blobs, faults } = self.blobs();
         blobs.into_iter().for_each(|blob| ledger.blob(blob));
         Ok(Size::new(source, ledger.settle(), &[], faults))
@@ -319,7 +321,7 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
 impl<'t> Size<'t> {
     fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], faults: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
-        parts.sort_by_key(|part| Reverse(part.bytes));
+        sort_by(&mut parts, &|one, other| other.bytes.cmp(&one.bytes));
         Self {
             file_size: source.bytes.len() as u64,
             scalar_types: uses::scalar_types(&parts, weights),

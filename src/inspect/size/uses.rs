@@ -4,11 +4,10 @@ use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
+use crate::keyed::{Keyed, sort_by};
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, vec, vec::Vec};
-use core::cmp::Reverse;
 
 /// The parts that hold named data, by its keys, in the order of the keys.
 fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
@@ -52,11 +51,11 @@ pub(super) fn methods<'t>(
     }
     used.sort_unstable();
     used.dedup();
-    let mut data: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    let mut data: Keyed<&str, (u64, u64)> = Keyed::new();
     for users in used.chunk_by(|one, other| one.0 == other.0) {
         for (index, method) in users {
             let bytes = parts.get(*index).map_or(0, |part| part.bytes);
-            let (all, shared) = data.entry(method).or_default();
+            let (all, shared) = data.entry(*method);
             *all += bytes;
             *shared += if users.len() > 1 { bytes } else { 0 };
         }
@@ -106,7 +105,7 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         };
         add(scalar_type, name, bytes);
     }
-    types.sort_by_key(|size| Reverse(size.bytes));
+    sort_by(&mut types, &|one, other| other.bytes.cmp(&one.bytes));
     types
 }
 
@@ -116,13 +115,13 @@ type Name<'t> = (&'t str, &'t str);
 /// The operators and backends of a program, each with a number: a name may be long, and used often.
 #[derive(Default)]
 struct Names<'t> {
-    numbers: BTreeMap<Name<'t>, usize>,
+    numbers: Keyed<Name<'t>, usize>,
 }
 
 impl<'t> Names<'t> {
     fn number(&mut self, name: Name<'t>) -> usize {
         let next = self.numbers.len();
-        *self.numbers.entry(name).or_insert(next)
+        *self.numbers.or_insert(name, next)
     }
 }
 
@@ -130,8 +129,10 @@ impl<'t> Names<'t> {
 pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>]) -> Vec<OperatorSize> {
     let named = named_parts(parts);
     let mut names = Names::default();
-    let uses: BTreeMap<&str, Uses> =
-        pte.methods().iter().map(|plan| (plan.name(), Uses::of(plan, &mut names))).collect();
+    let mut uses: Keyed<&str, Uses> = Keyed::new();
+    for plan in pte.methods() {
+        uses.insert(plan.name(), Uses::of(plan, &mut names));
+    }
     // Which nodes use which named data.
     let mut nodes: Vec<(usize, usize)> = Vec::new();
     // What nodes use inside payloads, and which backends have that much less.
@@ -139,13 +140,15 @@ pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[Payloa
     for payload in weights {
         for weight in &payload.weights {
             let part = weight.key.as_deref().map(|key| part_of(&named, key));
-            for (id, node) in payload.ids.iter().flat_map(|id| weight.nodes.iter().map(move |node| (*id, *node))) {
-                let number = names.number((id, node));
-                match part {
-                    Some(Some(part)) => nodes.push((part, number)),
-                    // It is in a `.ptd`.
-                    Some(None) => {}
-                    None => inside.push((number, weight.bytes)),
+            for id in &payload.ids {
+                for node in &weight.nodes {
+                    let number = names.number((*id, *node));
+                    match part {
+                        Some(Some(part)) => nodes.push((part, number)),
+                        // It is in a `.ptd`.
+                        Some(None) => {}
+                        None => inside.push((number, weight.bytes)),
+                    }
                 }
             }
             if part.is_none() && !weight.nodes.is_empty() {
@@ -157,11 +160,13 @@ pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[Payloa
     nodes.dedup();
     let mut sizes: Vec<(u64, usize)> = vec![(0, 0); names.numbers.len()];
     for (index, part) in parts.iter().enumerate() {
-        let mut used: BTreeSet<usize> = BTreeSet::new();
+        let mut used: Vec<usize> = Vec::new();
         for user in &part.users {
             match *user {
                 BlobUser::Tensor { method, value, .. } => {
-                    used.extend(uses.get(method).into_iter().flat_map(|uses| uses.of_value(value)));
+                    if let Some(uses) = uses.get(method) {
+                        uses.of_value(value, &mut used);
+                    }
                 }
                 BlobUser::Delegate { method, index, .. } => {
                     used.extend(uses.get(method).and_then(|uses| uses.delegates.get(index)));
@@ -169,8 +174,9 @@ pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[Payloa
                 _ => {}
             }
         }
-        let first = nodes.partition_point(|(other, _)| *other < index);
-        used.extend(nodes.iter().skip(first).take_while(|(other, _)| *other == index).map(|(_, number)| *number));
+        used.extend(of_first(&nodes, index).iter().map(|(_, number)| *number));
+        used.sort_unstable();
+        used.dedup();
         for number in used {
             if let Some((bytes, blobs)) = sizes.get_mut(number) {
                 *bytes += part.bytes;
@@ -184,20 +190,24 @@ pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[Payloa
     for (number, bytes) in inside {
         sizes.iter_mut().skip(number).take(1).for_each(|size| *size = (size.0.saturating_add(bytes), size.1 + 1));
     }
-    let size = |(name, number): (Name<'_>, usize)| {
-        let (bytes, blobs) = sizes.get(number).copied().filter(|(_, blobs)| *blobs > 0)?;
-        Some(OperatorSize { name: full_name(name), bytes, blobs })
-    };
-    let mut operators: Vec<OperatorSize> = names.numbers.into_iter().filter_map(size).collect();
-    operators.sort_by_key(|operator| Reverse(operator.bytes));
+    let mut operators: Vec<OperatorSize> = Vec::new();
+    for (name, number) in names.numbers.sorted() {
+        match sizes.get(*number) {
+            Some((bytes, blobs)) if *blobs > 0 => {
+                operators.push(OperatorSize { name: full_name(*name), bytes: *bytes, blobs: *blobs });
+            }
+            _ => {}
+        }
+    }
+    sort_by(&mut operators, &|one, other| other.bytes.cmp(&one.bytes));
     operators
 }
 
 /// Which operators name which values of a method as their arguments, by the operators' numbers.
 struct Uses {
-    direct: BTreeSet<(usize, usize)>,
+    direct: Vec<(usize, usize)>,
     /// The lists that hold a value.
-    lists: BTreeSet<(usize, usize)>,
+    lists: Vec<(usize, usize)>,
     /// The backend of each delegate.
     delegates: Vec<usize>,
 }
@@ -207,7 +217,7 @@ impl Uses {
         let operators = plan.operators().iter().map(|operator| names.number((operator.name(), operator.overload())));
         let operators: Vec<usize> = operators.collect();
         let delegates = plan.delegates().iter().map(|delegate| names.number((delegate.id(), "")));
-        let mut uses = Self { direct: BTreeSet::new(), lists: BTreeSet::new(), delegates: delegates.collect() };
+        let mut uses = Self { direct: Vec::new(), lists: Vec::new(), delegates: delegates.collect() };
         for (_, instruction) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = instruction else {
                 continue;
@@ -221,20 +231,29 @@ impl Uses {
             let items = value.val.tensors().unwrap_or_default().iter();
             uses.lists.extend(items.filter_map(|item| Some((usize::try_from(*item).ok()?, list))));
         }
+        for pairs in [&mut uses.direct, &mut uses.lists] {
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
         uses
     }
 
-    fn directly(&self, value: usize) -> impl Iterator<Item = usize> {
-        self.direct.range((value, 0)..(value.saturating_add(1), 0)).map(|(_, operator)| *operator)
-    }
-
-    /// The operators that name a value, or a list that holds it.
-    fn of_value(&self, value: usize) -> impl Iterator<Item = usize> {
+    /// Adds the operators that name a value, or a list that holds it.
+    fn of_value(&self, value: usize, used: &mut Vec<usize>) {
         /// A list is an argument of one operator or two; a file may hold long ones, and name them in thousands of calls.
         const MOST: usize = 16;
-        let lists = self.lists.range((value, 0)..(value.saturating_add(1), 0));
-        self.directly(value).chain(lists.take(MOST).flat_map(|(_, list)| self.directly(*list).take(MOST)))
+        used.extend(of_first(&self.direct, value).iter().map(|(_, operator)| *operator));
+        for (_, list) in of_first(&self.lists, value).iter().take(MOST) {
+            used.extend(of_first(&self.direct, *list).iter().take(MOST).map(|(_, operator)| *operator));
+        }
     }
+}
+
+/// Of sorted pairs, those whose first is that.
+fn of_first(pairs: &[(usize, usize)], first: usize) -> &[(usize, usize)] {
+    let start = pairs.partition_point(|pair| pair.0 < first);
+    let pairs = pairs.get(start..).unwrap_or_default();
+    pairs.get(..pairs.partition_point(|pair| pair.0 == first)).unwrap_or_default()
 }
 
 fn full_name((name, overload): Name<'_>) -> String {

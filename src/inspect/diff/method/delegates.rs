@@ -5,21 +5,23 @@ use crate::delegate::Payload;
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::inspect::diff::{ChangeKind, Subject, tree};
+use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{BackendDelegate, CompileSpec, ExecutionPlan};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
     pub(super) fn delegates(&mut self) {
         let [plan, other_plan] = self.plans;
         let [pte, other_pte] = self.ptes;
-        let (mut used, mut other_used) = (BTreeSet::new(), BTreeSet::new());
+        let (mut used, mut other_used) = (Keyed::new(), Keyed::new());
         // What no call names is matched by its index.
-        let taken: BTreeSet<usize> = self.delegates.values().copied().collect();
-        for index in
-            (0..plan.delegates().len().min(other_plan.delegates().len())).filter(|index| !taken.contains(index))
-        {
+        let mut taken: Keyed<usize, ()> = Keyed::new();
+        for index in self.delegates.values() {
+            taken.add(*index);
+        }
+        let both = plan.delegates().len().min(other_plan.delegates().len());
+        for index in (0..both).filter(|index| taken.get(index).is_none()) {
             self.delegates.entry(index).or_insert(index);
         }
         for (index, other_index) in core::mem::take(&mut self.delegates) {
@@ -27,8 +29,8 @@ impl<'s> Pair<'_, 's> {
             else {
                 continue;
             };
-            used.insert(index);
-            other_used.insert(other_index);
+            used.add(index);
+            other_used.add(other_index);
             let name = format!("{index} ({})", one.id());
             self.changed(Subject::Delegate, &index.to_string(), one.id(), other.id());
             let specs = |delegate: &'s BackendDelegate<'s>| delegate.compile_specs();
@@ -61,11 +63,11 @@ impl<'s> Pair<'_, 's> {
             }
         }
         let id = |delegate: &BackendDelegate<'_>| Some(delegate.id().into());
-        for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| !used.contains(index)) {
+        for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| used.get(index).is_none()) {
             self.change(Subject::Delegate, ChangeKind::Removed, index.to_string(), id(delegate), None);
         }
         for (index, delegate) in
-            other_plan.delegates().iter().enumerate().filter(|(index, _)| !other_used.contains(index))
+            other_plan.delegates().iter().enumerate().filter(|(index, _)| other_used.get(index).is_none())
         {
             self.change(Subject::Delegate, ChangeKind::Added, index.to_string(), None, id(delegate));
         }
@@ -101,13 +103,17 @@ impl<'s> Pair<'_, 's> {
         }
         // Nodes of lists of different lengths have no partners: which kinds there are more or fewer of.
         if one.graph.xnodes().len() != other.graph.xnodes().len() {
-            let [before, after] = [&one, &other].map(|payload| BTreeMap::from_iter(payload.graph.count_nodes()));
-            for kind in BTreeSet::from_iter(before.keys().chain(after.keys())) {
-                let count = |counts: &BTreeMap<&'static str, usize>| {
-                    counts.get(kind).map_or_else(|| "none".into(), |count| counted(*count, "node"))
-                };
-                if before.get(kind) != after.get(kind) {
-                    fields.push((format!("{index} {kind}"), count(&before), count(&after)));
+            let mut counts: Keyed<&str, [usize; 2]> = Keyed::new();
+            for (kind, count) in one.graph.count_nodes() {
+                counts.entry(kind)[0] = count;
+            }
+            for (kind, count) in other.graph.count_nodes() {
+                counts.entry(kind)[1] = count;
+            }
+            let text = |count: usize| if count == 0 { "none".into() } else { counted(count, "node") };
+            for (kind, [before, after]) in counts.sorted() {
+                if before != after {
+                    fields.push((format!("{index} {kind}"), text(*before), text(*after)));
                 }
             }
         }

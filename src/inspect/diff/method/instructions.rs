@@ -3,8 +3,8 @@
 use super::text::{arguments, exact, label, number, shown};
 use super::{InstructionOf, Pair};
 use crate::inspect::diff::{ChangeKind, Subject};
+use crate::keyed::Keyed;
 use crate::schema::program::{ExecutionPlan, Frame, InstructionArguments};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use imara_diff::{Algorithm, Token};
 
@@ -111,19 +111,19 @@ impl<'s> Pair<'_, 's> {
         removed: &[usize],
         added: &[usize],
     ) {
-        let mut waiting: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+        let mut waiting: Keyed<u32, Vec<usize>> = Keyed::new();
         for index in added.iter().rev() {
-            tokens[1].get(*index).into_iter().for_each(|token| waiting.entry(token.0).or_default().push(*index));
+            tokens[1].get(*index).into_iter().for_each(|token| waiting.entry(token.0).push(*index));
         }
         let [before, after] = lists;
         let [plan, other_plan] = self.plans;
-        let mut moved = BTreeSet::new();
+        let mut moved = Keyed::new();
         for index in removed {
             let Some((place, instruction)) = before.get(*index) else { continue };
             let text = Some(shown(plan, instruction));
             match tokens[0].get(*index).and_then(|token| waiting.get_mut(&token.0)?.pop()) {
                 Some(other) => {
-                    moved.insert(other);
+                    moved.add(other);
                     let Some((other_place, other)) = after.get(other) else { continue };
                     let name = format!("{} -> {}", number(*place), number(*other_place));
                     self.change(Subject::Instruction, ChangeKind::Moved, name, text, None);
@@ -134,7 +134,7 @@ impl<'s> Pair<'_, 's> {
                 None => self.change(Subject::Instruction, ChangeKind::Removed, number(*place), text, None),
             }
         }
-        for index in added.iter().filter(|index| !moved.contains(*index)) {
+        for index in added.iter().filter(|index| moved.get(*index).is_none()) {
             if let Some((place, instruction)) = after.get(*index) {
                 self.change(
                     Subject::Instruction,
@@ -203,12 +203,12 @@ impl<'s> Pair<'_, 's> {
 
 /// A number for each text, the same for the same text.
 #[derive(Default)]
-struct Numbers(BTreeMap<String, u32>);
+struct Numbers(Keyed<String, u32>);
 
 impl Numbers {
     fn number(&mut self, text: String) -> u32 {
         let next = self.0.len() as u32;
-        *self.0.entry(text).or_insert(next)
+        *self.0.or_insert(text, next)
     }
 
     /// What makes two instructions the same: what they run, the kinds of their arguments, and numbers and strings among them. Which

@@ -4,9 +4,9 @@ use super::Pair;
 use super::text::{arguments, exact};
 use crate::inspect::diff::{Change, ChangeKind, Subject, tree};
 use crate::inspect::graph::value_text;
+use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
-use alloc::collections::BTreeMap;
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
@@ -127,17 +127,17 @@ impl<'s> Pair<'_, 's> {
         };
         // Values that nothing uses: matched by what they are.
         let unused = |plan: &ExecutionPlan<'_>| {
-            let mut unused: BTreeMap<(Option<String>, String), Vec<usize>> = BTreeMap::new();
+            let mut unused: Keyed<(Option<String>, String), Vec<usize>> = Keyed::new();
             for (index, _) in mentioned(plan).iter().enumerate().filter(|(_, mentioned)| !**mentioned) {
                 let exact = plan.value(index).map(|value| exact(plan, &value.val));
-                unused.entry((exact, value_text(plan, index as i32))).or_default().push(index);
+                unused.entry((exact, value_text(plan, index as i32))).push(index);
             }
             unused
         };
         let (one, mut other) = (unused(plan), unused(other_plan));
-        for (key, indices) in one {
+        for (key, indices) in one.into_sorted() {
             let text = &key.1;
-            let mut others = other.remove(&key).unwrap_or_default().into_iter();
+            let mut others = other.get_mut(&key).map(core::mem::take).unwrap_or_default().into_iter();
             for index in indices {
                 match others.next() {
                     Some(second) => {
@@ -148,7 +148,7 @@ impl<'s> Pair<'_, 's> {
             }
             others.for_each(|second| self.unused(ChangeKind::Added, second, text));
         }
-        for ((_, text), indices) in other {
+        for ((_, text), indices) in other.into_sorted() {
             indices.into_iter().for_each(|second| self.unused(ChangeKind::Added, second, &text));
         }
         let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains_key(value)).collect();
