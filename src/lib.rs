@@ -123,6 +123,7 @@ mod file;
 mod flatbuffer;
 #[cfg(feature = "inspect")]
 pub mod inspect;
+mod keyed;
 #[cfg(any(feature = "inspect", feature = "verify"))]
 mod liveness;
 mod names;

@@ -1,0 +1,302 @@
+//! Maps and sorts of any type that are compiled once.
+//!
+//! Each pair of key and value type of a `BTreeMap` makes about 5,000 lines of LLVM, each type in a sort 3,000. Here the tree and the
+//! sort work on positions and are the same code for all types; a type of its own makes about 200 lines.
+// Which of these a build uses depends on its features.
+#![allow(dead_code)]
+
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::cmp::Ordering;
+
+/// Values by key, each key once, in the order of the keys.
+pub(crate) struct Keyed<K, V> {
+    /// In the order in which they came.
+    entries: Vec<(K, V)>,
+    tree: Tree,
+}
+
+impl<K, V> Default for Keyed<K, V> {
+    fn default() -> Self {
+        Self { entries: Vec::new(), tree: Tree { root: NONE, nodes: Vec::new() } }
+    }
+}
+
+impl<K: Ord, V> Keyed<K, V> {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where that key is among those that came.
+    fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<usize>
+    where
+        K: Borrow<Q>,
+    {
+        self.tree.find(&|at| self.entries.get(at).map_or(Ordering::Equal, |entry| key.cmp(entry.0.borrow())))
+    }
+
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.find(key)?;
+        self.entries.get(at).map(|entry| &entry.1)
+    }
+
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        let at = self.find(key)?;
+        self.entries.get_mut(at).map(|entry| &mut entry.1)
+    }
+
+    /// The value of that key, this one if it has none yet.
+    // The tree has positions of entries only.
+    #[allow(clippy::indexing_slicing)]
+    pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
+        let at = match self.find(&key) {
+            Some(at) => at,
+            None => {
+                let Self { entries, tree } = self;
+                tree.insert(&|at| entries.get(at).map_or(Ordering::Equal, |entry| key.cmp(&entry.0)));
+                entries.push((key, value));
+                entries.len() - 1
+            }
+        };
+        &mut self.entries[at].1
+    }
+
+    /// The value of that key, the type's default if it has none yet.
+    pub fn entry(&mut self, key: K) -> &mut V
+    where
+        V: Default,
+    {
+        self.or_insert(key, V::default())
+    }
+
+    /// Gives the key that value; returns the one that it had.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        if let Some(old) = self.get_mut(&key) {
+            return Some(core::mem::replace(old, value));
+        }
+        self.or_insert(key, value);
+        None
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// In the order of the keys.
+    pub fn sorted(&self) -> Vec<&(K, V)> {
+        let mut sorted = Vec::with_capacity(self.entries.len());
+        for at in self.tree.in_order() {
+            sorted.extend(self.entries.get(at));
+        }
+        sorted
+    }
+
+    /// In the order of the keys.
+    pub fn into_sorted(mut self) -> Vec<(K, V)> {
+        for (one, other) in swaps(self.tree.in_order()) {
+            self.entries.swap(one, other);
+        }
+        self.entries
+    }
+}
+
+impl<K: Ord> Keyed<K, ()> {
+    /// Adds a key; whether it is new.
+    pub fn add(&mut self, key: K) -> bool {
+        let before = self.len();
+        self.or_insert(key, ());
+        self.len() > before
+    }
+}
+
+/// Sorts; what compares equal stays in its order.
+pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
+    let order = order(items.len(), &|one, other| match (items.get(one), items.get(other)) {
+        (Some(one), Some(other)) => compare(one, other),
+        _ => Ordering::Equal,
+    });
+    for (one, other) in swaps(order) {
+        items.swap(one, other);
+    }
+}
+
+/// The positions of so many items in the order of the items.
+fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.sort_unstable_by(|one, other| compare(*one, *other).then(one.cmp(other)));
+    order
+}
+
+/// What to swap, in turn, so that each item comes to where `order` has its position.
+fn swaps(mut order: Vec<usize>) -> Vec<(usize, usize)> {
+    let mut swaps = Vec::new();
+    for start in 0..order.len() {
+        let mut to = start;
+        while let Some(place) = order.get_mut(to) {
+            let from = core::mem::replace(place, to);
+            if from == start || from == to {
+                break;
+            }
+            swaps.push((to, from));
+            to = from;
+        }
+    }
+    swaps
+}
+
+/// Where a node has no child.
+const NONE: usize = usize::MAX;
+
+/// A balanced tree (an AA tree) of the positions `0..nodes.len()`: a node's position is its entry's.
+struct Tree {
+    root: usize,
+    nodes: Vec<Node>,
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    left: usize,
+    right: usize,
+    /// 1 for a leaf. A left child is a level below; a right one may have its parent's level, but not its grandparent's.
+    level: u8,
+}
+
+impl Tree {
+    fn node(&self, at: usize) -> Node {
+        self.nodes.get(at).copied().unwrap_or(Node { left: NONE, right: NONE, level: 0 })
+    }
+
+    fn change(&mut self, at: usize, change: impl Fn(&mut Node)) {
+        self.nodes.get_mut(at).map(change);
+    }
+
+    /// `compare` says how the key that is looked for compares to that of an entry.
+    fn find(&self, compare: &dyn Fn(usize) -> Ordering) -> Option<usize> {
+        let mut at = self.root;
+        while let Some(node) = self.nodes.get(at) {
+            at = match compare(at) {
+                Ordering::Less => node.left,
+                Ordering::Greater => node.right,
+                Ordering::Equal => return Some(at),
+            };
+        }
+        None
+    }
+
+    /// Adds the next position, whose key no other has.
+    fn insert(&mut self, compare: &dyn Fn(usize) -> Ordering) {
+        self.root = self.insert_below(self.root, compare);
+    }
+
+    /// Adds it below that node; returns which node is there then. Calls itself as often as the tree is high.
+    fn insert_below(&mut self, at: usize, compare: &dyn Fn(usize) -> Ordering) -> usize {
+        if at == NONE {
+            self.nodes.push(Node { left: NONE, right: NONE, level: 1 });
+            return self.nodes.len() - 1;
+        }
+        let Node { left, right, .. } = self.node(at);
+        if compare(at) == Ordering::Less {
+            let left = self.insert_below(left, compare);
+            self.change(at, |node| node.left = left);
+        } else {
+            let right = self.insert_below(right, compare);
+            self.change(at, |node| node.right = right);
+        }
+        let at = self.skew(at);
+        self.split(at)
+    }
+
+    /// A left child of the same level becomes the parent.
+    fn skew(&mut self, at: usize) -> usize {
+        let node = self.node(at);
+        let left = self.node(node.left);
+        if left.level != node.level {
+            return at;
+        }
+        self.change(at, |node| node.left = left.right);
+        self.change(node.left, |left| left.right = at);
+        node.left
+    }
+
+    /// Of three of the same level to the right, the middle one becomes the parent, one level up.
+    fn split(&mut self, at: usize) -> usize {
+        let node = self.node(at);
+        let right = self.node(node.right);
+        if self.node(right.right).level != node.level {
+            return at;
+        }
+        self.change(at, |node| node.right = right.left);
+        self.change(node.right, |right| (right.left, right.level) = (at, right.level + 1));
+        node.right
+    }
+
+    fn in_order(&self) -> Vec<usize> {
+        let (mut order, mut above, mut at) = (Vec::with_capacity(self.nodes.len()), Vec::new(), self.root);
+        loop {
+            while at != NONE {
+                above.push(at);
+                at = self.node(at).left;
+            }
+            let Some(next) = above.pop() else { return order };
+            order.push(next);
+            at = self.node(next).right;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+
+    /// Numbers in no order, with repetitions.
+    fn numbers(count: u32) -> impl Iterator<Item = (u32, u32)> {
+        (0..count).map(|number| (number.wrapping_mul(2_654_435_761) >> 20, number))
+    }
+
+    #[test]
+    fn a_map_says_what_a_btree_map_says() {
+        for count in [0, 1, 2, 3, 10, 5000] {
+            let (mut map, mut tree) = (Keyed::new(), BTreeMap::new());
+            for (key, value) in numbers(count) {
+                assert_eq!(map.insert(key, value), tree.insert(key, value));
+                *map.entry(key / 2) += 1;
+                *tree.entry(key / 2).or_default() += 1;
+            }
+            assert!((0..4100).all(|key| map.get(&key) == tree.get(&key)));
+            assert_eq!(map.len(), tree.len());
+            assert!(map.sorted().into_iter().map(|(key, value)| (key, value)).eq(&tree));
+            assert!(map.into_sorted().into_iter().eq(tree));
+        }
+    }
+
+    #[test]
+    fn a_tree_stays_low_when_keys_come_in_order() {
+        for backwards in [false, true] {
+            let mut map = Keyed::new();
+            for key in 0..1 << 12 {
+                assert!(map.add(if backwards { -key } else { key }));
+                assert!(!map.add(if backwards { -key } else { key }));
+            }
+            // Half of the longest path is levels.
+            assert!(map.tree.nodes.iter().all(|node| node.level <= 13));
+        }
+    }
+
+    #[test]
+    fn a_sort_is_stable() {
+        for count in [0, 1, 2, 3, 10, 5000] {
+            let mut sorted: Vec<_> = numbers(count).map(|(key, value)| (key % 100, value)).collect();
+            let mut expected = sorted.clone();
+            sort_by(&mut sorted, &|one, other| other.0.cmp(&one.0));
+            expected.sort_by_key(|item| core::cmp::Reverse(item.0));
+            assert_eq!(sorted, expected);
+        }
+    }
+}
