@@ -14,7 +14,7 @@ use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
 use crate::schema::{Program, program};
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 /// Reading the source again needs no limits: it was within the limits when it was first read.
 pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
@@ -216,6 +216,11 @@ fn inline_alignments(program: &Program<'_>) -> (bool, bool) {
 
 /// The alignments to try, the usual one first.
 fn candidates(matters: bool) -> Vec<u32> {
-    let others = (0..=16).map(|power| 1 << power).filter(|alignment| *alignment != 16 && matters);
-    core::iter::once(16).chain(others).collect()
+    let mut alignments = vec![16];
+    for power in 0..=16 {
+        if matters && power != 4 {
+            alignments.push(1 << power);
+        }
+    }
+    alignments
 }
