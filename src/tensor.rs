@@ -93,18 +93,19 @@ impl TensorShape<'_> {
         if sizes.len() != dim_order.len() || sizes.len() > HIGHEST_RANK {
             return Err(bad());
         }
-        let mut strides = vec![None; sizes.len()];
+        // 0 for a dimension that has not come yet.
+        let mut strides = vec![0i64; sizes.len()];
         let mut stride = 1i64;
         for dim in dim_order.iter().rev() {
-            let (Some(place @ None), Some(size)) = (strides.get_mut(usize::from(*dim)), sizes.get(usize::from(*dim)))
+            let (Some(place @ 0), Some(size)) = (strides.get_mut(usize::from(*dim)), sizes.get(usize::from(*dim)))
             else {
                 return Err(bad());
             };
-            *place = Some(stride);
+            *place = stride;
             // As in PyTorch, a size of 0 counts as 1.
             stride = stride.checked_mul(i64::from(*size).max(1)).ok_or_else(bad)?;
         }
-        strides.into_iter().map(|stride| stride.ok_or_else(bad)).collect()
+        Ok(strides)
     }
 
     /// Whether the dimensions are stored in their natural order.
@@ -114,26 +115,30 @@ impl TensorShape<'_> {
 
     /// As it is displayed, but with upper bounds as `<=8` and unbounded sizes as `?`.
     pub fn to_string_with(&self, dynamism: TensorShapeDynamism) -> String {
-        let sizes: Vec<String> = self
-            .sizes
-            .iter()
-            .take(Self::MOST_SHOWN)
-            .map(|size| match dynamism {
+        let mut text = match self.scalar_type.short_name() {
+            Some(name) => name.into(),
+            None => format!("type {}", self.scalar_type.0),
+        };
+        text.push('[');
+        for (index, size) in self.sizes.iter().take(Self::MOST_SHOWN).enumerate() {
+            text.push_str(if index > 0 { ", " } else { "" });
+            text += &match dynamism {
                 TensorShapeDynamism::DYNAMIC_BOUND => format!("<={size}"),
                 TensorShapeDynamism::DYNAMIC_UNBOUND => "?".into(),
                 _ => format!("{size}"),
-            })
-            .collect();
-        let name = self.scalar_type.short_name().map_or_else(|| format!("type {}", self.scalar_type.0), String::from);
-        let mut text = format!("{name}[{}", sizes.join(", "));
+            };
+        }
         if self.sizes.len() > Self::MOST_SHOWN {
             text += &format!(", …({} dimensions)", self.sizes.len());
         }
         text.push(']');
         if !self.is_natural() {
-            let order: Vec<String> = self.dim_order.iter().take(Self::MOST_SHOWN).map(|dim| format!("{dim}")).collect();
-            let more = if self.dim_order.len() > Self::MOST_SHOWN { ",…" } else { "" };
-            text += &format!(" dim order {}{more}", order.join(","));
+            for (index, dim) in self.dim_order.iter().take(Self::MOST_SHOWN).enumerate() {
+                text += &format!("{}{dim}", if index > 0 { "," } else { " dim order " });
+            }
+            if self.dim_order.len() > Self::MOST_SHOWN {
+                text += ",…";
+            }
         }
         text
     }

@@ -121,7 +121,9 @@ impl<'a> Pte<'a> {
         for named in self.program.named_data.iter_mut().flatten() {
             named.segment_index = first(named.segment_index);
         }
-        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::SEGMENT) {
+        for payload in
+            payloads_mut(&mut self.program).into_iter().filter(|payload| payload.location == DataLocation::SEGMENT)
+        {
             payload.index = first(payload.index);
         }
         self.remove_unused_segments(&before);
@@ -137,10 +139,12 @@ impl<'a> Pte<'a> {
             let users = users.get(&Place::Inline(*index as u32)).cloned().unwrap_or_default();
             report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
         }
-        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::INLINE) {
+        for payload in
+            payloads_mut(&mut self.program).into_iter().filter(|payload| payload.location == DataLocation::INLINE)
+        {
             payload.index = firsts.get(&(payload.index as usize)).map_or(payload.index, |first| *first as u32);
         }
-        self.remove_inline_payloads(|index| firsts.contains_key(&(index as usize)));
+        self.remove_inline_payloads(&|index| firsts.contains_key(&(index as usize)));
     }
 }
 

@@ -40,7 +40,7 @@ impl Pte<'_> {
             let before = DataList::ALL.map(|list| pte.used_entries(list));
             let sizes = DataList::ALL.map(|list| pte.entries(list));
             let segments = pte.segment_users();
-            let inline = pte.payloads().filter(|payload| payload.location == DataLocation::INLINE);
+            let inline = pte.payloads().into_iter().filter(|payload| payload.location == DataLocation::INLINE);
             let inline: Vec<u32> = inline.map(|payload| payload.index).collect();
             // What nothing used before is not this operation's.
             let unused = (0..pte.program.backend_delegate_data().len() as u32).filter(|index| !inline.contains(index));

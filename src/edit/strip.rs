@@ -143,7 +143,7 @@ impl<'a> Pte<'a> {
             report.add(Action::Removed, Subject::Segment, "", Vec::new(), [*size, 0]);
         }
         if (0..users.len()).any(unused) {
-            self.remove_segments(unused);
+            self.remove_segments(&unused);
         }
         Ok(())
     }
@@ -176,7 +176,7 @@ impl<'a> Pte<'a> {
 
     /// Removes inline payloads that no delegate refers to, except those at the indices given.
     pub(super) fn remove_payloads(&mut self, stay: &[u32], report: &mut EditReport) {
-        let inline = self.payloads().filter(|payload| payload.location == DataLocation::INLINE);
+        let inline = self.payloads().into_iter().filter(|payload| payload.location == DataLocation::INLINE);
         let used: BTreeSet<u32> = inline.map(|payload| payload.index).chain(stay.iter().copied()).collect();
         let payloads = self.program.backend_delegate_data();
         let gone: Vec<u64> = (0u32..)
@@ -190,6 +190,6 @@ impl<'a> Pte<'a> {
         for size in gone {
             report.add(Action::Removed, Subject::Payload, "", Vec::new(), [size, 0]);
         }
-        self.remove_inline_payloads(|index| !used.contains(&index));
+        self.remove_inline_payloads(&|index| !used.contains(&index));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::flatbuffer::text::Text;
+use crate::keyed::sort_by;
 use alloc::{format, vec::Vec};
 
 /// Keys sorted once, so that each look-up is a binary search.
@@ -11,10 +12,10 @@ pub struct KeyIndex<'t> {
 }
 
 impl<'t> KeyIndex<'t> {
-    pub(crate) fn new<'a: 't>(keys: impl Iterator<Item = Option<&'t Text<'a>>>) -> Self {
-        let mut keys: Vec<(&Text<'t>, u32)> = keys.zip(0..).filter_map(|(key, index)| Some((key?, index))).collect();
+    /// Of these keys, in the order of the entries.
+    pub(crate) fn new(mut keys: Vec<(&'t Text<'t>, u32)>) -> Self {
         if !keys.is_sorted() {
-            keys.sort_unstable();
+            sort_by(&mut keys, &|one, other| one.cmp(other));
         }
         Self { keys }
     }
@@ -28,15 +29,14 @@ impl<'t> KeyIndex<'t> {
 
     /// Fails with `Unwritable` if two keys are equal.
     pub(crate) fn check_unique(&self) -> Result<()> {
-        match self.keys.windows(2).find_map(|pair| match pair {
-            [(first, _), (second, index)] if first == second => Some((first, *index)),
-            _ => None,
-        }) {
-            None => Ok(()),
-            Some((key, index)) => {
-                Err(Error::unwritable(format!("the key {key:?} occurs twice")).in_item(index as usize))
+        for pair in self.keys.windows(2) {
+            if let [(key, _), (second, index)] = pair {
+                if key == second {
+                    return Err(Error::unwritable(format!("the key {key:?} occurs twice")).in_item(*index as usize));
+                }
             }
         }
+        Ok(())
     }
 
     /// The keys sorted by their bytes, each with the index of its entry.

@@ -124,7 +124,7 @@ impl<'a> Ptd<'a> {
         Ptd {
             header: self.header,
             flat_tensor: self.flat_tensor.into_owned(),
-            segments: self.segments.into_iter().map(Segment::into_owned).collect(),
+            segments: segment::into_owned(self.segments),
             style: self.style,
             source: self.source.map(Source::into_owned),
         }
@@ -167,7 +167,13 @@ impl<'a> Ptd<'a> {
 
     /// The keys sorted for look-ups, with indices for [`entry`](Self::entry).
     pub fn index(&self) -> KeyIndex<'_> {
-        KeyIndex::new(self.entries().map(|entry| entry.key))
+        let mut keys = Vec::new();
+        for (index, entry) in self.entries().enumerate() {
+            if let Some(key) = entry.key {
+                keys.push((key, index as u32));
+            }
+        }
+        KeyIndex::new(keys)
     }
 
     /// Checks that the indices of segments are in range and keys are unique.

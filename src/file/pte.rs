@@ -115,7 +115,7 @@ impl<'a> Pte<'a> {
         Pte {
             header: self.header,
             program: self.program.into_owned(),
-            segments: self.segments.into_iter().map(Segment::into_owned).collect(),
+            segments: segment::into_owned(self.segments),
             style: self.style,
             source: self.source.map(Source::into_owned),
         }
@@ -326,7 +326,13 @@ impl<'a> Pte<'a> {
 
     /// The names sorted for look-ups, with indices into [`named_data`](Self::named_data).
     pub fn named_data_index(&self) -> KeyIndex<'_> {
-        KeyIndex::new(self.named_data().iter().map(|named| named.key.as_ref()))
+        let mut keys = Vec::new();
+        for (index, named) in self.named_data().iter().enumerate() {
+            if let Some(key) = &named.key {
+                keys.push((key, index as u32));
+            }
+        }
+        KeyIndex::new(keys)
     }
 }
 

@@ -89,21 +89,43 @@ impl<'a> Pte<'a> {
     }
 
     /// The reference of each delegate to its payload.
-    pub(crate) fn payloads(&self) -> impl Iterator<Item = BackendDelegateDataReference> {
-        let delegates = self.methods().iter().flat_map(|plan| plan.delegates());
-        delegates.filter_map(|delegate| delegate.processed)
+    pub(crate) fn payloads(&self) -> Vec<BackendDelegateDataReference> {
+        let mut payloads = Vec::new();
+        for plan in self.methods() {
+            for delegate in plan.delegates() {
+                if let Some(payload) = delegate.processed {
+                    payloads.push(payload);
+                }
+            }
+        }
+        payloads
+    }
+
+    /// The segments with delegates' payloads, one for each delegate.
+    pub(crate) fn payload_segments(&self) -> Vec<u32> {
+        let mut segments = Vec::new();
+        for payload in self.payloads() {
+            if payload.location == DataLocation::SEGMENT {
+                segments.push(payload.index);
+            }
+        }
+        segments
     }
 
     /// How often each segment is referred to, in the order of the list of segments.
     pub(crate) fn segment_users(&self) -> Vec<u32> {
         let program = &self.program;
-        // A list without even a placeholder, as of ExecuTorch 0.2, is in no segment.
-        let lists = program.constant_segment.iter().chain(program.mutable_data_segments());
-        let lists = lists.filter(|list| !list.offsets().is_empty());
-        let named = self.named_data().iter().map(|named| named.segment_index);
-        let payloads = self.payloads().filter(|payload| payload.location == DataLocation::SEGMENT);
-        let indices = lists.map(|list| list.segment_index).chain(named).chain(payloads.map(|payload| payload.index));
-        let mut users = vec![0; program.segments().len()];
+        let mut indices = self.payload_segments();
+        for list in program.constant_segment.iter().chain(program.mutable_data_segments()) {
+            // A list without even a placeholder, as of ExecuTorch 0.2, is in no segment.
+            if !list.offsets().is_empty() {
+                indices.push(list.segment_index);
+            }
+        }
+        for named in self.named_data() {
+            indices.push(named.segment_index);
+        }
+        let mut users = vec![0u32; program.segments().len()];
         for index in indices {
             if let Some(count) = users.get_mut(index as usize) {
                 *count += 1;
@@ -138,11 +160,16 @@ impl<'a> Pte<'a> {
 }
 
 /// The reference of each delegate to its payload, see [`Pte::payloads`].
-pub(crate) fn payloads_mut<'t>(
-    program: &'t mut Program<'_>,
-) -> impl Iterator<Item = &'t mut BackendDelegateDataReference> {
-    let delegates = program.execution_plan.iter_mut().flatten().flat_map(|plan| plan.delegates.iter_mut().flatten());
-    delegates.filter_map(|delegate| delegate.processed.as_mut())
+pub(crate) fn payloads_mut<'t>(program: &'t mut Program<'_>) -> Vec<&'t mut BackendDelegateDataReference> {
+    let mut payloads = Vec::new();
+    for plan in program.execution_plan.as_deref_mut().unwrap_or_default() {
+        for delegate in plan.delegates.as_deref_mut().unwrap_or_default() {
+            if let Some(payload) = &mut delegate.processed {
+                payloads.push(payload);
+            }
+        }
+    }
+    payloads
 }
 
 /// A list of where tensors' data starts. The runtime takes initial states from list 0 only.
@@ -171,12 +198,16 @@ impl DataList {
 }
 
 /// Every tensor of every method.
-pub(crate) fn tensors_mut<'t, 'a>(program: &'t mut Program<'a>) -> impl Iterator<Item = &'t mut Tensor<'a>> {
-    let plans = program.execution_plan.iter_mut().flatten();
-    plans.flat_map(|plan| plan.values.iter_mut().flatten()).filter_map(|value| match &mut value.val {
-        KernelTypes::Tensor(tensor) => Some(tensor),
-        _ => None,
-    })
+pub(crate) fn tensors_mut<'t, 'a>(program: &'t mut Program<'a>) -> Vec<&'t mut Tensor<'a>> {
+    let mut tensors = Vec::new();
+    for plan in program.execution_plan.as_deref_mut().unwrap_or_default() {
+        for value in plan.values.as_deref_mut().unwrap_or_default() {
+            if let KernelTypes::Tensor(tensor) = &mut value.val {
+                tensors.push(tensor);
+            }
+        }
+    }
+    tensors
 }
 
 /// The tensor that is that value of that method.
@@ -192,14 +223,20 @@ pub(crate) fn tensor_mut<'t, 'a>(
 }
 
 /// Replaces every index of a segment by its new value. The counterpart of [`Pte::segment_users`].
-pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: impl Fn(u32) -> u32) {
-    let lists = program.constant_segment.iter_mut().chain(program.mutable_data_segments.iter_mut().flatten());
-    lists.for_each(|list| list.segment_index = new_index(list.segment_index));
-    for named in program.named_data.iter_mut().flatten() {
+pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: &dyn Fn(u32) -> u32) {
+    if let Some(list) = &mut program.constant_segment {
+        list.segment_index = new_index(list.segment_index);
+    }
+    for list in program.mutable_data_segments.as_deref_mut().unwrap_or_default() {
+        list.segment_index = new_index(list.segment_index);
+    }
+    for named in program.named_data.as_deref_mut().unwrap_or_default() {
         named.segment_index = new_index(named.segment_index);
     }
-    for payload in payloads_mut(program).filter(|payload| payload.location == DataLocation::SEGMENT) {
-        payload.index = new_index(payload.index);
+    for payload in payloads_mut(program) {
+        if payload.location == DataLocation::SEGMENT {
+            payload.index = new_index(payload.index);
+        }
     }
 }
 

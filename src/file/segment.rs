@@ -69,7 +69,14 @@ impl<'a> Segment<'a> {
 
     /// The number of bytes up to the end of its last part. If the segment is longer, zeros follow.
     pub fn len(&self) -> u64 {
-        self.parts().last().map_or(0, |(offset, bytes)| offset.saturating_add(bytes.len() as u64))
+        match self {
+            Self::Absent => 0,
+            Self::Whole(bytes) => bytes.len() as u64,
+            Self::Parts(parts) => match parts.last() {
+                Some((offset, bytes)) => offset.saturating_add(bytes.len() as u64),
+                None => 0,
+            },
+        }
     }
 
     /// Whether it has no bytes.
@@ -122,8 +129,11 @@ impl<'a> Segment<'a> {
             Self::Absent => Segment::Absent,
             Self::Whole(bytes) => Segment::Whole(Cow::Owned(bytes.into_owned())),
             Self::Parts(parts) => {
-                let owned = |(offset, bytes): (u64, Cow<'_, [u8]>)| (offset, Cow::Owned(bytes.into_owned()));
-                Segment::Parts(parts.into_iter().map(owned).collect())
+                let mut owned = Vec::with_capacity(parts.len());
+                for (offset, bytes) in parts {
+                    owned.push((offset, Cow::Owned(bytes.into_owned())));
+                }
+                Segment::Parts(owned)
             }
         }
     }
@@ -144,7 +154,20 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Ve
         let size = usize::try_from(segment.size).ok()?;
         file.get(start..)?.get(..size).map(|bytes| Segment::Whole(Cow::Borrowed(bytes)))
     };
-    segments.iter().map(|segment| cut(segment).unwrap_or_default()).collect()
+    let mut bytes = Vec::with_capacity(segments.len());
+    for segment in segments {
+        bytes.push(cut(segment).unwrap_or_default());
+    }
+    bytes
+}
+
+/// Owned copies.
+pub(crate) fn into_owned(segments: Vec<Segment<'_>>) -> Vec<Segment<'static>> {
+    let mut owned = Vec::with_capacity(segments.len());
+    for segment in segments {
+        owned.push(segment.into_owned());
+    }
+    owned
 }
 
 /// For each of `count` items, whether its index is among `indices`.

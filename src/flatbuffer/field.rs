@@ -1,13 +1,11 @@
 //! The Rust types that a table's fields may have. For each type: how it is described, read, written, inspected and changed
-//! without knowing its type, compared, and made an owned copy.
+//! without knowing its type, and made an owned copy.
 
 mod any;
 mod owned;
-mod same;
 mod slot;
 
 pub(crate) use owned::IntoOwned;
-pub(crate) use same::Same;
 
 use super::any::{AnyNumber, AnyNumbers, Value};
 use super::description::{FieldKind, NumberKind};
@@ -253,6 +251,10 @@ macro_rules! scalar {
                 $value
             }
 
+            fn debug_number(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Debug::fmt(self, f)
+            }
+
             #[cfg(any(test, feature = "testing"))]
             fn change(&mut self, change: $crate::flatbuffer::any::Change<'_>) -> bool {
                 use $crate::flatbuffer::{any::Change, number::Number};
@@ -267,7 +269,14 @@ macro_rules! scalar {
 
         impl $crate::flatbuffer::any::AnyField for Option<$type> {
             fn value(&self) -> $crate::flatbuffer::any::Value<'_> {
-                self.as_ref().map_or($crate::flatbuffer::any::Value::Absent, $crate::flatbuffer::any::AnyField::value)
+                match self {
+                    Some(number) => $crate::flatbuffer::any::AnyField::value(number),
+                    None => $crate::flatbuffer::any::Value::Absent,
+                }
+            }
+
+            fn debug_number(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Debug::fmt(self, f)
             }
 
             #[cfg(any(test, feature = "testing"))]
@@ -280,12 +289,6 @@ macro_rules! scalar {
                     _ => return false,
                 };
                 true
-            }
-        }
-
-        impl $crate::flatbuffer::field::Same for $type {
-            fn same(&self, other: &Self) -> bool {
-                $crate::flatbuffer::number::Number::bits(*self) == $crate::flatbuffer::number::Number::bits(*other)
             }
         }
 

@@ -7,7 +7,7 @@ use super::{DataSegment, ScalarType};
 use crate::error::{Error, Result};
 use crate::flatbuffer::any::{AnyField, AnyTable, Value, fields};
 use crate::flatbuffer::description::TableDescription;
-use crate::flatbuffer::field::{CompiledField, IntoOwned, Same};
+use crate::flatbuffer::field::{CompiledField, IntoOwned};
 use crate::flatbuffer::form::{FieldForm, fixed};
 use crate::flatbuffer::macros::hot::table;
 use crate::flatbuffer::read::{Place, Record, TableParser, has_field};
@@ -270,13 +270,6 @@ impl NamedData<'_> {
         });
         row.offset(layout.transpose()?);
         builder.table(fixed(NamedData::FORMS), &row)
-    }
-}
-
-impl Same for FlatTensor<'_> {
-    fn same(&self, other: &Self) -> bool {
-        // There are no floats, so `==` is bitwise.
-        self == other
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::file::bpte::Bpte;
 use crate::file::header::BPTE_IDENTIFIER;
 use crate::file::style::WriteStyle;
-use crate::flatbuffer::field::Same;
+use crate::flatbuffer::any::same;
 use crate::flatbuffer::read::{self, Record};
 use crate::schema::BundledProgram;
 
@@ -21,7 +21,7 @@ impl Bpte<'_> {
     /// changed tree has fields of a newer schema.
     pub fn image(&self) -> Result<Image<'_>> {
         if let Some(source) = self.source.as_ref().filter(|_| self.style.is_none()) {
-            if self.decoded_source().is_some_and(|decoded| decoded.same(&self.bundled_program)) {
+            if self.decoded_source().is_some_and(|decoded| same(&decoded, &self.bundled_program)) {
                 return Ok(Image::unchanged(&source.bytes));
             }
         }

@@ -9,29 +9,48 @@ use crate::file::references::payloads_mut;
 use crate::file::segment::Segment;
 use crate::file::style::{ALIGNMENT, MAX_ALIGNMENT, alignment};
 use crate::flatbuffer::text::Text;
+use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{self, FlatTensor, TensorLayout};
 use crate::schema::program::{
     BackendDelegateDataReference, BackendDelegateInlineData, DataLocation, NamedData, Program, SubsegmentOffsets,
 };
 use crate::schema::{DataSegment, ScalarType};
 use crate::tensor::{Element, TensorView};
-use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
+use alloc::{borrow::Cow, format, vec, vec::Vec};
+use core::fmt;
 
 /// Blobs. Equal ones are stored once.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 struct Shared<'a> {
     blobs: Vec<Cow<'a, [u8]>>,
     /// The indices of the blobs with the same size and sample.
-    alike: BTreeMap<(usize, u64), Vec<u32>>,
+    alike: Keyed<(usize, u64), Vec<u32>>,
+}
+
+impl Clone for Shared<'_> {
+    fn clone(&self) -> Self {
+        let mut shared = Self::default();
+        for blob in &self.blobs {
+            shared.add(blob.clone());
+        }
+        shared
+    }
+}
+
+impl fmt::Debug for Shared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.blobs, f)
+    }
 }
 
 impl<'a> Shared<'a> {
     /// Adds a blob if it is new, and returns its index.
     fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
-        let alike = self.alike.entry((bytes.len(), sample(&bytes))).or_default();
-        let equal = |index: &&u32| self.blobs.get(**index as usize).is_some_and(|other| **other == *bytes);
-        if let Some(index) = alike.iter().find(equal) {
-            return *index;
+        let alike = self.alike.entry((bytes.len(), sample(&bytes)));
+        for index in alike.iter() {
+            if self.blobs.get(*index as usize).is_some_and(|other| **other == *bytes) {
+                return *index;
+            }
         }
         let index = self.blobs.len() as u32;
         alike.push(index);
@@ -46,12 +65,15 @@ fn sample(bytes: &[u8]) -> u64 {
     const SAMPLES: usize = 16;
     const LEN: usize = 64;
     let last = bytes.len().saturating_sub(LEN);
-    let starts = (0..SAMPLES).map(|index| last / SAMPLES * index).chain([last]);
-    let parts = starts.map(|start| bytes.get(start..).unwrap_or_default());
     // FNV-1a
-    parts
-        .flat_map(|part| part.iter().take(LEN))
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    for index in 0..=SAMPLES {
+        let start = if index < SAMPLES { last / SAMPLES * index } else { last };
+        for byte in bytes.get(start..).unwrap_or_default().iter().take(LEN) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    hash
 }
 
 /// Collects the data of a new program: constants, initial states, delegate payloads and named blobs. Equal bytes are stored
@@ -126,33 +148,34 @@ impl<'a> DataCollector<'a> {
         }
         let inline = options.delegates == Some(DataLocation::INLINE);
         let mut inline_data = Vec::new();
-        let references: Vec<_> = self
-            .delegates
-            .blobs
-            .into_iter()
-            .map(|bytes| {
-                if inline || bytes.is_empty() {
-                    inline_data.push(BackendDelegateInlineData { data: Some(bytes) });
-                    let index = inline_data.len() as u32 - 1;
-                    return BackendDelegateDataReference { location: DataLocation::INLINE, index };
-                }
-                let index = data.push(Segment::Whole(bytes), delegate_alignment);
-                BackendDelegateDataReference { location: DataLocation::SEGMENT, index }
-            })
-            .collect();
+        let mut references = Vec::new();
+        for bytes in self.delegates.blobs {
+            let (location, index) = if inline || bytes.is_empty() {
+                inline_data.push(BackendDelegateInlineData { data: Some(bytes) });
+                (DataLocation::INLINE, inline_data.len() as u32 - 1)
+            } else {
+                (DataLocation::SEGMENT, data.push(Segment::Whole(bytes), delegate_alignment))
+            };
+            references.push(BackendDelegateDataReference { location, index });
+        }
         program.backend_delegate_data = Some(inline_data);
         for payload in payloads_mut(&mut program) {
-            let reference = references.get(payload.index as usize);
-            *payload = *reference.ok_or_else(|| {
-                Error::unwritable(format!("a delegate has payload {}, which is not in this collector", payload.index))
-            })?;
+            let Some(reference) = references.get(payload.index as usize) else {
+                let index = payload.index;
+                let reason = format!("a delegate has payload {index}, which is not in this collector");
+                return Err(Error::unwritable(reason));
+            };
+            *payload = *reference;
         }
         let first = data.segments.len() as u32;
         for (bytes, alignment) in self.named.blobs.into_iter().zip(self.named_alignments) {
             data.push(Segment::Whole(bytes), alignment);
         }
-        let named = |(key, index)| NamedData { key: Some(key), segment_index: first + index };
-        program.named_data = (!self.keys.is_empty()).then(|| self.keys.into_iter().map(named).collect());
+        let mut named = Vec::with_capacity(self.keys.len());
+        for (key, index) in self.keys {
+            named.push(NamedData { key: Some(key), segment_index: first + index });
+        }
+        program.named_data = Some(named).filter(|named| !named.is_empty());
         program.segments = Some(data.table);
         let pte = Pte { program, segments: data.segments, ..Pte::default() };
         pte.check_references()?;
@@ -178,8 +201,9 @@ impl<'a> Segments<'a> {
 
 /// Puts blobs into a segment, in order. Returns their offsets, which a placeholder precedes, and the segment.
 pub(super) fn pack_all(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
-    let (starts, segment) = pack(blobs, alignment)?;
-    Ok((core::iter::once(0).chain(starts).collect(), segment))
+    let (mut starts, segment) = pack(blobs, alignment)?;
+    starts.insert(0, 0);
+    Ok((starts, segment))
 }
 
 /// Raises the alignment of blob `index` to a multiple of `alignment`.

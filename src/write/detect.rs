@@ -5,16 +5,16 @@ use crate::file::header::{self, FileKind, Header};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::style::WriteStyle;
+use crate::flatbuffer::any::same;
 use crate::flatbuffer::description::TableDescription;
-use crate::flatbuffer::field::Same;
 use crate::flatbuffer::form::FieldForm;
 use crate::flatbuffer::read::{self, Limits, Record, TableParser};
 use crate::flatbuffer::walk::{PartKind, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
+use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
 use crate::schema::{Program, program};
-use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 
 /// Reading the source again needs no limits: it was within the limits when it was first read.
 pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
@@ -24,7 +24,7 @@ impl<'a> Pte<'a> {
     pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
         let source = self.source.as_ref().filter(|_| self.style.is_none())?;
         let (header, program) = self.decoded_source()?;
-        (header == self.header && program.same(&self.program)).then(|| source.metadata())
+        (header == self.header && same(&program, &self.program)).then(|| source.metadata())
     }
 
     fn decoded_source(&self) -> Option<(Option<header::PteHeader>, Program<'_>)> {
@@ -84,7 +84,8 @@ impl<'a> Ptd<'a> {
     pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
         let source = self.source.as_ref().filter(|_| self.style.is_none())?;
         let (header, flat_tensor) = self.decoded_source()?;
-        (header == self.header && flat_tensor.same(&self.flat_tensor)).then(|| source.metadata())
+        // There are no floats, so `==` is bitwise.
+        (header == self.header && flat_tensor == self.flat_tensor).then(|| source.metadata())
     }
 
     fn decoded_source(&self) -> Option<(Option<header::PtdHeader>, FlatTensor<'_>)> {
@@ -167,7 +168,7 @@ pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
 pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
-    let mut extents = BTreeMap::<u32, u32>::new();
+    let mut extents = Keyed::<u32, u32>::new();
     walk(metadata, root, &NO_LIMITS, &mut |part| {
         let PartKind::Table(table) = &part.kind else {
             return;
@@ -180,7 +181,7 @@ pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> W
                 field_order = if first < second { FieldOrder::BySize } else { FieldOrder::ById };
             }
         }
-        shared |= *extents.entry(table.vtable).or_insert(part.size) != part.size;
+        shared |= *extents.or_insert(table.vtable, part.size) != part.size;
         shared |= table.inline_size.is_some_and(|size| u32::from(size) < part.size);
     });
     let vtable_sharing = if shared { VtableSharing::ByEntries } else { VtableSharing::ByEntriesAndSize };
@@ -215,6 +216,11 @@ fn inline_alignments(program: &Program<'_>) -> (bool, bool) {
 
 /// The alignments to try, the usual one first.
 fn candidates(matters: bool) -> Vec<u32> {
-    let others = (0..=16).map(|power| 1 << power).filter(|alignment| *alignment != 16 && matters);
-    core::iter::once(16).chain(others).collect()
+    let mut alignments = vec![16];
+    for power in 0..=16 {
+        if matters && power != 4 {
+            alignments.push(1 << power);
+        }
+    }
+    alignments
 }

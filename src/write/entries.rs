@@ -6,8 +6,9 @@ use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, tensors_mut};
 use crate::file::segment::{DataRef, Segment};
 use crate::file::style::ALIGNMENT;
+use crate::keyed::Keyed;
 use crate::schema::program::{Buffer, Program, SubsegmentOffsets};
-use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
+use alloc::{borrow::Cow, format, vec, vec::Vec};
 
 /// What a list of constants or initial states holds: change this, then [`Pte::put_entries`].
 #[derive(Clone, Debug, Default)]
@@ -54,10 +55,7 @@ fn place(data_buffer_idx: u32) -> Option<usize> {
 }
 
 /// Puts blobs one after the other: where each starts, and the segment.
-pub(crate) fn pack<'a>(
-    blobs: impl IntoIterator<Item = Cow<'a, [u8]>>,
-    alignment: u64,
-) -> Result<(Vec<u64>, Segment<'a>)> {
+pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
     let (mut starts, mut parts, mut end) = (Vec::new(), Vec::new(), 0u64);
     for bytes in blobs {
         let start = end.checked_next_multiple_of(alignment);
@@ -94,23 +92,26 @@ impl<'a> Pte<'a> {
             let found = counted(self.segments.len(), "segment");
             return Err(Error::reference(format!("segment {index} in a list of {found}")));
         };
-        let sizes = self.entry_sizes(list)?;
+        let sizes = self.entry_sizes(list, offsets.len())?;
         // What each offset holds: as much as the largest tensor there.
-        let mut stored = BTreeMap::<u64, u64>::new();
-        for (index, offset) in offsets.iter().enumerate().skip(1) {
-            let size = stored.entry(*offset).or_default();
-            *size = (*size).max(sizes.get(&(index as u32)).copied().unwrap_or_default());
+        let mut stored = Keyed::<u64, u64>::new();
+        for (offset, used) in offsets.iter().zip(&sizes).skip(1) {
+            let size = stored.entry(*offset);
+            *size = (*size).max(*used);
         }
-        let starts: Vec<u64> = stored.keys().copied().collect();
-        let ends = starts.iter().skip(1).copied().chain([entry.size]);
-        let mut blobs = Vec::with_capacity(starts.len());
-        for ((index, (offset, size)), end) in stored.iter().enumerate().zip(ends) {
-            let room = end.checked_sub(*offset).filter(|room| room >= size).ok_or_else(|| {
-                Error::unwritable(format!(
-                    "constant {index} of {} at offset {offset} extends past offset {end}, where the next one or the end of the segment is",
-                    counted(*size, "byte")
-                ))
-            })?;
+        let stored = stored.into_sorted();
+        let mut blobs = Vec::with_capacity(stored.len());
+        for (index, (offset, size)) in stored.iter().enumerate() {
+            let end = stored.get(index + 1).map_or(entry.size, |(next, _)| *next);
+            let room = match end.checked_sub(*offset) {
+                Some(room) if room >= *size => room,
+                _ => {
+                    return Err(Error::unwritable(format!(
+                        "constant {index} of {} at offset {offset} extends past offset {end}, where the next one or the end of the segment is",
+                        counted(*size, "byte")
+                    )));
+                }
+            };
             // In one part with what comes after it, the room may hold a constant that no tensor uses.
             let used = match segment.get(*offset, room) {
                 Some(bytes) if *size == 0 || bytes.iter().skip(*size as usize).any(|byte| *byte != 0) => room,
@@ -118,14 +119,15 @@ impl<'a> Pte<'a> {
                 None if *size == 0 => segment.part_from(*offset).min(room),
                 None => *size,
             };
-            let bytes = segment.take(*offset, used);
-            blobs.push(
-                bytes.ok_or_else(|| {
-                    Error::unwritable(format!("the constant at offset {offset} is outside its segment"))
-                })?,
-            );
+            let Some(bytes) = segment.take(*offset, used) else {
+                return Err(Error::unwritable(format!("the constant at offset {offset} is outside its segment")));
+            };
+            blobs.push(bytes);
         }
-        let at = offsets.iter().skip(1).map(|offset| starts.binary_search(offset).ok()).collect();
+        let mut at = Vec::with_capacity(offsets.len());
+        for offset in offsets.iter().skip(1) {
+            at.push(stored.binary_search_by_key(offset, |(start, _)| *start).ok());
+        }
         Ok(Entries { at, blobs })
     }
 
@@ -134,23 +136,29 @@ impl<'a> Pte<'a> {
             DataList::Constants => self.program.constant_buffer(),
             DataList::States => &[],
         };
-        let storage = |buffer: &Buffer<'a>| buffer.storage.clone().unwrap_or_default();
-        let blobs: Vec<_> = buffers.iter().skip(1).map(storage).collect();
-        Entries { at: (0..blobs.len()).map(Some).collect(), blobs }
+        let (mut at, mut blobs) = (Vec::new(), Vec::new());
+        for buffer in buffers.get(1..).unwrap_or_default() {
+            at.push(Some(blobs.len()));
+            blobs.push(buffer.storage.clone().unwrap_or_default());
+        }
+        Entries { at, blobs }
     }
 
-    /// The bytes that each entry has, by its index: its largest tensor's.
-    fn entry_sizes(&self, list: DataList) -> Result<BTreeMap<u32, u64>> {
-        let mut sizes = BTreeMap::new();
-        for (_, tensor) in self.methods().iter().flat_map(|method| method.tensors()) {
-            if DataList::of(tensor) != Some(list) {
-                continue;
-            }
-            if let TensorData::Constant(DataRef::Segment { size, .. })
-            | TensorData::Mutable(DataRef::Segment { size, .. }) = self.tensor_data(tensor)?
-            {
-                let most = sizes.entry(tensor.data_buffer_idx).or_default();
-                *most = size.max(*most);
+    /// The bytes that each of the `count` entries has, by its index: its largest tensor's.
+    fn entry_sizes(&self, list: DataList, count: usize) -> Result<Vec<u64>> {
+        let mut sizes = vec![0u64; count];
+        for method in self.methods() {
+            for (_, tensor) in method.tensors() {
+                if DataList::of(tensor) != Some(list) {
+                    continue;
+                }
+                if let TensorData::Constant(DataRef::Segment { size, .. })
+                | TensorData::Mutable(DataRef::Segment { size, .. }) = self.tensor_data(tensor)?
+                {
+                    if let Some(most) = sizes.get_mut(tensor.data_buffer_idx as usize) {
+                        *most = size.max(*most);
+                    }
+                }
             }
         }
         Ok(sizes)
@@ -165,7 +173,7 @@ impl<'a> Pte<'a> {
         let Some(offsets) = offsets(&self.program, list) else {
             return usual;
         };
-        common_alignment(offsets.offsets().iter().copied(), usual)
+        common_alignment(offsets.offsets(), usual)
     }
 
     /// Writes a list again: each blob once, at a multiple of `alignment`. Entries that were removed are gone, and every tensor has
@@ -180,16 +188,19 @@ impl<'a> Pte<'a> {
                 *place = kept.len() as u32;
             }
         }
-        for tensor in tensors_mut(&mut self.program).filter(|tensor| DataList::of(tensor) == Some(list)) {
-            let new = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place));
-            tensor.data_buffer_idx = new.copied().unwrap_or_default();
+        for tensor in tensors_mut(&mut self.program) {
+            if DataList::of(tensor) == Some(list) {
+                let new = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place));
+                tensor.data_buffer_idx = new.copied().unwrap_or_default();
+            }
         }
         let inline = offsets(&self.program, list).is_none() && self.program.constant_buffer().len() > 1;
         if inline && list == DataList::Constants {
             let buffers = self.program.constant_buffer.get_or_insert_default();
             buffers.truncate(1);
-            let storage = |blob: &usize| Buffer { storage: blobs.get(*blob).cloned() };
-            buffers.extend(kept.iter().map(storage));
+            for blob in kept {
+                buffers.push(Buffer { storage: blobs.get(blob).cloned() });
+            }
             return Ok(());
         }
         if list == DataList::States && kept.is_empty() {
@@ -202,13 +213,19 @@ impl<'a> Pte<'a> {
                 *start = Some(0);
             }
         }
-        let stored = blobs.into_iter().zip(&starts).filter_map(|(bytes, start)| start.is_some().then_some(bytes));
-        let (places, segment) = pack(stored, alignment)?;
-        for (start, place) in starts.iter_mut().flatten().zip(places) {
-            *start = place;
+        let mut stored = Vec::new();
+        for (bytes, start) in blobs.into_iter().zip(&mut starts) {
+            if start.is_some() {
+                *start = Some(stored.len());
+                stored.push(bytes);
+            }
         }
-        let offset = |blob: &usize| starts.get(*blob).copied().flatten().unwrap_or_default();
-        let offsets = core::iter::once(0).chain(kept.iter().map(offset)).collect::<Vec<u64>>();
+        let (places, segment) = pack(stored, alignment)?;
+        let mut offsets = vec![0u64];
+        for blob in kept {
+            let place = starts.get(blob).copied().flatten();
+            offsets.push(place.and_then(|place| places.get(place).copied()).unwrap_or_default());
+        }
         self.put_offsets(list, offsets, segment)
     }
 
@@ -261,7 +278,7 @@ impl<'a> Pte<'a> {
         let own = self.own_segment(DataList::States);
         self.program.mutable_data_segments = self.program.mutable_data_segments.take().filter(|_| lists == 0);
         if let Some(own) = own {
-            self.remove_segments(|index| index == own as usize);
+            self.remove_segments(&|index| index == own as usize);
         }
         Ok(())
     }
@@ -276,7 +293,8 @@ impl<'a> Pte<'a> {
         };
         let last = self.push_segment(segment) as usize;
         let at = at.min(last);
-        let order: Vec<usize> = (0..at).chain([last]).chain(at..last).collect();
+        let mut order: Vec<usize> = (0..last).collect();
+        order.insert(at, last);
         self.reorder_segments(&order, &mut Vec::new());
         at as u32
     }

@@ -8,6 +8,7 @@ use crate::file::segment::{self, Segment};
 use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::flatbuffer::write::{Finished, HEAD_SIZE};
+use crate::keyed::sort_by;
 use crate::schema::DataSegment;
 use alloc::{format, vec::Vec};
 use core::fmt;
@@ -400,7 +401,7 @@ fn blobs<'t>(
         }
     }
     if !blobs.is_sorted_by_key(|(offset, _)| *offset) {
-        blobs.sort_by_key(|(offset, _)| *offset);
+        sort_by(&mut blobs, &|one, other| one.0.cmp(&other.0));
     }
     let mut blobs = without_overlap(blobs)?;
     let is_there = |(offset, bytes): &(u64, &[u8])| {

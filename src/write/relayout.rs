@@ -12,7 +12,7 @@ use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle, alignment};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
 use crate::schema::program::{BackendDelegateInlineData, DataLocation, SubsegmentOffsets};
-use alloc::{borrow::Cow, collections::BTreeMap, format, vec, vec::Vec};
+use alloc::{borrow::Cow, format, vec, vec::Vec};
 
 /// The layout of a `.pte`. The default is that of today's ExecuTorch exporter, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,14 +44,18 @@ impl PteOptions {
         let default = Self::default();
         let style = pte.write_style()?.0;
         let segments = pte.program.segments();
-        let filled = segments.iter().filter(|segment| segment.size > 0).map(|segment| segment.offset);
-        let in_segments = pte.payloads().filter(|payload| payload.location == DataLocation::SEGMENT);
-        let payloads = in_segments.filter_map(|payload| Some(segments.get(payload.index as usize)?.offset));
+        let starts = starts(segments, pte.segment_base_offset());
+        let mut payloads = Vec::new();
+        for index in pte.payload_segments() {
+            if let Some(segment) = segments.get(index as usize) {
+                payloads.push(segment.offset);
+            }
+        }
         let inline_constants = pte.program.constant_buffer().len() > 1;
         Ok(Self {
-            segment_alignment: common_alignment(filled.chain([pte.segment_base_offset()]), default.segment_alignment),
+            segment_alignment: common_alignment(&starts, default.segment_alignment),
             constant_alignment: inline_constants.then_some(style.constant_alignment),
-            delegate_alignment: common_alignment(payloads, style.delegate_alignment),
+            delegate_alignment: common_alignment(&payloads, style.delegate_alignment),
             style: Some(style),
             header_length: pte.header.map_or(default.header_length, |header| header.length),
             ..default
@@ -61,20 +65,35 @@ impl PteOptions {
 
 /// What each segment starts at a multiple of, as far as its offset says so: for the first, as far as all offsets do.
 pub(crate) fn kept_alignments(table: &[DataSegment]) -> Vec<u64> {
-    let common = common_alignment(table.iter().map(|segment| segment.offset), SEGMENT_ALIGNMENT);
-    let kept = |segment: &DataSegment| match segment.offset {
-        0 => common.into(),
-        offset => kept_alignment(offset),
-    };
-    table.iter().map(kept).collect()
+    let mut offsets = Vec::with_capacity(table.len());
+    for segment in table {
+        offsets.push(segment.offset);
+    }
+    let common = common_alignment(&offsets, SEGMENT_ALIGNMENT);
+    for offset in &mut offsets {
+        *offset = if *offset == 0 { common.into() } else { kept_alignment(*offset) };
+    }
+    offsets
+}
+
+/// Where segments with data start, and where all of them do.
+fn starts(table: &[DataSegment], base: u64) -> Vec<u64> {
+    let mut starts = vec![base];
+    for segment in table {
+        if segment.size > 0 {
+            starts.push(segment.offset);
+        }
+    }
+    starts
 }
 
 /// The largest power of two, up to 4096, that divides all offsets; `usual` where all are 0.
-pub(crate) fn common_alignment(offsets: impl Iterator<Item = u64>, usual: u32) -> u32 {
-    match offsets.fold(0, greatest_common_divisor) {
-        0 => usual,
-        common => 1 << common.trailing_zeros().min(12),
+pub(crate) fn common_alignment(offsets: &[u64], usual: u32) -> u32 {
+    let mut common = 0;
+    for offset in offsets {
+        common = greatest_common_divisor(common, *offset);
     }
+    if common == 0 { usual } else { 1 << common.trailing_zeros().min(12) }
 }
 
 impl Default for PteOptions {
@@ -106,9 +125,8 @@ impl PtdOptions {
     ///
     /// Fails where the style of its source is not known.
     pub fn of(ptd: &Ptd<'_>) -> Result<Self> {
-        let segments = ptd.flat_tensor.segments().iter().filter(|segment| segment.size > 0);
-        let offsets = segments.map(|segment| segment.offset).chain([ptd.segment_base_offset()]);
-        Ok(Self { segment_alignment: common_alignment(offsets, SEGMENT_ALIGNMENT), style: Some(ptd.write_style()?.0) })
+        let starts = starts(ptd.flat_tensor.segments(), ptd.segment_base_offset());
+        Ok(Self { segment_alignment: common_alignment(&starts, SEGMENT_ALIGNMENT), style: Some(ptd.write_style()?.0) })
     }
 }
 
@@ -129,17 +147,23 @@ impl Placed {
     /// Moves empty segments after the last byte of data to its end. A short header does not say where the data ends, so the file
     /// ends with the last byte, and readers refuse a segment that starts after that.
     fn end_with_data(&mut self) {
-        let filled = self.table.iter().filter(|segment| segment.size > 0);
-        self.size = filled.map(|segment| segment.offset + segment.size).max().unwrap_or(0);
-        for segment in self.table.iter_mut().filter(|segment| segment.size == 0) {
-            segment.offset = segment.offset.min(self.size);
+        self.size = 0;
+        for segment in &self.table {
+            if segment.size > 0 {
+                self.size = self.size.max(segment.offset + segment.size);
+            }
+        }
+        for segment in &mut self.table {
+            if segment.size == 0 {
+                segment.offset = segment.offset.min(self.size);
+            }
         }
     }
 }
 
 /// Gives segments their offsets, in order. Each is given by its alignment and size. Alignments are relative to the start of the
 /// first segment, as in the official writers.
-pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Placed> {
+pub(crate) fn place(segments: Vec<(u64, u64)>) -> Result<Placed> {
     let (mut table, mut end) = (Vec::new(), 0u64);
     for (alignment, size) in segments {
         let offset = end.checked_next_multiple_of(alignment);
@@ -151,6 +175,15 @@ pub(crate) fn place(segments: impl Iterator<Item = (u64, u64)>) -> Result<Placed
         end = next;
     }
     Ok(Placed { table, size: end })
+}
+
+/// Gives segments their offsets: each starts at a multiple of its own alignment and of that of all.
+fn place_aligned(table: &[DataSegment], alignments: &[u64], of_all: u64) -> Result<Placed> {
+    let mut aligned = Vec::with_capacity(table.len());
+    for (segment, own) in table.iter().zip(alignments) {
+        aligned.push((least_common_multiple(of_all, *own)?, segment.size));
+    }
+    place(aligned)
 }
 
 pub(crate) fn least_common_multiple(a: u64, b: u64) -> Result<u64> {
@@ -222,8 +255,8 @@ impl<'a> Pte<'a> {
         let constants = options.constant_alignment.unwrap_or(ALIGNMENT);
         program.constant_segment.iter().for_each(|list| at_most(list.segment_index, constants));
         program.mutable_data_segments().iter().for_each(|list| at_most(list.segment_index, ALIGNMENT));
-        for payload in self.payloads().filter(|payload| payload.location == DataLocation::SEGMENT) {
-            at_most(payload.index, options.delegate_alignment);
+        for index in self.payload_segments() {
+            at_most(index, options.delegate_alignment);
         }
         alignments
     }
@@ -245,10 +278,7 @@ impl<'a> Pte<'a> {
         let Some(table) = self.program.segments.as_mut() else {
             return Ok(self);
         };
-        let aligned = table.iter().zip(alignments).map(|(segment, own)| {
-            least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
-        });
-        let mut placed = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        let mut placed = place_aligned(table, alignments, segment_alignment)?;
         if options.header_length < PteHeader::LONG {
             placed.end_with_data();
         }
@@ -303,32 +333,32 @@ impl<'a> Pte<'a> {
     /// Moves delegate payloads from segments into the FlatBuffer, and removes the segments that nothing else refers to.
     fn delegates_inline(&mut self, alignments: &mut Vec<u64>) -> Result<()> {
         let mut inline = self.program.backend_delegate_data.take().unwrap_or_default();
-        let mut moved = BTreeMap::new();
+        // Where the payload of each segment is now.
+        let mut moved = vec![None; self.segments.len()];
         for payload in payloads_mut(&mut self.program) {
             if payload.location != DataLocation::SEGMENT {
                 continue;
             }
-            let place = match moved.get(&payload.index) {
-                Some(place) => *place,
-                None => {
-                    let segment = self.segments.get(payload.index as usize);
-                    let bytes = segment.and_then(Segment::contiguous).ok_or_else(|| {
-                        Error::unwritable(format!(
-                            "the bytes of segment {}, a delegate payload, are absent",
-                            payload.index
-                        ))
-                    })?;
+            let index = payload.index as usize;
+            if let Some(place @ None) = moved.get_mut(index) {
+                if let Some(bytes) = self.segments.get(index).and_then(Segment::contiguous) {
                     inline.push(BackendDelegateInlineData { data: Some(bytes) });
-                    moved.insert(payload.index, inline.len() as u32 - 1);
-                    inline.len() as u32 - 1
+                    *place = Some(inline.len() as u32 - 1);
                 }
+            }
+            let Some(Some(place)) = moved.get(index) else {
+                return Err(Error::unwritable(format!("the bytes of segment {index}, a delegate payload, are absent")));
             };
-            (payload.location, payload.index) = (DataLocation::INLINE, place);
+            (payload.location, payload.index) = (DataLocation::INLINE, *place);
         }
         self.program.backend_delegate_data = Some(inline);
         let users = self.segment_users();
-        let kept = |index: &usize| users.get(*index) != Some(&0) || !moved.contains_key(&(*index as u32));
-        let kept: Vec<usize> = (0..self.segments.len()).filter(kept).collect();
+        let mut kept = Vec::new();
+        for (index, moved) in moved.iter().enumerate() {
+            if users.get(index) != Some(&0) || moved.is_none() {
+                kept.push(index);
+            }
+        }
         self.reorder_segments(&kept, alignments);
         Ok(())
     }
@@ -336,21 +366,31 @@ impl<'a> Pte<'a> {
     /// Moves delegate payloads from the FlatBuffer into segments, which come before those of named data.
     fn delegates_to_segments(&mut self, alignments: &mut Vec<u64>, delegate_alignment: u32) -> Result<()> {
         let inline = self.program.backend_delegate_data.take().unwrap_or_default();
-        let filled = |index: u32| inline.get(index as usize)?.data.clone().filter(|data| !data.is_empty());
-        let (mut moved, mut added) = (BTreeMap::new(), Vec::new());
+        // In which segment each payload is now.
+        let (mut moved, mut added) = (vec![None; inline.len()], Vec::new());
         let first_new = self.segments.len();
         for payload in payloads_mut(&mut self.program) {
-            let Some(data) = filled(payload.index).filter(|_| payload.location == DataLocation::INLINE) else {
+            let index = payload.index as usize;
+            let (Some(place), Some(BackendDelegateInlineData { data: Some(data) })) =
+                (moved.get_mut(index), inline.get(index))
+            else {
                 continue;
             };
-            let place = *moved.entry(payload.index).or_insert_with(|| {
-                added.push(data);
-                (first_new + added.len() - 1) as u32
-            });
-            (payload.location, payload.index) = (DataLocation::SEGMENT, place);
+            if payload.location != DataLocation::INLINE || data.is_empty() {
+                continue;
+            }
+            let segment = match *place {
+                Some(segment) => segment,
+                None => {
+                    added.push(data.clone());
+                    (first_new + added.len() - 1) as u32
+                }
+            };
+            *place = Some(segment);
+            (payload.location, payload.index) = (DataLocation::SEGMENT, segment);
         }
         self.program.backend_delegate_data = Some(inline);
-        self.remove_inline_payloads(|index| moved.contains_key(&index));
+        self.remove_inline_payloads(&|index| matches!(moved.get(index as usize), Some(Some(_))));
 
         let named = self.named_segments();
         for data in added {
@@ -365,22 +405,33 @@ impl<'a> Pte<'a> {
     }
 
     /// Removes delegate payloads from the FlatBuffer, and renumbers every reference to those that stay.
-    pub(crate) fn remove_inline_payloads(&mut self, gone: impl Fn(u32) -> bool) {
+    pub(crate) fn remove_inline_payloads(&mut self, gone: &dyn Fn(u32) -> bool) {
         let inline = self.program.backend_delegate_data.get_or_insert_default();
-        let kept: Vec<u32> = (0..inline.len() as u32).filter(|index| !gone(*index)).collect();
+        let mut kept = Vec::new();
         let mut index = 0;
         inline.retain(|_| {
+            let stays = !gone(index);
+            if stays {
+                kept.push(index);
+            }
             index += 1;
-            !gone(index - 1)
+            stays
         });
-        for payload in payloads_mut(&mut self.program).filter(|payload| payload.location == DataLocation::INLINE) {
-            payload.index = kept.binary_search(&payload.index).unwrap_or_default() as u32;
+        for payload in payloads_mut(&mut self.program) {
+            if payload.location == DataLocation::INLINE {
+                payload.index = kept.binary_search(&payload.index).unwrap_or_default() as u32;
+            }
         }
     }
 
     /// Removes segments, and renumbers every reference to those that stay.
-    pub(crate) fn remove_segments(&mut self, gone: impl Fn(usize) -> bool) {
-        let kept: Vec<usize> = (0..self.segments.len()).filter(|index| !gone(*index)).collect();
+    pub(crate) fn remove_segments(&mut self, gone: &dyn Fn(usize) -> bool) {
+        let mut kept = Vec::new();
+        for index in 0..self.segments.len() {
+            if !gone(index) {
+                kept.push(index);
+            }
+        }
         self.reorder_segments(&kept, &mut Vec::new());
     }
 
@@ -401,7 +452,7 @@ impl<'a> Pte<'a> {
         let after = self.segment_users();
         let unused = |index: usize| after.get(index) == Some(&0) && before.get(index).is_some_and(|users| *users > 0);
         if (0..after.len()).any(unused) {
-            self.remove_segments(unused);
+            self.remove_segments(&unused);
         }
     }
 
@@ -424,13 +475,22 @@ impl<'a> Pte<'a> {
                 *place = new as u32;
             }
         }
-        *alignments = order.iter().filter_map(|old| alignments.get(*old).copied()).collect();
-        let segments = core::mem::take(&mut self.segments);
-        self.segments = order.iter().filter_map(|old| segments.get(*old).cloned()).collect();
+        pick(alignments, order);
+        pick(&mut self.segments, order);
         if let Some(table) = self.program.segments.as_mut() {
-            *table = order.iter().filter_map(|old| table.get(*old).copied()).collect();
+            pick(table, order);
         }
-        renumber_segments(&mut self.program, |index| new_index.get(index as usize).copied().unwrap_or(index));
+        renumber_segments(&mut self.program, &|index| new_index.get(index as usize).copied().unwrap_or(index));
+    }
+}
+
+/// The items at these indices, in that order, in place of all.
+fn pick<T: Clone>(items: &mut Vec<T>, order: &[usize]) {
+    let all = core::mem::take(items);
+    for index in order {
+        if let Some(item) = all.get(*index) {
+            items.push(item.clone());
+        }
     }
 }
 
@@ -494,10 +554,7 @@ impl<'a> Ptd<'a> {
     pub(crate) fn place_segments(mut self, alignments: &[u64], options: &PtdOptions) -> Result<Self> {
         check_overlap(&self.segments, self.source.as_ref())?;
         let segment_alignment = alignment(options.segment_alignment, "segment_alignment")? as u64;
-        let aligned = self.flat_tensor.segments().iter().zip(alignments).map(|(segment, own)| {
-            least_common_multiple(segment_alignment, *own).map(|alignment| (alignment, segment.size))
-        });
-        let placed = place(aligned.collect::<Result<Vec<_>>>()?.into_iter())?;
+        let placed = place_aligned(self.flat_tensor.segments(), alignments, segment_alignment)?;
         let style = match options.style {
             Some(style) => style,
             None => self.write_style()?.0,

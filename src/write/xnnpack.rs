@@ -6,7 +6,7 @@ use crate::delegate::xnnpack::XnnpackHeader;
 use crate::error::{Error, Result};
 use crate::file::segment::Segment;
 use crate::file::style::WriteStyle;
-use crate::flatbuffer::field::Same;
+use crate::flatbuffer::any::same;
 use alloc::{borrow::Cow, format, vec::Vec};
 
 /// What a FlatBuffer and the constant data start at a multiple of.
@@ -72,7 +72,7 @@ impl Xnnpack<'_> {
         let source = Xnnpack::parse(bytes).ok()?;
         let same = source.header == self.header
             && source.identifier == self.identifier
-            && source.graph.same(&self.graph)
+            && same(&source.graph, &self.graph)
             && source.constant_data == self.constant_data;
         same.then_some(bytes)
     }

@@ -22,7 +22,10 @@ impl<T: IntoOwned> IntoOwned for Option<T> {
     type Owned = Option<T::Owned>;
 
     fn into_owned(self) -> Self::Owned {
-        self.map(T::into_owned)
+        match self {
+            Some(value) => Some(value.into_owned()),
+            None => None,
+        }
     }
 }
 

@@ -57,7 +57,7 @@
 //! }
 //! ```
 //!
-//! and implementations of `AnyTable`, `Same` and serde's `Serialize`, field by field. In a cold schema, this comes instead of the
+//! and implementations of `AnyTable` and serde's `Serialize`, field by field. In a cold schema, this comes instead of the
 //! parser and the writer:
 //!
 //! ```text
@@ -102,7 +102,7 @@ macro_rules! table_type {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq)]
+        #[derive(Clone, PartialEq)]
         pub struct $name $(<$lt>)? {
             $( $(#[$field_meta])* pub $field: $type, )*
         }
@@ -112,7 +112,7 @@ macro_rules! table_type {
             #[allow(unused_imports)]
             use $crate::flatbuffer::description::{FieldDescription, TableDescription};
             #[allow(unused_imports)]
-            use $crate::flatbuffer::field::{IntoOwned, Same, Wire};
+            use $crate::flatbuffer::field::{IntoOwned, Wire};
             use $crate::flatbuffer::form::{FieldForm, concatenated};
             use $crate::flatbuffer::read::Record;
 
@@ -201,10 +201,9 @@ macro_rules! table_type {
                 }
             }
 
-            impl $(<$lt>)? Same for $name $(<$lt>)? {
-                #[allow(unused_variables)]
-                fn same(&self, other: &Self) -> bool {
-                    true $( && self.$field.same(&other.$field) )*
+            impl $(<$lt>)? core::fmt::Debug for $name $(<$lt>)? {
+                fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                    $crate::flatbuffer::any::debug(self, f)
                 }
             }
 

@@ -12,7 +12,7 @@ macro_rules! union_type {
         }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, Default, PartialEq)]
+        #[derive(Clone, Default, PartialEq)]
         #[non_exhaustive]
         pub enum $name<'a> {
             /// No value at all: tag 0.
@@ -55,7 +55,7 @@ macro_rules! union_type {
             use $crate::flatbuffer::any::Change;
             use $crate::flatbuffer::any::{AnyField, AnyTable, Value};
             use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
-            use $crate::flatbuffer::field::{Field, IntoOwned, Same};
+            use $crate::flatbuffer::field::{Field, IntoOwned};
             use $crate::flatbuffer::form::FieldForm;
             use $crate::flatbuffer::read::Record;
             use $crate::flatbuffer::unknown::Unknown;
@@ -120,14 +120,9 @@ macro_rules! union_type {
                 }
             }
 
-            impl<'a> Same for $name<'a> {
-                fn same(&self, other: &Self) -> bool {
-                    match (self, other) {
-                        $( (Self::$member(one), Self::$member(other)) => one.same(other), )*
-                        (Self::None, Self::None) => true,
-                        (Self::Unknown(one), Self::Unknown(other)) => one == other,
-                        _ => false,
-                    }
+            impl<'a> core::fmt::Debug for $name<'a> {
+                fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                    $crate::flatbuffer::any::debug_field(self, f)
                 }
             }
         };

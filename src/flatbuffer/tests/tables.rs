@@ -2,6 +2,7 @@
 
 use super::super::{style, written};
 use super::{check, read, table, union};
+use crate::flatbuffer::any::same;
 use crate::flatbuffer::macros::named;
 use crate::flatbuffer::text::Text;
 use crate::flatbuffer::unknown::{Unknown, UnknownValue};
@@ -111,6 +112,51 @@ fn every_kind_of_field_round_trips() {
     let bytes = written(&node(), style());
     assert_eq!(read::<Node>(&bytes).unwrap(), node());
     check::<Node>(&bytes).unwrap();
+}
+
+/// As the standard library's `derive` has it.
+#[test]
+fn debug_shows_types_fields_and_members() {
+    let shown = alloc::format!("{:?}", node());
+    let start = "Node { name: Some(\"root\"), node: Widths(Widths { bool: false, i8: 0, ";
+    assert!(shown.starts_with(start), "{shown}");
+    let middle = "i64: -2, u64: 0, f32: 0.0, f64: 0.0, wide: HIGH, shorts: Some([1, 2, 3]), floats: Some([0.5]) }), ";
+    assert!(shown.contains(middle), "{shown}");
+    let end = "children: Some([\
+        Leaf { leaf: Pair(Pair { one: 1, two: 0 }) }, Leaf { leaf: MorePairs(Pair { one: 0, two: 1099511627776 }) }, \
+        Leaf { leaf: None }, Leaf { leaf: Unknown(Unknown { tag: 9, value: Empty }) }, \
+        Leaf { leaf: Unknown(Unknown { tag: 1, value: Absent }) }, \
+        Leaf { leaf: Unknown(Unknown { tag: 0, value: Empty }) }]) }";
+    assert!(shown.ends_with(end), "{shown}");
+    assert_eq!(alloc::format!("{:?}", Widths::default()).matches("None").count(), 2);
+    let lines = alloc::format!("{:#?}", Leaf { leaf: Shared::Pair(Pair { one: 1, two: 0 }) });
+    assert_eq!(
+        lines,
+        "Leaf {\n    leaf: Pair(\n        Pair {\n            one: 1,\n            two: 0,\n        },\n    ),\n}"
+    );
+}
+
+#[test]
+fn a_difference_is_seen_where_bytes_differ() {
+    assert!(same(&node(), &node()));
+    let mut differs = 0;
+    for change in [0, 1, 2, 3, 4, 5] {
+        let mut other = node();
+        let children = other.children.get_or_insert_default();
+        match change {
+            0 => other.name = None,
+            1 => children.truncate(5),
+            2 => children[3].leaf = Shared::Unknown(Unknown { tag: 9, value: UnknownValue::Absent }),
+            3 => children[0].leaf = Shared::MorePairs(Pair { one: 1, two: 0 }),
+            4 => children[2].leaf = Shared::Unknown(Unknown::default()),
+            _ => other.node = Shared::Widths(Widths { f32: -0.0, ..Widths::default() }),
+        }
+        differs += usize::from(!same(&node(), &other) && !same(&other, &node()));
+    }
+    assert_eq!(differs, 6);
+    let floats = |f64| Widths { f64, ..Widths::default() };
+    assert!(same(&floats(f64::NAN), &floats(f64::NAN)));
+    assert!(!same(&floats(0.0), &floats(-0.0)));
 }
 
 #[test]

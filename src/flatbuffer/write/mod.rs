@@ -22,7 +22,8 @@ pub use style::{FieldOrder, VtableSharing};
 use super::form::FieldForm;
 use super::number::Number;
 use crate::error::Result;
-use alloc::{boxed::Box, collections::BTreeMap, vec::Vec};
+use crate::keyed::Keyed;
+use alloc::{boxed::Box, vec::Vec};
 use row::{Layout, LayoutKey, Layouts, Vtable};
 use space::Space;
 
@@ -38,7 +39,7 @@ pub(crate) struct Builder {
     space: Space,
     /// The largest alignment that anything asked for.
     alignment: usize,
-    vtables: BTreeMap<Vtable, Position>,
+    vtables: Keyed<Vtable, Position>,
     layouts: Box<Layouts>,
     /// Where the elements of the lists being written start.
     elements: Vec<Position>,
@@ -51,7 +52,7 @@ impl Builder {
             style,
             space: Space::new(expected),
             alignment: 1,
-            vtables: BTreeMap::new(),
+            vtables: Keyed::new(),
             layouts: Box::new(Layouts::new()),
             elements: Vec::new(),
         }
