@@ -74,17 +74,17 @@ impl Place<'_> {
 
 /// The key of data that the file has no name for.
 ///
-/// Of a method's name over 200 bytes, it has the start and a hash: a key is stored for each value, and the name once.
+/// Of a method's name over 200 bytes, it has the start, the length and a hash of the end: a key is stored for each value, and the name once.
 pub(super) fn default_key(method: &str, value: usize) -> String {
     const LONGEST: usize = 200;
     if method.len() <= LONGEST {
         return format!("{method}.{value}");
     }
     let start: String = method.chars().take(64).collect();
-    // FNV-1a: the same on every machine and in every version, as keys have to be.
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = method.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-    format!("{start}-{hash:016x}.{value}")
+    // FNV-1a of the last 1,000 bytes: the same on every machine and in every version, as keys have to be.
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = method.as_bytes().iter().rev().take(1000).fold(0xcbf2_9ce4_8422_2325, step);
+    format!("{start}-{}-{hash:016x}.{value}", method.len())
 }
 
 fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {
