@@ -35,6 +35,18 @@ pub(crate) fn serialize_shortened<S: serde::Serializer>(
     serializer.serialize_str(&shortened(name))
 }
 
+/// [`serialize_shortened`], of a name that may be absent.
+#[cfg(feature = "serde")]
+pub(crate) fn serialize_shortened_option<S: serde::Serializer>(
+    name: &Option<&str>,
+    serializer: S,
+) -> core::result::Result<S::Ok, S::Error> {
+    match name {
+        Some(name) => serializer.serialize_some(&*shortened(name)),
+        None => serializer.serialize_none(),
+    }
+}
+
 /// What is shown of a name; if that is not all, also how many bytes the name has: its characters would take time to count.
 fn cut(name: &str) -> (&str, Option<usize>) {
     // A character has up to 4 bytes: most names need no count.

@@ -108,8 +108,8 @@ impl Pte<'_> {
     /// Payloads that together have more bytes than the file, as overlapping ones can, are not read beyond that: they are
     /// [`ErrorKind::Limit`].
     pub fn open_payloads(&self) -> Vec<OpenPayload<'_>> {
-        let source = self.source.as_ref().map_or(&[][..], |source| &source.bytes);
-        let limit = source.len() as u64;
+        let source = self.source.as_ref().map_or(0, |source| source.bytes.len() as u64);
+        let limit = self.payload_bytes().max(source);
         let mut left = limit;
         let mut payloads: Vec<OpenPayload<'_>> = Vec::new();
         let mut indices = BTreeMap::new();
@@ -117,10 +117,8 @@ impl Pte<'_> {
             for (index, delegate) in plan.delegates().iter().enumerate() {
                 let Ok(data) = self.delegate_data(delegate) else { continue };
                 let Ok(bytes) = self.bytes(&data) else { continue };
-                // Only parts of the file can overlap. What the tree owns is there once.
-                let cost = if source.as_ptr_range().contains(&bytes.as_ptr()) { data.size() } else { 0 };
                 let at = *indices.entry(data).or_insert_with(|| {
-                    let payload = match left.checked_sub(cost) {
+                    let payload = match left.checked_sub(bytes.len() as u64) {
                         Some(rest) => {
                             left = rest;
                             self.delegate(delegate)
@@ -136,6 +134,23 @@ impl Pte<'_> {
             }
         }
         payloads
+    }
+
+    /// How many bytes payloads have, those that several share counted once.
+    fn payload_bytes(&self) -> u64 {
+        let delegates = self.methods().iter().flat_map(|plan| plan.delegates());
+        let places = delegates.filter_map(|delegate| {
+            let place = self.bytes(&self.delegate_data(delegate).ok()?).ok()?.as_ptr_range();
+            Some((place.start as usize, place.end as usize))
+        });
+        let mut places: Vec<(usize, usize)> = places.collect();
+        places.sort_unstable();
+        let (mut bytes, mut last) = (0, 0);
+        for (start, end) in places {
+            bytes += end.saturating_sub(start.max(last));
+            last = last.max(end);
+        }
+        bytes as u64
     }
 
     /// What is inside a delegate's payload. It is read at each call: that costs in proportion to the payload's own metadata, not

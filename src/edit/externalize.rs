@@ -71,7 +71,7 @@ impl Place<'_> {
 /// The key that [`Pte::externalize`] gives to the data of a method's value that the file has no name for: `forward.012`. The numbers of
 /// a method have one length, because runtimes before 1.0 take a key for another one that it is the start of (`key-prefix`).
 ///
-/// Of a method's name over 200 bytes, it has the start and a hash: a key is stored for each value, and the name once.
+/// Of a method's name over 200 bytes, it has the start, the length and a hash of the end: a key is stored for each value, and the name once.
 pub fn default_key(plan: &ExecutionPlan<'_>, value: usize) -> String {
     let most = plan.values().len().saturating_sub(1).max(1);
     let width = most.ilog10() as usize + 1;
@@ -85,10 +85,10 @@ pub(super) fn key_of_method(method: &str) -> Cow<'_, str> {
         return Cow::Borrowed(method);
     }
     let start: String = method.chars().take(64).collect();
-    // FNV-1a: the same on every machine and in every version, as keys have to be.
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    let hash = method.bytes().fold(0xcbf2_9ce4_8422_2325, step);
-    Cow::Owned(format!("{start}-{hash:016x}"))
+    // FNV-1a of the last 1,000 bytes: the same on every machine and in every version, as keys have to be.
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    let hash = method.as_bytes().iter().rev().take(1000).fold(0xcbf2_9ce4_8422_2325, step);
+    Cow::Owned(format!("{start}-{}-{hash:016x}", method.len()))
 }
 
 fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {

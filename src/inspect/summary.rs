@@ -174,7 +174,10 @@ pub struct Value<'t> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ValueShape<'t> {
     /// Its name, if it has one.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
     pub name: Option<&'t str>,
     /// The type of the elements.
     pub scalar_type: ScalarType,

@@ -112,6 +112,9 @@ fn keys(
     names: &BTreeMap<String, String>,
 ) -> executorch_format::Result<BTreeMap<String, (String, String)>> {
     let mut keys = BTreeMap::new();
+    if names.is_empty() {
+        return Ok(keys);
+    }
     pte.candidates(|candidate| {
         let place = format!("{}.{}", candidate.method, candidate.index);
         for name in [candidate.key, &place] {

@@ -71,36 +71,51 @@ fn a_name_of_any_length_is_shown_with_its_length() {
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_shared_takes_memory_and_time_as_if_it_were_there_once() {
-    use executorch_format_support::sharing::{Scale, arguments, commands, files};
+    use executorch_format_support::sharing::{Scale, files};
+
+    // 240 MB, where something is copied for each reference.
+    let scale = Scale { length: 120_000, count: 2_000 };
+    let failed = std::thread::scope(|scope| {
+        let pairs = files(scale).into_iter().zip(files(scale.smaller()));
+        let runs: Vec<_> = pairs.map(|(file, other)| scope.spawn(move || beyond_limits(&file, &other))).collect();
+        runs.into_iter().flat_map(|run| run.join().unwrap()).collect::<Vec<String>>()
+    });
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// The commands that need more memory or time for a file than they may.
+#[cfg(target_os = "linux")]
+fn beyond_limits(
+    file: &executorch_format_support::sharing::Shared,
+    other: &executorch_format_support::sharing::Shared,
+) -> Vec<String> {
+    use executorch_format_support::sharing::{arguments, commands};
     use std::process::{Command, Stdio};
 
-    /// KiB that a process of this test's unoptimized build may reserve before it reads anything: code, and stacks of threads.
+    /// KiB that a process of an unoptimized build may reserve before it reads anything: code, and stacks of threads.
     const BEFORE: u64 = 96 << 10;
-    let mut failed = Vec::new();
-    let scale = Scale { length: 30_000, count: 5_000 };
-    for (file, other) in files(scale).into_iter().zip(files(scale.smaller())) {
-        let other = TempFile::new(&format!("other-{}.{}", file.kind, file.ending), &other.bytes);
-        let input = TempFile::new(&format!("sharing-{}.{}", file.kind, file.ending), &file.bytes);
-        let memory = BEFORE + (64 << 10) + 32 * (file.bytes.len() as u64).div_ceil(1024);
-        for command in commands(file.ending) {
-            let out = std::env::temp_dir().join(format!("sharing-out-{}", std::process::id()));
-            let _ = std::fs::remove_dir_all(&out);
-            std::fs::create_dir(&out).unwrap();
-            let limits = format!("ulimit -v {memory}; ulimit -t 60; exec \"$0\" \"$@\"");
-            let status = Command::new("sh")
-                .args(["-c", &limits])
-                .arg(pte().get_program())
-                .args(arguments(command, [&input.0, &other.0], &out))
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status()
-                .unwrap();
-            // 0 to 2: it did what it was asked, found what is wrong, or refused it.
-            if !matches!(status.code(), Some(0..=2)) {
-                failed.push(format!("{}: {command:?}: {status}", file.kind));
-            }
-            let _ = std::fs::remove_dir_all(&out);
+    let (kind, mut failed) = (file.kind, Vec::new());
+    let input = TempFile::new(&format!("sharing-{kind}.{}", file.ending), &file.bytes);
+    let other = TempFile::new(&format!("other-{kind}.{}", file.ending), &other.bytes);
+    let memory = BEFORE + (64 << 10) + 32 * (file.bytes.len() as u64).div_ceil(1024);
+    for command in commands(file.ending) {
+        let out = std::env::temp_dir().join(format!("sharing-out-{kind}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&out);
+        std::fs::create_dir(&out).unwrap();
+        let limits = format!("ulimit -v {memory}; ulimit -t 60; exec \"$0\" \"$@\"");
+        let status = Command::new("sh")
+            .args(["-c", &limits])
+            .arg(pte().get_program())
+            .args(arguments(command, [&input.0, &other.0], &out))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .unwrap();
+        // 0 to 2: it did what it was asked, found what is wrong, or refused it.
+        if !matches!(status.code(), Some(0..=2)) {
+            failed.push(format!("{kind}: {command:?}: {status}"));
         }
+        let _ = std::fs::remove_dir_all(&out);
     }
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    failed
 }

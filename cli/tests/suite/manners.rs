@@ -221,7 +221,7 @@ fn a_device_lacks_what_it_lacks() {
     let data = fixture("1.5.1/ptd_names/ptd_names.ptd").path;
     let target = TempFile::new("empty.toml", b"");
     let output = run(&["check", "--target", target.0.to_str().unwrap()], &[&data]);
-    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -15,6 +15,9 @@ impl<'s> Pair<'_, 's> {
         let [plan, other_plan] = self.plans;
         let [pte, other_pte] = self.ptes;
         let (mut used, mut other_used) = (Keyed::new(), Keyed::new());
+        // Overlapping segments can hold the same bytes many times: no more is looked into than the files have.
+        let file = |pte: &Pte<'_>| pte.source.as_ref().map_or(u64::MAX, |source| source.bytes.len() as u64);
+        let mut left = file(pte).saturating_add(file(other_pte));
         // What no call names is matched by its index.
         let mut taken: Keyed<usize, ()> = Keyed::new();
         for index in self.delegates.values() {
@@ -51,7 +54,17 @@ impl<'s> Pair<'_, 's> {
                     if self.comparer.equal(one, other) != Some(true) {
                         let text = |bytes: &[u8]| Some(format!("payload of {} bytes", bytes.len()));
                         self.change(Subject::Delegate, ChangeKind::Changed, name, text(one), text(other));
-                        self.payload(index, (plan, other_plan), other_index);
+                        match left.checked_sub((one.len() + other.len()) as u64) {
+                            Some(rest) => {
+                                left = rest;
+                                self.payload(index, (plan, other_plan), other_index);
+                            }
+                            None => {
+                                let why = "not looked into: payloads overlap, and have more bytes than the file";
+                                let (name, why) = (index.to_string(), Some(why.into()));
+                                self.change(Subject::Payload, ChangeKind::Changed, name, None, why);
+                            }
+                        }
                     }
                 }
                 (one, other) => {
