@@ -3,10 +3,13 @@
 use crate::damage::stride;
 use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload, Xnnpack};
-use executorch_format::schema::xnnpack::{XNNDatatype, XNodeUnion};
+use executorch_format::schema::xnnpack::{
+    XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantParams, XNode, XNodeUnion, XValueUnion,
+};
 use executorch_format::validate::Level;
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::fixtures::{self, Fixture, equal, fixtures};
+use executorch_format_support::xnnpack_programs;
 
 /// Every payload of the programs, and those that were cut out.
 fn payloads() -> Vec<(String, Vec<u8>)> {
@@ -241,5 +244,104 @@ fn the_payload_of_another_backend_is_not_judged_as_one_of_xnnpack() {
         let other = pte.lay_out(&Default::default()).unwrap().image().unwrap().to_vec().unwrap();
         assert!(!rules(malformed.bytes()).is_empty(), "{name}");
         assert_eq!(rules(&other), [""; 0], "{name}");
+    }
+}
+
+/// The rules that a made program's graph breaks at a level after a change.
+fn broken(name: &str, level: Level, change: impl FnOnce(&mut XNNGraph<'_>)) -> Vec<&'static str> {
+    let programs = xnnpack_programs::all();
+    let (_, file) = programs.iter().find(|(other, _)| other == name).expect(name);
+    let pte = Pte::parse(file).unwrap();
+    let Payload::Xnnpack(mut payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else {
+        panic!("another kind of payload");
+    };
+    assert!(payload.validate(Level::Runtime).is_empty(), "{name}");
+    change(&mut payload.graph);
+    payload.validate(level).into_iter().map(|finding| finding.rule).collect()
+}
+
+fn typed(graph: &mut XNNGraph<'_>, value: usize, datatype: XNNDatatype) {
+    graph.xvalues.as_mut().unwrap()[value].tensor_mut().unwrap().datatype = datatype;
+}
+
+#[test]
+fn a_cycle_after_a_node_that_writes_one_value_twice_is_found_and_ends() {
+    // The sum waits for the value, and for its own result, but is told twice that the value is there.
+    let broken = broken("add-fp32", Level::Strict, |graph| {
+        let pool = XNodeUnion::XNNArgMaxPooling2d(XNNArgMaxPooling2D {
+            pooling_height: 2,
+            pooling_width: 2,
+            input_id: 0,
+            output_value_id: 1,
+            output_index_id: 1,
+            ..Default::default()
+        });
+        let sum = XNodeUnion::XNNAdd(XNNNode2x1 { input1_id: 1, input2_id: 2, output_id: 2, flags: 0 });
+        let values = graph.xvalues.as_mut().unwrap();
+        values[1].tensor_mut().unwrap().flags = 0;
+        graph.xnodes = Some([pool, sum].map(|xnode_union| XNode { xnode_union, ..XNode::default() }).into());
+    });
+    assert!(broken.contains(&"xnnpack-dataflow"), "{broken:?}");
+}
+
+#[test]
+fn a_resize_to_the_other_type_of_8_bits_runs_and_is_strictly_an_error() {
+    // XNNPACK looks at each type alone, and that the scales are equal.
+    let change = |graph: &mut XNNGraph<'_>| typed(graph, 1, XNNDatatype::QUINT8);
+    assert_eq!(broken("resize-qint8", Level::Runtime, change), [""; 0]);
+    assert!(broken("resize-qint8", Level::Strict, change).contains(&"xnnpack-node-datatypes"));
+}
+
+#[test]
+fn a_type_with_many_scales_may_have_one_where_nothing_reads_it() {
+    let unread = |graph: &mut XNNGraph<'_>| {
+        typed(graph, 2, XNNDatatype::QBINT4);
+        match &mut graph.xnodes.as_mut().unwrap()[2].xnode_union {
+            XNodeUnion::XNNConvert(convert) => convert.input_id = 1,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(broken("square-qint8", Level::Runtime, unread), [""; 0]);
+    assert!(broken("square-qint8", Level::Strict, unread).contains(&"xnnpack-datatype"));
+    let read = broken("square-qint8", Level::Runtime, |graph| typed(graph, 2, XNNDatatype::QBINT4));
+    assert!(read.contains(&"xnnpack-datatype"), "{read:?}");
+}
+
+#[test]
+fn a_batch_of_matrices_is_multiplied_with_no_zero_point() {
+    let multiply = |zero_point: i32| {
+        move |graph: &mut XNNGraph<'_>| {
+            let node = &mut graph.xnodes.as_mut().unwrap()[1].xnode_union;
+            let XNodeUnion::XNNFullyConnected(dense) = node else { panic!("{node:?}") };
+            let (input1_id, input2_id, output_id) = (dense.input1_id, dense.filter_id, dense.output_id);
+            *node = XNodeUnion::XNNBatchMatrixMultiply(XNNNode2x1 { input1_id, input2_id, output_id, flags: 0 });
+            let value = &mut graph.xvalues.as_mut().unwrap()[input2_id as usize].xvalue_union;
+            let XValueUnion::XNNQuantizedTensorValue(value) = value else { panic!("{value:?}") };
+            match &mut value.quant_params {
+                XNNQuantParams::PerTensorQuant(quantization) => quantization.zero_point = zero_point,
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let name = "dense-qint8-qint8-qint8-no-bias";
+    assert_eq!(broken(name, Level::Runtime, multiply(0)), [""; 0]);
+    assert_eq!(broken(name, Level::Runtime, multiply(8)), ["xnnpack-weights"]);
+}
+
+#[test]
+fn a_transposed_convolution_of_8_bits_takes_no_packed_input() {
+    let packed = |graph: &mut XNNGraph<'_>| {
+        let nodes = graph.xnodes.iter_mut().flatten();
+        nodes.for_each(|node| match &mut node.xnode_union {
+            XNodeUnion::XNNConvTranspose2d(conv) => conv.flags = 0x200,
+            _ => (),
+        });
+    };
+    for (name, rules) in [
+        ("transposed-convolution-qint8-qint8-qint8", &["xnnpack-node"][..]),
+        ("transposed-convolution-qint8-qcint8-qint8", &["xnnpack-node"]),
+        ("transposed-convolution-fp32-fp32-fp32", &[]),
+    ] {
+        assert_eq!(broken(name, Level::Runtime, packed), rules, "{name}");
     }
 }

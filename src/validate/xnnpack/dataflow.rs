@@ -92,7 +92,9 @@ fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'
             }
             (XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNBatchMatrixMultiply(_), Some((field, id))) => {
                 let dynamic = graph.tensor(*id).is_some_and(|tensor| tensor.datatype == XNNDatatype::QDINT8);
-                if dynamic && !uses.is_converted(graph, *id) {
+                // A node whose result nobody reads is gone by then.
+                let is_used = ids.outputs.iter().any(|(_, id)| graph.is_used(*id));
+                if dynamic && report.concerns(is_used) && !uses.is_converted(graph, *id) {
                     let found = format!("value {id}, which is quantized at run time, and which no XNNConvert writes");
                     report.add(rule::XNNPACK_DYNAMIC, &path.field(field), found);
                 }

@@ -30,6 +30,11 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
         let rule = if converts { rule::XNNPACK_CLAMP_DATATYPES } else { rule::XNNPACK_NODE_DATATYPES };
         return report.add(rule, path, found);
     }
+    if report.is_strict() && reinterprets(&node.xnode_union, &inputs, &outputs) {
+        let found =
+            "a resize from one type of 8 bits to the other, which does not convert: the signs of numbers change";
+        report.add(rule::XNNPACK_NODE_DATATYPES, path, found);
+    }
     if keeps_scale(&node.xnode_union) {
         same_scale(graph, &ids.inputs, &ids.outputs, path, report);
     }
@@ -114,9 +119,16 @@ fn resizes(inputs: &[Type], output: Type) -> bool {
     match inputs {
         [Type::FP32] => output == Type::FP16,
         [Type::FP16] => output == Type::FP32,
-        [Type::QINT8 | Type::QUINT8] => [Type::FP32, Type::FP16].contains(&output),
+        // A resize to the other type of 8 bits too, with the same numbers: `reinterprets` says what is wrong with it.
+        [Type::QINT8 | Type::QUINT8] => QUANTIZED_OR_PLAIN.contains(&output),
         _ => false,
     }
+}
+
+/// Whether it is a resize between signed and unsigned numbers of 8 bits: XNNPACK looks at each type alone.
+fn reinterprets(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
+    matches!(node, XNodeUnion::XNNStaticResizeBilinear2D(_))
+        && matches!((inputs, outputs), ([Type::QINT8], [Type::QUINT8]) | ([Type::QUINT8], [Type::QINT8]))
 }
 
 fn converts(input: Type, output: Type) -> bool {

@@ -20,7 +20,7 @@ const LEGACY_MODE: u32 = 4;
 /// Of a convolution or a resize: its table of addresses is made for each run. No exporter sets it.
 const TRANSIENT_INDIRECTION: u32 = 0x20;
 
-/// Of a multiplication: its input is packed for kernels that few machines have.
+/// Of a multiplication or a transposed convolution: its input is packed for kernels that few machines have.
 const PACKED_INPUT: u32 = 0x200;
 
 /// XNNPACK resizes to less than this many rows and columns.
@@ -56,8 +56,8 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             dynamic_dims(graph, node, path, report);
             shapes::check(graph, node, path, report);
         }
-        weights::check(graph, node, path, report);
-        settings(graph, node, path, report);
+        weights::check(graph, node, kept, path, report);
+        settings(graph, node, kept, path, report);
     }
 }
 
@@ -128,10 +128,17 @@ fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Repo
     }
 }
 
-fn settings(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+/// `kept`: XNNPACK makes an operator of the node.
+fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, report: &mut Report<'_>) {
     match &node.xnode_union {
         XNodeUnion::XNNConv2d(conv) => convolution(conv, rule::XNNPACK_NODE, path, report),
-        XNodeUnion::XNNConvTranspose2d(conv) => convolution(conv, rule::XNNPACK_NODE_FLAGS, path, report),
+        XNodeUnion::XNNConvTranspose2d(conv) => {
+            let types = (graph.datatype(conv.input1_id), graph.datatype(conv.filter_id));
+            let packed = matches!(types, (Some(XNNDatatype::QINT8), Some(XNNDatatype::QINT8 | XNNDatatype::QCINT8)));
+            let refused = kept && packed && conv.flags & PACKED_INPUT != 0;
+            let unknown = if refused { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_FLAGS };
+            convolution(conv, unknown, path, report);
+        }
         XNodeUnion::XNNDepthwiseConv2d(conv) => {
             convolution(conv, rule::XNNPACK_NODE, path, report);
             let (input, output) = (conv.group_input_channels, conv.group_output_channels);
@@ -177,7 +184,7 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut R
                     | (Some(XNNDatatype::FP16), Some(XNNDatatype::FP16 | XNNDatatype::FP32))
                     | (Some(XNNDatatype::QINT8), Some(XNNDatatype::QCINT8))
             );
-            let refused = dense.flags & PACKED_INPUT != 0 && packed;
+            let refused = kept && packed && dense.flags & PACKED_INPUT != 0;
             let rule = if refused { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_FLAGS };
             report.add(rule, &path.field("flags"), found);
         }
@@ -258,7 +265,7 @@ fn padding(flags: u32, padding: [u32; 4], rule: &'static Rule, path: &Path<'_>, 
     }
 }
 
-/// `unknown` is the rule that unknown flags break: a transposed convolution ignores them.
+/// `unknown` is the rule that unknown flags break: a transposed convolution ignores most of them.
 fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [conv.padding_top, conv.padding_right, conv.padding_bottom, conv.padding_left];
     padding(conv.flags, paddings, unknown, path, report);

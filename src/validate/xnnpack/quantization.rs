@@ -60,8 +60,9 @@ fn per_tensor(datatype: XNNDatatype, quantization: &PerTensorQuant, path: &Path<
         report.add(rule::XNNPACK_SCALES, &path.field("scale"), found);
     }
     let range = match datatype {
-        XNNDatatype::QINT8 => -128..=127,
+        XNNDatatype::QINT8 | XNNDatatype::QCINT8 => -128..=127,
         XNNDatatype::QUINT8 => 0..=255,
+        XNNDatatype::QCINT4 | XNNDatatype::QBINT4 => 0..=15,
         _ => 0..=0,
     };
     if !range.contains(&quantization.zero_point) {
@@ -115,9 +116,14 @@ fn groups(
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
-    let &[out, input] = tensor.dims() else {
-        let found = format!("groups of a value of {} dimensions, expected 2", tensor.dims().len());
-        return report.add(rule::XNNPACK_QUANTIZATION, path, found);
+    let (out, input) = match *tensor.dims() {
+        [out, input] => (out, input),
+        // The runtime looks at the first two, and multiplies no such value.
+        [out, input, ..] if !report.concerns(constant) => (out, input),
+        _ => {
+            let found = format!("groups of a value of {} dimensions, expected 2", tensor.dims().len());
+            return report.add(rule::XNNPACK_QUANTIZATION, path, found);
+        }
     };
     channel_dim(tensor, quantization.channel_dim, path, report);
     let size = quantization.group_size;

@@ -42,7 +42,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             Some(_) => quantized.field("tensor_value"),
             None => path.field("xvalue_union.XNNTensorValue"),
         };
-        datatype(value, tensor, path, report);
+        datatype(value, tensor, !graph.is_used(tensor.id_out), path, report);
         shape(tensor, path, report);
         external(value, tensor, tree.num_externs, path, report);
         if let Some(first) = ids.insert(tensor.id_out, index) {
@@ -69,7 +69,8 @@ fn no_tensor(value: &XValue<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+/// `unused`: no node reads it, and it is no output.
+fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, unused: bool, path: &Path<'_>, report: &mut Report<'_>) {
     type Type = XNNDatatype;
     let (fits, expected): (&[Type], &str) = match value.quant_params() {
         None => (&[Type::FP32, Type::FP16, Type::BF16, Type::INT32, Type::PFP32], "fp32, fp16, bf16, int32 or pfp32"),
@@ -84,7 +85,10 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, path: &Path<'_>, re
         // Which is a finding of its own.
         Some(XNNQuantParams::None | XNNQuantParams::Unknown(_)) => return,
     };
-    if !fits.contains(&tensor.datatype) {
+    // XNNPACK takes one scale for a type with many, until a node reads them.
+    let taken = matches!(value.quant_params(), Some(XNNQuantParams::PerTensorQuant(_)))
+        && [Type::QCINT8, Type::QCINT32, Type::QCINT4, Type::QBINT4].contains(&tensor.datatype);
+    if !fits.contains(&tensor.datatype) && report.concerns(!(unused && taken)) {
         let found = format!("{}, expected {expected}", tensor.datatype);
         report.add(rule::XNNPACK_DATATYPE, &path.field("datatype"), found);
     }

@@ -8,7 +8,7 @@ use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
 use crate::path::Path;
 use crate::schema::xnnpack::{
-    NO_ID, XNNDatatype, XNNNodeConv, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue,
+    EXTERNAL_INPUT, NO_ID, XNNDatatype, XNNNodeConv, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue,
 };
 use alloc::{format, vec::Vec};
 
@@ -77,14 +77,10 @@ fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
     dims.iter().fold(u64::from(bits), |all, size| all.saturating_mul(*size)).div_ceil(8)
 }
 
-/// `path` is that of the node's member.
-pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    if let XNodeUnion::XNNBatchMatrixMultiply(multiply) = &node.xnode_union {
-        let second = graph.tensor(multiply.input2_id).filter(|tensor| tensor.constant_buffer_idx != 0);
-        if let Some(tensor) = second.filter(|tensor| tensor.dims().len() < 2 || tensor.dims().contains(&0)) {
-            let found = format!("{tensor}, expected a constant of at least 2 dimensions, none of which is 0");
-            report.add(rule::XNNPACK_WEIGHTS, &path.field("input2_id"), found);
-        }
+/// `path` is that of the node's member. `kept`: XNNPACK makes an operator of the node.
+pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, report: &mut Report<'_>) {
+    if let (XNodeUnion::XNNBatchMatrixMultiply(multiply), true) = (&node.xnode_union, report.concerns(kept)) {
+        second_factor(graph, multiply.input2_id, &path.field("input2_id"), report);
     }
     let Some(weights) = weights(&node.xnode_union) else {
         return;
@@ -152,8 +148,11 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
         && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
     let same = input == Some(filter.datatype);
-    for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", computed)]
-    {
+    // With weights in groups, the runtime takes a bias that is an input for none, and dies of one that is an output, if it makes an
+    // operator at all.
+    let is_input = graph.tensor(weights.bias).is_some_and(|bias| bias.flags == EXTERNAL_INPUT);
+    let bias = computed || (filter.datatype == XNNDatatype::QBINT4 && (is_input || !kept));
+    for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", bias)] {
         match graph.tensor(id) {
             Some(tensor) if id != NO_ID && tensor.constant_buffer_idx == 0 => {
                 no_data(graph, tensor, computed, &path.field(field), report);
@@ -163,7 +162,25 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     }
 }
 
-/// A multiplication takes computed weights of plain numbers; everything else needs constants.
+/// What XNNPACK multiplies a batch of matrices with, constant or not.
+fn second_factor(graph: &Graph<'_>, id: u32, path: &Path<'_>, report: &mut Report<'_>) {
+    let Some((value, tensor)) = graph.value(id) else {
+        return;
+    };
+    if tensor.constant_buffer_idx != 0 && (tensor.dims().len() < 2 || tensor.dims().contains(&0)) {
+        let found = format!("{tensor}, expected a constant of at least 2 dimensions, none of which is 0");
+        report.add(rule::XNNPACK_WEIGHTS, path, found);
+    }
+    match value.quant_params() {
+        Some(XNNQuantParams::PerTensorQuant(quantization)) if quantization.zero_point != 0 => {
+            let found = format!("{tensor} with zero point {}, expected 0", quantization.zero_point);
+            report.add(rule::XNNPACK_WEIGHTS, path, found);
+        }
+        _ => (),
+    }
+}
+
+/// A multiplication takes computed weights of plain numbers; nearly everything else needs constants.
 fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path: &Path<'_>, report: &mut Report<'_>) {
     if computed && !tensor.is_external() && !graph.produced.contains(&tensor.id_out) {
         let found = format!("{tensor}, which is no constant, no input, and written by no node");
