@@ -268,7 +268,7 @@ fn typed(graph: &mut XNNGraph<'_>, value: usize, datatype: XNNDatatype) {
 fn a_cycle_after_a_node_that_writes_one_value_twice_is_found_and_ends() {
     // The sum waits for the value, and for its own result, but is told twice that the value is there.
     let broken = broken("add-fp32", Level::Strict, |graph| {
-        let pool = XNodeUnion::XNNArgMaxPooling2d(XNNArgMaxPooling2D {
+        let pool = XNodeUnion::XNNArgMaxPooling2d(XNNArgMaxPooling2d {
             pooling_height: 2,
             pooling_width: 2,
             input_id: 0,
@@ -332,9 +332,10 @@ fn a_batch_of_matrices_is_multiplied_with_no_zero_point() {
 fn a_transposed_convolution_of_8_bits_takes_no_packed_input() {
     let packed = |graph: &mut XNNGraph<'_>| {
         let nodes = graph.xnodes.iter_mut().flatten();
-        nodes.for_each(|node| match &mut node.xnode_union {
-            XNodeUnion::XNNConvTranspose2d(conv) => conv.flags = 0x200,
-            _ => (),
+        nodes.for_each(|node| {
+            if let XNodeUnion::XNNConvTranspose2d(conv) = &mut node.xnode_union {
+                conv.flags = 0x200;
+            }
         });
     };
     for (name, rules) in [

@@ -22,10 +22,7 @@ impl<T: IntoOwned> IntoOwned for Option<T> {
     type Owned = Option<T::Owned>;
 
     fn into_owned(self) -> Self::Owned {
-        match self {
-            Some(value) => Some(value.into_owned()),
-            None => None,
-        }
+        self.map(IntoOwned::into_owned)
     }
 }
 

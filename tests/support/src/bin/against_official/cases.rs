@@ -78,7 +78,6 @@ impl<'f> Base<'f> {
     }
 
     /// Damage of the tree, damage of words, and as many random cases as the metadata has bytes.
-
     fn own_count(&self) -> usize {
         self.damages.len() + self.words() + self.metadata
     }
