@@ -203,6 +203,7 @@ pub enum TensorPlace<'t> {
     /// In a `.ptd` file.
     External {
         /// The key.
+        #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         key: &'t str,
     },
 }
