@@ -1,7 +1,7 @@
 //! Any bytes are refused or decoded, and a decoded tree can be walked completely.
 
-use executorch_format::validate::{Finding, Level};
 use executorch_format::delegate::{NamedBlobs, Payload, PayloadKind, PayloadSummary, Xnnpack};
+use executorch_format::validate::{Finding, Level};
 use executorch_format::{Bpte, Etdp, Limits, Ptd, Pte};
 use executorch_format_support::visit;
 
@@ -61,7 +61,10 @@ pub fn read_bundled(bytes: &[u8]) {
     bpte.set_program(&b"no program"[..]);
     if let Ok(image) = bpte.image() {
         let written = image.to_vec().expect("a small file");
-        assert_eq!(visit::tree(&Bpte::parse(&written).expect("what we write, we read").bundled_program), visit::tree(&bpte.bundled_program));
+        assert_eq!(
+            visit::tree(&Bpte::parse(&written).expect("what we write, we read").bundled_program),
+            visit::tree(&bpte.bundled_program)
+        );
     }
 }
 
