@@ -30,8 +30,10 @@ pub fn llama6_external() -> Input {
 pub fn input(name: &'static str, metadata: &[u8]) -> Input {
     let probe = probe(metadata).expect("a header");
     let size = metadata.len() as u64;
-    let metadata_end = probe.metadata(size).end as usize;
-    let file_end = probe.data(size).map_or(metadata.len(), |data| data.end as usize);
+    let metadata_end = probe.metadata(size).expect("all metadata").end as usize;
+    // The data is not here. An old header does not say where it ends.
+    let data = probe.data(u64::MAX).expect("places").filter(|data| data.end < u64::MAX);
+    let file_end = data.map_or(metadata.len(), |data| data.end as usize);
     let mut file = metadata.to_vec();
     file.resize(file_end, 0);
     Input { name, file, metadata: metadata_end }
