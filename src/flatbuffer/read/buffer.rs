@@ -16,7 +16,7 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 /// 64 KiB, because the official runtime still loads damaged files that share a little.
 ///
 /// They bound the memory of the tree too, which is larger than the file where a file is made so that each table is small: a hostile file of 120 MB
-/// takes 433 MB. Whoever allows less says so by `tables`, each of which takes up to some 150 bytes in the tree. What is inside delegates' payloads
+/// takes 433 MB. Whoever allows less says so by `tables`. What is inside delegates' payloads
 /// is not part of the tree: it is decoded when it is asked for, under default limits of its own, and no more bytes of payloads than the file has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
