@@ -103,17 +103,17 @@ fn beyond_limits(
         let _ = std::fs::remove_dir_all(&out);
         std::fs::create_dir(&out).unwrap();
         let limits = format!("ulimit -v {memory}; ulimit -t 60; exec \"$0\" \"$@\"");
-        let status = Command::new("sh")
+        let output = Command::new("sh")
             .args(["-c", &limits])
             .arg(pte().get_program())
             .args(arguments(command, [&input.0, &other.0], &out))
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
+            .output()
             .unwrap();
-        // 0 to 2: it did what it was asked, found what is wrong, or refused it.
-        if !matches!(status.code(), Some(0..=2)) {
-            failed.push(format!("{kind}: {command:?}: {status}"));
+        // 0 to 2: it did what it was asked, found what is wrong, or refused it. Not: it was asked in the wrong way.
+        let usage = String::from_utf8_lossy(&output.stderr).contains("Usage: pte");
+        if usage || !matches!(output.status.code(), Some(0..=2)) {
+            failed.push(format!("{kind}: {command:?}: {}", output.status));
         }
         let _ = std::fs::remove_dir_all(&out);
     }

@@ -14,6 +14,10 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 /// tree of exponential size. Without such sharing, which no official writer uses, the tables, vectors and strings
 /// of a file cover no more bytes than it has, and each table takes at least 4. The default limits are twice that, plus
 /// 64 KiB, because the official runtime still loads damaged files that share a little.
+///
+/// They bound the memory of the tree too, which is larger than the file where a file is made so that each table is small: a hostile file of 120 MB
+/// takes 433 MB. Whoever allows less says so by `tables`. What is inside delegates' payloads
+/// is not part of the tree: it is decoded when it is asked for, under default limits of its own, and no more bytes of payloads than the file has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Limits {
