@@ -195,18 +195,22 @@ impl<'t> Flow<'_, 't, '_> {
     /// An edge from each node whose content a node may take.
     fn edges(&mut self) {
         let dataflow = self.dataflow;
+        // The events of the last reader's time by their argument: an instruction may name many values, or one many times.
+        let (mut time, mut by_argument) = (None, Vec::new());
         for reader in core::mem::take(&mut self.readers) {
-            let (first, events) = dataflow.at(reader.time);
-            for (index, _) in (first..).zip(events).filter(|(_, event)| event.argument == reader.value) {
-                for source in dataflow.sources_of(index as u32) {
-                    match self.budget.checked_sub(1) {
-                        Some(left) => self.budget = left,
-                        None => {
-                            self.graph.incomplete =
-                                Some("its instructions take values from so many places that not all are shown");
-                            return;
-                        }
-                    }
+            if time != Some(reader.time) {
+                let (first, events) = dataflow.at(reader.time);
+                by_argument.clear();
+                by_argument.extend(events.iter().zip(first..).map(|(event, index)| (event.argument, index)));
+                by_argument.sort_unstable();
+                time = Some(reader.time);
+            }
+            let from = by_argument.partition_point(|(argument, _)| *argument < reader.value);
+            let events = by_argument.get(from..).unwrap_or_default();
+            for (_, index) in events.iter().take_while(|(argument, _)| *argument == reader.value) {
+                self.budget = self.budget.saturating_sub(1);
+                for source in dataflow.sources_of(*index as u32) {
+                    self.budget = self.budget.saturating_sub(1);
                     let Some(written) = dataflow.event(source.write) else { continue };
                     let from = self.writers.get(source.write as usize).copied().flatten();
                     let from = from.or_else(|| self.nodes.get(written.time as usize).copied().flatten());
@@ -218,6 +222,11 @@ impl<'t> Flow<'_, 't, '_> {
                             view: source.view,
                         });
                     }
+                }
+                if self.budget == 0 {
+                    self.graph.incomplete =
+                        Some("its instructions take values from so many places that not all are shown");
+                    return;
                 }
             }
         }
