@@ -18,12 +18,14 @@ pub(super) fn graph<'t>(
 ) -> Graph<'t> {
     let calls = Calls::new(plan, method, delegates);
     let dataflow = Dataflow::of(plan, &calls);
+    let by_argument = by_argument(&dataflow);
     let graph = Graph { method: plan.name(), ..Graph::default() };
     let mut flow = Flow {
         pte,
         plan,
         opened,
         graph,
+        by_argument: &by_argument,
         writers: vec![None; dataflow.events().len()],
         nodes: vec![None; dataflow.end() + 1],
         readers: Vec::new(),
@@ -52,6 +54,14 @@ pub(super) fn graph<'t>(
     graph
 }
 
+/// The indices of all events, those of each time by their argument.
+fn by_argument(dataflow: &Dataflow) -> Vec<usize> {
+    let events = dataflow.events();
+    let mut order: Vec<usize> = (0..events.len()).collect();
+    order.sort_unstable_by_key(|index| (events.get(*index).map(|event| (event.time, event.argument)), *index));
+    order
+}
+
 /// Why edges may be missing or wrong.
 fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
     let unknown = dataflow.unknown.iter().find(|unknown| unknown.time.is_none());
@@ -75,6 +85,8 @@ pub(super) struct Flow<'f, 't, 'a> {
     /// Taken out at the first call: a second one shows the delegate as one node.
     opened: Opened<'t>,
     pub(super) graph: Graph<'t>,
+    /// The indices of the events, those of each time by their argument: an instruction may name many values, or one many times.
+    by_argument: &'f [usize],
     /// The node of each event that writes.
     writers: Vec<Option<usize>>,
     /// The node of each time, for what no node of `writers` writes.
@@ -84,7 +96,7 @@ pub(super) struct Flow<'f, 't, 'a> {
     budget: usize,
 }
 
-impl<'t> Flow<'_, 't, '_> {
+impl<'f, 't> Flow<'f, 't, '_> {
     /// Adds a node.
     fn node(
         &mut self,
@@ -159,8 +171,9 @@ impl<'t> Flow<'_, 't, '_> {
             let mut output = access.role.writes();
             // What was taken to be an output.
             if accesses.unknown == Some(UNKNOWN_DELEGATE) {
-                let (_, events) = self.dataflow.at(time);
-                output |= events.iter().any(|event| event.argument == access.value && event.kind == Kind::Write);
+                let is_write =
+                    |index: &usize| self.dataflow.events().get(*index).is_some_and(|event| event.kind == Kind::Write);
+                output |= self.events_of(time, access.value).iter().any(is_write);
             }
             if access.role != Role::Again {
                 arguments.push(Taken { value: access.value, name: access.name, output });
@@ -180,14 +193,36 @@ impl<'t> Flow<'_, 't, '_> {
         self.readers.push(Reader { time, value, node });
     }
 
+    /// The indices of the events at a time that are about a value.
+    fn events_of(&self, time: usize, value: i32) -> &'f [usize] {
+        let (first, events) = self.dataflow.at(time);
+        let events = self.by_argument.get(first..first + events.len()).unwrap_or_default();
+        let argument = |index: &usize| self.dataflow.events().get(*index).map(|event| event.argument);
+        let from = events.partition_point(|index| argument(index) < Some(value));
+        let to = events.partition_point(|index| argument(index) <= Some(value));
+        events.get(from..to).unwrap_or_default()
+    }
+
+    /// Counts one more event or source that is looked at; whether it may be.
+    fn spend(&mut self) -> bool {
+        match self.budget.checked_sub(1) {
+            Some(left) => self.budget = left,
+            None => {
+                self.graph.incomplete = Some("its instructions take values from so many places that not all are shown");
+            }
+        }
+        self.graph.incomplete.is_none()
+    }
+
     /// Notes that a node writes a value at a time.
     pub(super) fn write(&mut self, time: usize, value: i32, node: usize) {
-        let (first, events) = self.dataflow.at(time);
-        for (index, event) in (first..).zip(events) {
-            if event.argument == value && event.kind.writes() {
-                if let Some(writer) = self.writers.get_mut(index) {
-                    *writer = Some(node);
-                }
+        for index in self.events_of(time, value) {
+            if !self.spend() {
+                return;
+            }
+            let writes = self.dataflow.events().get(*index).is_some_and(|event| event.kind.writes());
+            if let (true, Some(writer)) = (writes, self.writers.get_mut(*index)) {
+                *writer = Some(node);
             }
         }
     }
@@ -195,22 +230,15 @@ impl<'t> Flow<'_, 't, '_> {
     /// An edge from each node whose content a node may take.
     fn edges(&mut self) {
         let dataflow = self.dataflow;
-        // The events of the last reader's time by their argument: an instruction may name many values, or one many times.
-        let (mut time, mut by_argument) = (None, Vec::new());
         for reader in core::mem::take(&mut self.readers) {
-            if time != Some(reader.time) {
-                let (first, events) = dataflow.at(reader.time);
-                by_argument.clear();
-                by_argument.extend(events.iter().zip(first..).map(|(event, index)| (event.argument, index)));
-                by_argument.sort_unstable();
-                time = Some(reader.time);
-            }
-            let from = by_argument.partition_point(|(argument, _)| *argument < reader.value);
-            let events = by_argument.get(from..).unwrap_or_default();
-            for (_, index) in events.iter().take_while(|(argument, _)| *argument == reader.value) {
-                self.budget = self.budget.saturating_sub(1);
+            for index in self.events_of(reader.time, reader.value) {
+                if !self.spend() {
+                    return;
+                }
                 for source in dataflow.sources_of(*index as u32) {
-                    self.budget = self.budget.saturating_sub(1);
+                    if !self.spend() {
+                        return;
+                    }
                     let Some(written) = dataflow.event(source.write) else { continue };
                     let from = self.writers.get(source.write as usize).copied().flatten();
                     let from = from.or_else(|| self.nodes.get(written.time as usize).copied().flatten());
@@ -222,11 +250,6 @@ impl<'t> Flow<'_, 't, '_> {
                             view: source.view,
                         });
                     }
-                }
-                if self.budget == 0 {
-                    self.graph.incomplete =
-                        Some("its instructions take values from so many places that not all are shown");
-                    return;
                 }
             }
         }
