@@ -7,26 +7,32 @@ use executorch_format::{FileKind, Model, Ptd, Pte, probe};
 use std::path::{Path, PathBuf};
 
 /// The `.ptd` files, open.
-pub struct DataFiles(Vec<(Served, Input)>);
-
-/// The programs that a `.ptd` file serves: those in its folder where it was found in one, else all.
-type Served = Option<PathBuf>;
+pub struct DataFiles(Vec<(FilePath, Input)>);
 
 /// A `.ptd` file that was read.
 pub struct Data<'i> {
-    served: &'i Served,
-    ptd: Ptd<'i>,
+    /// The folder whose programs it serves: that in which it was found. `None`: all.
+    pub folder: Option<PathBuf>,
+    pub ptd: Ptd<'i>,
+}
+
+impl<'i> Data<'i> {
+    /// What is wrong with a file, or with what is in it, is told when its turn comes.
+    pub fn of(file: &FilePath, input: &'i Input) -> Option<Self> {
+        probe(input.bytes()).ok().filter(|probe| probe.kind == FileKind::Ptd)?;
+        Some(Self { folder: file.found.then(|| folder(&file.path)), ptd: Ptd::parse(input.bytes()).ok()? })
+    }
 }
 
 impl DataFiles {
-    /// Opens those that can be opened: what is wrong with others, or with what is in one, is told when its turn comes. A pipe is
-    /// left alone, since it can be read only once.
+    /// Opens those that can be opened: what is wrong with others is told when its turn comes. A pipe is left alone, since it can be read
+    /// only once.
     pub fn open(files: &[FilePath]) -> Self {
         let mut data = Vec::new();
         for file in files.iter().filter(|file| file.path.is_file()) {
             let Ok(input) = Input::open(&file.path) else { continue };
             if probe(input.bytes()).is_ok_and(|probe| probe.kind == FileKind::Ptd) {
-                data.push((file.found.then(|| folder(&file.path)), input));
+                data.push((file.clone(), input));
             }
         }
         Self(data)
@@ -34,18 +40,18 @@ impl DataFiles {
 
     /// Reads them.
     pub fn parse(&self) -> Vec<Data<'_>> {
-        let read = self.0.iter().map(|(served, input)| (served, Ptd::parse(input.bytes())));
-        read.filter_map(|(served, ptd)| Some(Data { served, ptd: ptd.ok()? })).collect()
+        self.0.iter().filter_map(|(file, input)| Data::of(file, input)).collect()
     }
 }
 
 /// Those that serve a program.
 pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>> {
-    let serves = |data: &&Data<'_>| data.served.as_ref().is_none_or(|served| *served == folder(program));
+    let serves = |data: &&Data<'_>| data.folder.as_ref().is_none_or(|served| *served == folder(program));
     data.iter().filter(serves).map(|data| &data.ptd).collect()
 }
 
-fn folder(path: &Path) -> PathBuf {
+/// The folder of a file.
+pub fn folder(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
 }
 

@@ -15,6 +15,7 @@ pub struct FileArguments {
 }
 
 /// A file to work on.
+#[derive(Clone)]
 pub struct FilePath {
     /// Where it is.
     pub path: PathBuf,

@@ -4,14 +4,15 @@ mod output;
 mod runtimes;
 mod sarif;
 
+use crate::data::{Data, folder};
 use crate::failure::Failure;
-use crate::files::expand;
+use crate::files::{FilePath, expand};
 use crate::json;
 use crate::open::Input;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use executorch_format::Model;
 use executorch_format::delegate::Xnnpack;
 use executorch_format::validate::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
-use executorch_format::{FileKind, Model, Ptd, probe};
 use output::{Form, Output};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
@@ -94,38 +95,23 @@ struct RuleEntry {
     histories: Vec<&'static History>,
 }
 
-/// A `.ptd` file and where it serves.
-struct Data<'i> {
-    /// The folder whose `.pte` files it serves; `None`: all.
-    folder: Option<PathBuf>,
-    ptd: Ptd<'i>,
-}
-
 /// Checks files. Reports each as soon as it is checked.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
         return rules(arguments.json.any());
     }
+    let mut files = expand(&arguments.data, false);
+    files.extend(expand(&arguments.files, arguments.recursive));
     if !arguments.runtime.is_empty() {
-        let mut files = expand(&arguments.data, false);
-        files.extend(expand(&arguments.files, arguments.recursive));
         return runtimes::run(&files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
     let policy = policy(arguments)?;
-    let files: Vec<(PathBuf, bool)> = arguments.data.iter().map(|path| (path.clone(), false)).collect();
-    let listed = expand(&arguments.files, arguments.recursive).into_iter().map(|file| (file.path, file.found));
-    let opened: Vec<_> = files
-        .into_iter()
-        .chain(listed)
-        .map(|(path, found)| {
-            let input = Input::open(&path);
-            (path, found, input)
-        })
-        .collect();
-    let data: Vec<Data<'_>> = opened.iter().filter_map(|(path, found, input)| data(path, *found, input)).collect();
+    let inputs: Vec<_> = files.iter().map(|file| Input::open(&file.path)).collect();
+    let opened = files.iter().zip(&inputs);
+    let data: Vec<_> = opened.clone().filter_map(|(file, input)| Data::of(file, input.as_ref().ok()?)).collect();
     let mut output = Output::start(arguments.form(), policy.level);
     let mut unreadable = 0;
-    for (path, found, input) in &opened {
+    for (FilePath { path, found }, input) in opened {
         match input {
             Ok(input) => {
                 let folder = found.then(|| folder(path));
@@ -141,17 +127,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let code = u8::from(output.end()? > 0).max(unreadable);
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
-}
-
-fn folder(path: &Path) -> PathBuf {
-    path.parent().map(Path::to_owned).unwrap_or_default()
-}
-
-/// What serves others, if it can be read: what is wrong with it is found when its turn comes.
-fn data<'i>(path: &Path, found: bool, input: &'i Result<Input, Failure>) -> Option<Data<'i>> {
-    let bytes = input.as_ref().ok()?.bytes();
-    probe(bytes).ok().filter(|probe| probe.kind == FileKind::Ptd)?;
-    Some(Data { folder: found.then(|| folder(path)), ptd: Ptd::parse(bytes).ok()? })
 }
 
 /// The findings of a file, alone and with the `.ptd` files beside it.

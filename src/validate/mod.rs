@@ -215,6 +215,8 @@ impl Pte<'_> {
     /// If the tree was read from a file, findings about data that it borrows from the file have that data's offset. Bytes
     /// that were not given (see [`Source::whole`](crate::Source::whole)) are not checked.
     ///
+    /// Without the feature `payloads`, neither what is inside delegates' payloads nor data of other formats is looked at.
+    ///
     /// At most 100 findings of a rule are listed; one more finding counts the rest.
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
