@@ -550,7 +550,8 @@ impl<'a> Segment<'a> {
                     Cow::Borrowed(bytes) => bytes.get(range).map(Cow::Borrowed),
                     Cow::Owned(bytes) => bytes.get(range).map(|bytes| Cow::Owned(bytes.to_vec())),
                 };
-                bytes.filter(|bytes| !bytes.is_empty()).map(|bytes| (from, bytes))
+                // A part that was empty before is data without elements, and stays.
+                bytes.filter(|bytes| !bytes.is_empty() || part.is_empty()).map(|bytes| (from, bytes))
             };
             kept.extend(cut(start, part_end.min(offset)));
             if part_end >= end || start >= end {

@@ -205,7 +205,9 @@ fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[Dat
     ranges.sort_unstable();
     let mut before = source.metadata_size as u64;
     for (start, end) in ranges {
-        let gap = source.bytes.get(before as usize..start.min(source.bytes.len() as u64) as usize).unwrap_or_default();
+        // A place past the end of the file has nothing before it, on a 32-bit machine too.
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(source.bytes.len());
+        let gap = source.bytes.get(place(before)..place(start)).unwrap_or_default();
         if let Some(first) = gap.iter().position(|byte| *byte != 0) {
             let count = gap.iter().filter(|byte| **byte != 0).count();
             let message = format!(

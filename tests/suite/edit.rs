@@ -2,9 +2,9 @@
 
 use executorch_format::edit::{Action, NewData, Strip, Subject, Target, copies, new_errors, new_errors_of_pair};
 use executorch_format::inspect::BlobKind;
-use executorch_format::schema::program::KernelTypes;
+use executorch_format::schema::program::{EValue, KernelTypes};
 use executorch_format::validate::Level;
-use executorch_format::{DataUser, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, TensorData};
+use executorch_format::{DataUser, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeMap;
 
@@ -310,6 +310,33 @@ fn what_shares_the_bytes_of_replaced_data_keeps_them() {
     for (name, shared) in [("const_named_same_seg.pte", 2), ("mut_const_same_seg.pte", 0)] {
         assert_eq!(replaced_alone(&regression(name)), Ok(shared), "{name}");
     }
+}
+
+#[test]
+fn constants_without_elements_stay_where_another_is_replaced() {
+    let file = fixture("1.5.1/linear/linear.pte").bytes().to_vec();
+    let mut pte = Pte::parse(&file).unwrap();
+    let plan = &mut pte.program.execution_plan.as_mut().unwrap()[0];
+    let (value, constant) = plan.tensors().find(|(_, tensor)| tensor.data_buffer_idx > 0).unwrap();
+    let mut empty = constant.clone();
+    let (table, segments) = (pte.program.constant_segment.as_mut().unwrap(), pte.program.segments.as_mut().unwrap());
+    let (offsets, segment) = (table.offsets.as_mut().unwrap(), &mut segments[table.segment_index as usize]);
+    empty.sizes = Some(vec![0; empty.sizes().len()].into());
+    empty.data_buffer_idx = offsets.len() as u32;
+    let values = plan.values.as_mut().unwrap();
+    values.push(EValue { val: KernelTypes::Tensor(empty) });
+    let added = values.len() - 1;
+    // As after a change of the list of constants: parts, an empty one at the end, behind padding.
+    let bytes = vec![1; segment.size as usize];
+    segment.size += 16;
+    offsets.to_mut().push(segment.size);
+    pte.segments[table.segment_index as usize] = Segment::Parts(vec![(0, bytes.into()), (segment.size, vec![].into())]);
+
+    let target = Target::Value { method: "forward", value };
+    let size = pte.methods()[0].tensor(value).unwrap().byte_size().unwrap();
+    pte.replace(&target, &NewData::bytes("new", vec![2; size as usize])).unwrap();
+    let data = pte.tensor_data(pte.methods()[0].tensor(added).unwrap()).unwrap().data_ref().unwrap();
+    assert!(pte.bytes(&data).unwrap().is_empty());
 }
 
 #[test]

@@ -95,8 +95,8 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
             let before = contents(pte);
             let report = pte.replace(&target, &NewData::bytes("new", vec![choices.below(255); size as usize]))?;
             let after = contents(pte);
-            let changed = before.iter().filter(|(path, bytes)| after.get(*path) != Some(bytes)).count();
-            assert!(changed <= methods, "{changed} blobs changed where one was to be replaced");
+            let changed: Vec<_> = before.iter().filter(|(path, bytes)| after.get(*path) != Some(bytes)).collect();
+            assert!(changed.len() <= methods, "{target:?}: {changed:?} became {after:?}");
             Ok(report)
         }
     }
