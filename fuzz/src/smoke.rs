@@ -1,4 +1,4 @@
-//! Runs every target on its seeds: the files of `tests/data`, `seeds/`, and `regressions/` (inputs that once failed).
+//! Runs every target on its seeds: the files of `tests/data` and `regressions/` (inputs that once failed).
 
 use std::path::Path;
 
@@ -28,7 +28,6 @@ macro_rules! smoke {
         fn $target() {
             let here = Path::new(env!("CARGO_MANIFEST_DIR"));
             assert!(run(&here.join("../tests/data"), crate::$target) > 0);
-            run(&here.join("seeds"), crate::$target);
             run(&here.join("regressions").join(stringify!($target)), crate::$target);
         }
     )*};
