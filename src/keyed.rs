@@ -51,20 +51,35 @@ impl<K: Ord, V> Keyed<K, V> {
         self.entries.get_mut(at).map(|entry| &mut entry.1)
     }
 
+    pub fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.find(key).is_some()
+    }
+
     /// The value of that key, this one if it has none yet.
+    pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
+        self.or_insert_with(key, || value)
+    }
+
+    /// The value of that key, what `value` makes if it has none yet.
     // The tree has positions of entries only.
     #[allow(clippy::indexing_slicing)]
-    pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
+    pub fn or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         let at = match self.find(&key) {
             Some(at) => at,
-            None => {
-                let Self { entries, tree } = self;
-                tree.insert(&|at| entries.get(at).map_or(Ordering::Equal, |entry| key.cmp(&entry.0)));
-                entries.push((key, value));
-                entries.len() - 1
-            }
+            None => self.push(key, value()),
         };
         &mut self.entries[at].1
+    }
+
+    /// Adds a key that is not there yet; returns where it is.
+    fn push(&mut self, key: K, value: V) -> usize {
+        let Self { entries, tree } = self;
+        tree.insert(&|at| entries.get(at).map_or(Ordering::Equal, |entry| key.cmp(&entry.0)));
+        entries.push((key, value));
+        entries.len() - 1
     }
 
     /// The value of that key, the type's default if it has none yet.
@@ -88,6 +103,10 @@ impl<K: Ord, V> Keyed<K, V> {
         self.entries.len()
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     /// In the order of the keys.
     pub fn sorted(&self) -> Vec<&(K, V)> {
         let mut sorted = Vec::with_capacity(self.entries.len());
@@ -106,6 +125,17 @@ impl<K: Ord, V> Keyed<K, V> {
     }
 }
 
+/// Of values with one key, the last.
+impl<K: Ord, V> FromIterator<(K, V)> for Keyed<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut keyed = Self::new();
+        for (key, value) in entries {
+            keyed.insert(key, value);
+        }
+        keyed
+    }
+}
+
 impl<K: Ord> Keyed<K, ()> {
     /// Adds a key; whether it is new.
     pub fn add(&mut self, key: K) -> bool {
@@ -113,6 +143,23 @@ impl<K: Ord> Keyed<K, ()> {
         self.or_insert(key, ());
         self.len() > before
     }
+}
+
+/// Sorts; what is equal stays in its order.
+pub(crate) fn sort<T: Ord>(items: &mut [T]) {
+    sort_by(items, &T::cmp);
+}
+
+/// Each of the items once, sorted.
+pub(crate) fn set<T: Ord>(mut items: Vec<T>) -> Vec<T> {
+    sort(&mut items);
+    items.dedup();
+    items
+}
+
+/// Sorts by a key of each; what has equal ones stays in its order.
+pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
+    sort_by(items, &|one, other| key(one).cmp(&key(other)));
 }
 
 /// Sorts; what compares equal stays in its order.
@@ -128,6 +175,9 @@ pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) 
 
 /// The positions of so many items in the order of the items.
 fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+    if count < 2 {
+        return Vec::new();
+    }
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_unstable_by(|one, other| compare(*one, *other).then(one.cmp(other)));
     order

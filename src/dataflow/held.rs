@@ -1,5 +1,6 @@
 //! Which write each piece of memory has its content from.
 
+use crate::keyed::sort;
 use alloc::{collections::BTreeMap, vec::Vec};
 
 /// Bytes of a planned buffer, or a place for a value that is in none.
@@ -144,7 +145,7 @@ impl Held {
         for ((buffer, start), piece) in self.pieces.iter().chain(&other.pieces) {
             bounds.extend([(*buffer, *start), (*buffer, piece.end)]);
         }
-        bounds.sort_unstable();
+        sort(&mut bounds);
         bounds.dedup();
         let mut joined = Self::default();
         let (mut left, mut right) = (self.pieces.iter().peekable(), other.pieces.iter().peekable());
@@ -192,7 +193,7 @@ impl Held {
         for piece in self.pieces.values() {
             all.extend(piece.writes.all());
         }
-        all.sort_unstable();
+        sort(&mut all);
         all.dedup();
         all
     }

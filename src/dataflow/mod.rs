@@ -20,6 +20,7 @@ pub(crate) use events::{Event, Kind};
 pub(crate) use payloads::DelegateOutputs;
 pub(crate) use walk::Source;
 
+use crate::keyed::sort;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use alloc::{vec, vec::Vec};
 use blocks::blocks;
@@ -89,7 +90,7 @@ impl Dataflow {
                 continue;
             }
             kept.extend(new);
-            kept.sort_unstable();
+            sort(&mut kept);
             kept.dedup();
             found = Self::with_kept(plan, calls, kept.clone());
         }
@@ -107,7 +108,7 @@ impl Dataflow {
             let why = if followed.is_ok() { TOO_MANY_WAYS } else { TOO_MANY_PIECES };
             unknown.push(Unknown { time: None, why });
         }
-        unknown.sort_unstable();
+        sort(&mut unknown);
         let (passed, periods) = followed.unwrap_or_else(|TooMuch| (Vec::new(), mentions(&events)));
         let (mut sources, mut through) = (Vec::new(), Vec::new());
         for mut passed in passed {
@@ -139,7 +140,7 @@ impl Dataflow {
                 found.push(source.base);
             }
         }
-        found.sort_unstable();
+        sort(&mut found);
         found.dedup();
         found.retain(|value| self.kept.binary_search(value).is_err());
         found
@@ -223,7 +224,7 @@ impl Dataflow {
                 uses.push((event.value, *write, event.time as usize));
             }
         }
-        uses.sort_unstable();
+        sort(&mut uses);
         // Many views may have the bytes of one write that is needed in many periods.
         let mut budget = 16 * self.events.list.len();
         for of_value in uses.chunk_by(|one, other| one.0 == other.0) {
@@ -261,7 +262,7 @@ impl Dataflow {
             }
         }
         needs.periods = periods::merged(core::mem::take(&mut needs.periods));
-        needs.views.sort_unstable();
+        sort(&mut needs.views);
         needs.views.dedup();
         needs
     }
@@ -305,14 +306,14 @@ fn mentions(events: &Events) -> Vec<(u32, Period)> {
     for (index, event) in events.list.iter().enumerate() {
         of_value.push((event.value, index as u32, event.time as usize));
     }
-    of_value.sort_unstable();
+    sort(&mut of_value);
     let mut periods = Vec::new();
     for uses in of_value.chunk_by(|one, other| one.0 == other.0) {
         if let (Some((_, event, first)), Some((_, _, last))) = (uses.first(), uses.last()) {
             periods.push((*event, Period { first: *first, last: *last }));
         }
     }
-    periods.sort_unstable();
+    sort(&mut periods);
     periods
 }
 

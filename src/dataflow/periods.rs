@@ -4,6 +4,7 @@ use super::blocks::Block;
 use super::events::{Events, Kind};
 use super::walk::{Passed, TooMuch};
 use super::{BEFORE, Period};
+use crate::keyed::{sort, sort_by_key};
 use alloc::{vec, vec::Vec};
 
 /// A set of numbers below a limit, as bits.
@@ -71,7 +72,7 @@ pub(super) fn of_writes(
             }
         }
     }
-    elsewhere.sort_unstable();
+    sort(&mut elsewhere);
     let mut crossing: Vec<u32> = elsewhere.iter().map(|(write, _, _)| *write).collect();
     crossing.dedup();
     let words = crossing.len().div_ceil(64);
@@ -184,7 +185,7 @@ fn propagate(
 
 /// In order of the keys and of time, those that overlap or follow each other as one.
 pub(super) fn merged(mut periods: Vec<(u32, Period)>) -> Vec<(u32, Period)> {
-    periods.sort_unstable_by_key(|(key, period)| (*key, period.first, period.last));
+    sort_by_key(&mut periods, |(key, period)| (*key, period.first, period.last));
     let mut merged: Vec<(u32, Period)> = Vec::with_capacity(periods.len());
     for (key, period) in periods {
         match merged.last_mut() {

@@ -3,6 +3,7 @@
 use super::blocks::Block;
 use super::events::{Event, Events, Kind};
 use super::held::{BEFORE, Held, Place, VALUES, VIEWS};
+use crate::keyed::sort;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use alloc::{vec, vec::Vec};
 
@@ -202,7 +203,7 @@ impl<'e> Walk<'e> {
                 let known = self.bases.get_mut(view as usize);
                 if let Some(known) = known {
                     known.extend(bases);
-                    known.sort_unstable();
+                    sort(known);
                     known.dedup();
                     if known.len() > MOST_BASES {
                         return Err(TooMuch);
@@ -238,7 +239,7 @@ impl<'e> Walk<'e> {
             }
         }
         self.take(bases.len())?;
-        bases.sort_unstable();
+        sort(&mut bases);
         bases.dedup();
         Ok(bases)
     }

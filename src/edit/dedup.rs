@@ -8,18 +8,21 @@ use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, DataUser, payloads_mut};
 use crate::file::segment::DataRef;
 use crate::inspect::{BlobKind, BlobUser};
+use crate::keyed::Keyed;
 use crate::schema::program::DataLocation;
 use crate::write::relayout::{kept_alignments, least_common_multiple};
-use alloc::{borrow::Cow, collections::BTreeMap, string::String, vec::Vec};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
-/// For each of some blobs the first that is equal.
-fn firsts<'b>(blobs: impl Iterator<Item = (usize, &'b [u8])>) -> BTreeMap<usize, usize> {
-    let mut seen = BTreeMap::<(usize, &[u8]), usize>::new();
-    let equal = |(index, bytes): (usize, &'b [u8])| {
-        let first = *seen.entry((bytes.len(), bytes)).or_insert(index);
-        (first != index).then_some((index, first))
-    };
-    blobs.filter_map(equal).collect()
+/// For each of some blobs the first that is equal, if it is another one.
+fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> Keyed<usize, usize> {
+    let (mut seen, mut firsts) = (Keyed::<(usize, &[u8]), usize>::new(), Keyed::new());
+    for (index, bytes) in blobs {
+        let first = *seen.or_insert((bytes.len(), bytes), index);
+        if first != index {
+            firsts.insert(index, first);
+        }
+    }
+    firsts
 }
 
 impl<'a> Pte<'a> {
@@ -53,8 +56,8 @@ impl<'a> Pte<'a> {
         Ok(report)
     }
 
-    fn users_by_place(&self) -> Result<BTreeMap<Place, Vec<User>>> {
-        let mut users = BTreeMap::<Place, Vec<User>>::new();
+    fn users_by_place(&self) -> Result<Keyed<Place, Vec<User>>> {
+        let mut users = Keyed::<Place, Vec<User>>::new();
         for (user, data) in self.data_users() {
             let place = match (user, data?) {
                 (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::Mutable(_)) => {
@@ -68,20 +71,15 @@ impl<'a> Pte<'a> {
                 _ => None,
             };
             if let Some(place) = place {
-                users.entry(place).or_default().push(User::of(&user));
+                users.entry(place).push(User::of(&user));
             }
         }
         Ok(users)
     }
 
-    fn dedup_list(
-        &mut self,
-        list: DataList,
-        users: &BTreeMap<Place, Vec<User>>,
-        report: &mut EditReport,
-    ) -> Result<()> {
+    fn dedup_list(&mut self, list: DataList, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
         let mut entries = self.entries(list)?;
-        let firsts = firsts(entries.blobs.iter().map(|blob| &**blob).enumerate());
+        let firsts = firsts(&mut entries.blobs.iter().map(|blob| &**blob).enumerate());
         if firsts.is_empty() {
             return Ok(());
         }
@@ -95,20 +93,20 @@ impl<'a> Pte<'a> {
         self.put_entries(list, entries, self.entry_alignment(list).into())
     }
 
-    fn dedup_segments(&mut self, users: &BTreeMap<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
+    fn dedup_segments(&mut self, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
         let before = self.segment_users();
         let whole = |index: &u32| {
             let data = self.whole_segment(*index).ok()?;
             Some((*index as usize, self.bytes(&data).ok().filter(|bytes| !bytes.is_empty())?))
         };
-        let indices = users.keys().filter_map(|place| match place {
+        let indices = users.sorted().into_iter().filter_map(|(place, _)| match place {
             Place::Segment(index) => Some(index),
             _ => None,
         });
-        let firsts = firsts(indices.filter_map(whole));
+        let firsts = firsts(&mut indices.filter_map(whole));
         let first = |index: u32| firsts.get(&(index as usize)).map_or(index, |first| *first as u32);
         let kept = kept_alignments(self.program.segments());
-        for (index, first) in &firsts {
+        for (index, first) in firsts.sorted() {
             let (index, first) = (*index as u32, *first as u32);
             let [own, other] = [first, index].map(|index| kept.get(index as usize).copied().unwrap_or(1));
             self.set_segment_alignment(first, least_common_multiple(own, other)?);
@@ -118,7 +116,7 @@ impl<'a> Pte<'a> {
             let subject = if named { Subject::NamedData } else { Subject::Payload };
             report.add(Action::Shared, subject, "", users, [size, 0]);
         }
-        for named in self.program.named_data.iter_mut().flatten() {
+        for named in self.program.named_data.as_deref_mut().unwrap_or_default() {
             named.segment_index = first(named.segment_index);
         }
         for payload in
@@ -130,12 +128,12 @@ impl<'a> Pte<'a> {
         Ok(())
     }
 
-    fn dedup_inline(&mut self, users: &BTreeMap<Place, Vec<User>>, report: &mut EditReport) {
+    fn dedup_inline(&mut self, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) {
         let inline = self.program.backend_delegate_data();
-        let filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
-        let firsts = firsts(filled);
+        let mut filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
+        let firsts = firsts(&mut filled);
         let size = |index: usize| inline.get(index).map_or(0, |data| data.data().len() as u64);
-        for index in firsts.keys() {
+        for (index, _) in firsts.sorted() {
             let users = users.get(&Place::Inline(*index as u32)).cloned().unwrap_or_default();
             report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
         }
@@ -144,7 +142,7 @@ impl<'a> Pte<'a> {
         {
             payload.index = firsts.get(&(payload.index as usize)).map_or(payload.index, |first| *first as u32);
         }
-        self.remove_inline_payloads(&|index| firsts.contains_key(&(index as usize)));
+        self.remove_inline_payloads(&|index| firsts.contains(&(index as usize)));
     }
 }
 
@@ -162,8 +160,8 @@ impl<'a> Ptd<'a> {
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn dedup(&mut self) -> Result<EditReport> {
         let mut report = EditReport::default();
-        let mut blobs = BTreeMap::new();
-        let mut keys = BTreeMap::<u32, Vec<User>>::new();
+        let mut blobs = Keyed::new();
+        let mut keys = Keyed::<u32, Vec<User>>::new();
         for entry in self.entries() {
             // Early files have several tensors in a segment: only what has one of its own is shared.
             if let Some(bytes) = self.segments.get(entry.segment_index as usize).and_then(|segment| {
@@ -172,25 +170,29 @@ impl<'a> Ptd<'a> {
             }) {
                 blobs.insert(entry.segment_index as usize, bytes);
             }
-            keys.entry(entry.segment_index).or_default().push(User::Key { key: entry.key().into() });
+            keys.entry(entry.segment_index).push(User::Key { key: entry.key().into() });
         }
-        let firsts = firsts(blobs.iter().map(|(index, bytes)| (*index, *bytes)));
+        let firsts = firsts(&mut blobs.sorted().into_iter().copied());
         if firsts.is_empty() {
             return Ok(report);
         }
-        for index in firsts.keys() {
+        for (index, _) in firsts.sorted() {
             let size = blobs.get(index).map_or(0, |bytes| bytes.len() as u64);
             let users = keys.get(&(*index as u32)).cloned().unwrap_or_default();
             report.add(Action::Shared, Subject::Key, "", users, [size, 0]);
         }
         self.change(|ptd| {
-            for (index, first) in &firsts {
+            for (index, first) in firsts.sorted() {
                 ptd.share_alignment(*index, *first)?;
             }
             let first = |index: &mut u32| *index = firsts.get(&(*index as usize)).map_or(*index, |first| *first as u32);
             let legacy = ptd.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
-            legacy.into_iter().flatten().for_each(|tensor| first(&mut tensor.segment_index));
-            ptd.flat_tensor.named_data.iter_mut().flatten().for_each(|named| first(&mut named.segment_index));
+            for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
+                first(&mut tensor.segment_index);
+            }
+            for named in ptd.flat_tensor.named_data.as_deref_mut().unwrap_or_default() {
+                first(&mut named.segment_index);
+            }
             ptd.remove_unused_segments();
             Ok(())
         })?;
@@ -228,21 +230,20 @@ pub struct CopyUser<'t> {
 ///
 /// Fails where a file's bytes are not there.
 pub fn copies<'t>(files: &'t [Model<'_>]) -> Result<Vec<Copies<'t>>> {
-    let mut found = BTreeMap::<(usize, Cow<'t, [u8]>), BTreeMap<(usize, DataRef), Vec<CopyUser<'t>>>>::new();
+    let mut found = Keyed::<(usize, Cow<'t, [u8]>), Keyed<(usize, DataRef), Vec<CopyUser<'t>>>>::new();
     for (file, model) in files.iter().enumerate() {
         for blob in model.blobs().blobs.into_iter().filter(|blob| blob.kind != BlobKind::Segment && blob.size > 0) {
             if let (Some(bytes), Some(data)) = (model.blob_bytes(&blob)?, blob.data) {
                 let users = blob.users.iter().map(|user| CopyUser { file, kind: blob.kind, user: *user });
-                let places = found.entry((bytes.len(), bytes)).or_default();
-                places.entry((file, data)).or_default().extend(users);
+                found.entry((bytes.len(), bytes)).entry((file, data)).extend(users);
             }
         }
     }
-    let several = found.into_iter().rev().filter(|(_, places)| places.len() > 1);
+    let several = found.into_sorted().into_iter().rev().filter(|(_, places)| places.len() > 1);
     let copies = several.map(|((size, _), places)| Copies {
         size: size as u64,
         places: places.len(),
-        users: places.into_values().flatten().collect(),
+        users: places.into_sorted().into_iter().flat_map(|(_, users)| users).collect(),
     });
     Ok(copies.collect())
 }

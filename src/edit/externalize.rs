@@ -7,13 +7,14 @@ use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
 use crate::file::segment::Segment;
 use crate::flatbuffer::text::Text;
+use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{ExecutionPlan, Tensor, TensorDataLocation};
 use crate::tensor::TensorShape;
 use crate::write::collect::NewEntry;
 use crate::write::relayout::{PtdOptions, kept_alignments};
-use alloc::{borrow::Cow, collections::BTreeMap, format, string::String, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// What can be moved into a `.ptd`: a tensor's data, or named data.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +36,9 @@ pub struct Candidate<'t> {
     /// Bytes.
     pub size: u64,
 }
+
+/// The key of a candidate, or `None` to leave it where it is.
+type Choose<'c> = &'c mut dyn FnMut(&Candidate<'_>) -> Option<String>;
 
 /// An entry of a list: all its users go together.
 type Group = (DataList, u32);
@@ -142,8 +146,12 @@ impl<'a> Pte<'a> {
     pub fn externalize(
         &mut self,
         options: &PtdOptions,
-        choose: impl FnMut(&Candidate<'_>) -> Option<String>,
+        mut choose: impl FnMut(&Candidate<'_>) -> Option<String>,
     ) -> Result<(Ptd<'a>, EditReport)> {
+        self.externalize_chosen(options, &mut choose)
+    }
+
+    fn externalize_chosen(&mut self, options: &PtdOptions, choose: Choose<'_>) -> Result<(Ptd<'a>, EditReport)> {
         let Moves { tensors, groups, named, entries, report } = self.moves(choose)?;
         let data = Ptd::build(entries, options)?;
         self.change(|pte| {
@@ -176,34 +184,34 @@ impl<'a> Pte<'a> {
     /// Fails where the shape of a tensor with data has no size.
     pub fn candidates(&self, mut visit: impl FnMut(&Candidate<'_>)) -> Result<()> {
         self.proposed()?.iter().for_each(|place| visit(&place.candidate()));
-        self.chosen_named_data(|candidate| {
+        self.chosen_named_data(&mut |candidate| {
             visit(candidate);
             None
         });
         Ok(())
     }
 
-    fn moves(&self, mut choose: impl FnMut(&Candidate<'_>) -> Option<String>) -> Result<Moves<'a>> {
+    fn moves(&self, choose: Choose<'_>) -> Result<Moves<'a>> {
         let places = self.proposed()?;
         let chosen: Vec<Option<String>> = places.iter().map(|place| choose(&place.candidate())).collect();
-        let mut groups = BTreeMap::<Group, BTreeMap<ShapeKey<'_>, &str>>::new();
+        let mut groups = Keyed::<Group, Keyed<ShapeKey<'_>, &str>>::new();
         for (place, key) in places.iter().zip(&chosen) {
             if let Some(key) = key {
-                groups.entry(place.group).or_default().entry(shape_key(place.tensor)).or_insert(key);
+                groups.entry(place.group).or_insert(shape_key(place.tensor), key);
             }
         }
         let mut moves = Moves {
             tensors: Vec::new(),
-            groups: groups.keys().copied().collect(),
-            named: self.chosen_named_data(&mut choose),
+            groups: groups.sorted().into_iter().map(|(group, _)| *group).collect(),
+            named: self.chosen_named_data(choose),
             entries: Vec::new(),
             report: EditReport::default(),
         };
         let mut taken = self.keys_that_stay(&moves.named);
-        let mut keys = BTreeMap::<(Group, &str), usize>::new();
+        let mut keys = Keyed::<(Group, &str), usize>::new();
         // In the order of the lists, so that `internalize` can give the same indices again.
         let mut in_order: Vec<(&Place<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
-        in_order.sort_by_key(|(place, _)| place.group);
+        sort_by_key(&mut in_order, |(place, _)| place.group);
         let list = |list| self.entries(list).map(|entries| (entries, self.entry_alignment(list)));
         let (constants, states) = (list(DataList::Constants)?, list(DataList::States)?);
         for (place, own) in in_order {
@@ -268,44 +276,55 @@ impl<'a> Pte<'a> {
                 places.push(Place { method, value, plan, tensor, group, size, key: String::new() });
             }
         }
-        let mut meanings = BTreeMap::<String, Meaning<'_>>::new();
-        let mut shared = BTreeMap::<Meaning<'_>, String>::new();
+        let mut meanings = Keyed::<String, Meaning<'_>>::new();
+        let mut shared = Keyed::<Meaning<'_>, String>::new();
         // The file's own names first: a name that two different tensors have is the first one's.
         for place in &mut places {
             let meaning = (place.group, shape_key(place.tensor));
             let Some(name) = own_name(place.tensor) else { continue };
-            if *meanings.entry(name.into()).or_insert(meaning) == meaning {
+            if *meanings.or_insert(name.into(), meaning) == meaning {
                 place.key = name.into();
-                shared.entry(meaning).or_insert_with(|| name.into());
+                shared.or_insert(meaning, name.into());
             }
         }
         for place in places.iter_mut().filter(|place| place.key.is_empty()) {
             let meaning = (place.group, shape_key(place.tensor));
             let default = default_key(place.plan, place.value);
-            place.key = shared.entry(meaning).or_insert(default).clone();
+            place.key = shared.or_insert(meaning, default).clone();
         }
         Ok(places)
     }
 
-    fn chosen_named_data(&self, mut choose: impl FnMut(&Candidate<'_>) -> Option<String>) -> Vec<usize> {
-        let chosen = |(index, named): (usize, &crate::schema::program::NamedData<'_>)| {
+    fn chosen_named_data(&self, choose: Choose<'_>) -> Vec<usize> {
+        let mut chosen = Vec::new();
+        // What has no key cannot be found anywhere.
+        for (index, named) in self.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some()) {
             let size = self.named_data_ref(named).map_or(0, |data| data.size());
             let (subject, key) = (Subject::NamedData, named.key());
             let candidate = Candidate { subject, method: "", index, name: Some(key), key, shape: None, size };
-            choose(&candidate).map(|_| index)
-        };
-        // What has no key cannot be found anywhere.
-        self.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some()).filter_map(chosen).collect()
+            if choose(&candidate).is_some() {
+                chosen.push(index);
+            }
+        }
+        chosen
     }
 
     /// The keys that are in use already: those of external tensors, and of named data except that with the given indices.
-    fn keys_that_stay<'t>(&self, moved: &[usize]) -> BTreeMap<String, Option<Meaning<'t>>> {
-        let tensors = self.methods().iter().flat_map(|plan| plan.tensors());
-        let external = tensors.filter(|(_, tensor)| tensor.is_external());
-        let external = external.filter_map(|(_, tensor)| tensor.fully_qualified_name());
-        let stays = |(index, _): &(usize, _)| moved.binary_search(index).is_err();
-        let named = self.named_data().iter().enumerate().filter(stays).map(|(_, named)| named.key());
-        external.chain(named).map(|key| (key.into(), None)).collect()
+    fn keys_that_stay<'t>(&self, moved: &[usize]) -> Keyed<String, Option<Meaning<'t>>> {
+        let mut keys = Keyed::new();
+        for plan in self.methods() {
+            for (_, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
+                if let Some(name) = tensor.fully_qualified_name() {
+                    keys.or_insert(name.into(), None);
+                }
+            }
+        }
+        for (index, named) in self.named_data().iter().enumerate() {
+            if moved.binary_search(&index).is_err() {
+                keys.or_insert(named.key().into(), None);
+            }
+        }
+        keys
     }
 }
 

@@ -5,9 +5,10 @@ use crate::error::{Error, Result};
 use crate::file::model::Model;
 use crate::file::segment::DataRef;
 use crate::inspect::{Blob, BlobKind, BlobUser};
+use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::tensor::TensorShape;
-use alloc::{collections::BTreeMap, format, string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 /// What a folder of extracted blobs holds: its manifest.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -68,7 +69,7 @@ impl<'m> Model<'m> {
         if let Some(fault) = found.faults.into_iter().next() {
             return Err(fault.error);
         }
-        let mut taken = BTreeMap::new();
+        let mut taken = Keyed::new();
         let files: Vec<Extracted<'_>> =
             found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
         // Segments can say the same bytes thousands of times.
@@ -95,7 +96,7 @@ impl<'m> Model<'m> {
     }
 }
 
-fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut BTreeMap<String, u32>) -> Option<Extracted<'t>> {
+fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String, u32>) -> Option<Extracted<'t>> {
     let (data, first) = (blob.data?, blob.users.first()?);
     let (subject, ending) = match (blob.kind, model) {
         (BlobKind::Constant, _) => (Subject::Constant, "bin"),
@@ -159,7 +160,7 @@ fn safe(name: &str) -> String {
 
 /// A name that no other file has, also on systems that treat `A` and `a` as equal. `taken` has the names in lower case, each with the number
 /// that the last one like it got.
-fn unique(stem: &str, ending: &str, taken: &mut BTreeMap<String, u32>) -> String {
+fn unique(stem: &str, ending: &str, taken: &mut Keyed<String, u32>) -> String {
     let first = format!("{stem}.{ending}");
     let Some(last) = taken.get(&first.to_ascii_lowercase()) else {
         taken.insert(first.to_ascii_lowercase(), 1);
@@ -169,7 +170,7 @@ fn unique(stem: &str, ending: &str, taken: &mut BTreeMap<String, u32>) -> String
     loop {
         number += 1;
         let file = format!("{stem}-{number}.{ending}");
-        if !taken.contains_key(&file.to_ascii_lowercase()) {
+        if !taken.contains(&file.to_ascii_lowercase()) {
             taken.insert(file.to_ascii_lowercase(), 1);
             taken.insert(first.to_ascii_lowercase(), number);
             return file;

@@ -6,21 +6,17 @@ use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
+use crate::keyed::Keyed;
 use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, ExtraTensorInfo, NamedData, Tensor, TensorDataLocation};
 use crate::validate::{Level, Severity};
-use alloc::{
-    borrow::Cow,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    vec::Vec,
-};
+use alloc::{borrow::Cow, format, vec::Vec};
 
 /// Where a key is: which file, and which of its entries.
 type Place = (usize, usize);
 
 /// The tensors that take one key, as constants or as initial states.
-type Groups = BTreeMap<(DataList, Place), Vec<(usize, usize)>>;
+type Groups = Keyed<(DataList, Place), Vec<(usize, usize)>>;
 
 /// Which bytes of which file: what shares them shares them still.
 type Origin = (usize, u32, u64, usize);
@@ -49,7 +45,7 @@ impl<'a> Pte<'a> {
     pub fn internalize(&mut self, data: &[Ptd<'a>], mut choose: impl FnMut(&str) -> bool) -> Result<EditReport> {
         self.check_pair(data)?;
         let mut report = EditReport::default();
-        let mut keys = BTreeMap::new();
+        let mut keys = Keyed::new();
         let mut rest = Vec::new();
         for (file, ptd) in data.iter().enumerate() {
             for (index, entry) in ptd.entries().enumerate() {
@@ -58,7 +54,7 @@ impl<'a> Pte<'a> {
             }
         }
         let mut groups = Groups::new();
-        let (mut named, mut made_up) = (BTreeMap::new(), BTreeSet::new());
+        let (mut named, mut made_up) = (Keyed::new(), Keyed::new());
         for (method, plan) in self.methods().iter().enumerate() {
             for (value, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
                 let name = tensor.fully_qualified_name().unwrap_or_default();
@@ -68,13 +64,13 @@ impl<'a> Pte<'a> {
                 };
                 named.insert(name, true);
                 if is_made_up(name, plan, value) {
-                    made_up.insert(*place);
+                    made_up.add(*place);
                 }
                 let list = if tensor.allocation_info.is_some() { DataList::States } else { DataList::Constants };
-                groups.entry((list, *place)).or_default().push((method, value));
+                groups.entry((list, *place)).push((method, value));
             }
         }
-        rest.retain(|(key, _)| !named.contains_key(key));
+        rest.retain(|(key, _)| !named.contains(key));
         let delegates = self.methods().iter().any(|plan| !plan.delegates().is_empty());
         let left = rest.len();
         rest.retain(|(key, _)| delegates && choose(key));
@@ -96,7 +92,7 @@ impl<'a> Pte<'a> {
 
     fn check_pair(&self, data: &[Ptd<'a>]) -> Result<()> {
         let findings = self.validate_with(data, Level::Strict);
-        let external = self.methods().iter().flat_map(|plan| plan.tensors()).any(|(_, tensor)| tensor.is_external());
+        let external = self.methods().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()));
         match findings.iter().find(|finding| finding.severity == Severity::Error || (data.is_empty() && external)) {
             Some(finding) => Err(Error::reference(format!("{}: {}", finding.path, finding.message))),
             None => Ok(()),
@@ -108,15 +104,18 @@ impl<'a> Pte<'a> {
         data: &[Ptd<'a>],
         sources: &[Vec<super::ptd::Source<'a>>],
         groups: &Groups,
-        made_up: &BTreeSet<Place>,
+        made_up: &Keyed<Place, ()>,
         report: &mut EditReport,
     ) -> Result<()> {
         for list in DataList::ALL {
             let alignment = self.entry_alignment(list);
             let mut entries = self.entries(list)?;
-            let mut stored = BTreeMap::<Origin, u32>::new();
+            let mut stored = Keyed::<Origin, u32>::new();
             let mut indices = Vec::new();
-            for ((_, (file, index)), tensors) in groups.iter().filter(|((of, _), _)| *of == list) {
+            for ((of, (file, index)), tensors) in groups.sorted() {
+                if *of != list {
+                    continue;
+                }
                 let ptd = data.get(*file);
                 let entry = ptd.and_then(|ptd| ptd.entry(*index));
                 let source = sources.get(*file).and_then(|entries| entries.get(*index));
@@ -124,7 +123,7 @@ impl<'a> Pte<'a> {
                 // The shape is the tensors', as the pair check found; the bytes are as many.
                 ptd.tensor_view(&entry)?;
                 let origin = (*file, entry.segment_index, entry.offset, source.entry.bytes.len());
-                let data_buffer_idx = *stored.entry(origin).or_insert_with(|| entries.add(source.entry.bytes.clone()));
+                let data_buffer_idx = *stored.or_insert_with(origin, || entries.add(source.entry.bytes.clone()));
                 indices.push((data_buffer_idx, tensors, made_up.contains(&(*file, *index))));
                 let users = tensors.iter().map(|(method, value)| self.user(*method, *value)).collect();
                 let size = source.entry.bytes.len() as u64;
@@ -150,12 +149,12 @@ impl<'a> Pte<'a> {
     }
 
     fn take_named(&mut self, sources: &[Vec<super::ptd::Source<'a>>], rest: &[Place], report: &mut EditReport) {
-        let mut stored = BTreeMap::new();
+        let mut stored = Keyed::new();
         for (file, index) in rest {
             let Some(source) = sources.get(*file).and_then(|entries| entries.get(*index)) else { continue };
             let (key, bytes) = (source.entry.key.clone(), Cow::clone(&source.entry.bytes));
             let size = bytes.len() as u64;
-            let segment_index = *stored.entry((*file, source.segment_index, source.offset)).or_insert_with(|| {
+            let segment_index = *stored.or_insert_with((*file, source.segment_index, source.offset), || {
                 let index = self.add_segment(bytes);
                 self.set_segment_alignment(index, source.entry.alignment.into());
                 index

@@ -31,16 +31,17 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     pub fn xnnpack_keys(&self) -> BTreeSet<String> {
-        let payloads = self.open_payloads().into_iter().filter_map(|open| open.payload.ok());
-        let xnnpack = |payload| match payload {
-            Payload::Xnnpack(xnnpack) => keys_of(&xnnpack),
-            _ => Vec::new(),
-        };
-        payloads.flat_map(xnnpack).collect()
+        let mut keys = BTreeSet::new();
+        for open in self.open_payloads() {
+            if let Ok(Payload::Xnnpack(xnnpack)) = open.payload {
+                keys.extend(keys_of(&xnnpack));
+            }
+        }
+        keys
     }
 
     /// The keys that those of `payloads` name that are of these methods. `of` gets a method's index.
-    pub(super) fn payload_keys(&self, payloads: &[OpenPayload<'_>], of: impl Fn(usize) -> bool) -> PayloadKeys {
+    pub(super) fn payload_keys(&self, payloads: &[OpenPayload<'_>], of: &dyn Fn(usize) -> bool) -> PayloadKeys {
         let mut keys = PayloadKeys::default();
         for open in payloads {
             let delegates = open.delegates.iter().filter(|(method, _)| of(*method));

@@ -5,10 +5,11 @@ use crate::error::{Error, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::segment::DataRef;
 use crate::flatbuffer::text::Text;
+use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{NamedData, TensorLayout, TensorMetadata};
 use crate::write::collect::NewEntry;
 use crate::write::relayout::{PtdOptions, kept_alignments};
-use alloc::{borrow::Cow, collections::BTreeMap, format, string::String, vec, vec::Vec};
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// An entry of a file, ready for another one.
 pub(super) struct Source<'a> {
@@ -74,7 +75,7 @@ impl<'a> Ptd<'a> {
     pub fn merge(files: &[Self], options: &PtdOptions) -> Result<(Self, EditReport)> {
         let mut report = EditReport::default();
         let mut merged: Vec<NewEntry<'a>> = Vec::new();
-        let mut seen = BTreeMap::<Text<'a>, (usize, usize)>::new();
+        let mut seen = Keyed::<Text<'a>, (usize, usize)>::new();
         for (file, ptd) in files.iter().enumerate() {
             for Source { entry, .. } in ptd.take_entries()? {
                 let size = entry.bytes.len() as u64;
@@ -108,11 +109,11 @@ impl<'a> Ptd<'a> {
     ///
     /// Fails as [`build`](Self::build) does.
     pub fn split(&self, options: &PtdOptions, mut part: impl FnMut(&Entry<'_>) -> usize) -> Result<Vec<Self>> {
-        let mut parts = BTreeMap::<usize, Vec<NewEntry<'a>>>::new();
+        let mut parts = Keyed::<usize, Vec<NewEntry<'a>>>::new();
         for (entry, source) in self.entries().zip(self.take_entries()?) {
-            parts.entry(part(&entry)).or_default().push(source.entry);
+            parts.entry(part(&entry)).push(source.entry);
         }
-        parts.into_values().map(|entries| Self::build(entries, options)).collect()
+        parts.into_sorted().into_iter().map(|(_, entries)| Self::build(entries, options)).collect()
     }
 
     /// The part of each entry, in the order of [`entries`](Self::entries), so that none has more than `most` bytes of data: a
@@ -120,12 +121,12 @@ impl<'a> Ptd<'a> {
     ///
     /// Fails as [`entry_data`](Self::entry_data) does.
     pub fn parts_by_size(&self, most: u64) -> Result<Vec<usize>> {
-        let mut parts = BTreeMap::<DataRef, usize>::new();
+        let mut parts = Keyed::<DataRef, usize>::new();
         let (mut part, mut filled) = (0, 0u64);
         self.entries()
             .map(|entry| {
                 let data = self.entry_data(&entry)?;
-                Ok(*parts.entry(data).or_insert_with(|| {
+                Ok(*parts.or_insert_with(data, || {
                     if filled > 0 && filled.saturating_add(data.size()) > most {
                         (part, filled) = (part + 1, 0);
                     }
@@ -208,8 +209,12 @@ impl<'a> Ptd<'a> {
         let new_index: Vec<u32> = used.iter().map(|used| (next, next += u32::from(*used)).0).collect();
         let renumber = |index: &mut u32| *index = new_index.get(*index as usize).copied().unwrap_or_default();
         let legacy = self.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
-        legacy.into_iter().flatten().for_each(|tensor| renumber(&mut tensor.segment_index));
-        self.flat_tensor.named_data.iter_mut().flatten().for_each(|named| renumber(&mut named.segment_index));
+        for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
+            renumber(&mut tensor.segment_index);
+        }
+        for named in self.flat_tensor.named_data.as_deref_mut().unwrap_or_default() {
+            renumber(&mut named.segment_index);
+        }
         let mut stays = used.iter();
         self.segments.retain(|_| stays.next() == Some(&true));
         let mut stays = used.iter();

@@ -221,8 +221,9 @@ impl<'a> Pte<'a> {
             let alignment = kept_alignments(self.program.segments()).get(old as usize).copied().unwrap_or(1);
             let segment_index = self.add_segment(blob.bytes.clone());
             self.set_segment_alignment(segment_index, alignment);
-            let named = self.program.named_data.iter_mut().flatten().nth(*index);
-            named.into_iter().for_each(|named| named.segment_index = segment_index);
+            if let Some(named) = self.program.named_data.as_mut().and_then(|named| named.get_mut(*index)) {
+                named.segment_index = segment_index;
+            }
         }
         self.remove_unused_segments(&before);
         Ok(())
@@ -375,18 +376,22 @@ impl<'a> Pte<'a> {
     pub(super) fn overwrite(&mut self, data: &DataRef, bytes: Cow<'a, [u8]>) {
         match *data {
             DataRef::Segment { index, offset, size } => {
-                let table = self.program.segments.iter_mut().flatten().nth(index as usize);
+                let table = self.program.segments.as_mut().and_then(|table| table.get_mut(index as usize));
                 if let (Some(segment), Some(entry)) = (self.segments.get_mut(index as usize), table) {
                     segment.overwrite(entry, offset, size, bytes);
                 }
             }
             DataRef::ConstantBuffer { index, .. } => {
-                let buffers = self.program.constant_buffer.iter_mut().flatten();
-                buffers.skip(index as usize).take(1).for_each(|buffer| buffer.storage = Some(bytes.clone()));
+                let buffers = self.program.constant_buffer.as_mut();
+                if let Some(buffer) = buffers.and_then(|buffers| buffers.get_mut(index as usize)) {
+                    buffer.storage = Some(bytes);
+                }
             }
             DataRef::DelegateData { index, .. } => {
-                let payloads = self.program.backend_delegate_data.iter_mut().flatten();
-                payloads.skip(index as usize).take(1).for_each(|payload| payload.data = Some(bytes.clone()));
+                let payloads = self.program.backend_delegate_data.as_mut();
+                if let Some(payload) = payloads.and_then(|payloads| payloads.get_mut(index as usize)) {
+                    payload.data = Some(bytes);
+                }
             }
         }
     }
@@ -503,12 +508,12 @@ impl<'a> Ptd<'a> {
         self.segments.push(Segment::Whole(bytes));
         let index = self.segments.len() as u32 - 1;
         let legacy = self.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
-        for tensor in legacy.into_iter().flatten() {
+        for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
             if tensor.fully_qualified_name.as_deref() == Some(key) {
                 (tensor.segment_index, tensor.offset) = (index, 0);
             }
         }
-        for named in self.flat_tensor.named_data.iter_mut().flatten() {
+        for named in self.flat_tensor.named_data.as_deref_mut().unwrap_or_default() {
             if named.key.as_deref() == Some(key) {
                 named.segment_index = index;
             }
@@ -517,7 +522,7 @@ impl<'a> Ptd<'a> {
 
     fn overwrite(&mut self, data: &DataRef, bytes: Cow<'a, [u8]>) {
         if let DataRef::Segment { index, offset, size } = *data {
-            let table = self.flat_tensor.segments.iter_mut().flatten().nth(index as usize);
+            let table = self.flat_tensor.segments.as_mut().and_then(|table| table.get_mut(index as usize));
             if let (Some(segment), Some(entry)) = (self.segments.get_mut(index as usize), table) {
                 segment.overwrite(entry, offset, size, bytes);
             }

@@ -7,6 +7,7 @@ use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::source::Source;
+use crate::keyed::sort_by_key;
 use crate::write::relayout::{PtdOptions, PteOptions};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -132,7 +133,7 @@ impl Model<'_> {
                 None => savings.push(Saving { kind, bytes, command, options }),
             }
         }
-        savings.sort_by_key(|saving| Reverse(saving.bytes));
+        sort_by_key(&mut savings, |saving| Reverse(saving.bytes));
         savings
     }
 }

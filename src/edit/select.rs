@@ -26,8 +26,12 @@ impl Pte<'_> {
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where no method would be left.
     pub fn select(&mut self, mut keep: impl FnMut(&str) -> bool) -> Result<EditReport> {
-        let mut report = EditReport::default();
         let kept: Vec<bool> = self.methods().iter().map(|plan| keep(plan.name())).collect();
+        self.select_methods(&kept)
+    }
+
+    fn select_methods(&mut self, kept: &[bool]) -> Result<EditReport> {
+        let mut report = EditReport::default();
         if !kept.contains(&true) {
             return Err(Error::unwritable("no method would be left"));
         }
@@ -35,7 +39,7 @@ impl Pte<'_> {
             return Ok(report);
         }
         let stays = |method: usize| kept.get(method) == Some(&true);
-        let named = self.only_named_by(|method| !stays(method), stays, &mut report.notes);
+        let named = self.only_named_by(&|method| !stays(method), &stays, &mut report.notes);
         self.change(|pte| {
             let before = DataList::ALL.map(|list| pte.used_entries(list));
             let sizes = DataList::ALL.map(|list| pte.entries(list));
@@ -46,7 +50,7 @@ impl Pte<'_> {
             let unused = (0..pte.program.backend_delegate_data().len() as u32).filter(|index| !inline.contains(index));
             let unused: Vec<u32> = unused.collect();
 
-            for (plan, kept) in pte.methods().iter().zip(&kept) {
+            for (plan, kept) in pte.methods().iter().zip(kept) {
                 if !kept {
                     report.add(Action::Removed, Subject::Method, plan.name(), Vec::new(), [0, 0]);
                 }
@@ -56,7 +60,7 @@ impl Pte<'_> {
 
             for ((list, before), entries) in DataList::ALL.into_iter().zip(before).zip(sizes) {
                 let after = pte.used_entries(list);
-                let gone: Vec<u32> = before.difference(&after).copied().collect();
+                let gone: Vec<u32> = before.into_iter().filter(|index| after.binary_search(index).is_err()).collect();
                 pte.remove_entries(list, entries?, &gone, &mut report)?;
             }
             pte.remove_payloads(&unused, &mut report);
@@ -82,8 +86,8 @@ impl Pte<'_> {
     /// The indices of named data that payloads of methods that go name, and none of those that stay.
     fn only_named_by(
         &self,
-        goes: impl Fn(usize) -> bool,
-        stays: impl Fn(usize) -> bool,
+        goes: &dyn Fn(usize) -> bool,
+        stays: &dyn Fn(usize) -> bool,
         notes: &mut Vec<String>,
     ) -> Vec<usize> {
         let named = self.named_data().iter().enumerate();

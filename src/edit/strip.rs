@@ -4,10 +4,11 @@ use super::report::{Action, EditReport, Subject};
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensors_mut};
+use crate::keyed;
 use crate::schema::program::{DataLocation, ExtraTensorInfo};
 use crate::write::entries::Entries;
 use crate::write::relayout::PteOptions;
-use alloc::{collections::BTreeSet, format, vec::Vec};
+use alloc::{format, vec::Vec};
 
 /// What is to be stripped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -95,9 +96,9 @@ impl<'a> Pte<'a> {
     }
 
     fn strip_stack_traces(&mut self, report: &mut EditReport) {
-        for plan in self.program.execution_plan.iter_mut().flatten() {
+        for plan in self.program.execution_plan.as_deref_mut().unwrap_or_default() {
             let mut frames = 0;
-            for chain in plan.chains.iter_mut().flatten() {
+            for chain in plan.chains.as_deref_mut().unwrap_or_default() {
                 let traces = chain.stacktrace.take().unwrap_or_default();
                 frames += traces.iter().map(|trace| trace.items().len()).sum::<usize>();
             }
@@ -132,7 +133,8 @@ impl<'a> Pte<'a> {
     fn strip_unreferenced(&mut self, report: &mut EditReport) -> Result<()> {
         for list in DataList::ALL {
             let (entries, used) = (self.entries(list)?, self.used_entries(list));
-            let unused = (1..=entries.at.len() as u32).filter(|index| !used.contains(index)).collect::<Vec<_>>();
+            let unused =
+                (1..=entries.at.len() as u32).filter(|index| used.binary_search(index).is_err()).collect::<Vec<_>>();
             self.remove_entries(list, entries, &unused, report)?;
         }
         self.remove_payloads(&[], report);
@@ -148,11 +150,17 @@ impl<'a> Pte<'a> {
         Ok(())
     }
 
-    /// The entries of a list that tensors refer to.
-    pub(super) fn used_entries(&self, list: DataList) -> BTreeSet<u32> {
-        let tensors = self.methods().iter().flat_map(|plan| plan.tensors());
-        let used = tensors.filter(|(_, tensor)| DataList::of(tensor) == Some(list));
-        used.map(|(_, tensor)| tensor.data_buffer_idx).collect()
+    /// The entries of a list that tensors refer to, sorted.
+    pub(super) fn used_entries(&self, list: DataList) -> Vec<u32> {
+        let mut used = Vec::new();
+        for plan in self.methods() {
+            for (_, tensor) in plan.tensors() {
+                if DataList::of(tensor) == Some(list) {
+                    used.push(tensor.data_buffer_idx);
+                }
+            }
+        }
+        keyed::set(used)
     }
 
     /// Removes entries of a list that no tensor refers to any more. `entries` is what the list held while some did.
@@ -177,11 +185,11 @@ impl<'a> Pte<'a> {
     /// Removes inline payloads that no delegate refers to, except those at the indices given.
     pub(super) fn remove_payloads(&mut self, stay: &[u32], report: &mut EditReport) {
         let inline = self.payloads().into_iter().filter(|payload| payload.location == DataLocation::INLINE);
-        let used: BTreeSet<u32> = inline.map(|payload| payload.index).chain(stay.iter().copied()).collect();
+        let used = keyed::set(inline.map(|payload| payload.index).chain(stay.iter().copied()).collect::<Vec<u32>>());
         let payloads = self.program.backend_delegate_data();
         let gone: Vec<u64> = (0u32..)
             .zip(payloads)
-            .filter(|(index, _)| !used.contains(index))
+            .filter(|(index, _)| used.binary_search(index).is_err())
             .map(|(_, payload)| payload.data().len() as u64)
             .collect();
         if gone.is_empty() {
@@ -190,6 +198,6 @@ impl<'a> Pte<'a> {
         for size in gone {
             report.add(Action::Removed, Subject::Payload, "", Vec::new(), [size, 0]);
         }
-        self.remove_inline_payloads(&|index| !used.contains(&index));
+        self.remove_inline_payloads(&|index| used.binary_search(&index).is_err());
     }
 }

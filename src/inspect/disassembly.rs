@@ -6,9 +6,10 @@ use crate::dataflow::{Accesses, Calls, DelegateOutputs};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
+use crate::keyed;
 use crate::path::{Path, Step};
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
-use alloc::{collections::BTreeSet, format, vec::Vec};
+use alloc::{format, vec::Vec};
 use core::fmt;
 
 /// The methods of a program, with all that they do.
@@ -311,7 +312,7 @@ fn chain_code<'t>(
         assumed.push(accesses.unknown);
         operations.push(operation(plan, &instruction.instr_args, accesses));
     }
-    let destinations: BTreeSet<usize> = operations.iter().filter_map(Operation::destination).collect();
+    let destinations = keyed::set(operations.iter().filter_map(Operation::destination).collect());
     for (index, (operation, instruction)) in operations.iter().zip(chain.instructions()).enumerate() {
         let mut check = |list, item: i32, count| {
             if usize::try_from(item).ok().is_none_or(|item| item >= count) {
@@ -333,7 +334,7 @@ fn chain_code<'t>(
     let mut stacks = chain.stacktrace().iter();
     let code = |(index, (operation, assumed))| {
         let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
-        Code { operation, jumped_to: destinations.contains(&index), assumed, stack }
+        Code { operation, jumped_to: destinations.binary_search(&index).is_ok(), assumed, stack }
     };
     ChainCode { instructions: operations.into_iter().zip(assumed).enumerate().map(code).collect() }
 }

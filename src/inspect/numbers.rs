@@ -75,15 +75,17 @@ impl TensorView<'_> {
         let chunks = || self.bytes().chunks(CHUNK * element).map(|bytes| decode(self.shape().scalar_type, bytes));
         let mut histogram = Histogram { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Histogram::default() };
         let (mut sum, mut finite) = (0.0, 0u64);
-        for number in chunks().flat_map(Option::unwrap_or_default) {
-            if number.is_finite() {
-                histogram.min = histogram.min.min(number);
-                histogram.max = histogram.max.max(number);
-                histogram.zeros += u64::from(number == 0.0);
-                sum += number;
-                finite += 1;
-            } else {
-                histogram.not_finite += 1;
+        for chunk in chunks() {
+            for number in chunk.unwrap_or_default() {
+                if number.is_finite() {
+                    histogram.min = histogram.min.min(number);
+                    histogram.max = histogram.max.max(number);
+                    histogram.zeros += u64::from(number == 0.0);
+                    sum += number;
+                    finite += 1;
+                } else {
+                    histogram.not_finite += 1;
+                }
             }
         }
         if finite == 0 {
@@ -93,10 +95,14 @@ impl TensorView<'_> {
         histogram.bins = vec![0; bins];
         // Halved, so that the range of the largest doubles is finite.
         let width = histogram.max / 2.0 - histogram.min / 2.0;
-        for number in chunks().flat_map(Option::unwrap_or_default).filter(|number| number.is_finite()) {
-            let part = if width > 0.0 { (number / 2.0 - histogram.min / 2.0) / width } else { 0.0 };
-            let bin = ((part * bins as f64) as usize).min(bins.saturating_sub(1));
-            histogram.bins.get_mut(bin).into_iter().for_each(|count| *count += 1);
+        for chunk in chunks() {
+            for number in chunk.unwrap_or_default().into_iter().filter(|number| number.is_finite()) {
+                let part = if width > 0.0 { (number / 2.0 - histogram.min / 2.0) / width } else { 0.0 };
+                let bin = ((part * bins as f64) as usize).min(bins.saturating_sub(1));
+                if let Some(count) = histogram.bins.get_mut(bin) {
+                    *count += 1;
+                }
+            }
         }
         Some(histogram)
     }

@@ -4,11 +4,12 @@ use super::Fault;
 use crate::delegate::Payload;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
+use crate::keyed;
 use crate::names::check_operator_name;
 use crate::path::{FieldPath, Path};
 use crate::schema::ScalarType;
 use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Tensor};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
 
 /// ExecuTorch's `kTensorDimensionLimit`: it refuses a tensor of a higher rank.
@@ -163,15 +164,15 @@ impl Operators {
         self.operators.keys().try_for_each(|name| check_operator_name(name))
     }
 
-    /// The types of elements that any operator is called with.
-    pub fn scalar_types(&self) -> BTreeSet<ScalarType> {
-        let mut types = BTreeSet::new();
+    /// The types of elements that any operator is called with: each once, in the order of their numbers.
+    pub fn scalar_types(&self) -> Vec<ScalarType> {
+        let mut types = Vec::new();
         for operator in self.operators.values() {
             for kernel in operator.kernels.values() {
                 types.extend(kernel.tensors.iter().map(|tensor| tensor.scalar_type));
             }
         }
-        types
+        keyed::set(types)
     }
 
     /// Adds what a method needs.

@@ -4,7 +4,7 @@ use super::summary::{Content, Summary};
 use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, sort_by};
+use crate::keyed::{Keyed, sort, sort_by};
 use crate::path::{FieldPath, Step};
 use crate::schema::etdump::{Event, ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
@@ -396,7 +396,7 @@ impl<'t> Group<'t> {
 }
 
 fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t ExecutionPlan<'_>>) -> EventProfile<'t> {
-    ticks.sort_unstable();
+    sort(&mut ticks);
     let count = ticks.len();
     let total = ticks.iter().copied().fold(0, u64::saturating_add);
     let at = |index: usize| ticks.get(index).copied().unwrap_or_default();

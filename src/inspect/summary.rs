@@ -221,7 +221,7 @@ pub struct Instructions {
     /// How many instructions.
     pub total: usize,
     /// How many instructions of each kind, by the schema's names.
-    pub by_kind: BTreeMap<&'static str, usize>,
+    pub by_kind: BTreeMap<String, usize>,
 }
 
 /// All delegates of one backend.
@@ -408,7 +408,7 @@ fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: 
     let mut calls = vec![0; plan.operators().len()];
     for (_, instruction) in plan.instructions() {
         instructions.total += 1;
-        *instructions.by_kind.entry(instruction.name().unwrap_or("unknown")).or_default() += 1;
+        *instructions.by_kind.entry(instruction.name().unwrap_or("unknown").into()).or_default() += 1;
         if let InstructionArguments::KernelCall(call) = instruction {
             if let Some(count) = usize::try_from(call.op_index).ok().and_then(|index| calls.get_mut(index)) {
                 *count += 1;

@@ -71,7 +71,8 @@ fn two_models_together_need_what_either_needs() {
     both.merge(operators("1.5.1/linear_xnnpack/linear_xnnpack.pte"));
     let expected: BTreeSet<_> = one.operators.keys().chain(other.operators.keys()).collect();
     assert_eq!(both.operators.keys().collect::<BTreeSet<_>>(), expected);
-    assert_eq!(both.scalar_types(), &one.scalar_types() | &other.scalar_types());
+    let types: BTreeSet<_> = one.scalar_types().into_iter().chain(other.scalar_types()).collect();
+    assert_eq!(both.scalar_types(), types.into_iter().collect::<Vec<_>>());
     assert_eq!(both.backends.len(), 1);
     both.merge(one.clone());
     assert_eq!(both.operators["aten::addmm.out"].calls, 8);

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::file::model::Model;
 use crate::file::pte::Pte;
 use crate::inspect::{ConstantMethod, Content, Method, ProgramSummary, Returned, Value};
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, sort};
 use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
@@ -74,7 +74,7 @@ fn operators<'t>(program: &'t ProgramSummary<'_>) -> Vec<&'t str> {
     for method in &program.methods {
         names.extend(method.operators.iter().map(|operator| operator.name.as_str()));
     }
-    names.sort_unstable();
+    sort(&mut names);
     names.dedup();
     names
 }
@@ -85,7 +85,7 @@ fn backends<'t>(program: &ProgramSummary<'t>) -> Vec<&'t str> {
     for method in &program.methods {
         ids.extend(method.delegates.iter().map(|backend| backend.id));
     }
-    ids.sort_unstable();
+    sort(&mut ids);
     ids.dedup();
     ids
 }

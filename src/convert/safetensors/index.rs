@@ -2,6 +2,7 @@
 
 use super::read::{Texts, from_json};
 use crate::error::{Error, Result};
+use crate::keyed::sort;
 use alloc::collections::BTreeMap;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use serde::{Deserialize, Serialize};
@@ -53,7 +54,7 @@ impl ShardIndex {
     /// The files of the shards, each once, in order of their names.
     pub fn files(&self) -> Vec<&str> {
         let mut files: Vec<&str> = self.weight_map.values().map(String::as_str).collect();
-        files.sort_unstable();
+        sort(&mut files);
         files.dedup();
         files
     }

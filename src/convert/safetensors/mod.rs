@@ -6,6 +6,7 @@ mod read;
 mod shards;
 mod write;
 
+use crate::keyed::sort;
 pub use index::ShardIndex;
 pub use ptd::Skipped;
 use safetensors::Dtype;
@@ -65,7 +66,7 @@ fn dim_order_text(dim_order: &[u8]) -> String {
 fn dim_order_of(text: &str, rank: usize) -> Option<Vec<u8>> {
     let dims = text.split(',').map(|dim| dim.parse().ok()).collect::<Option<Vec<u8>>>()?;
     let mut sorted = dims.clone();
-    sorted.sort_unstable();
+    sort(&mut sorted);
     let natural = |dims: &[u8]| dims.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index);
     (dims.len() == rank && natural(&sorted) && !natural(&dims)).then_some(dims)
 }

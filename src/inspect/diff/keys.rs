@@ -7,7 +7,7 @@ use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::inspect::numbers;
-use crate::keyed::{Keyed, sort_by};
+use crate::keyed::{Keyed, sort, sort_by};
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -31,7 +31,7 @@ impl<'s> Comparer<'s> {
         }
         // Named data of the program comes first.
         let mut inside: Vec<&str> = found.iter().map(|(key, _)| *key).collect();
-        inside.sort_unstable();
+        sort(&mut inside);
         let Some(external) = self.external.get(side) else { return 0 };
         let mut keys: Vec<&'s str> = Vec::new();
         let (mut missing, mut any) = (0, false);
@@ -59,10 +59,10 @@ impl<'s> Comparer<'s> {
                 tensors
                     .extend(values.filter(|tensor| tensor.is_external()).filter_map(|one| one.fully_qualified_name()));
             }
-            tensors.sort_unstable();
+            sort(&mut tensors);
             keys.extend(external.iter().map(|(key, _)| *key).filter(|key| tensors.binary_search(key).is_err()));
         }
-        keys.sort_unstable();
+        sort(&mut keys);
         keys.dedup();
         for key in keys.into_iter().filter(|key| inside.binary_search(key).is_err()) {
             let bytes = Ok(of_key(external, key).map_or(&[][..], |(_, bytes)| bytes));

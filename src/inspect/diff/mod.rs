@@ -13,7 +13,7 @@ use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::source::Source;
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, sort};
 use crate::names::shortened;
 use crate::schema::program::ExecutionPlan;
 use alloc::borrow::ToOwned;
@@ -366,7 +366,7 @@ impl Open {
 
 fn sorted(names: &[String]) -> Vec<&str> {
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
-    names.sort_unstable();
+    sort(&mut names);
     names
 }
 

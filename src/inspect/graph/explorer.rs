@@ -2,6 +2,7 @@
 
 use super::flow::short;
 use super::{Edge, Graph, GraphArgument, Node};
+use crate::keyed::sort_by_key;
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
 use serde::{Serialize, Serializer};
 
@@ -86,7 +87,7 @@ fn explorer_graph<'g>(graph: &'g Graph<'_>) -> ExplorerGraph<'g> {
 /// The nodes, one after the other: all at once would take several times the memory of the graph.
 fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::Error> {
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
-    edges.sort_by_key(|edge| edge.to);
+    sort_by_key(&mut edges, |edge| edge.to);
     let mut rest = edges.as_slice();
     serializer.collect_seq(graph.nodes.iter().enumerate().map(|(index, node)| {
         let (own, after) = rest.split_at(rest.partition_point(|edge| edge.to <= index));

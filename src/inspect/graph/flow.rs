@@ -5,8 +5,8 @@ use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Kind, Role, UNKNOWN_DELE
 use crate::delegate::Xnnpack;
 use crate::file::pte::Pte;
 use crate::inspect::TensorPlace;
+use crate::keyed::{Keyed, sort, sort_by_key};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
 
 /// The graph of a method.
@@ -48,7 +48,7 @@ pub(super) fn graph<'t>(
     flow.edges();
     flow.jumps(first_instruction);
     let mut graph = flow.graph;
-    graph.edges.sort_unstable();
+    sort(&mut graph.edges);
     graph.edges.dedup();
     graph.incomplete = graph.incomplete.or_else(|| incomplete(&dataflow));
     graph
@@ -58,7 +58,7 @@ pub(super) fn graph<'t>(
 fn by_argument(dataflow: &Dataflow) -> Vec<usize> {
     let events = dataflow.events();
     let mut order: Vec<usize> = (0..events.len()).collect();
-    order.sort_unstable_by_key(|index| (events.get(*index).map(|event| (event.time, event.argument)), *index));
+    sort_by_key(&mut order, |index| events.get(*index).map(|event| (event.time, event.argument)));
     order
 }
 
@@ -69,7 +69,7 @@ fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
 }
 
 /// What is inside a method's delegates, by their index, where it is known.
-pub(super) type Opened<'t> = BTreeMap<usize, Xnnpack<'t>>;
+pub(super) type Opened<'t> = Keyed<usize, Option<Xnnpack<'t>>>;
 
 /// A node that takes a value at a time.
 struct Reader {
@@ -150,8 +150,8 @@ impl<'f, 't> Flow<'f, 't, '_> {
             InstructionArguments::DelegateCall(call) => {
                 let index = usize::try_from(call.delegate_index).ok();
                 let delegate = index.and_then(|index| self.plan.delegates().get(index));
-                if let (Some(delegate), Some(payload)) = (delegate, index.and_then(|index| self.opened.remove(&index)))
-                {
+                let payload = index.and_then(|index| self.opened.get_mut(&index)?.take());
+                if let (Some(delegate), Some(payload)) = (delegate, payload) {
                     return self.inside(&payload, delegate.id(), (at, time), call.args());
                 }
                 let label = delegate.map(|delegate| short(delegate.id()));
@@ -258,19 +258,18 @@ impl<'f, 't> Flow<'f, 't, '_> {
     /// An edge from each jump to the instruction that it may go on with.
     fn jumps(&mut self, first: usize) {
         let nodes = self.graph.nodes.iter().enumerate().skip(first);
-        let places: BTreeMap<(usize, usize), usize> = nodes
-            .clone()
-            // Of several nodes inside a delegate, the first one is where the call starts.
-            .rev()
-            .filter_map(|(at, node)| node.instruction.map(|place| ((place.chain, place.index), at)))
-            .collect();
+        // In the order of instructions. Of several nodes inside a delegate, the first one is where the call starts.
+        let places: Vec<(usize, usize, usize)> =
+            nodes.filter_map(|(at, node)| node.instruction.map(|place| (place.chain, place.index, at))).collect();
+        let at = |place| places.get(places.partition_point(|(chain, index, _)| (*chain, *index) < place));
         let mut edges = Vec::new();
         for ((chain, index), instruction) in self.plan.instructions() {
             let InstructionArguments::JumpFalseCall(jump) = instruction else { continue };
             let Ok(destination) = usize::try_from(jump.destination_instruction) else { continue };
             // A free has no node: the next instruction is taken.
-            let target = places.range((chain, destination)..=(chain, usize::MAX)).next();
-            if let (Some(from), Some((_, to))) = (places.get(&(chain, index)), target) {
+            let target = at((chain, destination)).filter(|(other, _, _)| *other == chain);
+            let from = at((chain, index)).filter(|(chain_of, index_of, _)| (*chain_of, *index_of) == (chain, index));
+            if let (Some((_, _, from)), Some((_, _, to))) = (from, target) {
                 edges.push(Edge { from: *from, to: *to, value: None, view: false });
             }
         }

@@ -4,13 +4,13 @@ use super::flow::{Flow, Opened};
 use super::{Edge, GraphArgument, InstructionPlace, Node, NodeKind};
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
+use crate::keyed::Keyed;
 use crate::schema::xnnpack::NO_ID;
-use alloc::collections::BTreeMap;
 use alloc::{string::String, string::ToString, vec::Vec};
 
 /// The payloads of a method's delegates whose nodes are known, by the delegate's index.
 pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
-    let mut methods: Vec<Opened<'t>> = pte.methods().iter().map(|_| BTreeMap::new()).collect();
+    let mut methods: Vec<Opened<'t>> = pte.methods().iter().map(|_| Keyed::new()).collect();
     for opened in pte.open_payloads() {
         // A payload that several delegates share is shown once: the others are a node each.
         let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), opened.payload)
@@ -18,7 +18,7 @@ pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
             continue;
         };
         if let Some(payloads) = methods.get_mut(*method) {
-            payloads.insert(*delegate, payload);
+            payloads.insert(*delegate, Some(payload));
         }
     }
     methods
@@ -60,7 +60,7 @@ impl<'t> Flow<'_, 't, '_> {
             let id = |(_, id): (&'static str, u32)| id;
             found.push((node, inputs.into_iter().map(id).collect(), outputs.into_iter().map(id).collect()));
         }
-        let mut writers: BTreeMap<u32, usize> = BTreeMap::new();
+        let mut writers: Keyed<u32, usize> = Keyed::new();
         for (node, inputs, outputs) in found {
             self.graph.nodes.push(node);
             let to = self.graph.nodes.len() - 1;

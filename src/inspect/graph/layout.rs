@@ -5,7 +5,8 @@
 //! otherwise be black with the edges from its inputs to each of its blocks.
 
 use super::{Edge, Graph};
-use alloc::{collections::BTreeMap, vec, vec::Vec};
+use crate::keyed::{Keyed, sort_by_key};
+use alloc::{vec, vec::Vec};
 use rust_sugiyama::configure::{Config, RankingType};
 
 /// Where the nodes of a graph go. Lengths are pixels of the unscaled picture.
@@ -69,7 +70,7 @@ impl Graph<'_> {
             self.edges.iter().enumerate().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
         let mut layout = Layout { nodes: vec![Placed::default(); self.nodes.len()], far, ..Layout::default() };
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
-        order.sort_by_key(|node| rank(*node));
+        sort_by_key(&mut order, |node| rank(*node));
         let mut band_of = vec![0; self.nodes.len()];
         let mut bands: Vec<Vec<usize>> = Vec::new();
         for layer in order.chunk_by(|one, other| rank(*one) == rank(*other)) {
@@ -126,11 +127,11 @@ impl Graph<'_> {
             // One layer: side by side.
             band.iter().map(|node| vec![(*node, (0.0, 0.0))]).collect()
         } else {
-            layers(band, edges, size)
+            layers(band, edges, &size)
         };
         let mut parts: Vec<Vec<(usize, (f64, f64))>> = parts;
         // In the order of the method.
-        parts.sort_by_key(|nodes| nodes.iter().map(|(node, _)| *node).min());
+        sort_by_key(&mut parts, |nodes| nodes.iter().map(|(node, _)| *node).min());
         let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
         for part in parts {
             let extent = |node: usize, (x, y): (f64, f64)| {
@@ -166,7 +167,7 @@ impl Graph<'_> {
 }
 
 /// The centers of a band's nodes, each connected part with an origin of its own.
-fn layers(band: &[usize], edges: &[(u32, u32)], size: impl Fn(usize) -> (f64, f64)) -> Vec<Vec<(usize, (f64, f64))>> {
+fn layers(band: &[usize], edges: &[(u32, u32)], size: &dyn Fn(usize) -> (f64, f64)) -> Vec<Vec<(usize, (f64, f64))>> {
     let config = Config {
         vertex_spacing: GAP,
         // Unlike the default, it takes a bounded number of steps.
@@ -176,7 +177,7 @@ fn layers(band: &[usize], edges: &[(u32, u32)], size: impl Fn(usize) -> (f64, f6
         ..Config::default()
     };
     // The crate counts nodes from 0.
-    let indices: BTreeMap<u32, u32> = band.iter().map(|node| *node as u32).zip(0..).collect();
+    let indices: Keyed<u32, u32> = band.iter().map(|node| *node as u32).zip(0..).collect();
     let sizes: Vec<(u32, (f64, f64))> = (0..).zip(band.iter().map(|node| size(*node))).collect();
     let index = |node: &u32| indices.get(node).copied();
     let edges: Vec<(u32, u32)> = edges.iter().filter_map(|(from, to)| Some((index(from)?, index(to)?))).collect();

@@ -211,13 +211,13 @@ pub(super) fn value_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
             let text: String = value.string_val().chars().take(80).collect();
             format!("{text:?}")
         }
-        Some(KernelTypes::DoubleList(list)) => listed(list.items(), |item| format!("{item:?}")),
-        Some(KernelTypes::BoolList(list)) => listed(list.items(), |item| format!("{item}")),
+        Some(KernelTypes::DoubleList(list)) => listed(list.items(), &|item| format!("{item:?}")),
+        Some(KernelTypes::BoolList(list)) => listed(list.items(), &|item| format!("{item}")),
         Some(KernelTypes::IntList(list)) => {
-            listed(list.items(), |item| i32::try_from(*item).map_or("?".into(), |item| item_text(plan, item)))
+            listed(list.items(), &|item| i32::try_from(*item).map_or("?".into(), |item| item_text(plan, item)))
         }
-        Some(KernelTypes::TensorList(list)) => listed(list.items(), |item| item_text(plan, *item)),
-        Some(KernelTypes::OptionalTensorList(list)) => listed(list.items(), |item| item_text(plan, *item)),
+        Some(KernelTypes::TensorList(list)) => listed(list.items(), &|item| item_text(plan, *item)),
+        Some(KernelTypes::OptionalTensorList(list)) => listed(list.items(), &|item| item_text(plan, *item)),
         _ => "?".into(),
     }
 }
@@ -238,7 +238,7 @@ fn tensor_text(tensor: &Tensor<'_>) -> String {
     tensor.shape().to_string_with(tensor.shape_dynamism)
 }
 
-fn listed<T>(items: &[T], text: impl Fn(&T) -> String) -> String {
+fn listed<T>(items: &[T], text: &dyn Fn(&T) -> String) -> String {
     let mut shown: Vec<String> = items.iter().take(MOST).map(text).collect();
     if items.len() > MOST {
         shown.push(format!("… {} more", items.len() - MOST));

@@ -4,7 +4,8 @@ use super::dot::color;
 use super::layout::{CHARACTERS, Layout, Placed};
 use super::{Edge, Graph, Node, NodeKind};
 use crate::inspect::markup::Xml;
-use alloc::{collections::BTreeMap, format, string::String, string::ToString, vec::Vec};
+use crate::keyed::Keyed;
+use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 
 /// A graph as a picture, SVG, as its `Display` writes it.
@@ -84,10 +85,10 @@ impl fmt::Display for Svg<'_> {
         for (_, edge) in graph.edges.iter().enumerate().filter(|(index, _)| !is_far(index)) {
             self.edge(f, edge)?;
         }
-        let mut from: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+        let mut from: Keyed<usize, Vec<&str>> = Keyed::new();
         for edge in layout.far.iter().filter_map(|index| graph.edges.get(*index)) {
             let labels = graph.nodes.get(edge.from).map(|node| node.label.as_str());
-            from.entry(edge.to).or_default().extend(labels);
+            from.entry(edge.to).extend(labels);
         }
         for (index, (node, place)) in graph.nodes.iter().zip(&layout.nodes).enumerate() {
             self.node(f, node, place, from.get(&index).map(Vec::as_slice).unwrap_or_default())?;

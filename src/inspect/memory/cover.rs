@@ -1,5 +1,6 @@
 //! How many bytes a set of ranges covers, while ranges come and go.
 
+use crate::keyed::sort;
 use alloc::{vec, vec::Vec};
 
 /// A segment tree over the bounds of all ranges that will come: each change takes the logarithm of their number.
@@ -19,9 +20,8 @@ struct Node {
 }
 
 impl Cover {
-    pub(super) fn new(bounds: impl Iterator<Item = u64>) -> Self {
-        let mut bounds: Vec<u64> = bounds.collect();
-        bounds.sort_unstable();
+    pub(super) fn new(mut bounds: Vec<u64>) -> Self {
+        sort(&mut bounds);
         bounds.dedup();
         let nodes = vec![Node::default(); 2 * bounds.len().next_power_of_two()];
         Self { bounds, nodes }
@@ -79,7 +79,7 @@ mod tests {
     fn it_counts_what_a_count_of_every_byte_counts() {
         let ranges: Vec<(u64, u64)> =
             (0..60u64).map(|seed| (seed * 37 % 101, seed * 37 % 101 + seed * 13 % 29)).collect();
-        let mut cover = Cover::new(ranges.iter().flat_map(|range| [range.0, range.1]));
+        let mut cover = Cover::new(ranges.iter().flat_map(|range| [range.0, range.1]).collect());
         let mut bytes = [0; 160];
         // Each is added, and every third one of those before is taken away again.
         for (index, range) in ranges.iter().enumerate() {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn nothing_covers_nothing() {
-        let mut cover = Cover::new(core::iter::empty());
+        let mut cover = Cover::new(Vec::new());
         cover.change(0, 0, true);
         assert_eq!(cover.covered(), 0);
     }

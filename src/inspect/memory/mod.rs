@@ -7,6 +7,7 @@ use super::{Fault, PlannedBuffer, ValueShape};
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Needs, Period, Unknown, arguments};
 use crate::error::Error;
 use crate::file::pte::Pte;
+use crate::keyed::{sort, sort_by_key};
 use crate::path::Step;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec::Vec};
@@ -154,7 +155,7 @@ impl Pte<'_> {
             memory.faults.extend(faults);
         }
         let device = |arena: &PlannedBuffer| (arena.memory_id, arena.device_type, arena.device_index);
-        memory.arenas.sort_by_key(|arena| (device(arena), core::cmp::Reverse(arena.size)));
+        sort_by_key(&mut memory.arenas, |arena| (device(arena), core::cmp::Reverse(arena.size)));
         memory.arenas.dedup_by_key(|arena| device(arena));
         memory
     }
@@ -175,8 +176,8 @@ fn method<'t>(
     let Needs { periods, views } = flow.needs();
     let (mut periods, mut views) = (periods.as_slice(), views.as_slice());
     for (value, tensor) in plan.tensors() {
-        let needed = part(&mut periods, |(other, _)| (*other as usize).cmp(&value));
-        let bases = part(&mut views, |(other, _)| (*other as usize).cmp(&value));
+        let needed = part(&mut periods, value);
+        let bases = part(&mut views, value);
         let Some(place) = tensor.allocation_info else {
             continue;
         };
@@ -228,17 +229,17 @@ fn method<'t>(
     let buffers =
         planned.buffers.iter().zip(tensors).map(|(buffer, tensors)| buffer_memory(*buffer, tensors)).collect();
     let instructions = flow.end().saturating_sub(1);
-    let jumps = plan.instructions().any(|(_, instruction)| instruction.name() == Some("JumpFalseCall"));
+    let jumps =
+        plan.instructions().any(|(_, instruction)| matches!(instruction, InstructionArguments::JumpFalseCall(_)));
     let assumed = assumed(plan, &flow.unknown);
     (MethodMemory { name: plan.name(), instructions, bytes: planned.bytes, buffers, unused, jumps, assumed }, faults)
 }
 
-/// Takes the entries of one key off a list in order of its keys, and those of keys before it.
-fn part<'l, T>(list: &mut &'l [T], order: impl Fn(&T) -> core::cmp::Ordering) -> &'l [T] {
-    let start = list.iter().take_while(|entry| order(entry).is_lt()).count();
+/// Takes the entries of one key off a list in the order of its keys, and those of keys before it.
+fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
+    let start = list.partition_point(|(other, _)| (*other as usize) < key);
     let rest = list.get(start..).unwrap_or_default();
-    let count = rest.iter().take_while(|entry| order(entry).is_eq()).count();
-    let (part, rest) = rest.split_at(count);
+    let (part, rest) = rest.split_at(rest.partition_point(|(other, _)| *other as usize == key));
     *list = rest;
     part
 }
@@ -267,7 +268,7 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
             }
         }
     }
-    calls.sort_unstable();
+    sort(&mut calls);
     for same in calls.chunk_by(|one, other| one == other).take(MOST) {
         let Some((why, is_delegate, index)) = same.first() else { continue };
         let index = usize::try_from(*index).unwrap_or(usize::MAX);
@@ -283,7 +284,7 @@ fn assumed(plan: &ExecutionPlan<'_>, unknown: &[Unknown]) -> Vec<Assumption> {
 }
 
 fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> BufferMemory<'_> {
-    tensors.sort_by_key(|tensor| (tensor.first, tensor.offset, tensor.value));
+    sort_by_key(&mut tensors, |tensor| (tensor.first, tensor.offset, tensor.value));
     sharing::find(&mut tensors);
     let (needed, needed_at) = most_needed(&tensors);
     let lost = u64::try_from(buffer.size).unwrap_or_default().saturating_sub(needed);
@@ -292,7 +293,11 @@ fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> 
 
 /// The most bytes that are needed at one time, and when first.
 fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
-    let mut cover = Cover::new(tensors.iter().flat_map(|tensor| [tensor.offset, tensor.end()]));
+    let mut bounds = Vec::with_capacity(2 * tensors.len());
+    for tensor in tensors {
+        bounds.extend([tensor.offset, tensor.end()]);
+    }
+    let mut cover = Cover::new(bounds);
     // When bytes come to be needed (true) and when they are no longer.
     let mut changes: Vec<(usize, bool, u64, u64)> = Vec::with_capacity(2 * tensors.len());
     for tensor in tensors {
@@ -304,7 +309,7 @@ fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
             first = pause.last + 1;
         }
     }
-    changes.sort_unstable();
+    sort(&mut changes);
     let mut most = (0, 0);
     for together in changes.chunk_by(|one, other| one.0 == other.0) {
         for (_, add, start, end) in together {

@@ -7,7 +7,7 @@ use crate::flatbuffer::read::{Limits, Record};
 use crate::flatbuffer::walk::{PartKind, walk};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
-use crate::keyed::{Keyed, sort_by};
+use crate::keyed::{Keyed, sort, sort_by};
 use crate::schema::DataSegment;
 use crate::schema::program::{BackendDelegateInlineData, Buffer};
 use alloc::{vec, vec::Vec};
@@ -130,7 +130,7 @@ impl<'t> Ledger<'t> {
                 self.cuts.entry(end);
             }
         }
-        self.segments.sort_unstable();
+        sort(&mut self.segments);
     }
 
     /// Where constants that are listed start.

@@ -4,7 +4,7 @@ use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
-use crate::keyed::{Keyed, sort_by};
+use crate::keyed::{Keyed, sort, sort_by};
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -19,7 +19,7 @@ fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
             }
         }
     }
-    named.sort_unstable();
+    sort(&mut named);
     named
 }
 
@@ -49,7 +49,7 @@ pub(super) fn methods<'t>(
             used.extend(payload.methods.iter().map(|method| (part, *method)));
         }
     }
-    used.sort_unstable();
+    sort(&mut used);
     used.dedup();
     let mut data: Keyed<&str, (u64, u64)> = Keyed::new();
     for users in used.chunk_by(|one, other| one.0 == other.0) {
@@ -156,7 +156,7 @@ pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[Payloa
             }
         }
     }
-    nodes.sort_unstable();
+    sort(&mut nodes);
     nodes.dedup();
     let mut sizes: Vec<(u64, usize)> = vec![(0, 0); names.numbers.len()];
     for (index, part) in parts.iter().enumerate() {
@@ -175,7 +175,7 @@ pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[Payloa
             }
         }
         used.extend(of_first(&nodes, index).iter().map(|(_, number)| *number));
-        used.sort_unstable();
+        sort(&mut used);
         used.dedup();
         for number in used {
             if let Some((bytes, blobs)) = sizes.get_mut(number) {
@@ -232,7 +232,7 @@ impl Uses {
             uses.lists.extend(items.filter_map(|item| Some((usize::try_from(*item).ok()?, list))));
         }
         for pairs in [&mut uses.direct, &mut uses.lists] {
-            pairs.sort_unstable();
+            sort(pairs);
             pairs.dedup();
         }
         uses

@@ -3,6 +3,7 @@
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{Payload, Xnnpack};
 use crate::file::pte::Pte;
+use crate::keyed::sort;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
 use alloc::{format, string::String, vec::Vec};
@@ -39,7 +40,7 @@ pub(super) fn weights<'t>(pte: &'t Pte<'_>) -> Vec<PayloadWeights<'t>> {
             ids.extend(plan.delegates().get(*index).map(|delegate| delegate.id()));
         }
         for names in [&mut methods, &mut ids] {
-            names.sort_unstable();
+            sort(names);
             names.dedup();
         }
         all.push(PayloadWeights { methods, ids, weights: of_payload(xnnpack) });
@@ -55,7 +56,7 @@ fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
             users.extend(ids.get(&id).map(|value| (*value, node.name())));
         }
     }
-    users.sort_unstable();
+    sort(&mut users);
     users.dedup();
     let mut weights = Vec::new();
     for constant in xnnpack.constants() {
@@ -74,7 +75,7 @@ fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
             let first = users.partition_point(|(other, _)| other < value);
             nodes.extend(users.iter().skip(first).take_while(|(other, _)| other == value).map(|(_, node)| *node));
         }
-        nodes.sort_unstable();
+        sort(&mut nodes);
         nodes.dedup();
         weights.push(Weight { key, bytes: constant.place.size(), of_type, nodes });
     }

@@ -20,14 +20,14 @@ impl<'s> Pair<'_, 's> {
         let mut left = file(pte).saturating_add(file(other_pte));
         // What no call names is matched by its index.
         let mut taken: Keyed<usize, ()> = Keyed::new();
-        for index in self.delegates.values() {
+        for (_, index) in self.delegates.sorted() {
             taken.add(*index);
         }
         let both = plan.delegates().len().min(other_plan.delegates().len());
         for index in (0..both).filter(|index| taken.get(index).is_none()) {
-            self.delegates.entry(index).or_insert(index);
+            self.delegates.or_insert(index, index);
         }
-        for (index, other_index) in core::mem::take(&mut self.delegates) {
+        for (index, other_index) in core::mem::take(&mut self.delegates).into_sorted() {
             let (Some(one), Some(other)) = (plan.delegates().get(index), other_plan.delegates().get(other_index))
             else {
                 continue;

@@ -91,7 +91,7 @@ impl<'s> Pair<'_, 's> {
                 if let (Ok(one), Ok(other)) =
                     (usize::try_from(one.delegate_index), usize::try_from(other.delegate_index))
                 {
-                    self.delegates.entry(one).or_insert(other);
+                    self.delegates.or_insert(one, other);
                 }
             }
         }

@@ -10,9 +10,9 @@ use super::{Change, ChangeKind, Subject};
 use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
+use crate::keyed::{self, Keyed};
 use crate::names::shortened;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use text::exact;
 pub(super) use text::returned;
@@ -28,9 +28,9 @@ pub(super) fn compare<'s>(
         ptes: [pte, other_pte],
         plans: [plan, other_plan],
         name: plan.name(),
-        values: BTreeMap::new(),
-        taken: BTreeMap::new(),
-        delegates: BTreeMap::new(),
+        values: Keyed::new(),
+        taken: Keyed::new(),
+        delegates: Keyed::new(),
         computed: [plan, other_plan].map(computed),
         renumbered: 0,
         replaced: Vec::new(),
@@ -57,11 +57,11 @@ struct Pair<'c, 's> {
     plans: [&'s ExecutionPlan<'s>; 2],
     name: &'s str,
     /// The values that are matched with each other, by the first method's index.
-    values: BTreeMap<usize, usize>,
+    values: Keyed<usize, usize>,
     /// The same by the second method's index.
-    taken: BTreeMap<usize, usize>,
+    taken: Keyed<usize, usize>,
     /// The delegates that are matched with each other, by the first method's index.
-    delegates: BTreeMap<usize, usize>,
+    delegates: Keyed<usize, usize>,
     /// Values that kernels write, such as computed sizes, in order.
     computed: [Vec<usize>; 2],
     /// How many values have another index.
@@ -86,9 +86,7 @@ fn computed(plan: &ExecutionPlan<'_>) -> Vec<usize> {
             }
         }
     }
-    computed.sort_unstable();
-    computed.dedup();
-    computed
+    keyed::set(computed)
 }
 
 impl<'s> Pair<'_, 's> {
@@ -157,9 +155,8 @@ impl<'s> Pair<'_, 's> {
 
     /// How often each operator is called.
     fn operators(&mut self) {
-        let count = |side: usize| {
-            let (plan, names) = (self.plans.get(side), self.operators.get(side));
-            let (Some(plan), Some(names)) = (plan, names) else { return BTreeMap::new() };
+        let mut counts: Keyed<String, [Option<usize>; 2]> = Keyed::new();
+        for (side, (plan, names)) in self.plans.iter().zip(&self.operators).enumerate() {
             let mut calls = vec![0; names.len()];
             for (_, instruction) in plan.instructions() {
                 if let InstructionArguments::KernelCall(call) = instruction {
@@ -167,26 +164,18 @@ impl<'s> Pair<'_, 's> {
                     calls.get_mut(index).into_iter().for_each(|count| *count += 1);
                 }
             }
-            let mut counts: BTreeMap<String, usize> = BTreeMap::new();
             for (name, calls) in names.iter().zip(calls) {
-                *counts.entry(name.clone()).or_default() += calls;
+                if let Some(count) = counts.entry(name.clone()).get_mut(side) {
+                    *count.get_or_insert(0) += calls;
+                }
             }
-            counts
-        };
-        let counts = [count(0), count(1)];
-        let [before, after] = &counts;
+        }
         let calls = |count: usize| if count == 1 { "1 call".into() } else { format!("{count} calls") };
-        let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-        for name in names {
-            match (before.get(name), after.get(name)) {
-                (Some(one), Some(other)) => self.changed(Subject::Operator, name, &calls(*one), &calls(*other)),
-                (Some(one), None) => {
-                    self.change(Subject::Operator, ChangeKind::Removed, name.clone(), Some(calls(*one)), None)
-                }
-                (None, Some(other)) => {
-                    self.change(Subject::Operator, ChangeKind::Added, name.clone(), None, Some(calls(*other)))
-                }
-                (None, None) => {}
+        for (name, [before, after]) in counts.into_sorted() {
+            match (before.map(calls), after.map(calls)) {
+                (Some(one), Some(other)) => self.changed(Subject::Operator, &name, &one, &other),
+                (one @ Some(_), None) => self.change(Subject::Operator, ChangeKind::Removed, name, one, None),
+                (None, other) => self.change(Subject::Operator, ChangeKind::Added, name, None, other),
             }
         }
     }

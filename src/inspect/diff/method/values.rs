@@ -53,8 +53,8 @@ impl<'s> Pair<'_, 's> {
                 if computed && !matches!(known, (None, None)) {
                     return same && known.0 == Some(&second);
                 }
-                self.values.entry(first).or_insert(second);
-                self.taken.entry(second).or_insert(first);
+                self.values.or_insert(first, second);
+                self.taken.or_insert(second, first);
                 same
             }
         }
@@ -151,10 +151,9 @@ impl<'s> Pair<'_, 's> {
         for ((_, text), indices) in other.into_sorted() {
             indices.into_iter().for_each(|second| self.unused(ChangeKind::Added, second, &text));
         }
-        let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains_key(value)).collect();
+        let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains(value)).collect();
         self.comparer.only(0, pte, plan, lonely.into_iter());
-        let lonely: Vec<usize> =
-            (0..other_plan.values().len()).filter(|value| !self.taken.contains_key(value)).collect();
+        let lonely: Vec<usize> = (0..other_plan.values().len()).filter(|value| !self.taken.contains(value)).collect();
         self.comparer.only(1, other_pte, other_plan, lonely.into_iter());
         if self.renumbered > 0 {
             let name = format!("{} of {} have another index", self.renumbered, plan.values().len());
