@@ -1,15 +1,13 @@
 //! `pte check`: whether a program will run on a device.
 
-use crate::data::{DataFiles, of_program, serving};
-use crate::failure::{Failure, each};
+use crate::data::{DataFiles, each_program, serving};
+use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
-use crate::open::Input;
 use crate::target;
-use executorch_format::Pte;
 use executorch_format::validate::TargetCheck;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Check whether programs will load on a device, and list what the device lacks
 ///
@@ -21,15 +19,15 @@ use std::path::PathBuf;
   libraries = [\"portable\"]     # its kernel libraries: portable, optimized, quantized, python-wheel;
                                # left out, with no operators listed: portable
   backends = [\"XnnpackBackend\"]
-  arena = 262144               # bytes for a method's planned memory on the CPU
-  method-allocator = 65536     # bytes for what the runtime allocates to load a method
+  arena = \"256KiB\"             # for a method's planned memory on the CPU: bytes, or a size such as this
+  method-allocator = \"64KiB\"   # for what the runtime allocates to load a method
   temp-allocator = true        # whether there is one besides; left out, none is assumed
   pointer-bits = 32            # else 64
-  largest-file = 4194304       # bytes
-  scalar-types = [\"FLOAT\"]     # the types that there are kernels for
+  largest-file = \"4MiB\"
+  scalar-types = [\"f32\"]       # the types that there are kernels for
 
   [operators]                  # each with the types of tensors it takes; [] for any
-  \"aten::add.out\" = [\"FLOAT\", \"INT\"]
+  \"aten::add.out\" = [\"f32\", \"i32\"]
   \"aten::mul.out\" = []
 
 Examples:
@@ -55,38 +53,35 @@ struct Verdict {
     ok: bool,
     #[serde(flatten)]
     check: TargetCheck,
+    errors: json::None,
 }
 
 /// Checks each program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let target = target::read(&arguments.target)?;
-    let opened = DataFiles::open(&arguments.files.expand());
+    check(&arguments.files, &arguments.target, &arguments.form)
+}
+
+/// Checks each program by a target file.
+pub fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
+    let target = target::read(target)?;
+    let opened = DataFiles::open(&files.expand());
     let data = opened.parse();
-    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
-    let (mut lacking, mut programs, mut other) = (false, 0, None);
-    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
-        let ptds = serving(&data, path);
-        let check = |pte: &Pte<'_>| pte.check_target_with(&target, Some(&ptds));
-        let model = input.parse()?;
-        let Some(check) = of_program(path, &model, &arguments.files, check)? else {
-            other.get_or_insert_with(|| (path.to_owned(), model.kind()));
-            return Ok(());
-        };
-        programs += 1;
+    let mut documents = form.any().then(|| json::Files::start(form));
+    let mut lacking = false;
+    let outcome = each_program(files, documents.as_mut(), |path, pte, documents| {
+        let check = pte.check_target_with(&target, Some(&serving(&data, path)));
         lacking |= !check.lacks.is_empty();
         match documents {
-            Some(documents) => {
-                documents.add(&Verdict { file: path.display().to_string(), ok: check.lacks.is_empty(), check })
-            }
+            Some(documents) => documents.add(&Verdict {
+                file: path.display().to_string(),
+                ok: check.lacks.is_empty(),
+                check,
+                errors: [],
+            }),
             None => target::print(path, &check),
         }
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome?;
-    match other {
-        Some((path, kind)) if programs == 0 => Err(Failure::no_program(&path, kind)),
-        _ if lacking => Err(Failure::Reported(1)),
-        _ => Ok(()),
-    }
+    if lacking { Err(Failure::Reported(1)) } else { Ok(()) }
 }

@@ -40,20 +40,19 @@ pub struct Arguments {
     #[command(flatten)]
     renames: Renames,
     /// Write safetensors with at most this many bytes of tensors each, such as 2GB or 500MiB, and an index
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     max_shard_size: Option<u64>,
     /// Start each tensor of a .ptd at a multiple of this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = SEGMENT_ALIGNMENT)]
     alignment: u32,
-    /// Print what was written and left out as JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: json::JsonArguments,
 }
 
 /// What was done, as JSON has it.
 #[derive(Serialize)]
 struct Outcome {
-    inputs: Vec<String>,
+    files: Vec<json::Named>,
     outputs: Vec<Written>,
     tensors: usize,
     skipped: Vec<Skipped>,
@@ -117,7 +116,7 @@ fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
 
 fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
     let bad = |error: Error| refused(input.path(), &error);
-    let (ptd, mut skipped) = match input.parse()? {
+    let (ptd, mut skipped) = match input.unbundled()?.model {
         Model::Pte(pte) => pte.weights().map_err(bad)?,
         Model::Ptd(ptd) => (ptd, Vec::new()),
         _ => return Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
@@ -171,9 +170,9 @@ fn finish(
     for Skipped { kind, name, reason } in &skipped {
         status::say(format_args!("left out: {kind} {}: {}", text::quoted(name, 80), text::message(reason)));
     }
-    if arguments.json {
-        let inputs = inputs.iter().map(|input| input.path().display().to_string()).collect();
-        return json::print(&Outcome { inputs, outputs, tensors, skipped });
+    if arguments.form.any() {
+        let files = json::Named::all(inputs.iter().map(|input| input.path()));
+        return json::print(&Outcome { files, outputs, tensors, skipped }, &arguments.form);
     }
     status::say(format_args!("{}", text::count(tensors, "tensor")));
     Ok(())
@@ -219,21 +218,4 @@ pub fn refused(file: &Path, error: &Error) -> Failure {
 
 fn ending(path: &Path) -> &str {
     path.extension().and_then(|ending| ending.to_str()).unwrap_or_default()
-}
-
-/// `2GB`, `500MiB`, `1000`.
-fn size(text: &str) -> Result<u64, String> {
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let unit: u64 = match text.get(digits.len()..).unwrap_or_default().to_ascii_uppercase().as_str() {
-        "" | "B" => 1,
-        "KB" => 1000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "KIB" => 1 << 10,
-        "MIB" => 1 << 20,
-        "GIB" => 1 << 30,
-        unit => return Err(format!("{unit} is none of B, KB, MB, GB, KiB, MiB, GiB")),
-    };
-    let number: u64 = digits.parse().map_err(|_| format!("{digits:?} is not a number"))?;
-    number.checked_mul(unit).filter(|size| *size > 0).ok_or_else(|| "expected 1 to 2^64 - 1 bytes".to_owned())
 }

@@ -1,7 +1,8 @@
 //! The programs among a command's files, and the `.ptd` files that serve them.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, each};
 use crate::files::{FileArguments, FilePath};
+use crate::json;
 use crate::open::Input;
 use executorch_format::{FileKind, Model, Ptd, Pte, probe};
 use std::path::{Path, PathBuf};
@@ -50,6 +51,39 @@ pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>>
     data.iter().filter(serves).map(|data| &data.ptd).collect()
 }
 
+/// Does something with the program of each file, or with the one inside a bundle. A `.ptd` file only serves programs, and so does any other file that
+/// was found in a folder; where there is no program at all, the first such file fails.
+pub fn each_program(
+    files: &FileArguments,
+    mut documents: Option<&mut json::Files>,
+    mut work: impl FnMut(&Path, &Pte<'_>, Option<&mut json::Files>) -> Result<(), Failure>,
+) -> Result<Result<(), Failure>, Failure> {
+    let (mut programs, mut other) = (0, None);
+    let outcome = each(files, documents.as_deref_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        let model = input.parse()?;
+        match of_program(path, &model, files, |pte| work(path, pte, documents))? {
+            Some(outcome) => {
+                programs += 1;
+                outcome
+            }
+            None => {
+                other.get_or_insert_with(|| (path.to_owned(), model.kind()));
+                Ok(())
+            }
+        }
+    })?;
+    match other {
+        Some((path, kind)) if programs == 0 && outcome.is_ok() => {
+            let failure = Failure::no_program(&path, kind);
+            failure.report();
+            documents.map_or(Ok(()), |documents| documents.add_failed(&path, &failure))?;
+            Ok(Err(Failure::Reported(failure.code())))
+        }
+        _ => Ok(outcome),
+    }
+}
+
 /// The folder of a file.
 pub fn folder(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
@@ -57,7 +91,7 @@ pub fn folder(path: &Path) -> PathBuf {
 
 /// Does something with a file's program, or with the one inside a bundle; `None` for what only serves others: a `.ptd` file, or any file that was
 /// found in a folder.
-pub fn of_program<R>(
+fn of_program<R>(
     path: &Path,
     model: &Model<'_>,
     files: &FileArguments,

@@ -3,9 +3,9 @@
 mod print;
 
 use crate::failure::Failure;
-use crate::json;
+use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use crate::text;
+use crate::{status, text};
 use executorch_format::inspect::{Diff, DiffOptions, Side};
 use executorch_format::{Model, Ptd};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(
     after_help = "Where the same is only stored differently (alignment, segments, order, weights in a .ptd file), that is listed, and is no \
-    difference. With --quiet, only differences are printed.\nExit codes: 0 the same model, 1 different, 2 wrong usage or a file cannot be read."
+    difference. With --quiet, nothing is printed, and the exit code says it.\nExit codes: 0 the same model, 1 different, 2 wrong usage or a file cannot be read."
 )]
 pub struct Arguments {
     /// A .pte, .ptd, .bpte or .etdp file
@@ -28,19 +28,20 @@ pub struct Arguments {
     /// The .ptd files that hold the second program's external tensors
     #[arg(long, value_name = "PTD")]
     after_data: Vec<PathBuf>,
+    /// Count the differences of each kind, and list none
+    #[arg(long)]
+    stat: bool,
     /// Tell how far the values of changed weights are apart
     #[arg(long)]
     tensors: bool,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: JsonArguments,
 }
 
 /// What differs, and between what.
 #[derive(Serialize)]
 struct Comparison<'d> {
-    before: String,
-    after: String,
+    files: [json::Named; 2],
     same: bool,
     #[serde(flatten)]
     diff: &'d Diff,
@@ -57,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // A bad file is not a different one.
     let diff = compare(arguments).map_err(|failure| match failure {
         bad @ Failure::Bad { .. } => {
-            if arguments.json {
+            if arguments.form.any() {
                 // That standard output is closed is no news about the file.
                 let _ = json::print_failure(&bad);
             }
@@ -66,12 +67,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         other => other,
     })?;
-    let [before, after] = [&arguments.before, &arguments.after].map(|path| path.display().to_string());
-    let comparison = Comparison { before, after, same: diff.is_same(), diff: &diff };
-    if arguments.json {
-        json::print(&comparison)?;
-    } else {
-        print::text(&comparison)?;
+    let (before, after) = (&arguments.before, &arguments.after);
+    let files = [before, after].map(|path| json::Named::new(path));
+    let comparison = Comparison { files, same: diff.is_same(), diff: &diff };
+    if arguments.form.any() {
+        json::print(&comparison, &arguments.form)?;
+    } else if !status::is_quiet() {
+        print::text(before, after, &diff, arguments.stat)?;
     }
     if comparison.same { Ok(()) } else { Err(Failure::Reported(DIFFERENT)) }
 }

@@ -2,12 +2,12 @@
 
 mod print;
 
+use crate::data::each_program;
 use crate::failure::Failure;
-use crate::json;
-use crate::open::Input;
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
 use executorch_format::inspect::Disassembly;
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// Every instruction: what it calls, its arguments by name, and where their values live
 #[derive(clap::Args)]
@@ -20,14 +20,13 @@ Examples:
   diff <(pte disasm old.pte) <(pte disasm new.pte)"
 )]
 pub struct Arguments {
-    /// A .pte file, or a .bpte: the program inside it; - is standard input
-    file: PathBuf,
+    #[command(flatten)]
+    files: FileArguments,
     /// Only this method
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    form: JsonArguments,
 }
 
 /// What a file does.
@@ -38,21 +37,29 @@ struct FileDisassembly<'t> {
     disassembly: &'t Disassembly<'t>,
 }
 
-/// Prints what the methods of a file do.
+/// Prints what the methods of each file do.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
-    let pte = input.program()?;
-    let mut disassembly = pte.disassembly();
-    if let Some(name) = &arguments.method {
-        disassembly.methods.retain(|method| method.name == name);
-        if disassembly.methods.is_empty() {
-            return Err(Failure::no_method(input.path(), name, pte.methods().iter().map(|plan| plan.name())));
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut apart = false;
+    let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
+        let mut disassembly = pte.disassembly();
+        if let Some(name) = &arguments.method {
+            disassembly.methods.retain(|method| method.name == name);
+            if disassembly.methods.is_empty() {
+                return Err(Failure::no_method(path, name, pte));
+            }
         }
-    }
-    if arguments.json {
-        json::print(&FileDisassembly { file: input.path().display().to_string(), disassembly: &disassembly })?;
-    } else {
-        print::text(&disassembly)?;
-    }
-    Failure::unless_sound(input.path(), &disassembly.faults)
+        match documents {
+            Some(documents) => {
+                documents.add(&FileDisassembly { file: path.display().to_string(), disassembly: &disassembly })?
+            }
+            None => {
+                let path = arguments.files.are_several().then_some(path);
+                print::text(path, &disassembly, std::mem::replace(&mut apart, true))?
+            }
+        }
+        Failure::unless_sound(path, &disassembly.faults)
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
 }

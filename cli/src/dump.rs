@@ -34,6 +34,7 @@ pub struct Arguments {
 struct Dump<'m, 'a> {
     file: String,
     tree: Tree<'m, 'a>,
+    errors: json::None,
 }
 
 #[derive(Serialize)]
@@ -76,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let print = |tree| match documents {
-            Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree }),
+            Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree, errors: [] }),
             None => json::print_uncut(&tree),
         };
         if let Some(payload) = input.payload()? {

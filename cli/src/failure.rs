@@ -4,7 +4,7 @@ use crate::files::FileArguments;
 use crate::near::Names;
 use crate::{json, text};
 use anstyle::{AnsiColor, Style};
-use executorch_format::{Error, ErrorKind as FileError};
+use executorch_format::{Error, ErrorKind as FileError, Pte};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -82,9 +82,9 @@ impl Failure {
     }
 
     /// A method that a file does not have.
-    pub fn no_method<'t>(file: &Path, name: &str, there: impl Iterator<Item = &'t str>) -> Self {
-        let hint = there.collect::<Names>().hint(name);
-        Self::usage_of(file, &format!("no method is called {}, {hint}", text::name(name, 40)))
+    pub fn no_method(file: &Path, name: &str, pte: &Pte<'_>) -> Self {
+        let there = pte.methods().iter().map(|plan| plan.name()).collect();
+        Self::no_match(file, "method is called", name, there)
     }
 
     /// A name or pattern for which there is nothing in a file: `what` is what has names.

@@ -1,15 +1,19 @@
 //! Which files a command is to work on.
 
+use crate::failure::Failure;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+/// How the names of files end that are looked for in folders.
+const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
 /// The files of a command that takes several.
 #[derive(clap::Args)]
 pub struct FileArguments {
-    /// .pte, .ptd, .bpte and .etdp files; - is standard input
+    /// .pte, .ptd, .bpte and .etdp (.etdump) files; - is standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Take every .pte, .ptd, .bpte and .etdp file in folders and the folders in them
+    /// Take every such file in folders and the folders in them
     #[arg(short, long)]
     pub recursive: bool,
 }
@@ -27,6 +31,19 @@ impl FileArguments {
     /// The files, in the order given; those of a folder sorted by name.
     pub fn expand(&self) -> Vec<FilePath> {
         expand(&self.files, self.recursive)
+    }
+
+    /// The only file, for what cannot be done with several.
+    pub fn single(&self, what: &str) -> Result<&Path, Failure> {
+        match &self.files[..] {
+            [only] if !self.recursive => Ok(only),
+            _ => Err(Failure::Usage(format!("{what} takes one file"))),
+        }
+    }
+
+    /// Whether more than one file is meant.
+    pub fn are_several(&self) -> bool {
+        self.recursive || self.files.len() > 1
     }
 }
 
@@ -59,9 +76,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| {
-                extension == "pte" || extension == "ptd" || extension == "bpte" || extension == "etdp"
-            }) {
+            } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
                 found.push(path);
             }
         }

@@ -1,79 +1,97 @@
 //! `pte graph`: what flows from which instruction to which.
 
+use crate::data::each_program;
 use crate::failure::Failure;
-use crate::json;
-use crate::open::Input;
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
+use crate::near::Names;
+use crate::save::OutputArguments;
 use crate::text;
 use executorch_format::inspect::{Graph, model_explorer};
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use serde::Serialize;
+use std::path::Path;
 
-/// The dataflow of a program as a picture (SVG), for Graphviz (DOT), or for Google's Model Explorer (JSON)
+/// The dataflow of a program as a picture (SVG), for Graphviz (DOT), for Google's Model Explorer, or as JSON
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  pte graph model.pte --svg > model.svg\n  \
+#[command(after_help = "Examples:\n  pte graph model.pte --svg -o model.svg\n  \
     pte graph model.pte --dot | dot -Tpdf > model.pdf\n  \
-    pte graph model.pte --json > model.json && model-explorer model.json")]
+    pte graph model.pte --model-explorer -o model.json && model-explorer model.json")]
+#[command(group = clap::ArgGroup::new("any").args(["svg", "dot", "model_explorer", "json", "jsonl"]).required(true))]
 pub struct Arguments {
-    /// A .pte file, or a .bpte: the program inside it
-    file: PathBuf,
     #[command(flatten)]
-    form: Form,
+    files: FileArguments,
+    /// Print a picture of one method
+    #[arg(long, group = "form")]
+    svg: bool,
+    /// Print Graphviz's language: one digraph for each method
+    #[arg(long, group = "form")]
+    dot: bool,
+    /// Print JSON that Model Explorer opens: a graph for each method
+    #[arg(long, group = "form")]
+    model_explorer: bool,
+    #[command(flatten)]
+    form: JsonArguments,
     /// Only this method; a picture needs it where there are several
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
-#[derive(clap::Args)]
-#[group(required = true, multiple = false)]
-struct Form {
-    /// Print a picture of one method
-    #[arg(long)]
-    svg: bool,
-    /// Print Graphviz's language: one digraph for each method
-    #[arg(long)]
-    dot: bool,
-    /// Print JSON that Model Explorer opens: a graph for each method
-    #[arg(long)]
-    json: bool,
+/// The graphs of a file.
+#[derive(Serialize)]
+struct FileGraphs<'t> {
+    file: String,
+    graphs: &'t [Graph<'t>],
+    errors: json::None,
 }
 
-/// Prints the graphs of a program.
+/// Prints the graphs of each program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
-    let file = text::path(&arguments.file);
-    let pte = input.program()?;
-    let mut graphs = pte.graphs();
-    if let Some(method) = &arguments.method {
-        graphs.retain(|graph| graph.method == method);
-        if graphs.is_empty() {
-            return Err(Failure::Usage(format!("{file}: no method {method:?} that computes something")));
+    let Arguments { files, svg, dot, .. } = arguments;
+    arguments.output.only_with(!arguments.form.any(), "--svg, --dot or --model-explorer")?;
+    if *svg || arguments.model_explorer {
+        files.single(if *svg { "--svg" } else { "--model-explorer" })?;
+    }
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut made = Vec::new();
+    let outcome = each_program(files, documents.as_mut(), |path, pte, documents| {
+        let mut graphs = pte.graphs();
+        if let Some(method) = &arguments.method {
+            let there = graphs.iter().map(|graph| graph.method).collect();
+            graphs.retain(|graph| graph.method == method);
+            if graphs.is_empty() {
+                return Err(Failure::no_match(path, "method that computes something is called", method, there));
+            }
         }
+        if let Some(documents) = documents {
+            return documents.add(&FileGraphs { file: path.display().to_string(), graphs: &graphs, errors: [] });
+        }
+        if *svg {
+            made.extend(single(path, &graphs)?.svg().to_string().into_bytes());
+        } else if *dot {
+            graphs.iter().for_each(|graph| made.extend(graph.dot().to_string().into_bytes()));
+        } else {
+            made.extend(json::to_vec_alone(&model_explorer(&text::path(path), &graphs))?);
+        }
+        Ok(())
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    if !made.is_empty() {
+        arguments.output.write(made)?;
     }
-    let Form { svg, dot, .. } = arguments.form;
-    if !svg && !dot {
-        return json::print_alone(&model_explorer(&file, &graphs));
-    }
-    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-    if svg {
-        write!(out, "{}", single(arguments, &graphs)?.svg())?;
-    } else {
-        graphs.iter().try_for_each(|graph| write!(out, "{}", graph.dot()))?;
-    }
-    Ok(out.flush()?)
+    outcome
 }
 
 /// The one graph that a picture shows.
-fn single<'g, 't>(arguments: &Arguments, graphs: &'g [Graph<'t>]) -> Result<&'g Graph<'t>, Failure> {
-    let file = text::path(&arguments.file);
+fn single<'g, 't>(path: &Path, graphs: &'g [Graph<'t>]) -> Result<&'g Graph<'t>, Failure> {
     match graphs {
         [graph] => Ok(graph),
-        [] => Err(Failure::Usage(format!("{file}: no method computes anything, so there is no graph"))),
+        [] => Err(Failure::usage_of(path, &"no method computes anything, so there is no graph")),
         several => {
-            let names: Vec<String> = several.iter().take(20).map(|graph| format!("{:?}", graph.method)).collect();
-            Err(Failure::Usage(format!(
-                "{file}: a picture shows one method: choose it with --method ({})",
-                names.join(", ")
-            )))
+            let names: Names = several.iter().map(|graph| graph.method).collect();
+            let fault = format!("a picture shows one method: choose it with --method; {}", names.hint(""));
+            Err(Failure::usage_of(path, &fault))
         }
     }
 }

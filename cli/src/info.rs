@@ -2,28 +2,37 @@
 
 mod companions;
 mod print;
+mod table;
 
 pub use companions::test_value;
 
+use crate::data::{DataFiles, serving};
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use executorch_format::Model;
 use executorch_format::inspect::Summary;
-use executorch_format::validate::{MissingData, Release, ReleaseVerdict, loads_in};
+use executorch_format::validate::{Deployment, MissingData, Release, ReleaseVerdict, loads_in};
 use serde::Serialize;
 
 /// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
+///
+/// The .pte files take external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte info model.pte
   pte info --json model.pte | jq '.files[0].methods[].name'
+  pte info model.pte weights.ptd
+  pte info --recursive --table models/
   pte info --recursive --jsonl models/ | jq -r '[.file, .file_size] | @tsv'
   curl -s https://example.com/model.pte | pte info -")]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
+    /// Print a table: one line for each file
+    #[arg(long, group = "form")]
+    table: bool,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -51,7 +60,9 @@ struct Info<'t> {
 /// Prints a summary of each file, then fails if references in it are out of range. Goes on after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
-    let mut apart = false;
+    let (mut apart, mut rows) = (false, table::Rows::default());
+    let opened = DataFiles::open(&arguments.files.expand());
+    let data = opened.parse();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let model = input.parse()?;
@@ -62,16 +73,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         let inside = program.as_ref().and_then(|program| Some(program.as_ref().ok()?.summary()));
         let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
-        let releases = model.releases();
+        let ptds = serving(&data, path);
+        let given = (!ptds.is_empty()).then_some(&*ptds);
+        let releases = model.releases_with(&Deployment { data: given, ..Deployment::default() });
         let loads_in = loads_in(&releases);
         let external_data = match &model {
-            Model::Pte(pte) => pte.missing_data(&[]),
+            Model::Pte(pte) => pte.missing_data(&ptds),
             _ => None,
         };
         let info =
             Info { file, file_size, summary: &summary, loads_in, releases, external_data, program: inside.as_ref() };
         match documents {
             Some(documents) => documents.add(&info)?,
+            None if arguments.table => rows.add(path, &info),
             None => print::text(path, &info, std::mem::replace(&mut apart, true))?,
         }
         if let Some(Err(error)) = &program {
@@ -80,5 +94,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Failure::unless_sound(path, inside.as_ref().map_or(&summary.faults, |inside| &inside.faults))
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
+    if arguments.table {
+        rows.print()?;
+    }
     outcome
 }

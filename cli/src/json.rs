@@ -23,7 +23,35 @@ pub fn print_failure(failure: &Failure) -> Result<(), Failure> {
         return Ok(());
     }
     let file = failure.file().map(|file| file.display().to_string());
-    print(&Failed { file, errors: failure.messages() })
+    let files = [Failed { file, errors: failure.messages() }];
+    print(&OnlyFailed { files }, &JsonArguments { json: true, jsonl: false })
+}
+
+#[derive(Serialize)]
+struct OnlyFailed {
+    files: [Failed; 1],
+}
+
+/// What documents have in the place of a file's errors where nothing was found: errors end such a command before.
+pub type None = [(); 0];
+
+/// A file of which only the name is said: one that was read.
+#[derive(Serialize)]
+pub struct Named {
+    file: String,
+    errors: None,
+}
+
+impl Named {
+    /// A file by its path.
+    pub fn new(path: &Path) -> Self {
+        Self { file: path.display().to_string(), errors: [] }
+    }
+
+    /// The files that were read.
+    pub fn all<'i>(inputs: impl IntoIterator<Item = &'i Path>) -> Vec<Self> {
+        inputs.into_iter().map(Self::new).collect()
+    }
 }
 
 /// Whether a command was asked for JSON.
@@ -32,14 +60,15 @@ pub fn is_asked(matches: &ArgMatches) -> bool {
     flag("json") || flag("jsonl") || matches.subcommand().is_some_and(|(_, matches)| is_asked(matches))
 }
 
-/// Whether a command that takes several files prints text or JSON.
+/// Whether a command prints text or JSON.
 #[derive(clap::Args)]
+#[command(next_help_heading = "Output")]
 pub struct JsonArguments {
     /// Print JSON: one document, with all files in it
-    #[arg(long)]
+    #[arg(long, group = "form")]
     pub json: bool,
     /// Print JSON: one document for each file, on a line of its own
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, group = "form")]
     pub jsonl: bool,
 }
 
@@ -58,9 +87,16 @@ struct Document<'v, T> {
     value: &'v T,
 }
 
-/// Writes a struct to stdout as a document, indented, with the number of its form as the first field.
-pub fn print(value: &impl Serialize) -> Result<(), Failure> {
-    print_alone(&Document { format: FORMAT, value })
+/// Writes a struct to stdout as a document, with the number of its form as the first field: indented, or on one line.
+pub fn print(value: &impl Serialize, arguments: &JsonArguments) -> Result<(), Failure> {
+    let document = Document { format: FORMAT, value };
+    if !arguments.jsonl {
+        return print_alone(&document);
+    }
+    BEGUN.store(true, Ordering::Relaxed);
+    let mut line = to_vec(&document)?;
+    line.push(b'\n');
+    Ok(io::stdout().lock().write_all(&line)?)
 }
 
 /// Writes a value to stdout, indented, as a document of somebody else's form.
@@ -267,10 +303,16 @@ pub fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     Ok(out)
 }
 
-/// A value as [`print_alone`] prints it.
+/// A document as [`print`] prints it.
 pub fn to_vec_indented(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
+    to_vec_alone(&Document { format: FORMAT, value })
+}
+
+/// A value as [`print_alone`] prints it.
+pub fn to_vec_alone(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default()))?;
+    out.push(b'\n');
     Ok(out)
 }
 

@@ -31,6 +31,7 @@ mod table;
 mod target;
 mod text;
 mod to_c;
+mod value;
 mod verify;
 
 use crate::failure::Failure;

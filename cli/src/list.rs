@@ -7,16 +7,19 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use clap::ValueEnum;
 use executorch_format::Model;
 use executorch_format::inspect::{
     Blob, BlobKind, BlobUser, Blobs, DelegateConstant, DelegateConstantUser, DelegateConstants, Fault,
 };
 use serde::Serialize;
+use std::cmp::Reverse;
 
 /// List every blob with offset and size: segments, constants, initial states, delegate payloads, named data, test tensors
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte list model.pte
+  pte list --sort size --top 10 model.pte
   pte list --hash --json model.pte | jq '.files[0].blobs[] | select(.kind == \"delegate\")'")]
 pub struct Arguments {
     #[command(flatten)]
@@ -26,6 +29,22 @@ pub struct Arguments {
     /// Add the SHA-256 of each blob's bytes
     #[arg(long)]
     hash: bool,
+    /// What comes first
+    #[arg(long, value_enum, default_value_t = Order::Kind)]
+    sort: Order,
+    /// Show so many blobs
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// Segments, then what is in them, by kind
+    Kind,
+    /// The first byte of the file
+    Offset,
+    /// The largest
+    Size,
 }
 
 /// Every blob of a file.
@@ -34,28 +53,22 @@ struct Listing<'t> {
     file: String,
     /// Bytes.
     file_size: u64,
-    /// One for each user: a blob that several use is there several times.
     blobs: Vec<Row<'t>>,
     /// References to data that is not there, and payloads that cannot be read.
-    faults: Vec<Fault>,
-    /// How many blobs that are.
-    #[serde(skip)]
-    count: usize,
+    errors: Vec<Fault>,
 }
 
-/// A blob and one of its users.
+/// A blob.
 #[derive(Serialize)]
 struct Row<'t> {
     kind: BlobKind,
-    #[serde(flatten)]
-    user: User<'t>,
     /// In bytes from the start of the file; `None` if the blob is not in the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u64>,
     /// In bytes.
     size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
+    users: Vec<User<'t>>,
 }
 
 /// What uses a blob.
@@ -69,48 +82,66 @@ enum User<'t> {
 /// Lists the blobs of each file, then fails if some could not be found. Goes on after a file that fails.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
-    let several = arguments.files.recursive || arguments.files.files.len() > 1;
+    let named = arguments.files.are_several();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
-        let print = |found: Blobs<'_>, inside: DelegateConstants<'_>| {
-            let mut blobs: Vec<Row> = found.blobs.iter().flat_map(rows).collect();
-            let count = found.blobs.len() + inside.constants.len();
-            blobs.extend(inside.constants.into_iter().map(inside_row));
+        let print = |found: Blobs<'_>, inside: DelegateConstants<'_>, methods: usize| {
+            let mut blobs: Vec<Row> = found.blobs.into_iter().map(row).collect();
+            add_inside(&mut blobs, inside.constants);
+            match arguments.sort {
+                Order::Kind => {}
+                Order::Offset => blobs.sort_by_key(|blob| (blob.offset.is_none(), blob.offset, Reverse(blob.size))),
+                Order::Size => blobs.sort_by_key(|blob| Reverse(blob.size)),
+            }
             if arguments.hash {
                 hash::fill(&input, &mut blobs)?;
             }
             let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
-            let faults = [found.faults, inside.faults].concat();
-            let listing = Listing { file, file_size, blobs, faults, count };
+            let listing = Listing { file, file_size, blobs, errors: [found.faults, inside.faults].concat() };
             match documents {
                 Some(documents) => documents.add(&listing)?,
-                None => print::table(several.then_some(path), &listing)?,
+                None => print::table(named.then_some(path), &listing, methods > 1, arguments.top)?,
             }
-            Failure::unless_sound(path, &listing.faults)
+            Failure::unless_sound(path, &listing.errors)
         };
         if let Some(payload) = input.payload()? {
-            return print(Blobs::default(), payload.delegate_constants());
+            return print(Blobs::default(), payload.delegate_constants(), 1);
         }
         let model = input.parse()?;
         match &model {
-            Model::Pte(pte) => print(pte.blobs(), pte.delegate_constants()),
+            Model::Pte(pte) => print(pte.blobs(), pte.delegate_constants(), pte.methods().len()),
             Model::Bpte(bpte) => {
                 let program = bpte.program().map_err(|error| Failure::bad(path, &error))?;
-                print(bpte.blobs_with(&program), bpte.delegate_constants_with(&program))
+                let methods = program.methods().len();
+                print(bpte.blobs_with(&program), bpte.delegate_constants_with(&program), methods)
             }
-            _ => print(model.blobs(), DelegateConstants::default()),
+            _ => print(model.blobs(), DelegateConstants::default(), 1),
         }
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome
 }
 
-fn inside_row(constant: DelegateConstant<'_>) -> Row<'_> {
-    let DelegateConstant { offset, size, user } = constant;
-    Row { kind: BlobKind::DelegateConstant, user: User::Inside(user), offset, size, sha256: None }
+/// The constants of payloads, each once for all values that it is.
+fn add_inside<'t>(blobs: &mut Vec<Row<'t>>, constants: Vec<DelegateConstant<'t>>) {
+    for DelegateConstant { offset, size, user } in constants {
+        let same = |other: &User<'t>| match other {
+            User::Inside(other) => {
+                (other.method, other.delegate, other.constant) == (user.method, user.delegate, user.constant)
+            }
+            User::Blob(_) => false,
+        };
+        match blobs.last_mut().filter(|last| last.users.first().is_some_and(same)) {
+            Some(last) => last.users.push(User::Inside(user)),
+            None => {
+                let users = vec![User::Inside(user)];
+                blobs.push(Row { kind: BlobKind::DelegateConstant, offset, size, sha256: None, users });
+            }
+        }
+    }
 }
 
-fn rows<'t>(blob: &Blob<'t>) -> impl Iterator<Item = Row<'t>> {
-    let Blob { kind, offset, size, .. } = *blob;
-    blob.users.iter().map(move |user| Row { kind, user: User::Blob(*user), offset, size, sha256: None })
+fn row(blob: Blob<'_>) -> Row<'_> {
+    let Blob { kind, offset, size, users, .. } = blob;
+    Row { kind, offset, size, sha256: None, users: users.into_iter().map(User::Blob).collect() }
 }

@@ -3,42 +3,46 @@
 mod print;
 mod svg;
 
+use crate::data::each_program;
 use crate::failure::Failure;
-use crate::json;
-use crate::open::Input;
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
+use crate::save::OutputArguments;
 use executorch_format::inspect::Memory;
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// The planned memory of each method: its buffers, what is in them when, and what the plan costs beyond what is needed at once
 #[derive(clap::Args)]
 #[command(
-    after_help = "Instructions have the numbers that pte disasm gives them. In JSON, times count them from 1, and inputs are given at 0.
+    after_help = "Instructions have the numbers that pte disasm gives them, and count from 0. In JSON, -1 stands for the inputs, which are given before, and the number after
+the last for the outputs.
 
 Examples:
   pte memory model.pte
-  pte memory model.pte --method forward --svg > memory.svg
+  pte memory model.pte --method forward --svg -o memory.svg
   pte memory model.pte --arenas
-  pte memory model.pte --json | jq '.arenas'"
+  pte memory model.pte --json | jq '.files[].arenas'"
 )]
 pub struct Arguments {
-    /// A .pte file, or a .bpte: the program inside it; - is standard input
-    file: PathBuf,
+    #[command(flatten)]
+    files: FileArguments,
     /// Only this method
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
     /// Show so many tensors of each buffer [else: 10 on a terminal, all otherwise]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// Print JSON
-    #[arg(long, group = "form")]
-    json: bool,
+    #[command(flatten)]
+    form: JsonArguments,
     /// Print a picture: addresses against time, as SVG
     #[arg(long, group = "form")]
     svg: bool,
-    /// Print what a firmware has to set aside for all methods, run one at a time: for each buffer its index, its bytes and its device
+    /// Print what a firmware has to set aside for all methods, run one at a time: for each buffer its index, its bytes and its device; of
+    /// several files, then the file
     #[arg(long, group = "form")]
     arenas: bool,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// The planned memory of a file.
@@ -49,27 +53,35 @@ struct FileMemory<'t> {
     memory: &'t Memory<'t>,
 }
 
-/// Tells about the methods of a file.
+/// Tells about the methods of each file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
-    let pte = input.program()?;
-    let mut memory = pte.memory();
-    if let Some(name) = &arguments.method {
-        memory.methods.retain(|method| method.name == name);
-        if memory.methods.is_empty() {
-            return Err(Failure::no_method(input.path(), name, pte.methods().iter().map(|plan| plan.name())));
+    if arguments.svg {
+        arguments.files.single("--svg")?;
+    }
+    arguments.output.only_with(arguments.svg, "--svg")?;
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut apart = false;
+    let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
+        let mut memory = pte.memory();
+        if let Some(name) = &arguments.method {
+            memory.methods.retain(|method| method.name == name);
+            if memory.methods.is_empty() {
+                return Err(Failure::no_method(path, name, pte));
+            }
         }
-    }
-    if arguments.json {
-        json::print(&FileMemory { file: input.path().display().to_string(), memory: &memory })?;
-    } else if arguments.svg {
-        svg::print(input.path(), &memory)?;
-    } else if arguments.arenas {
-        print::arenas(&memory)?;
-    } else {
-        print::text(input.path(), &memory, arguments.top)?;
-    }
-    Failure::unless_sound(input.path(), &memory.faults)
+        if let Some(documents) = documents {
+            documents.add(&FileMemory { file: path.display().to_string(), memory: &memory })?;
+        } else if arguments.svg {
+            arguments.output.write(svg::picture(path, &memory)?)?;
+        } else if arguments.arenas {
+            print::arenas(&memory, arguments.files.are_several().then_some(path))?;
+        } else {
+            print::text(path, &memory, arguments.top, std::mem::replace(&mut apart, true))?;
+        }
+        Failure::unless_sound(path, &memory.faults)
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
 }
 
 /// What a time is called: an instruction by its number, as in the graph and in `pte disasm`. Times count from 1.

@@ -1,23 +1,29 @@
 //! `pte profile`: how long things took, by an ETDump.
 
-use crate::failure::Failure;
-use crate::json;
+use crate::failure::{Failure, each};
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::table::{Column, Table};
 use crate::text;
 use clap::ValueEnum;
+use executorch_format::Model;
 use executorch_format::inspect::{EventKind, EventProfile, Profile, RunProfile};
-use executorch_format::{Etdp, Pte};
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use serde::Serialize;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 /// How long each instruction and delegate call took, by an ETDump: count, total, median, share
 ///
 /// Runs in which the same things happened are counted together. What is indented happened inside the instruction that is listed
 /// with it, and its time is part of that one's.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  pte profile trace.etdp --program model.pte --longest
+  pte profile --json trace.etdp | jq '.files[].runs[].events[] | [.name, .total]'")]
 pub struct Arguments {
-    /// A .etdp file
-    trace: PathBuf,
+    #[command(flatten)]
+    files: FileArguments,
     /// The program that was run: instructions get the names of what they run
     #[arg(long, value_name = "FILE.pte")]
     program: Option<PathBuf>,
@@ -30,9 +36,19 @@ pub struct Arguments {
     /// List what took longest first
     #[arg(long)]
     longest: bool,
-    /// Print JSON; times are in ticks
-    #[arg(long)]
-    json: bool,
+    /// Show so many lines of each group of runs
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    #[command(flatten)]
+    form: JsonArguments,
+}
+
+/// The times of a trace, in ticks.
+#[derive(Serialize)]
+struct FileProfile<'t> {
+    file: String,
+    #[serde(flatten)]
+    profile: &'t Profile<'t>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -47,46 +63,70 @@ enum Tick {
     Cycle,
 }
 
-/// Prints the profile, then what does not fit on standard error.
+/// Prints the profile of each trace, then what does not fit on standard error.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.trace)?;
-    let etdp = Etdp::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))?;
     let program = arguments.program.as_deref().map(Input::open).transpose()?;
-    let pte =
-        program.as_ref().map(|input| Pte::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error)));
-    let pte = pte.transpose()?;
-    let mut profile = etdp.profile(pte.as_ref(), arguments.method.as_deref());
-    if arguments.longest {
-        profile.sort_by_total();
+    let pte = program.as_ref().map(Input::program).transpose()?;
+    if let (Some(name), Some(input), Some(pte)) = (&arguments.method, &program, &pte) {
+        if pte.method(name).is_none() {
+            return Err(Failure::no_method(input.path(), name, pte));
+        }
     }
-    if arguments.json {
-        json::print(&profile)?;
-    } else {
-        table(&profile, arguments.tick)?;
-    }
-    Failure::unless_sound(input.path(), &profile.mismatches)
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let mut apart = false;
+    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        let etdp = match input.parse()? {
+            Model::Etdp(etdp) => etdp,
+            _ if arguments.files.recursive => return Ok(()),
+            other => {
+                let fault = format!("a {} file, which has no times: expected a .etdp", other.kind());
+                return Err(Failure::usage_of(path, &fault));
+            }
+        };
+        let mut profile = etdp.profile(pte.as_ref(), arguments.method.as_deref());
+        if arguments.longest {
+            profile.sort_by_total();
+        }
+        match documents {
+            Some(documents) => documents.add(&FileProfile { file: path.display().to_string(), profile: &profile })?,
+            None => {
+                let path = arguments.files.are_several().then_some(path);
+                table(path, &profile, arguments, std::mem::replace(&mut apart, true))?
+            }
+        }
+        Failure::unless_sound(path, &profile.mismatches)
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
 }
 
-const HEAD: [&str; 7] = ["INSTRUCTION", "WHAT", "COUNT", "TOTAL", "MEDIAN", "MAX", "SHARE"];
-
-fn table(profile: &Profile<'_>, tick: Tick) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if let Some(path) = path {
+        writeln!(out, "{}{}:", if apart { "\n" } else { "" }, text::path(path))?;
+    }
     for (index, run) in profile.runs.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;
         }
-        writeln!(out, "{}", title(run, tick))?;
-        let rows: Vec<[String; 7]> = run.events.iter().map(|event| row(event, tick)).collect();
-        let head = HEAD.map(str::to_owned);
-        let width = |column: usize| text::column(rows.iter().chain([&head]).filter_map(|row| row.get(column)));
-        let widths = [0, 1, 2, 3, 4, 5, 6].map(width);
-        for row in std::iter::once(&head).chain(&rows) {
-            // Texts, then numbers.
-            for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-                let cell = if column < 2 { text::left(cell, width) } else { text::right(cell, width) };
-                write!(out, "  {cell}")?;
-            }
-            writeln!(out)?;
+        writeln!(out, "{}", title(run, arguments.tick))?;
+        let mut table = Table::new([
+            ("INSTRUCTION", Column::Left),
+            ("COUNT", Column::Right),
+            ("TOTAL", Column::Right),
+            ("MEDIAN", Column::Right),
+            ("MAX", Column::Right),
+            ("SHARE", Column::Right),
+            ("WHAT", Column::Left),
+        ]);
+        let most = arguments.top.unwrap_or(usize::MAX);
+        for event in run.events.iter().take(most) {
+            table.row(row(event, arguments.tick));
+        }
+        table.write(&mut out)?;
+        if let Some(more @ 1..) = run.events.len().checked_sub(most) {
+            writeln!(out, "  … {more} more")?;
         }
     }
     Ok(out.flush()?)
@@ -117,7 +157,7 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
     };
     let share = format!("{:.1} %", event.share * 100.0);
     let [total, median, max] = [event.total as f64, event.median, event.max as f64].map(|ticks| time(ticks, tick));
-    [instruction, what, event.count.to_string(), total, median, max, share]
+    [instruction, event.count.to_string(), total, median, max, share, what]
 }
 
 /// `12.3 µs`, `1.50 ms`; `120 cycles`.

@@ -1,7 +1,8 @@
 //! `pte report`: a page about a file.
 
-use crate::failure::Failure;
-use crate::json;
+use crate::failure::{Failure, each};
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
 use crate::open::{Input, Unbundled};
 use crate::save::save;
 use crate::size::{Offer, offers};
@@ -9,7 +10,8 @@ use executorch_format::Image;
 use executorch_format::inspect::Report;
 use executorch_format::validate::{Finding, Level};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// A page about a file, to be opened in a browser: sizes, memory, graph, operators, weights, findings
 #[derive(clap::Args)]
@@ -18,14 +20,13 @@ use std::path::PathBuf;
     Example:\n  pte report model.pte -o model.html"
 )]
 pub struct Arguments {
-    /// A .pte or .ptd file, or a .bpte: the program inside it
-    file: PathBuf,
-    /// Where to write the page; - is standard output
-    #[arg(short, long, value_name = "HTML", required_unless_present = "json")]
+    #[command(flatten)]
+    files: FileArguments,
+    /// Where to write the page; - is standard output; of several files, the folder for the pages
+    #[arg(short, long, value_name = "HTML", required_unless_present_any = ["json", "jsonl"])]
     output: Option<PathBuf>,
-    /// Print what the page shows as JSON instead
-    #[arg(long, conflicts_with = "output")]
-    json: bool,
+    #[command(flatten)]
+    form: JsonArguments,
 }
 
 /// What the viewer takes.
@@ -41,26 +42,43 @@ struct Page<'t> {
     report: &'t Report<'t>,
     savings: Vec<Offer>,
     findings: Vec<Finding>,
+    errors: json::None,
 }
 
-/// Writes the page.
+/// Writes the page of each file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
-    let Unbundled { model, program_offset } = input.unbundled()?;
-    let report = model.report();
-    let name = arguments.file.file_name().unwrap_or(arguments.file.as_os_str()).to_string_lossy();
-    let inside = if program_offset.is_some() { ", the program inside" } else { "" };
-    let page = Page {
-        file: format!("{name}{inside}"),
-        file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
-        program_offset,
-        report: &report,
-        savings: if program_offset.is_none() { offers(&arguments.file, &model) } else { Vec::new() },
-        findings: model.validate(Level::Strict),
-    };
-    let Some(output) = &arguments.output else {
-        return json::print(&page);
-    };
-    let html = executorch_format_viewer::page(&json::to_vec(&page)?);
-    save(&Image::from(html.into_bytes()), output)
+    if arguments.form.any() && arguments.output.is_some() {
+        return Err(Failure::Usage("--output is for pages, and JSON is printed".to_owned()));
+    }
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        let Unbundled { model, program_offset } = input.unbundled()?;
+        let report = model.report();
+        let inside = if program_offset.is_some() { ", the program inside" } else { "" };
+        let name = path.file_name().unwrap_or(path.as_os_str());
+        let file = if arguments.form.any() { path.as_os_str() } else { name }.to_string_lossy();
+        let page = Page {
+            file: if arguments.form.any() { file.into_owned() } else { format!("{file}{inside}") },
+            file_size: model.source().map_or(0, |source| source.bytes.len() as u64),
+            program_offset,
+            report: &report,
+            savings: if program_offset.is_none() { offers(path, &model) } else { Vec::new() },
+            findings: model.validate(Level::Strict),
+            errors: [],
+        };
+        let output = match (documents, &arguments.output) {
+            (Some(documents), _) => return documents.add(&page),
+            (None, Some(output)) if !arguments.files.are_several() => output.clone(),
+            (None, output) => {
+                let folder = output.as_deref().unwrap_or(Path::new(""));
+                fs::create_dir_all(folder).map_err(|error| Failure::Unwritable { file: folder.to_owned(), error })?;
+                folder.join(format!("{}.html", name.to_string_lossy()))
+            }
+        };
+        let html = executorch_format_viewer::page(&json::to_vec(&page)?);
+        save(&Image::from(html.into_bytes()), &output)
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
 }

@@ -4,8 +4,8 @@ use crate::failure::Failure;
 use crate::{progress, status, text};
 use executorch_format::{Image, Prepared, Progress};
 use indicatif::ProgressBar;
-use std::io;
-use std::path::Path;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -16,6 +16,32 @@ const INTERRUPTED: u8 = 130;
 /// Ctrl-C was pressed, or the command got a signal to end.
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
+/// Where a command writes that prints, else, on standard output.
+#[derive(clap::Args)]
+pub struct OutputArguments {
+    /// Write to a file, whole or not at all, instead of standard output
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+}
+
+impl OutputArguments {
+    /// Writes what the command made.
+    pub fn write(&self, bytes: Vec<u8>) -> Result<(), Failure> {
+        match &self.output {
+            Some(output) => save(&Image::from(bytes), output),
+            None => Ok(io::stdout().lock().write_all(&bytes)?),
+        }
+    }
+
+    /// Fails where a file is named that `option`, which makes it, would have to be given for.
+    pub fn only_with(&self, given: bool, option: &str) -> Result<(), Failure> {
+        match &self.output {
+            Some(_) if !given => Err(Failure::Usage(format!("--output is for what {option} makes"))),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Writes a file to `output`, with a bar on the terminal where it takes long, or to standard output where that is `-`. On SIGINT
 /// and SIGTERM nothing is left of what was begun.
 pub fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
@@ -25,6 +51,10 @@ pub fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
 /// Writes files that belong together: where one cannot be written, none of them takes its place.
 pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
     let (pipes, files): (Vec<_>, Vec<_>) = files.iter().partition(|(_, output)| output.as_os_str() == text::STANDARD);
+    if !pipes.is_empty() && io::stdout().is_terminal() {
+        let fault = "a file is not written to a terminal: name one with --output, or send standard output elsewhere";
+        return Err(Failure::Usage(fault.to_owned()));
+    }
     catch_signals();
     let prepared = files.iter().map(|(image, output)| prepare(image, output)).collect::<Result<Vec<_>, _>>()?;
     for (image, _) in pipes {

@@ -23,7 +23,7 @@ use std::path::Path;
   pte size model.pte
   pte size model.pte --by operator --top 5
   pte size old.pte new.pte
-  pte size --json model.pte | jq '.files[0].parts | map(.bytes) | add'")]
+  pte size --json model.pte | jq '.files[0].parts | map(.size) | add'")]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
@@ -68,7 +68,7 @@ struct FileSize<'t> {
 pub struct Offer {
     kind: SavingKind,
     /// By how many bytes the file is smaller then.
-    bytes: u64,
+    size: u64,
     command: String,
 }
 
@@ -76,7 +76,7 @@ pub struct Offer {
 pub fn offers(path: &Path, model: &Model<'_>) -> Vec<Offer> {
     let file_size = model.source().map_or(0, |source| source.bytes.len() as u64);
     let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file_size));
-    savings.map(|saving| Offer { kind: saving.kind, bytes: saving.bytes, command: command(&saving, path) }).collect()
+    savings.map(|saving| Offer { kind: saving.kind, size: saving.bytes, command: command(&saving, path) }).collect()
 }
 
 /// The whole command, for a shell.
@@ -97,19 +97,16 @@ fn quoted(path: &str) -> String {
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
-/// Where the bytes of two files go.
+/// Where the bytes of two files go: before, and after.
 #[derive(Serialize)]
 struct TwoSizes<'t> {
-    before: FileSize<'t>,
-    after: FileSize<'t>,
+    files: [FileSize<'t>; 2],
     growth: &'t [Growth<'t>],
 }
 
 /// Tells about each file, or compares two.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    if let ([before, after], false, false) =
-        (&arguments.files.files[..], arguments.files.recursive, arguments.form.jsonl)
-    {
+    if let ([before, after], false) = (&arguments.files.files[..], arguments.files.recursive) {
         return compare(before, after, arguments);
     }
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
@@ -136,9 +133,8 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
     let (one, other) = (size(before, &files[0])?, size(after, &files[1])?);
     let growth = one.growth(&other);
     let sizes = [FileSize::new(before, &files[0], &one), FileSize::new(after, &files[1], &other)];
-    if arguments.form.json {
-        let [before, after] = sizes;
-        json::print(&TwoSizes { before, after, growth: &growth })?;
+    if arguments.form.any() {
+        json::print(&TwoSizes { files: sizes, growth: &growth }, &arguments.form)?;
     } else {
         print::two([before, after], &sizes, &growth, arguments)?;
     }

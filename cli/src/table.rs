@@ -13,11 +13,16 @@ const HEAD: Style = Style::new().bold();
 /// The characters of the longest bar.
 const BAR_WIDTH: usize = 12;
 
+/// A column of texts is not cut to less.
+const NARROWEST: usize = 16;
+
 /// How the cells of a column stand.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Column {
     /// Text.
     Left,
+    /// Paths, the last column: what is cut is their start.
+    Path,
     /// Numbers.
     Right,
     /// A share of a whole, as a bar: made by [`bar`].
@@ -52,13 +57,35 @@ impl<const N: usize> Table<N> {
                 *width = (*width).max(text::width(cell).min(text::WIDEST));
             }
         }
+        let total = |widths: &[usize; N]| widths.iter().map(|width| width + 2).sum::<usize>();
+        // Where a line is too long for the terminal, texts in the middle give way first, the widest most.
+        while text::most(text::columns()) < total(&widths) {
+            let left = (0..N).filter(|at| self.columns.get(*at) == Some(&Column::Left) && at + 1 < N);
+            let Some(width) = left.filter_map(|at| widths.get(at).copied()).max().filter(|width| *width > NARROWEST)
+            else {
+                break;
+            };
+            widths
+                .iter_mut()
+                .zip(self.columns)
+                .filter(|(old, column)| **old == width && *column == Column::Left)
+                .for_each(|(old, _)| *old -= 1);
+        }
         let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;
         for (at, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             // Spaces only before what is there, so that no line ends with any.
             let mut spaces = 2;
             for (index, ((cell, column), width)) in row.iter().zip(self.columns).zip(widths).enumerate() {
-                let cell = &if index + 1 == N { text::cut(cell, before_last) } else { cell.clone() };
+                let cell = &if column == Column::Path {
+                    text::cut_start(cell, before_last)
+                } else if index + 1 == N {
+                    text::cut(cell, before_last)
+                } else if column == Column::Left && text::width(cell) > width && width < text::WIDEST {
+                    text::cut_to(cell, width)
+                } else {
+                    cell.clone()
+                };
                 let width = width.max(text::width(cell));
                 let missing = width - text::width(cell);
                 let (before, after) = if column == Column::Right { (missing, 0) } else { (0, missing) };

@@ -1,8 +1,9 @@
 //! Formats sizes, counts and names for people.
 
 use executorch_format::{Escaped, is_deceptive};
+use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// `640 B`, `1.5 MiB`.
@@ -24,6 +25,16 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// A size as an argument, such as `64KiB`.
+pub fn parse_size(text: &str) -> Result<u64, String> {
+    executorch_format::parse_size(text).map_err(|error| error.to_string())
+}
+
+/// What a method's value is called everywhere: `%12`, and of a program with several methods `forward:%12`. `method` is escaped.
+pub fn value(method: &str, value: usize, several: bool) -> String {
+    if several { format!("{method}:%{value}") } else { format!("%{value}") }
+}
+
 /// `1 file`, `2 files`.
 pub fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
@@ -42,8 +53,9 @@ pub fn most(most: usize) -> usize {
     if WHOLE.load(Ordering::Relaxed) { usize::MAX } else { most }
 }
 
-/// A name from a file, escaped, and cut to `width` characters for a terminal.
+/// A name from a file, escaped, and cut to `width` characters for a terminal of 80 columns, to more for a wider one.
 pub fn name(name: &str, width: usize) -> String {
+    let width = width * columns().max(80) / 80;
     let end = if WHOLE.load(Ordering::Relaxed) { None } else { name.char_indices().nth(width) };
     match end {
         Some((end, _)) => format!("{}…", Escaped(name.get(..end).unwrap_or_default())),
@@ -69,15 +81,81 @@ pub fn left(cell: &str, column: usize) -> String {
     format!("{cell}{}", " ".repeat(column.saturating_sub(cell.chars().count())))
 }
 
-/// A cell with spaces before it, for a column.
-pub fn right(cell: &str, column: usize) -> String {
-    format!("{}{cell}", " ".repeat(column.saturating_sub(cell.chars().count())))
+/// The columns of the terminal that standard output is; 0: not asked yet.
+static COLUMNS: AtomicUsize = AtomicUsize::new(0);
+
+/// The columns that lines are cut to on a terminal.
+pub fn columns() -> usize {
+    const USUAL: usize = 80;
+    const LEAST: usize = 40;
+    match COLUMNS.load(Ordering::Relaxed) {
+        0 => {
+            let asked = terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+            let columns = asked.filter(|width| *width > 0).unwrap_or(USUAL).max(LEAST);
+            COLUMNS.store(columns, Ordering::Relaxed);
+            columns
+        }
+        columns => columns,
+    }
+}
+
+/// Whether a line fits a terminal, or the usual one where it goes elsewhere.
+pub fn fits(line: &str) -> bool {
+    width(line) < columns()
+}
+
+/// Two texts that stand after `before` characters of a line, cut on a terminal so that both show where the first difference between them is.
+pub fn cut_around(one: &str, other: &str, before: usize) -> [String; 2] {
+    let room = most(columns().saturating_sub(before).max(8));
+    if width(one) <= room && width(other) <= room {
+        return [one.to_owned(), other.to_owned()];
+    }
+    let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+    let skipped = same.saturating_sub(room / 3);
+    [one, other].map(|text| {
+        let rest: String = text.chars().skip(skipped).collect();
+        cut(&if skipped > 0 { format!("…{rest}") } else { rest }, before)
+    })
+}
+
+/// Parts of a list on as many lines as they need on a terminal, or on one, each line after `before` characters.
+pub fn wrap(parts: &[String], before: usize) -> Vec<String> {
+    let room = most(columns().saturating_sub(before).max(20));
+    let mut lines: Vec<String> = Vec::new();
+    for part in parts {
+        match lines.last_mut() {
+            Some(line) if width(line).saturating_add(width(part) + 3) <= room => {
+                line.push_str(", ");
+                line.push_str(part);
+            }
+            Some(line) => {
+                line.push(',');
+                lines.push(part.clone());
+            }
+            None => lines.push(part.clone()),
+        }
+    }
+    lines
 }
 
 /// A text that stands after `before` characters of a line, cut so that the line fits a terminal.
 pub fn cut(text: &str, before: usize) -> String {
-    const WIDTH: usize = 80;
-    let room = most(WIDTH.saturating_sub(before).max(8));
+    let room = most(columns().saturating_sub(before).max(8));
+    cut_to(text, room)
+}
+
+/// A path that stands after `before` characters of a line, without its start if the line would not fit a terminal.
+pub fn cut_start(path: &str, before: usize) -> String {
+    let room = most(columns().saturating_sub(before).max(8));
+    if width(path) <= room {
+        return path.to_owned();
+    }
+    let skipped = path.chars().count().saturating_sub(room - 1);
+    format!("…{}", path.chars().skip(skipped).collect::<String>())
+}
+
+/// A text, cut to so many columns.
+pub fn cut_to(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
@@ -132,7 +210,7 @@ mod tests {
     fn a_cell_of_any_length_stands_in_a_column() {
         let (short, long) = ("a".to_owned(), "é".repeat(70_000));
         let width = column([&short, &long, &"abc".to_owned()].into_iter());
-        assert_eq!((width, left(&short, width), right(&short, width)), (3, "a  ".to_owned(), "  a".to_owned()));
+        assert_eq!((width, left(&short, width)), (3, "a  ".to_owned()));
         assert_eq!(left(&long, width), long);
     }
 
@@ -140,7 +218,21 @@ mod tests {
     fn names_are_cut_for_a_terminal_only_and_escaped_everywhere() {
         assert_eq!(name("a\u{1b}[2Jb\n", 80), "a\\u{1b}[2Jb\\n");
         show_whole(false);
+        COLUMNS.store(80, Ordering::Relaxed);
         assert_eq!(name("日本語のなまえ", 3), "日本語…");
+        let (one, other) =
+            (format!("{}first{}", "a".repeat(100), "b".repeat(100)), format!("{}other", "a".repeat(100)));
+        let [one, other] = cut_around(&one, &other, 4);
+        assert!(one.starts_with("…aa") && one.contains("afirstb") && one.ends_with("b…"), "{one}");
+        assert!(other.starts_with("…aa") && other.ends_with("aother") && width(&one) <= 76, "{other}");
+        let parts = ["aaaaaaaa", "bbbbbbbb", "cccccccc"].map(str::to_owned);
+        assert_eq!(wrap(&parts, 60), ["aaaaaaaa, bbbbbbbb,", "cccccccc"]);
+        COLUMNS.store(200, Ordering::Relaxed);
+        assert_eq!(
+            (name("日本語のなまえ", 2), wrap(&parts, 60)),
+            ("日本語のな…".to_owned(), vec!["aaaaaaaa, bbbbbbbb, cccccccc".to_owned()])
+        );
+        COLUMNS.store(80, Ordering::Relaxed);
         assert_eq!((cut("0123456789", 70), cut("0123456789a", 70)), ("0123456789".to_owned(), "012345678…".to_owned()));
         show_whole(true);
         assert_eq!(cut("0123456789a", 70), "0123456789a");

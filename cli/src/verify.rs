@@ -98,7 +98,7 @@ struct RuleEntry {
 /// Checks files. Reports each as soon as it is checked.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.rules {
-        return rules(arguments.json.any());
+        return rules(&arguments.json);
     }
     let mut files = expand(&arguments.data, false);
     files.extend(expand(&arguments.files, arguments.recursive));
@@ -182,14 +182,14 @@ fn read_policy(path: &Path) -> Result<Policy, Failure> {
     toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))
 }
 
-fn rules(as_json: bool) -> Result<(), Failure> {
-    if as_json {
+fn rules(form: &json::JsonArguments) -> Result<(), Failure> {
+    if form.any() {
         let entry = |rule: &&'static Rule| RuleEntry {
             rule,
             refused_since: rule.refused_since(),
             histories: rule.histories().collect(),
         };
-        return json::print(&Rules { rules: RULES.iter().map(entry).collect() });
+        return json::print(&Rules { rules: RULES.iter().map(entry).collect() }, form);
     }
     let mut out = BufWriter::new(io::stdout().lock());
     let width = RULES.iter().map(|rule| rule.name.len()).max().unwrap_or(0);

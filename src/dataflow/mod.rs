@@ -42,9 +42,17 @@ const TOO_MANY_PIECES: &str = "its tensors overlap so often that they were not f
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Period {
     /// The first time.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_instruction"))]
     pub first: usize,
     /// The last time.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "as_instruction"))]
     pub last: usize,
+}
+
+/// A time as the number of the instruction, which counts from 0 as everywhere: -1 stands for the inputs.
+#[cfg(feature = "serde")]
+pub(crate) fn as_instruction<S: serde::Serializer>(time: &usize, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_i64(i64::try_from(*time).unwrap_or(i64::MAX) - 1)
 }
 
 /// What is not known.

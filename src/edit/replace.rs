@@ -273,7 +273,7 @@ impl<'a> Pte<'a> {
             return Ok(found);
         }
         let what = match target {
-            Target::Value { method, value } => format!("{method} value {value}"),
+            Target::Value { method, value } => format!("{method}:%{value}"),
             Target::Name(name) => format!("the name {name:?}"),
         };
         Err(Error::reference(match external {

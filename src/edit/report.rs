@@ -28,8 +28,10 @@ pub struct Change {
     /// Everything that refers to it.
     pub users: Vec<User>,
     /// The bytes that it took in this file.
+    #[cfg_attr(feature = "serde", serde(rename = "size_before"))]
     pub bytes_before: u64,
     /// The bytes that it takes in this file.
+    #[cfg_attr(feature = "serde", serde(rename = "size_after"))]
     pub bytes_after: u64,
 }
 
@@ -157,7 +159,7 @@ impl User {
 impl fmt::Display for User {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Value { method, value } => write!(f, "{method} value {value}"),
+            Self::Value { method, value } => write!(f, "{method}:%{value}"),
             Self::Delegate { method, delegate } => write!(f, "{method} delegate {delegate}"),
             Self::Key { key } => write!(f, "key {key}"),
         }
@@ -197,7 +199,7 @@ impl fmt::Display for Subject {
     }
 }
 
-/// As `externalized constant layer.weight (forward value 12): 64 bytes to 0`.
+/// As `externalized constant layer.weight (forward:%12): 64 bytes to 0`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { action, subject, name, users, bytes_before, bytes_after } = self;

@@ -20,6 +20,7 @@ pub struct Saving {
     /// What the file is without then.
     pub kind: SavingKind,
     /// By how many bytes the file is smaller.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// The subcommand of `pte` that does it.
     pub command: &'static str,

@@ -24,6 +24,7 @@ pub struct Blobs<'t> {
     /// Segments, then the data of each method, then named data. Shared data is listed once.
     pub blobs: Vec<Blob<'t>>,
     /// Dangling references.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 

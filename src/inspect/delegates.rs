@@ -17,6 +17,7 @@ pub struct DelegateConstants<'t> {
     /// Each use of each constant, payload by payload.
     pub constants: Vec<DelegateConstant<'t>>,
     /// Payloads that cannot be parsed, and constants that are not in the file.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 
@@ -55,6 +56,7 @@ pub struct DelegateConstantUser<'t> {
     /// The type of its elements.
     pub datatype: XNNDatatype,
     /// The size of each dimension, in elements.
+    #[cfg_attr(feature = "serde", serde(rename = "sizes"))]
     pub dims: Vec<u32>,
 }
 

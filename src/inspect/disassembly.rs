@@ -38,6 +38,7 @@ pub struct Disassembly<'t> {
     /// The methods, in the file's order.
     pub methods: Vec<MethodCode<'t>>,
     /// References that are out of range.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 

@@ -74,13 +74,12 @@ use crate::path::FieldPath;
 use core::fmt;
 
 /// A dangling reference in the tree: what refers to data, and why the data cannot be found.
+/// Serialized as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Fault {
     /// What refers to the data.
     pub path: FieldPath,
     /// What is wrong.
-    #[cfg_attr(feature = "serde", serde(serialize_with = "as_text"))]
     pub error: Error,
 }
 
@@ -91,6 +90,8 @@ impl fmt::Display for Fault {
 }
 
 #[cfg(feature = "serde")]
-fn as_text<S: serde::Serializer>(error: &Error, serializer: S) -> core::result::Result<S::Ok, S::Error> {
-    serializer.collect_str(error)
+impl serde::Serialize for Fault {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
 }

@@ -33,10 +33,13 @@ const HIGHEST_RANK: usize = 16;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Operators {
     /// By name with overload, such as `aten::add.out`: all that methods list, also those that no instruction calls.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     pub operators: BTreeMap<String, OperatorUse>,
     /// By the backend's name.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     pub backends: BTreeMap<String, BackendUse>,
     /// References that are out of range. Calls with such arguments are counted without them.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 
@@ -47,6 +50,7 @@ pub struct OperatorUse {
     /// How many instructions call it.
     pub calls: usize,
     /// The tensors that it is called with, each combination once: by ExecuTorch's kernel key.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     pub kernels: BTreeMap<String, KernelUse>,
 }
 
@@ -81,8 +85,31 @@ pub struct BackendUse {
     pub calls: usize,
     /// How often each operator is in the payloads, where they are XNNPACK's or Vulkan's: by the name that the payload's schema
     /// has for it. A payload that several delegates share counts once.
-    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
+    #[cfg_attr(feature = "serde", serde(serialize_with = "calls_by_name"))]
     pub operators: BTreeMap<String, usize>,
+}
+
+/// A map as a list of its values, each with its name, as all lists of named things are.
+#[cfg(feature = "serde")]
+fn by_name<V: serde::Serialize, S: serde::Serializer>(
+    map: &BTreeMap<String, V>,
+    serializer: S,
+) -> core::result::Result<S::Ok, S::Error> {
+    #[derive(serde::Serialize)]
+    struct Named<'t, V> {
+        name: &'t str,
+        #[serde(flatten)]
+        value: &'t V,
+    }
+    serializer.collect_seq(map.iter().map(|(name, value)| Named { name, value }))
+}
+
+#[cfg(feature = "serde")]
+fn calls_by_name<S: serde::Serializer>(
+    map: &BTreeMap<String, usize>,
+    serializer: S,
+) -> core::result::Result<S::Ok, S::Error> {
+    serializer.collect_seq(map.iter().map(|(name, calls)| super::OperatorCalls { name: name.clone(), calls: *calls }))
 }
 
 /// ExecuTorch's name for a combination of types and dim orders: `v1/6;0,1|6;0,1`, numbers of scalar types with dim orders.

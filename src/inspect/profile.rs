@@ -45,6 +45,7 @@ pub struct Profile<'t> {
     /// Runs that are alike, together: those with the same name and test case in which the same things happened.
     pub runs: Vec<RunProfile<'t>>,
     /// What contradicts itself or the program.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub mismatches: Vec<Mismatch>,
 }
 
@@ -172,9 +173,8 @@ impl fmt::Display for EventTarget<'_> {
     }
 }
 
-/// Something that does not fit.
+/// Something that does not fit. Serialized as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Mismatch {
     /// The field of the ETDump.
     pub path: FieldPath,
@@ -185,6 +185,13 @@ pub struct Mismatch {
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Mismatch {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -47,6 +47,7 @@ pub struct Weight<'t> {
     /// Bytes from the start of the file.
     pub offset: Option<u64>,
     /// Bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// Who uses it.
     pub users: Vec<BlobUser<'t>>,

@@ -37,6 +37,7 @@ pub struct Summary<'t> {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub content: Content<'t>,
     /// Dangling references.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 
@@ -79,6 +80,7 @@ pub struct SegmentCount {
     /// How many segments.
     pub count: usize,
     /// Their total size, in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
 }
 
@@ -89,6 +91,7 @@ pub struct BlobCount {
     /// How many blobs: a shared one counts once.
     pub count: usize,
     /// Their total size, in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// How many tensors, delegates or names use them.
     pub users: usize,
@@ -233,6 +236,7 @@ pub struct Backend<'t> {
     /// How many delegates.
     pub delegates: usize,
     /// The total size of the payloads, in bytes: a shared payload counts once.
+    #[cfg_attr(feature = "serde", serde(rename = "payload_size"))]
     pub payload_bytes: u64,
     /// The operators inside the payloads that this crate can parse, the most frequent first.
     pub operators: Vec<OperatorCalls>,
@@ -243,6 +247,7 @@ pub struct Backend<'t> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PlannedMemory {
     /// The size of all buffers, in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// The buffers.
     pub buffers: Vec<PlannedBuffer>,

@@ -45,19 +45,21 @@ pub struct Target {
     /// The kernel libraries that are linked to the runtime, each as its release has it. `None` where `operators` are not listed either, and a
     /// runtime is named: portable.
     pub libraries: Option<Vec<Library>>,
-    /// The kernels that are there, besides those of libraries, by name and overload, such as `aten::add.out`; for each what it takes: types of tensors by the
-    /// schema's names, such as `FLOAT`, or combinations of them as [`kernel_key`](crate::inspect::kernel_key) writes them. An
+    /// The kernels that are there, besides those of libraries, by name and overload, such as `aten::add.out`; for each what it takes: types of tensors, such as
+    /// `f32` or by the schema's names `FLOAT`, or combinations of them as [`kernel_key`](crate::inspect::kernel_key) writes them. An
     /// empty list, and the key `default`: anything.
     pub operators: Option<BTreeMap<String, Vec<String>>>,
     /// Whether operators that are not listed are there, too.
     pub all_operators: bool,
-    /// The types that there are kernels for, by the schema's names.
+    /// The types that there are kernels for, such as `f32`, or by the schema's names `FLOAT`.
     pub scalar_types: Option<BTreeSet<String>>,
     /// The backends that are there.
     pub backends: Option<BTreeSet<String>>,
     /// Bytes for the planned memory of a method on the CPU.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
     pub arena: Option<u64>,
     /// Bytes for what the runtime allocates when it loads a method, see [`Pte::method_allocator`].
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
     pub method_allocator: Option<u64>,
     /// Whether the runtime has a temporary allocator, too. Without one, which is also taken where this is `None`, it takes more from the method
     /// allocator.
@@ -67,6 +69,7 @@ pub struct Target {
     /// The release of ExecuTorch's runtime, such as `1.2`.
     pub runtime: Option<Release>,
     /// The most bytes that a file may have.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
     pub largest_file: Option<u64>,
 }
 
@@ -236,6 +239,11 @@ pub struct TargetCheck {
     pub unknown: Vec<Unknown>,
 }
 
+/// A type by its short name or the schema's.
+fn scalar_type(name: &str) -> Result<ScalarType> {
+    ScalarType::from_short_name(name).map_or_else(|| name.parse(), Ok)
+}
+
 fn missing(needed: u64, available: u64) -> String {
     format!("{needed} bytes are needed and {available} available, {} too few", needed.saturating_sub(available))
 }
@@ -246,7 +254,7 @@ impl Target {
     pub fn check(&self) -> Result<()> {
         let listed = self.operators.iter().flatten().flat_map(|(_, taken)| taken).filter(|name| !is_key(name));
         for name in listed.chain(self.scalar_types.iter().flatten()) {
-            name.parse::<ScalarType>()?;
+            scalar_type(name)?;
         }
         if self.libraries.is_some() && self.runtime.is_none() {
             // Which kernels a library has depends on the release.
@@ -355,7 +363,7 @@ fn is_key(name: &str) -> bool {
 
 fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mut Vec<Lack>) {
     let method = || String::from(method);
-    let known = |types: &[&String], found: ScalarType| types.iter().any(|name| name.parse() == Ok(found));
+    let known = |types: &[&String], found: ScalarType| types.iter().any(|name| scalar_type(name) == Ok(found));
     let everywhere: Option<Vec<&String>> = target.scalar_types.as_ref().map(|types| types.iter().collect());
     for (name, needed) in needed.operators.iter().filter(|(_, needed)| needed.calls > 0) {
         let operator = || name.clone();

@@ -344,7 +344,7 @@ fn all_that_share_bytes_are_replaced_on_request_and_named() {
     let file = regression("const_named_same_seg.pte");
     let mut pte = Pte::parse(&file).unwrap();
     let report = pte.replace(&Target::Name("a"), &NewData::bytes("new", vec![7; 16]).with_shared(true)).unwrap();
-    assert!(report.changes[0].to_string().contains("(forward value 0, key a)"), "{}", report.changes[0]);
+    assert!(report.changes[0].to_string().contains("(forward:%0, key a)"), "{}", report.changes[0]);
     assert_eq!(contents(&pte, &[]).unwrap().into_values().collect::<Vec<_>>(), [[7; 16], [7; 16]]);
     assert_eq!(written(&pte).unwrap().len(), file.len());
 }
@@ -417,7 +417,7 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
     }
     let new = NewData { tensor_layout: Some(natural), ..NewData::bytes("w.npy", in_order) };
     let error = pte.replace(&target, &new).unwrap_err().to_string();
-    let expected = format!("forward value {value} is {}, w.npy holds ", view.shape());
+    let expected = format!("forward:%{value} is {}, w.npy holds ", view.shape());
     assert!(error.contains(&expected) && error.contains("permutation"), "{error}");
     assert_eq!(pte, before);
     pte.replace(&target, &new.with_permute(true)).unwrap();

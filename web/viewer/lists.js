@@ -4,10 +4,10 @@
 
   viewer.views.push({
     name: "operators",
-    title: (report) => `Operators (${Object.keys(report.operators.operators).length})`,
+    title: (report) => `Operators (${report.operators.operators.length})`,
     fits: (report) => report.operators,
     draw(report, main) {
-      const rows = Object.entries(report.operators.operators).map(([name, use]) => ({ name, ...use })).sort((one, other) => other.calls - one.calls);
+      const rows = [...report.operators.operators].sort((one, other) => other.calls - one.calls);
       const natural = (order) => order.every((dim, index) => dim === index);
       const use = ({ scalar_type, dim_order }) => `${viewer.type(scalar_type)} ${dim_order.length}D${natural(dim_order) ? "" : ` (${dim_order.join(",")})`}`;
       // Neighbours of one type and rank, counted.
@@ -19,14 +19,14 @@
         }
         return runs.map(({ text, count }) => (count > 1 ? `${count} × ${text}` : text)).join(", ") || "no tensors";
       };
-      const types = (row) => Object.values(row.kernels).map((kernel) => element("div", {}, `${tensors(kernel.tensors)}${Object.keys(row.kernels).length > 1 ? `: ${viewer.count(kernel.calls, "call")}` : ""}`));
+      const types = (row) => row.kernels.map((kernel) => element("div", {}, `${tensors(kernel.tensors)}${row.kernels.length > 1 ? `: ${viewer.count(kernel.calls, "call")}` : ""}`));
       const choose = viewer.has("graph") ? (row) => viewer.open("graph", row.name) : undefined;
       main.append(element("p", { class: "note" }, `The kernels that a runtime needs for this program${choose ? "; click one to find it in the graph" : ""}.`),
         rows.length ? element("p", { class: "note" }, "Of tensors: type and number of dimensions (f32 2D: a matrix of 32-bit floats), the arguments in their order and the result once more, as ExecuTorch's selective build counts them. An order of dimensions follows where it is not 0, 1, 2, …") : "",
         viewer.table([{ name: "operator", mono: true, of: (row) => row.name }, { name: "calls", number: true, of: (row) => row.calls.toLocaleString("en") }, { name: "with tensors of", mono: true, of: types }], rows, { choose, none: "It calls no operator of the runtime." }));
-      const backends = Object.entries(report.operators.backends).map(([name, use]) => ({ name, ...use }));
+      const backends = report.operators.backends;
       if (backends.length) {
-        const inside = (row) => Object.entries(row.operators || {}).sort((one, other) => other[1] - one[1]).map(([name, count]) => `${name} ×${count.toLocaleString("en")}`).join(", ") || "not known";
+        const inside = (row) => [...row.operators].sort((one, other) => other.calls - one.calls).map(({ name, calls }) => `${name} ×${calls.toLocaleString("en")}`).join(", ") || "not known";
         main.append(element("h2", {}, "Backends"), viewer.table([{ name: "backend", wide: true, of: (row) => row.name }, { name: "delegates", number: true, of: (row) => row.delegates.toLocaleString("en") }, { name: "calls", number: true, of: (row) => row.calls.toLocaleString("en") }, { name: "operators inside", mono: true, of: inside }], backends));
       }
     },
@@ -41,10 +41,10 @@
       const list = element("div", { class: "list" });
       const side = element("div", { class: "side" });
       const several = new Set(report.weights.flatMap((weight) => weight.users.map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
-      const user = (user) => (user.key !== undefined ? viewer.name(user.key) : `${several ? `${viewer.name(user.method)} ` : ""}value ${user.value}`);
+      const user = (user) => (user.key !== undefined ? viewer.name(user.key) : `${several ? `${viewer.name(user.method)}:` : ""}%${user.value}`);
       const name = (weight) => user(weight.users[0]);
       const filter = element("input", { class: "grow", type: "search", placeholder: "Name or shape…", "aria-label": "Filter the weights" });
-      const columns = [{ name: "name", wide: true, of: name }, { name: "shape", mono: true, of: (weight) => shape(weight.users[0]) || "blob" }, { name: "size", number: true, of: (weight) => bytes(weight.bytes) }, { name: "users", number: true, of: (weight) => weight.users.length }];
+      const columns = [{ name: "name", wide: true, of: name }, { name: "shape", mono: true, of: (weight) => shape(weight.users[0]) || "blob" }, { name: "size", number: true, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: (weight) => weight.users.length }];
       const choose = (weight, row) => {
         list.querySelector(".chosen")?.classList.remove("chosen");
         row?.classList.add("chosen");
@@ -68,7 +68,7 @@
     const { histogram } = weight;
     const users = weight.users.slice(0, 50).map((user) => element("li", {}, `${user.key !== undefined ? "key " : ""}${name(user)} `, element("span", { class: "mono" }, shape(user))));
     if (weight.users.length > 50) users.push(element("li", {}, `… ${weight.users.length - 50} more`));
-    const parts = [element("h3", {}, name(weight.users[0])), element("p", { class: "note" }, `${weight.kind}, ${bytes(weight.bytes)} ${weight.offset === undefined || weight.offset === null ? "without a place of its own" : `at byte ${weight.offset.toLocaleString("en")}`}`)];
+    const parts = [element("h3", {}, name(weight.users[0])), element("p", { class: "note" }, `${weight.kind}, ${bytes(weight.size)} ${weight.offset === undefined || weight.offset === null ? "without a place of its own" : `at byte ${weight.offset.toLocaleString("en")}`}`)];
     if (!histogram) {
       const reason = shape(weight.users[0]) ? "No histogram: the values are no numbers of a known type, or the data is too large to be read for a page." : "A blob: its values have no type.";
       parts.push(element("p", { class: "note" }, reason));

@@ -26,9 +26,12 @@
   const RIGHT = 12;
   const TOP = 26;
 
-  // Address against time: each tensor is a box from its first mention to its last. Times count instructions from 1, because at 0 the
-  // inputs are given; an instruction is named by its own number, as in the graph, which is one less.
-  function picture(stage, side, label, { method, buffer }) {
+  // Address against time: each tensor is a box from its first mention to its last. Times are one more than the numbers of instructions, because
+  // at 0 the inputs are given, which have the number -1 in the report.
+  function picture(stage, side, label, { method, buffer: reported }) {
+    const later = (period) => ({ ...period, first: period.first + 1, last: period.last + 1 });
+    const tensors = reported.tensors.map((tensor) => ({ ...later(tensor), idle: (tensor.idle || []).map(later) }));
+    const buffer = { ...reported, tensors, needed_at: reported.needed_at + 1 };
     const end = method.instructions + 1;
     const moment = (at) => (at === 0 ? "the inputs" : at === end ? "the outputs" : `instruction ${at - 1}`);
     label.textContent = `At most ${method.assumed ? "about " : ""}${bytes(buffer.needed)} are needed at one time (${moment(buffer.needed_at)}); the buffer takes ${bytes(buffer.size)}${buffer.lost ? `, ${bytes(buffer.lost)} more` : ""}. ${viewer.count(buffer.tensors.length, "tensor")}${method.jumps ? ". The method jumps: times are those in the list of instructions" : ""}.`;
@@ -52,7 +55,7 @@
       for (const tensor of buffer.tensors) {
         const [left, right] = [x(tensor.first), x(tensor.last + 1)];
         if (right < LEFT || left > width) continue;
-        const [top, bottom] = [y(tensor.offset + tensor.bytes), y(tensor.offset)];
+        const [top, bottom] = [y(tensor.offset + tensor.size), y(tensor.offset)];
         context.fillStyle = color(tensor);
         context.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
         if (tensor === chosen || (right - left > 4 && bottom - top > 4)) {
@@ -113,16 +116,16 @@
     };
     const hit = (event) => {
       const [px, py] = inside(event);
-      const found = buffer.tensors.filter((tensor) => x(tensor.first) <= px && px <= x(tensor.last + 1) && y(tensor.offset + tensor.bytes) <= py && py <= y(tensor.offset));
-      return found.sort((one, other) => one.bytes - other.bytes)[0];
+      const found = buffer.tensors.filter((tensor) => x(tensor.first) <= px && px <= x(tensor.last + 1) && y(tensor.offset + tensor.size) <= py && py <= y(tensor.offset));
+      return found.sort((one, other) => one.size - other.size)[0];
     };
-    const text = (tensor) => `value ${tensor.value}: ${shape(tensor)}${tensor.name ? ` ${tensor.name}` : ""}\n${bytes(tensor.bytes)} at address ${tensor.offset.toLocaleString("en")}\nneeded from ${moment(tensor.first)} to ${moment(tensor.last)}${tensor.kept ? "\nkeeps its content from run to run" : ""}`;
+    const text = (tensor) => `%${tensor.value}: ${shape(tensor)}${tensor.name ? ` ${tensor.name}` : ""}\n${bytes(tensor.size)} at address ${tensor.offset.toLocaleString("en")}\nneeded from ${moment(tensor.first)} to ${moment(tensor.last)}${tensor.kept ? "\nkeeps its content from run to run" : ""}`;
     const list = () => {
-      const idle = (tensor) => (tensor.idle || []).some((gap) => gap.first <= time && time <= gap.last);
-      const alive = buffer.tensors.filter((tensor) => tensor.first <= time && time <= tensor.last && !idle(tensor)).sort((one, other) => other.bytes - one.bytes);
+      const idle = (tensor) => tensor.idle.some((gap) => gap.first <= time && time <= gap.last);
+      const alive = buffer.tensors.filter((tensor) => tensor.first <= time && time <= tensor.last && !idle(tensor)).sort((one, other) => other.size - one.size);
       side.replaceChildren(element("h3", {}, time === buffer.needed_at ? `Peak: ${moment(time)}` : `At ${moment(time)}`),
-        element("p", { class: "note" }, `${viewer.count(alive.length, "tensor")} needed, ${bytes(alive.reduce((sum, tensor) => sum + tensor.bytes, 0))} (tensors that share memory are each counted).`),
-        element("ul", {}, alive.slice(0, 200).map((tensor) => element("li", {}, viewer.link(() => { chosen = tensor; canvas.redraw(); }, `value ${tensor.value}`), " ", element("span", { class: "mono" }, shape(tensor)), `, ${bytes(tensor.bytes)}${tensor.name ? ` ${tensor.name}` : ""}`))),
+        element("p", { class: "note" }, `${viewer.count(alive.length, "tensor")} needed, ${bytes(alive.reduce((sum, tensor) => sum + tensor.size, 0))} (tensors that share memory are each counted).`),
+        element("ul", {}, alive.slice(0, 200).map((tensor) => element("li", {}, viewer.link(() => { chosen = tensor; canvas.redraw(); }, `%${tensor.value}`), " ", element("span", { class: "mono" }, shape(tensor)), `, ${bytes(tensor.size)}${tensor.name ? ` ${tensor.name}` : ""}`))),
         ...(alive.length > 200 ? [element("p", { class: "note" }, `… ${(alive.length - 200).toLocaleString("en")} more`)] : []),
         element("h4", {}, "How to read it"), element("p", { class: "note" }, "A box is a tensor: as high as its bytes, as long as it is needed. Tensors of one type and shape have one colour. Empty space at the dashed line is what the plan loses there. Click, or use the arrow keys, to see what is needed at an instruction; scroll to zoom into time."));
     };

@@ -12,9 +12,9 @@
       const card = (value, what, view, state) => element(viewer.has(view) ? "button" : "div", { class: "card", onclick: () => viewer.has(view) && viewer.open(view) }, element("b", { class: state }, value), element("span", {}, what));
       const cards = [card(bytes(report.file_size), "file", "size")];
       const methods = summary.methods || [];
-      const inDelegates = summary.delegate_constants?.bytes;
+      const inDelegates = summary.delegate_constants?.size;
       if (report.memory) {
-        const most = Math.max(0, ...report.memory.methods.map((method) => method.bytes));
+        const most = Math.max(0, ...report.memory.methods.map((method) => method.size));
         cards.push(card(bytes(most), methods.length > 1 ? "planned memory, largest method" : "planned memory", "memory"));
         cards.push(card(methods.reduce((sum, method) => sum + method.instructions.total, 0).toLocaleString("en"), "instructions", "graph"));
         const backends = new Set(methods.flatMap((method) => method.delegates.map((delegate) => delegate.id)));
@@ -22,7 +22,7 @@
       }
       // Data without a type is counted where it is known what it is: in delegates, and as keys of a .ptd.
       const tensors = report.weights.filter((weight) => summary.keys || weight.users.some(shape));
-      if (tensors.length) cards.push(card(bytes(tensors.reduce((sum, weight) => sum + weight.bytes, 0)), summary.keys ? `under ${count(summary.keys.length, "key")}` : `in ${count(tensors.length, "weight")}${inDelegates ? " outside delegates" : ""}`, "weights"));
+      if (tensors.length) cards.push(card(bytes(tensors.reduce((sum, weight) => sum + weight.size, 0)), summary.keys ? `under ${count(summary.keys.length, "key")}` : `in ${count(tensors.length, "weight")}${inDelegates ? " outside delegates" : ""}`, "weights"));
       if (inDelegates) cards.push(card(bytes(inDelegates), `in ${count(summary.delegate_constants.count, "weight")} of delegates`, "size"));
       const found = ["error", "warning", "note"].map((severity) => [severity, report.findings.filter((finding) => finding.severity === severity).length]).filter((one) => one[1]);
       cards.push(card(found.map(([severity, number]) => count(number, severity)).join(", ") || "no findings", "verification", "findings", found.length ? found[0][0] : "good"));
@@ -43,7 +43,7 @@
 
   function sizeBar(size) {
     const kinds = new Map();
-    for (const part of size.parts) kinds.set(part.kind, (kinds.get(part.kind) || 0) + part.bytes);
+    for (const part of size.parts) kinds.set(part.kind, (kinds.get(part.kind) || 0) + part.size);
     const sorted = [...kinds].sort((one, other) => other[1] - one[1]);
     const piece = ([kind, count]) => element("div", {
       style: `flex: ${count} 0 0; background: ${viewer.colors[kind] || "#cccccc"}`,
@@ -74,7 +74,7 @@
     if (method.operators.length) row("operators", most(method.operators));
     for (const delegate of method.delegates) {
       const inside = delegate.operators?.length ? `; inside: ${most(delegate.operators)}` : "";
-      row("delegates", `${count(delegate.delegates, "delegate")} of ${delegate.id}, ${bytes(delegate.payload_bytes)}${inside}`);
+      row("delegates", `${count(delegate.delegates, "delegate")} of ${delegate.id}, ${bytes(delegate.payload_size)}${inside}`);
     }
     row("planned memory", method.planned_memory.buffers.map((buffer) => `buffer ${buffer.memory_id}: ${bytes(buffer.size)}`).join(", ") || "none");
     return [element("h2", {}, `Method ${viewer.name(method.name)}`), element("table", {}, element("tbody", {}, rows))];

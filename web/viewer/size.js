@@ -36,7 +36,7 @@
       zoom(root);
       if (report.savings?.length) {
         main.append(element("h2", {}, "What the file could do without"), viewer.table([
-          { name: "what", of: (row) => row.kind.replaceAll("_", " ") }, { name: "bytes", number: true, of: (row) => row.bytes.toLocaleString("en") }, { name: "by", wide: true, of: (row) => row.command },
+          { name: "what", of: (row) => row.kind.replaceAll("_", " ") }, { name: "bytes", number: true, of: (row) => row.size.toLocaleString("en") }, { name: "by", wide: true, of: (row) => row.command },
         ], report.savings));
       }
     },
@@ -46,7 +46,7 @@
   function tree(size) {
     const root = { name: "file", bytes: 0, children: new Map(), color: "#eeeeee" };
     const several = new Set(size.parts.flatMap((part) => (part.users || []).map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
-    const user = (user) => user.key ?? (user.method !== undefined ? `${several ? `${viewer.name(user.method)} ` : ""}${user.id !== undefined ? `delegate ${user.index}` : `value ${user.value}`}` : "");
+    const user = (user) => user.key ?? (user.method !== undefined ? (user.id !== undefined ? `${several ? `${viewer.name(user.method)} ` : ""}delegate ${user.index}` : `${several ? `${viewer.name(user.method)}:` : ""}%${user.value}`) : "");
     const child = (parent, name, color) => {
       if (!parent.children.has(name)) parent.children.set(name, { name, bytes: 0, children: new Map(), color, parent });
       return parent.children.get(name);
@@ -61,9 +61,9 @@
       const what = users.length ? `${user(of)} ${shape(of)}`.trim() : "";
       const names = part.kind === "delegate" ? [what, part.detail] : [part.name === what.split(" ")[0] ? "" : part.name, part.detail, what];
       const name = names.filter(Boolean).join(" ") || part.kind;
-      const leaf = { name, bytes: part.bytes, color: kind.color, parent: at, note: note(part) };
+      const leaf = { name, bytes: part.size, color: kind.color, parent: at, note: note(part) };
       at.children.set(index, leaf);
-      for (let up = at; up; up = up.parent) up.bytes += part.bytes;
+      for (let up = at; up; up = up.parent) up.bytes += part.size;
     });
     const finish = (node) => {
       if (!node.children) return;

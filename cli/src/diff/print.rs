@@ -1,32 +1,33 @@
 //! The differences as text.
 
-use super::Comparison;
 use crate::failure::Failure;
-use crate::{status, text};
+use crate::table::{Column, Table};
+use crate::text;
 use anstyle::{AnsiColor, Style};
-use executorch_format::inspect::{Change, ChangeKind, Distance, Subject};
+use executorch_format::inspect::{Change, ChangeKind, Diff, Distance, Subject};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 /// So many of one kind are shown on a terminal; `--all` shows all.
 const MOST: usize = 8;
 
-/// The columns of a terminal.
-const WIDTH: usize = 80;
+/// The characters of a name that are shown on a terminal.
+const NAME: usize = 40;
 
-/// Prints the differences by method, then what is only stored differently, unless the command is to be quiet.
-pub(super) fn text(comparison: &Comparison<'_>) -> Result<(), Failure> {
+/// Prints the differences by method, then what is only stored differently; with `stat` only how many there are.
+pub(super) fn text(before: &Path, after: &Path, diff: &Diff, stat: bool) -> Result<(), Failure> {
     // Colours only a terminal, and not where NO_COLOR is set.
     let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
-    let diff = comparison.diff;
     if !diff.differences.is_empty() {
-        out.line(RED, &format!("--- {}", comparison.before))?;
-        out.line(GREEN, &format!("+++ {}", comparison.after))?;
+        out.line(RED, &format!("--- {}", text::path(before)))?;
+        out.line(GREEN, &format!("+++ {}", text::path(after)))?;
+    }
+    if stat {
+        out.counts(&diff.differences)?;
+        return out.end(diff);
     }
     out.changes(&diff.differences)?;
-    if status::is_quiet() {
-        return Ok(out.out.flush()?);
-    }
     if !diff.storage.is_empty() {
         out.line(PLAIN, "stored differently, which is no difference:")?;
         out.list("  ", diff.storage.iter())?;
@@ -34,16 +35,7 @@ pub(super) fn text(comparison: &Comparison<'_>) -> Result<(), Failure> {
     for what in &diff.not_compared {
         out.line(YELLOW, &format!("not compared: {what}"))?;
     }
-    let mut differences = match diff.differences.len() {
-        0 if diff.storage.is_empty() => "the same".to_owned(),
-        0 => "the same model, stored differently".to_owned(),
-        count => text::count(count, "difference"),
-    };
-    if !diff.not_compared.is_empty() {
-        differences += ", as far as it was compared";
-    }
-    out.line(PLAIN, &differences)?;
-    Ok(out.out.flush()?)
+    out.end(diff)
 }
 
 const PLAIN: Style = Style::new();
@@ -59,6 +51,48 @@ struct Printer<W> {
 impl<W: Write> Printer<W> {
     fn line(&mut self, style: Style, line: &str) -> io::Result<()> {
         writeln!(self.out, "{style}{}{style:#}", text::cut(&text::message(line), 0))
+    }
+
+    /// How many things of each kind differ.
+    fn counts(&mut self, changes: &[Change]) -> io::Result<()> {
+        let mut counts: BTreeMap<(&str, Subject), [usize; 3]> = BTreeMap::new();
+        for change in changes {
+            let place = (change.method.as_deref().unwrap_or_default(), change.subject);
+            let [added, removed, changed] = counts.entry(place).or_default();
+            *match change.kind {
+                ChangeKind::Added => added,
+                ChangeKind::Removed => removed,
+                ChangeKind::Changed | ChangeKind::Moved => changed,
+            } += 1;
+        }
+        let mut table = Table::new([
+            ("ADDED", Column::Right),
+            ("REMOVED", Column::Right),
+            ("CHANGED", Column::Right),
+            ("METHOD", Column::Left),
+            ("WHAT", Column::Left),
+        ]);
+        for ((method, subject), counts) in counts {
+            let [added, removed, changed] =
+                counts.map(|count| if count == 0 { String::new() } else { count.to_string() });
+            let method = if method.is_empty() { String::new() } else { text::name(method, NAME) };
+            table.row([added, removed, changed, method, noun(subject).trim_end_matches(" of").to_owned()]);
+        }
+        table.write(&mut self.out)
+    }
+
+    /// The last line.
+    fn end(mut self, diff: &Diff) -> Result<(), Failure> {
+        let mut differences = match diff.differences.len() {
+            0 if diff.storage.is_empty() => "the same".to_owned(),
+            0 => "the same model, stored differently".to_owned(),
+            count => text::count(count, "difference"),
+        };
+        if !diff.not_compared.is_empty() {
+            differences += ", as far as it was compared";
+        }
+        self.line(PLAIN, &differences)?;
+        Ok(self.out.flush()?)
     }
 
     /// The differences of the whole file, then of each method.
@@ -116,10 +150,11 @@ impl<W: Write> Printer<W> {
         match (&change.before, &change.after) {
             (Some(before), Some(after)) => {
                 let line = format!("{head}: {before} -> {after}");
-                if text::width(&line) < WIDTH {
+                if text::fits(&line) {
                     return self.line(paint, &line);
                 }
                 self.line(paint, &head)?;
+                let [before, after] = text::cut_around(before, after, indent.len() + 6);
                 self.line(RED, &format!("{indent}    - {before}"))?;
                 self.line(GREEN, &format!("{indent}    + {after}"))
             }

@@ -6,6 +6,7 @@ use executorch_format::inspect::{
     Argument, Code, CodeValue, Disassembly, MethodCode, Operation, Returned, TensorPlace,
 };
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::path::Path;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 24;
@@ -18,9 +19,15 @@ const WIDEST: usize = 16;
 
 type Out = BufWriter<StdoutLock<'static>>;
 
-/// Prints every method.
-pub(super) fn text(disassembly: &Disassembly<'_>) -> Result<(), Failure> {
+/// Prints every method, after the file's name where there are several, and after an empty line if `apart`.
+pub(super) fn text(path: Option<&Path>, disassembly: &Disassembly<'_>, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    if apart {
+        writeln!(out)?;
+    }
+    if let Some(path) = path {
+        writeln!(out, "{}:", text::path(path))?;
+    }
     for (index, method) in disassembly.methods.iter().enumerate() {
         if index > 0 {
             writeln!(out)?;

@@ -1,17 +1,19 @@
 //! `pte bundle`: the test cases of a bundle listed, its program taken out, another one put in.
 
 use super::{Destination, EditReport, Output, finish};
-use crate::failure::Failure;
+use crate::failure::{Failure, each};
+use crate::files::FileArguments;
 use crate::info::test_value;
+use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::table::{Column, Table};
-use crate::{json, text};
+use crate::text;
 use executorch_format::edit::{Action, Change, Subject};
 use executorch_format::inspect::{BundleSummary, Content, TestValue};
 use executorch_format::{Bpte, Error, Model};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// List the test cases of a bundle (.bpte), take its program out, or put another one in
 ///
@@ -22,8 +24,8 @@ use std::path::PathBuf;
   pte bundle model.bpte --extract-program -o model.pte
   pte bundle model.bpte --program new.pte -i")]
 pub struct Arguments {
-    /// A .bpte file
-    file: PathBuf,
+    #[command(flatten)]
+    files: FileArguments,
     /// Write the program to --output
     #[arg(long, conflicts_with_all = ["program", "in_place"])]
     extract_program: bool,
@@ -40,28 +42,43 @@ struct Listing<'t> {
     file: String,
     #[serde(flatten)]
     bundle: BundleSummary<'t>,
+    errors: json::None,
 }
 
-/// Lists a bundle, or changes it.
+/// Lists bundles, or changes one.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
-    let Model::Bpte(before) = input.parse()? else {
-        return Err(Failure::Usage(format!("{}: expected a .bpte", text::path(input.path()))));
-    };
-    let Arguments { extract_program, program, destination, .. } = arguments;
-    let Some(program) = program else {
-        if !extract_program && destination.is_given() {
+    let Arguments { files, extract_program, program, destination } = arguments;
+    if !extract_program && program.is_none() {
+        if destination.is_given() {
             return Err(Failure::Usage("nothing to write: give --extract-program, or --program NEW.pte".into()));
         }
-        return match extract_program {
-            true => extract(&input, &before, destination),
-            false => list(&input, before, destination.how().json),
-        };
+        return list_all(files, &destination.how().form);
+    }
+    let input = Input::open(files.single("a change of a bundle")?)?;
+    let Model::Bpte(before) = input.parse()? else {
+        return Err(Failure::usage_of(input.path(), &"expected a .bpte"));
+    };
+    let Some(program) = program else {
+        return extract(&input, &before, destination);
     };
     let new = Input::open(program)?;
     let mut after = before.clone();
     let report = after.replace_program(new.bytes()).map_err(|error| Failure::bad(new.path(), &error))?;
     destination.finish(&input, before, after, &report)
+}
+
+fn list_all(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
+    let mut documents = form.any().then(|| json::Files::start(form));
+    let outcome = each(files, documents.as_mut(), |path, documents| {
+        let input = Input::open(path)?;
+        match input.parse()? {
+            Model::Bpte(bpte) => list(path, bpte, files.are_several(), documents),
+            _ if files.recursive => Ok(()),
+            _ => Err(Failure::usage_of(path, &"expected a .bpte")),
+        }
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
 }
 
 fn extract(input: &Input, bpte: &Bpte<'_>, destination: &Destination) -> Result<(), Failure> {
@@ -81,10 +98,10 @@ fn extract(input: &Input, bpte: &Bpte<'_>, destination: &Destination) -> Result<
     finish(&[input], vec![output], &report, destination.how())
 }
 
-fn list(input: &Input, bpte: Bpte<'_>, as_json: bool) -> Result<(), Failure> {
+fn list(path: &Path, bpte: Bpte<'_>, named: bool, documents: Option<&mut json::Files>) -> Result<(), Failure> {
     let Content::Bundle(bundle) = bpte.summary().content else { return Ok(()) };
-    if as_json {
-        return json::print(&Listing { file: input.path().display().to_string(), bundle });
+    if let Some(documents) = documents {
+        return documents.add(&Listing { file: path.display().to_string(), bundle, errors: [] });
     }
     let mut table = Table::new([
         ("METHOD", Column::Left),
@@ -112,6 +129,9 @@ fn list(input: &Input, bpte: Bpte<'_>, as_json: bool) -> Result<(), Failure> {
         }
     }
     let mut out = BufWriter::new(anstream::stdout().lock());
+    if named {
+        writeln!(out, "{}:", text::path(path))?;
+    }
     table.write(&mut out)?;
     let (cases, size) = (text::count(cases, "test case"), text::size(bundle.program_size));
     writeln!(out, "{cases} for {}, and a program of {size}", text::count(bundle.test_suites.len(), "method"))?;

@@ -26,7 +26,7 @@ pub struct Arguments {
 /// What several files have in common.
 #[derive(Serialize)]
 struct Common<'t> {
-    files: Vec<String>,
+    files: Vec<json::Named>,
     copies: Vec<Copies<'t>>,
 }
 
@@ -59,9 +59,10 @@ fn common(arguments: &Arguments) -> Result<(), Failure> {
     let inputs = open(&arguments.files)?;
     let models = inputs.iter().map(Input::parse).collect::<Result<Vec<_>, _>>()?;
     let found = copies(&models).map_err(|error| Failure::Usage(error.to_string()))?;
-    if arguments.destination.how().json {
-        let files = arguments.files.iter().map(|file| file.display().to_string()).collect();
-        return json::print(&Common { files, copies: found });
+    let form = &arguments.destination.how().form;
+    if form.any() {
+        let files = json::Named::all(arguments.files.iter().map(|file| file.as_path()));
+        return json::print(&Common { files, copies: found }, form);
     }
     let mut out = BufWriter::new(io::stdout().lock());
     for copies in &found {

@@ -6,7 +6,7 @@ use super::{Destination, Output, check, finish, program, refuse};
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
-use crate::text;
+use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject, new_errors_of_pair};
 use executorch_format::schema::ScalarType;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte externalize model.pte --all -o program.pte --data weights.ptd
-  pte externalize model.pte --min-size 65536 --type f32 -i --data weights.ptd
+  pte externalize model.pte --min-size 64KiB --type f32 -i --data weights.ptd
   pte externalize model.pte --name 'layers.*.weight' -o program.pte --data weights.ptd")]
 pub struct Arguments {
     /// A .pte file
@@ -31,7 +31,7 @@ pub struct Arguments {
     data: PathBuf,
     #[command(flatten)]
     choice: Choice,
-    /// A JSON object that gives names their keys: {"forward.12": "linear.weight"}
+    /// A JSON object that gives names their keys: {"%12": "linear.weight"}
     #[arg(long, value_name = "TABLE.json")]
     names: Option<PathBuf>,
     #[command(flatten)]
@@ -48,10 +48,10 @@ struct Choice {
     /// What to move [default: constant]
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
-    /// What takes at least this many bytes
-    #[arg(long, value_name = "BYTES")]
+    /// What takes at least this many bytes, such as 64KiB
+    #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     min_size: Option<u64>,
-    /// What has a key like this
+    /// What has a key like this, or is a value (%12, METHOD:%12)
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     name: Vec<Pattern>,
     /// What a method like this uses
@@ -84,10 +84,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let Some(name) = names.keys().find(|name| !keys.values().any(|(own, _)| own == *name)) {
         return Err(Failure::no_match(input.path(), "data", name, there));
     }
-    let mut after = before.clone();
+    let (mut after, several) = (before.clone(), before.methods().len() > 1);
     let outcome = after.externalize(&PtdOptions::default(), |candidate| {
         let key = keys.get(candidate.key).map_or(candidate.key, |(_, key)| key);
-        choice.takes(candidate).then(|| key.to_owned())
+        choice.takes(candidate, several).then(|| key.to_owned())
     });
     let (data, report) = outcome.map_err(faulty)?;
     if report.changes.is_empty() {
@@ -111,19 +111,26 @@ fn keys(
     pte: &Pte<'_>,
     names: &BTreeMap<String, String>,
 ) -> executorch_format::Result<BTreeMap<String, (String, String)>> {
-    let mut keys = BTreeMap::new();
+    let (mut keys, several) = (BTreeMap::new(), pte.methods().len() > 1);
     if names.is_empty() {
         return Ok(keys);
     }
     pte.candidates(|candidate| {
-        let place = format!("{}.{}", candidate.method, candidate.index);
-        for name in [candidate.key, &place] {
-            if let Some(key) = names.get(name) {
-                keys.insert(candidate.key.to_owned(), (name.to_owned(), key.clone()));
+        for name in std::iter::once(candidate.key.to_owned()).chain(called(candidate, several)) {
+            if let Some(key) = names.get(&name) {
+                keys.insert(candidate.key.to_owned(), (name, key.clone()));
             }
         }
     })?;
     Ok(keys)
+}
+
+/// What data is called besides its key: a value's has the names of the value.
+fn called(candidate: &Candidate<'_>, several: bool) -> Vec<String> {
+    match candidate.subject {
+        Subject::NamedData => Vec::new(),
+        _ => value::names(candidate.method, candidate.index, several),
+    }
 }
 
 /// What there is, where none of it was chosen.
@@ -151,9 +158,9 @@ impl Choice {
     /// The names of all data, after finding that each pattern and type has some.
     fn check(&self, pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Result<Names, Failure>> {
         let (mut names, mut types) = (Patterns(&self.name).matches(), Vec::new());
-        let mut there = Names::default();
+        let (mut there, several) = (Names::default(), pte.methods().len() > 1);
         pte.candidates(|candidate| {
-            names.see(candidate.key);
+            names.see(candidate.key, &self.called(candidate, several));
             there.add(candidate.key);
             if let Some(shape) = candidate.shape.filter(|shape| !types.contains(&shape.scalar_type)) {
                 types.push(shape.scalar_type);
@@ -170,7 +177,12 @@ impl Choice {
         Ok(checked.and(Patterns(&self.method).check(file, "method like", methods)).and(typed).map(|()| there))
     }
 
-    fn takes(&self, candidate: &Candidate<'_>) -> bool {
+    /// Names for patterns, of which there often is none.
+    fn called(&self, candidate: &Candidate<'_>, several: bool) -> Vec<String> {
+        if self.name.is_empty() { Vec::new() } else { called(candidate, several) }
+    }
+
+    fn takes(&self, candidate: &Candidate<'_>, several: bool) -> bool {
         let Candidate { subject, method, key, shape, size, .. } = candidate;
         if *subject == Subject::NamedData && key.starts_with(METADATA_PREFIX) {
             return false;
@@ -186,7 +198,9 @@ impl Choice {
         self.all
             || (kinds.contains(&kind)
                 && *size >= self.min_size.unwrap_or(0)
-                && Patterns(&self.name).allow(key)
+                && (self.name.is_empty()
+                    || Patterns(&self.name).any(key)
+                    || called(candidate, several).iter().any(|name| Patterns(&self.name).any(name)))
                 && (self.method.is_empty() || Patterns(&self.method).any(method))
                 && typed)
     }

@@ -2,33 +2,58 @@
 
 use super::pattern::{self, Patterns};
 use crate::failure::Failure;
+use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use crate::{json, status, text};
+use crate::table::{Column, Table};
+use crate::{status, text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, User, default_key};
 use executorch_format::{Model, NewEntry, Ptd, PtdOptions, TensorView};
 use glob::Pattern;
+use serde::Serialize;
 use std::fs;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Write blobs of a file into a folder, each into a file of its own, with a manifest
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte extract model.pte -o blobs
-  pte extract model.pte --name 'forward.*' --as npy -o blobs")]
+  pte extract model.pte --name '%1*' --as npy -o blobs")]
 pub struct Arguments {
-    /// A .pte or .ptd file
+    /// A .pte or .ptd file, or a .bpte: the program inside it
     file: PathBuf,
-    /// The folder, which is created if it does not exist; without one, the manifest is printed and nothing written
+    /// The folder, which is created if it does not exist; without one, what it would hold is listed
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// What has a name like this, or else a file in the manifest
+    /// What has a name like this, or is a value (%12, METHOD:%12), or else a file in the manifest
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     name: Vec<Pattern>,
     /// The form of tensors
     #[arg(long = "as", value_enum, default_value_t = Form::Raw)]
-    form: Form,
+    tensors: Form,
+    #[command(flatten)]
+    json: JsonArguments,
+}
+
+/// What a folder of blobs holds, in `manifest.json` and as JSON is printed.
+#[derive(Serialize)]
+struct Manifest<'t> {
+    files: [FileBlobs<'t>; 1],
+}
+
+#[derive(Serialize)]
+struct FileBlobs<'t> {
+    file: String,
+    blobs: &'t [Extracted<'t>],
+    errors: json::None,
+}
+
+impl<'t> Manifest<'t> {
+    fn new(file: &Path, extraction: &'t Extraction<'_>) -> Self {
+        Self { files: [FileBlobs { file: file.display().to_string(), blobs: &extraction.files, errors: [] }] }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -44,23 +69,47 @@ enum Form {
 /// Extracts blobs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
-    let model = input.parse()?;
+    // Of a bundle, the program inside.
+    let model = input.unbundled()?.model;
+    let several = matches!(&model, Model::Pte(pte) if pte.methods().len() > 1);
     let mut extraction = model.extraction().map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);
-    let names = extraction.files.iter().map(|file| file.name.unwrap_or(&file.file));
-    patterns.check(input.path(), "blob like", names)?;
-    extraction.files.retain(|file| patterns.allow(file.name.unwrap_or(&file.file)));
+    let mut matches = patterns.matches();
+    for file in &extraction.files {
+        matches.see(file.name.unwrap_or(&file.file), &called(file, several));
+    }
+    matches.check(input.path(), "blob like")?;
+    extraction.files.retain(|file| {
+        patterns.allow(file.name.unwrap_or(&file.file)) || called(file, several).iter().any(|name| patterns.any(name))
+    });
     let Some(folder) = &arguments.output else {
-        return json::print(&extraction);
+        return match arguments.json.any() {
+            true => json::print(&Manifest::new(input.path(), &extraction), &arguments.json),
+            false => print(&extraction),
+        };
     };
     let unwritable = |error| Failure::Unwritable { file: folder.clone(), error };
     fs::create_dir_all(folder).map_err(unwritable)?;
     for file in &mut extraction.files {
-        write(&model, file, folder, arguments.form, input.path())?;
+        write(&model, file, folder, arguments.tensors, input.path())?;
     }
-    manifest(&extraction, folder)?;
+    let manifest = Manifest::new(input.path(), &extraction);
+    let (path, text) = (folder.join("manifest.json"), json::to_vec_indented(&manifest)?);
+    fs::write(&path, text).map_err(|error| Failure::Unwritable { file: path, error })?;
+    if arguments.json.any() {
+        return json::print(&manifest, &arguments.json);
+    }
     status::say(format_args!("{}: {}", text::path(folder), text::count(extraction.files.len(), "blob")));
     Ok(())
+}
+
+/// What a blob is called besides its name: a value's has the names of the value.
+fn called(file: &Extracted<'_>, several: bool) -> Vec<String> {
+    let values = file.users.iter().filter_map(|user| match user {
+        User::Value { method, value } => Some(value::names(method, *value, several)),
+        _ => None,
+    });
+    values.flatten().collect()
 }
 
 fn write(model: &Model<'_>, file: &mut Extracted<'_>, folder: &Path, form: Form, input: &Path) -> Result<(), Failure> {
@@ -114,8 +163,22 @@ fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
     .unwrap_or_else(|| file.file.clone())
 }
 
-fn manifest(extraction: &Extraction<'_>, folder: &Path) -> Result<(), Failure> {
-    let path = folder.join("manifest.json");
-    let text = json::to_vec_indented(extraction)?;
-    fs::write(&path, text).map_err(|error| Failure::Unwritable { file: path, error })
+/// What would be written, one line for each blob.
+fn print(extraction: &Extraction<'_>) -> Result<(), Failure> {
+    let mut table = Table::new([
+        ("OFFSET", Column::Right),
+        ("SIZE", Column::Right),
+        ("WHAT", Column::Left),
+        ("FILE", Column::Left),
+        ("SHAPE", Column::Left),
+    ]);
+    for Extracted { file, subject, shape, offset, size, .. } in &extraction.files {
+        let offset = offset.map(|offset| offset.to_string()).unwrap_or_default();
+        let shape = shape.map(|shape| shape.to_string()).unwrap_or_default();
+        table.row([offset, text::size(*size), subject.to_string(), text::name(file, 60), shape]);
+    }
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    table.write(&mut out)?;
+    writeln!(out, "{}, which --output FOLDER writes", text::count(extraction.files.len(), "blob"))?;
+    Ok(out.flush()?)
 }

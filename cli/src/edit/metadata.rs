@@ -1,14 +1,16 @@
 //! `pte metadata`: a program's metadata, listed and changed.
 
 use super::{Destination, EditReport, program};
+use crate::data::each_program;
 use crate::failure::Failure;
+use crate::files::FileArguments;
+use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use crate::{json, text};
-use executorch_format::Pte;
+use crate::{status, text};
 use executorch_format::edit::{Metadata, MetadataContent, MetadataValue};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::Path;
 
 /// List, set or remove metadata: methods that return a constant, and named data under `metadata.`
 #[derive(clap::Args)]
@@ -17,8 +19,8 @@ use std::path::PathBuf;
   pte metadata model.pte --set get_vocab_size=32000 --set metadata.author=someone -i
   pte metadata model.pte --remove metadata.author -o new.pte")]
 pub struct Arguments {
-    /// A .pte file
-    file: PathBuf,
+    #[command(flatten)]
+    files: FileArguments,
     /// A new value: an integer, a float, true, false, or else a string
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
@@ -37,16 +39,20 @@ pub struct Arguments {
 struct Listing<'t> {
     file: String,
     metadata: Vec<Metadata<'t>>,
+    errors: json::None,
 }
 
 /// Lists or changes metadata.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let input = Input::open(&arguments.file)?;
-    let before = program(&input)?;
     let Arguments { set, set_string, remove, destination, .. } = arguments;
     if set.is_empty() && set_string.is_empty() && remove.is_empty() {
-        return list(&input, &before, destination.how().json);
+        if destination.is_given() {
+            return Err(Failure::Usage("nothing to write: give --set, --set-string or --remove".into()));
+        }
+        return list(&arguments.files, &destination.how().form);
     }
+    let input = Input::open(arguments.files.single("a change of metadata")?)?;
+    let before = program(&input)?;
     let mut after = before.clone();
     let mut report = EditReport::default();
     let bad = |error: executorch_format::Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
@@ -75,23 +81,44 @@ fn typed_value(text: &str) -> MetadataValue {
     int.or_else(bool).or_else(float).unwrap_or_else(|| MetadataValue::String(text.into()))
 }
 
-fn list(input: &Input, pte: &Pte<'_>, as_json: bool) -> Result<(), Failure> {
-    let metadata = pte.metadata();
-    if as_json {
-        return json::print(&Listing { file: input.path().display().to_string(), metadata });
-    }
+fn list(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
+    let mut documents = form.any().then(|| json::Files::start(form));
+    let outcome = each_program(files, documents.as_mut(), |path, pte, documents| {
+        let metadata = pte.metadata();
+        match documents {
+            Some(documents) => documents.add(&Listing { file: path.display().to_string(), metadata, errors: [] }),
+            None => print(files.are_several().then_some(path), &metadata),
+        }
+    })?;
+    documents.map_or(Ok(()), json::Files::end)?;
+    outcome
+}
+
+/// One entry a line, after the file's name where there are several.
+fn print(path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    for Metadata { name, content } in &metadata {
-        let content = match content {
-            MetadataContent::Method(value) => serde_json::to_string(value)?,
-            MetadataContent::Bytes { text: Some(text), int: None, .. } => serde_json::to_string(text)?,
-            MetadataContent::Bytes { int: Some(int), float: Some(float), .. } => {
-                format!("{int}, or as a float {float}")
-            }
-            MetadataContent::Bytes { size, .. } => text::count(*size, "byte"),
-            _ => "something newer".to_owned(),
-        };
-        writeln!(out, "{} = {}", text::name(name, 60), text::message(&content))?;
+    if let Some(path) = path {
+        writeln!(out, "{}:", text::path(path))?;
+    }
+    let indent = if path.is_some() { "  " } else { "" };
+    for Metadata { name, content } in metadata {
+        let content = content_text(content)?;
+        let name = text::name(name, 60);
+        writeln!(out, "{indent}{name} = {}", text::cut(&text::message(&content), indent.len() + name.len() + 3))?;
+    }
+    if metadata.is_empty() {
+        status::say(format_args!("{indent}no metadata"));
     }
     Ok(out.flush()?)
+}
+
+/// An entry's content, as `--set` takes it.
+fn content_text(content: &MetadataContent<'_>) -> Result<String, Failure> {
+    Ok(match content {
+        MetadataContent::Method(value) => serde_json::to_string(value)?,
+        MetadataContent::Bytes { text: Some(text), int: None, .. } => serde_json::to_string(text)?,
+        MetadataContent::Bytes { int: Some(int), float: Some(float), .. } => format!("{int}, or as a float {float}"),
+        MetadataContent::Bytes { size, .. } => text::count(*size, "byte"),
+        _ => "something newer".to_owned(),
+    })
 }

@@ -15,6 +15,7 @@ mod source;
 pub mod strip;
 
 use crate::failure::Failure;
+use crate::json::JsonArguments;
 use crate::open::Input;
 use crate::save::save_all;
 use crate::{json, status, text};
@@ -45,16 +46,15 @@ pub struct How {
     /// Show what would change, and write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Print what was changed as JSON
-    #[arg(long)]
-    pub json: bool,
+    #[command(flatten)]
+    pub form: JsonArguments,
 }
 
 /// What was done, as JSON has it.
 #[derive(Serialize)]
 struct Outcome<'t> {
     /// The files that were read.
-    inputs: Vec<String>,
+    files: Vec<json::Named>,
     /// The files that were written, or would be.
     outputs: Vec<Written>,
     dry_run: bool,
@@ -176,16 +176,16 @@ pub fn finish<'t>(
     if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
         return Ok(());
     }
-    if how.json {
+    if how.form.any() {
         let written = |output: &Output<'_>| Written {
             file: output.path.map(|path| path.display().to_string()),
             size: output.image.size(),
         };
-        let inputs = inputs.iter().map(|input| input.path().display().to_string()).collect();
+        let files = json::Named::all(inputs.iter().map(|input| input.path()));
         let outputs = outputs.iter().filter(|_| how.dry_run || !kept).map(written).collect();
-        return json::print(&Outcome { inputs, outputs, dry_run: how.dry_run, report });
+        return json::print(&Outcome { files, outputs, dry_run: how.dry_run, report }, &how.form);
     }
-    if status::is_quiet() && !how.dry_run {
+    if status::is_quiet() {
         return Ok(());
     }
     let before: u64 = inputs.iter().map(|input| input.bytes().len() as u64).sum();

@@ -28,7 +28,7 @@ impl<'t> Patterns<'t> {
     /// Fails where one of them matches none of these names.
     pub fn check<'n>(self, file: &Path, what: &str, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
         let mut matches = self.matches();
-        names.for_each(|name| matches.see(name));
+        names.for_each(|name| matches.see(name, &[]));
         matches.check(file, what)
     }
 }
@@ -41,13 +41,13 @@ pub struct Matches<'t> {
 }
 
 impl Matches<'_> {
-    /// One more name.
-    pub fn see(&mut self, name: &str) {
+    /// One more name, with other names for the same.
+    pub fn see(&mut self, name: &str, others: &[String]) {
         if self.patterns.is_empty() {
             return;
         }
         for (pattern, matched) in self.patterns.iter().zip(&mut self.matched) {
-            *matched |= pattern.matches(name);
+            *matched |= pattern.matches(name) || others.iter().any(|name| pattern.matches(name));
         }
         self.names.add(name);
     }

@@ -7,7 +7,7 @@ use super::{Destination, EditReport, How, Output, data, finish, open};
 use crate::failure::Failure;
 use crate::open::Input;
 use crate::text;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use executorch_format::edit::{Action, Change, NewData, Subject};
 use executorch_format::schema::ScalarType;
 use executorch_format::{Error, NewEntry, Ptd, PtdOptions};
@@ -51,14 +51,18 @@ struct Create {
     how: How,
 }
 
-/// Make one .ptd of several; a key in two of them must have the same content
+/// Make one .ptd of several; a key in two of them must have the same content, or one of them is preferred
 #[derive(Args)]
 #[command(after_help = "Examples:
-  pte ptd merge a.ptd b.ptd -o both.ptd")]
+  pte ptd merge a.ptd b.ptd -o both.ptd
+  pte ptd merge base.ptd fine-tuned.ptd --prefer last -o weights.ptd")]
 struct Merge {
     /// .ptd files
     #[arg(required = true)]
     files: Vec<PathBuf>,
+    /// Of a key that several have, take the content of the first or the last
+    #[arg(long, value_enum)]
+    prefer: Option<Preferred>,
     /// The .ptd to write
     #[arg(short, long, value_name = "OUT.ptd", required_unless_present = "dry_run")]
     output: Option<PathBuf>,
@@ -66,16 +70,24 @@ struct Merge {
     how: How,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Preferred {
+    /// That of the first file that has the key
+    First,
+    /// That of the last file that has the key
+    Last,
+}
+
 /// Make several .ptd files of one: by size, or by patterns of keys
 #[derive(Args)]
 #[command(after_help = "Examples:
-  pte ptd split weights.ptd --max-size 2000000000 -o part.ptd   (part-00001-of-00003.ptd, …)
+  pte ptd split weights.ptd --max-size 2GB -o part.ptd   (part-00001-of-00003.ptd, …)
   pte ptd split weights.ptd --name 'layers.0.*' --name 'layers.1.*' -o part.ptd")]
 struct Split {
     /// A .ptd file
     file: PathBuf,
-    /// The most bytes of data in each part; a larger blob has a part of its own
-    #[arg(long, value_name = "BYTES", required_unless_present = "name", conflicts_with = "name")]
+    /// The most bytes of data in each part, such as 2GB; a larger blob has a part of its own
+    #[arg(long, value_name = "SIZE", required_unless_present = "name", conflicts_with = "name", value_parser = text::parse_size)]
     max_size: Option<u64>,
     /// A part for keys like this, in the order given; all others come last
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
@@ -212,11 +224,46 @@ fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Fail
 
 fn merge(arguments: &Merge) -> Result<(), Failure> {
     let inputs = open(&arguments.files)?;
-    let files = inputs.iter().map(data).collect::<Result<Vec<_>, _>>()?;
+    let mut files = inputs.iter().map(data).collect::<Result<Vec<_>, _>>()?;
+    match arguments.prefer {
+        Some(preferred) => {
+            let mut owners = BTreeMap::new();
+            for (at, file) in files.iter().enumerate() {
+                for entry in file.entries() {
+                    let owner = owners.entry(entry.key().to_owned()).or_insert(at);
+                    *owner = if preferred == Preferred::Last { at } else { *owner };
+                }
+            }
+            for (at, file) in files.iter_mut().enumerate() {
+                file.filter(|entry| owners.get(entry.key()) == Some(&at)).map_err(refused)?;
+            }
+        }
+        None => check_contents(&files, &arguments.files)?,
+    }
     let (merged, report) = Ptd::merge(&files, &PtdOptions::default()).map_err(refused)?;
     let path = arguments.output.as_deref();
     let output = Output::new(path, merged.image(), path.unwrap_or(Path::new("")))?;
     finish(&inputs.iter().collect::<Vec<_>>(), vec![output], &report, &arguments.how)
+}
+
+/// Fails where two files have different contents under one key.
+fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
+    let mut owners = BTreeMap::new();
+    for (file, path) in files.iter().zip(paths) {
+        for entry in file.entries() {
+            let bytes = file.entry_bytes(&entry).map_err(|error| Failure::bad(path, &error))?;
+            match owners.get(entry.key()) {
+                None => drop(owners.insert(entry.key().to_owned(), (path, entry.shape, bytes))),
+                Some((_, shape, other)) if *shape == entry.shape && *other == bytes => {}
+                Some((first, ..)) => {
+                    let (key, first, second) = (text::quoted(entry.key(), 80), text::path(first), text::path(path));
+                    let fault = format!("the key {key} has another content in {first} than in {second}");
+                    return Err(Failure::Usage(format!("{fault}: --prefer first or last takes one of them")));
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 fn split(arguments: &Split) -> Result<(), Failure> {

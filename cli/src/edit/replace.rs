@@ -5,7 +5,7 @@ use super::{Destination, EditReport};
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
-use crate::text;
+use crate::{text, value};
 use executorch_format::edit::Target;
 use executorch_format::{DataUser, Error, Model, Pte};
 use sha2::{Digest, Sha256};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 /// and a note says which keep the old ones.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  pte replace model.pte forward:12=weight.bin -o new.pte
+  pte replace model.pte %12=weight.bin -o new.pte
   pte replace model.pte linear.weight=weights.ptd -i
   pte replace model.pte linear.weight=weight.npy -i
   pte replace model.pte linear.weight=model.safetensors:fc.weight -i
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
-    /// METHOD:VALUE, a name or a key, and the file that holds the bytes: a .ptd or .safetensors (the entry of that name, the only
+    /// A value (%12, or METHOD:%12 where there are several methods), a name or a key, and the file that holds the bytes: a .ptd or .safetensors (the entry of that name, the only
     /// one, or the one in FILE.ptd:KEY), a .npy, or any other, whose bytes are taken as they are
     #[arg(required = true, value_name = "TARGET=SOURCE")]
     replacements: Vec<String>,
@@ -112,11 +112,8 @@ fn known(name: &str, pte: &Pte<'_>, file: &Path) -> Result<(), Failure> {
     Err(Failure::no_match(file, "data with the name or key", name, there))
 }
 
-/// A method's value, where there is a method of that name; else a name.
-fn target<'t>(text: &'t str, pte: &Pte<'_>) -> Target<'t> {
-    let value = text.rsplit_once(':').and_then(|(method, value)| {
-        pte.method(method)?;
-        Some(Target::Value { method, value: value.parse().ok()? })
-    });
+/// A method's value, where it is called so; else a name.
+fn target<'t>(text: &'t str, pte: &'t Pte<'_>) -> Target<'t> {
+    let value = value::parse(text, pte).map(|(method, value)| Target::Value { method, value });
     value.unwrap_or(Target::Name(text))
 }

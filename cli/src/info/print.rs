@@ -3,6 +3,7 @@
 use super::{Info, companions};
 use crate::failure::Failure;
 use crate::text;
+use anstyle::Style;
 use executorch_format::FileKind;
 use executorch_format::inspect::{
     BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, OperatorCalls, PlannedMemory, ProgramSummary,
@@ -10,6 +11,7 @@ use executorch_format::inspect::{
 };
 use executorch_format::schema::program::DeviceType;
 use executorch_format::validate::{Behaviour, Reason, Release, ReleaseVerdict, rows};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
@@ -19,11 +21,14 @@ pub(super) const MOST: usize = 20;
 /// The most characters of a name that are shown.
 pub(super) const NAME: usize = 80;
 
-pub(super) type Out = BufWriter<StdoutLock<'static>>;
+pub(super) type Out = BufWriter<anstream::AutoStream<StdoutLock<'static>>>;
+
+/// The names of files and methods.
+const HEAD: Style = Style::new().bold();
 
 /// Prints the summary, after an empty line if `apart`.
 pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let mut out = BufWriter::new(anstream::stdout().lock());
     if apart {
         writeln!(out)?;
     }
@@ -35,13 +40,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
         FileKind::Etdp => "ExecuTorch profile, an ETDump (.etdp)",
         _ => "ExecuTorch file",
     };
-    writeln!(out, "{}: {what}", text::path(path))?;
-    let header = match (&summary.header, summary.kind) {
-        (Some(header), _) => format!(", extended header of {} bytes", header.length),
-        (None, FileKind::Pte | FileKind::Ptd) => ", no extended header".to_owned(),
-        (None, _) => String::new(),
-    };
-    row(&mut out, "format", &format!("{}{header}", summary.identifier))?;
+    writeln!(out, "{HEAD}{}{HEAD:#}: {what}", text::path(path))?;
     let mut size = format!("{} ({} bytes)", text::size(info.file_size), info.file_size);
     if let Some(header) = &summary.header {
         size += &format!(": metadata {}", text::size(header.metadata_size));
@@ -50,6 +49,12 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
         }
     }
     row(&mut out, "file size", &size)?;
+    let header = match (&summary.header, summary.kind) {
+        (Some(header), _) => format!(", extended header of {} bytes", header.length),
+        (None, FileKind::Pte | FileKind::Ptd) => ", no extended header".to_owned(),
+        (None, _) => String::new(),
+    };
+    row(&mut out, "format", &format!("{}{header}", summary.identifier))?;
     match &summary.content {
         Content::Program(program) => {
             loads_in(&mut out, info, program)?;
@@ -108,10 +113,6 @@ fn releases(
         let latest = verdicts.last().and_then(reason);
         return format!("no release of ExecuTorch ({})", latest.as_deref().unwrap_or("unknown"));
     }
-    let one = |(first, last): &(Release, Release)| match first == last {
-        true => first.to_string(),
-        false => format!("{first} to {last}"),
-    };
     let seen: Vec<&ReleaseVerdict> = verdicts.iter().filter(|verdict| verdict.release.was_seen()).collect();
     let mut bounds: Vec<String> = Vec::new();
     for pair in seen.windows(2) {
@@ -124,7 +125,12 @@ fn releases(
         bounds.extend(reason(outside).map(|reason| format!("{} {reason}", outside.release)));
     }
     let bounds = if bounds.is_empty() { String::new() } else { format!(" ({})", bounds.join(", ")) };
-    format!("{}{bounds}", found.iter().map(one).collect::<Vec<_>>().join(", "))
+    format!("{}{bounds}", found.iter().map(span).collect::<Vec<_>>().join(", "))
+}
+
+/// `0.7 to 1.5`.
+pub(super) fn span((first, last): &(Release, Release)) -> String {
+    if first == last { first.to_string() } else { format!("{first} to {last}") }
 }
 
 fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {
@@ -142,61 +148,100 @@ fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> io::Result<
     row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.bytes), text::count(count.users, user)))
 }
 
+/// What a device needs first: backends and methods, then the data.
 fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
+    let mut backends: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for backend in facts.methods.iter().flat_map(|method| &method.delegates) {
+        let (delegates, bytes) = backends.entry(backend.id).or_default();
+        *delegates += backend.delegates;
+        *bytes = bytes.saturating_add(backend.payload_bytes);
+    }
+    for (at, (id, (delegates, _))) in backends.iter().enumerate() {
+        let name = if at == 0 { "backends" } else { "" };
+        row(out, name, &format!("{}: {}", text::name(id, NAME), text::count(*delegates, "delegate")))?;
+    }
+    for method in &facts.methods {
+        print_method(out, method)?;
+    }
+    companions::print_payloads(out, &facts.payloads)?;
+    if !facts.metadata.is_empty() {
+        writeln!(out, "  {HEAD}metadata{HEAD:#} (methods that return constants)")?;
+        for ConstantMethod { name, value } in &facts.metadata {
+            let name = text::name(name, NAME);
+            writeln!(out, "    {name} = {}", text::cut(&constant(value), 7 + text::width(&name)))?;
+        }
+    }
+    let blobs_there = [facts.constants, facts.mutable, facts.external, facts.named_data, facts.delegates];
+    if facts.segments.count > 0 || blobs_there.iter().any(|blobs| blobs.count > 0) {
+        writeln!(out, "  {HEAD}data{HEAD:#}")?;
+    }
     segments(out, facts.segments)?;
     blobs(out, "constants", facts.constants, "tensor")?;
     blobs(out, "initial states", facts.mutable, "mutable tensor")?;
     blobs(out, "in .ptd files", facts.external, "tensor")?;
     blobs(out, "named data", facts.named_data, "name")?;
     blobs(out, "payloads", facts.delegates, "delegate")?;
-    blobs(out, "inside payloads", facts.delegate_constants, "value")?;
-    for method in &facts.methods {
-        print_method(out, method)?;
-    }
-    companions::print_payloads(out, &facts.payloads)?;
-    if !facts.metadata.is_empty() {
-        writeln!(out, "  metadata (methods that return constants)")?;
-        for ConstantMethod { name, value } in &facts.metadata {
-            writeln!(out, "    {} = {}", text::name(name, NAME), constant(value))?;
-        }
+    blobs(out, "inside payloads", facts.delegate_constants, "value")
+}
+
+/// Where the facts of a method start.
+const METHOD: usize = 20;
+
+fn line(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
+    writeln!(out, "    {name:16}{}", text::cut(value, METHOD))
+}
+
+/// A list, on as many lines as it needs.
+fn lines(out: &mut Out, name: &str, head: &str, parts: &[String]) -> io::Result<()> {
+    let wrapped = text::wrap(parts, METHOD + head.len());
+    for (at, parts) in wrapped.iter().enumerate() {
+        let (name, head) = if at == 0 { (name, head.to_owned()) } else { ("", " ".repeat(head.len())) };
+        line(out, name, &format!("{head}{parts}"))?;
     }
     Ok(())
 }
 
 fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
-    writeln!(out, "  method {}", text::name(method.name, NAME))?;
-    let mut line = |name: &str, value: String| writeln!(out, "    {name:16}{value}");
+    writeln!(out, "  {HEAD}method {}{HEAD:#}", text::name(method.name, NAME))?;
     for (name, values) in [("inputs", &method.inputs), ("outputs", &method.outputs)] {
-        for (at, value) in values.iter().enumerate() {
-            line(if at == 0 { name } else { "" }, format!("{at}: {}", value_text(value)))?;
+        let texts: Vec<String> = values.iter().map(value_text).collect();
+        let mut at = 0;
+        // Neighbours that are alike on one line.
+        for run in texts.chunk_by(|one, other| one == other) {
+            let (text, last) = (run.first().map(String::as_str).unwrap_or_default(), at + run.len() - 1);
+            let value = match run.len() {
+                1 => format!("{at}: {text}"),
+                count => format!("{at}–{last}: {text} ×{count}"),
+            };
+            line(out, if at == 0 { name } else { "" }, &value)?;
+            at += run.len();
         }
         if values.is_empty() {
-            line(name, "none".to_owned())?;
+            line(out, name, "none")?;
         }
-    }
-    line("values", method.values.to_string())?;
-    let kinds: Vec<String> =
-        method.instructions.by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
-    line("instructions", format!("{}: {}", method.instructions.total, kinds.join(", ")))?;
-    if !method.operators.is_empty() {
-        line("operators", operators(&method.operators))?;
     }
     for backend in &method.delegates {
         let (id, payload) = (text::name(backend.id, NAME), text::size(backend.payload_bytes));
-        line("delegates", format!("{id}: {}, payload {payload}", backend.delegates))?;
-        if !backend.operators.is_empty() {
-            line("", operators(&backend.operators))?;
-        }
+        line(out, "delegates", &format!("{id}: {}, payload {payload}", backend.delegates))?;
+        operators(out, "", &backend.operators)?;
     }
-    line("planned memory", planned(&method.planned_memory))?;
+    operators(out, "operators", &method.operators)?;
+    let kinds: Vec<String> =
+        method.instructions.by_kind.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    let instructions = format!("{}: {}", method.instructions.total, kinds.join(", "));
+    line(out, "instructions", &format!("{instructions}; {}", text::count(method.values, "value")))?;
+    line(out, "planned memory", &planned(&method.planned_memory))?;
     let memory = &method.method_allocator;
     let sizes = |wide| (memory.known(wide, true), memory.known(wide, false));
     let ((with, without), (narrow_with, narrow_without)) = (sizes(true), sizes(false));
-    line("method memory", format!("{with} B, {narrow_with} B where pointers have 32 bits"))?;
-    line("", format!("without a temporary allocator {without} B, {narrow_without} B"))?;
+    line(out, "method memory", &format!("{with} B, {narrow_with} B where pointers have 32 bits"))?;
+    line(out, "", &format!("without a temporary allocator {without} B, {narrow_without} B"))?;
     match memory.other_delegates {
         0 => Ok(()),
-        others => line("", format!("and what {} of other backends than XNNPACK take", text::count(others, "delegate"))),
+        others => {
+            let others = text::count(others, "delegate");
+            line(out, "", &format!("and what {others} of other backends than XNNPACK take"))
+        }
     }
 }
 
@@ -206,17 +251,18 @@ fn more(count: usize) -> String {
 }
 
 /// How many kinds of operators there are, and how often the first of them are called.
-fn operators(operators: &[OperatorCalls]) -> String {
+fn operators(out: &mut Out, name: &str, operators: &[OperatorCalls]) -> io::Result<()> {
+    if operators.is_empty() {
+        return Ok(());
+    }
     let most = text::most(MOST);
-    let mut shown: Vec<String> = operators
-        .iter()
-        .take(most)
-        .map(|operator| format!("{} {}", text::name(&operator.name, NAME), operator.calls))
-        .collect();
+    let shown = operators.iter().take(most);
+    let mut shown: Vec<String> =
+        shown.map(|operator| format!("{} {}", text::name(&operator.name, NAME), operator.calls)).collect();
     if operators.len() > most {
         shown.push(more(operators.len() - most));
     }
-    format!("{}: {}", operators.len(), shown.join(", "))
+    lines(out, name, &format!("{}: ", operators.len()), &shown)
 }
 
 fn planned(memory: &PlannedMemory) -> String {

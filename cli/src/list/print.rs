@@ -2,81 +2,142 @@
 
 use super::{Listing, Row, User};
 use crate::failure::Failure;
+use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::TensorShape;
 use executorch_format::inspect::{BlobUser, DelegateConstantUser};
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Prints one line for each user of a blob, in columns; the file's name before them where there are several.
-pub fn table(path: Option<&Path>, listing: &Listing<'_>) -> Result<(), Failure> {
-    let rows: Vec<[String; 6]> = listing.blobs.iter().map(row).collect();
-    let head = ["KIND", "OFFSET", "SIZE", "WHERE", "WHAT", "SHA-256"].map(str::to_owned);
-    let width = |at: usize| text::column(rows.iter().chain([&head]).filter_map(|row| row.get(at)));
-    let [kind_width, offset_width, size_width, location_width, what_width] = [0, 1, 2, 3, 4].map(width);
-    let hashed = listing.blobs.iter().any(|blob| blob.sha256.is_some());
-    let mut out = BufWriter::new(io::stdout().lock());
+/// Prints one line for each blob with all its users, those of a method by value, after the file's name where there are several. `several`: so are
+/// methods.
+pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Option<usize>) -> Result<(), Failure> {
+    let most = top.unwrap_or(usize::MAX);
+    let shown = || listing.blobs.iter().take(most);
+    let mut out = BufWriter::new(anstream::stdout().lock());
     if let Some(path) = path {
         writeln!(out, "{}:", text::path(path))?;
     }
-    for row in std::iter::once(&head).chain(&rows) {
-        let [kind, offset, size, location, what, hash] = row;
-        let cells = [
-            text::left(kind, kind_width),
-            text::right(offset, offset_width),
-            text::right(size, size_width),
-            text::left(location, location_width),
-            text::left(what, what_width),
-        ];
-        let mut line = cells.join("  ");
-        if hashed {
-            line.push_str("  ");
-            line.push_str(hash);
+    if shown().any(|blob| blob.sha256.is_some()) {
+        let mut table = Table::new([KIND, OFFSET, SIZE, ("SHA-256", Column::Left), USERS, WHAT]);
+        for blob in shown() {
+            let [kind, offset, size, users, what] = cells(blob, several);
+            table.row([kind, offset, size, blob.sha256.clone().unwrap_or_else(|| "-".to_owned()), users, what]);
         }
-        writeln!(out, "{}", line.trim_end())?;
+        table.write(&mut out)?;
+    } else {
+        let mut table = Table::new([KIND, OFFSET, SIZE, USERS, WHAT]);
+        shown().for_each(|blob| table.row(cells(blob, several)));
+        table.write(&mut out)?;
     }
-    let (blobs, users) = (text::count(listing.count, "blob"), text::count(rows.len(), "user"));
+    let left_out = listing.blobs.iter().skip(most);
+    let (more, bytes) = left_out.fold((0, 0u64), |(count, bytes), blob| (count + 1, bytes.saturating_add(blob.size)));
+    if more > 0 {
+        writeln!(out, "  … {more} more, {}", text::size(bytes))?;
+    }
+    let users = listing.blobs.iter().map(|blob| blob.users.len()).sum();
+    let (blobs, users) = (text::count(listing.blobs.len(), "blob"), text::count(users, "user"));
     let size = text::size(listing.file_size);
     writeln!(out, "{blobs} with {users} in a file of {size} ({} bytes)", listing.file_size)?;
     Ok(out.flush()?)
 }
 
-fn row(row: &Row<'_>) -> [String; 6] {
-    let user = match &row.user {
+const KIND: (&str, Column) = ("KIND", Column::Left);
+const OFFSET: (&str, Column) = ("OFFSET", Column::Right);
+const SIZE: (&str, Column) = ("SIZE", Column::Right);
+const USERS: (&str, Column) = ("USERS", Column::Left);
+const WHAT: (&str, Column) = ("WHAT", Column::Left);
+
+fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
+    let offset = blob.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
+    let mut whats: Vec<String> = Vec::new();
+    for what in blob.users.iter().map(what) {
+        if !whats.contains(&what) {
+            whats.push(what);
+        }
+        // Many users can each say something else.
+        if whats.len() == MOST_KINDS {
+            break;
+        }
+    }
+    [blob.kind.to_string(), offset, text::size(blob.size), users(blob, several), whats.join(", ")]
+}
+
+/// So many descriptions of a blob are shown that differ.
+const MOST_KINDS: usize = 8;
+
+/// What uses a blob, neighbours among the values of a method as one: `%3–%12, %20`.
+fn users(blob: &Row<'_>, several: bool) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    let mut run: Option<(&str, usize, usize)> = None;
+    let end = |run: &mut Option<(&str, usize, usize)>, parts: &mut Vec<String>| {
+        if let Some((method, first, last)) = run.take() {
+            let first_name = text::value(&text::name(method, 30), first, several);
+            parts.push(if first == last { first_name } else { format!("{first_name}–%{last}") });
+        }
+    };
+    for user in &blob.users {
+        let (place, value) = place(user, several);
+        match (value, &mut run) {
+            (Some((method, value)), Some((same, _, last))) if *same == method && *last + 1 == value => *last = value,
+            (Some((method, value)), _) => {
+                end(&mut run, &mut parts);
+                run = Some((method, value, value));
+            }
+            (None, _) => {
+                end(&mut run, &mut parts);
+                if parts.last() != Some(&place) {
+                    parts.push(place);
+                }
+            }
+        }
+    }
+    end(&mut run, &mut parts);
+    parts.join(", ")
+}
+
+/// Who uses a blob: a value of a method, or something with a name.
+fn place<'t>(user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)>) {
+    let name = match user {
+        User::Blob(BlobUser::Tensor { method, value, .. } | BlobUser::External { method, value, .. }) => {
+            return (String::new(), Some((method, *value)));
+        }
+        User::Blob(BlobUser::Segment { index }) => format!("segment {index}"),
+        User::Blob(BlobUser::Delegate { method, index, .. }) => inside(method, "delegate", *index, several),
+        User::Blob(BlobUser::Key { segment_index, .. }) => format!("segment {segment_index}"),
+        User::Blob(BlobUser::Bundle { .. }) => "bundle".to_owned(),
+        User::Blob(BlobUser::TestCase { method, test_case, .. }) => inside(method, "test case", *test_case, several),
+        User::Inside(user) => match (user.method, user.delegate) {
+            (Some(method), Some(delegate)) => inside(method, "delegate", delegate, several),
+            _ => String::new(),
+        },
+        User::Blob(_) => String::new(),
+    };
+    (name, None)
+}
+
+/// What a blob is to a user.
+fn what(user: &User<'_>) -> String {
+    let user = match user {
         User::Blob(user) => user,
-        User::Inside(user) => return cells(row, inside_payload(user)),
+        User::Inside(user) => return inside_payload(user),
     };
-    let location_and_what = match user {
-        BlobUser::Segment { index } => (format!("segment {index}"), String::new()),
-        BlobUser::Tensor { method, value, shape, .. } => (inside(method, "value", *value), shape.to_string()),
-        BlobUser::Delegate { method, index, id, location } => {
-            (inside(method, "delegate", *index), format!("{} ({location})", text::name(id, 40)))
-        }
-        BlobUser::Key { key, segment_index, shape } => {
-            let shape = shape.map(|shape| shape.to_string()).unwrap_or_default();
-            (format!("segment {segment_index}"), format!("{} {shape}", text::name(key, 60)))
-        }
-        BlobUser::External { method, value, key, shape } => {
-            (inside(method, "value", *value), format!("{} {shape}", text::name(key, 60)))
-        }
-        BlobUser::Bundle { version } => ("bundle".to_owned(), format!("version {version}")),
-        BlobUser::TestCase { method, test_case, index, shape } => {
-            (inside(method, "test case", *test_case), format!("value {index} {shape}"))
-        }
-        _ => Default::default(),
-    };
-    cells(row, location_and_what)
+    match user {
+        BlobUser::Tensor { shape, .. } => shape.to_string(),
+        BlobUser::Delegate { id, location, .. } => format!("{} ({location})", text::name(id, 40)),
+        BlobUser::Key { key, shape, .. } => match shape {
+            Some(shape) => format!("{} {shape}", text::name(key, 60)),
+            None => text::name(key, 60),
+        },
+        BlobUser::External { key, shape, .. } => format!("{} {shape}", text::name(key, 60)),
+        BlobUser::Bundle { version } => format!("version {version}"),
+        BlobUser::TestCase { index, shape, .. } => format!("value {index} {shape}"),
+        _ => String::new(),
+    }
 }
 
-fn cells(row: &Row<'_>, (location, what): (String, String)) -> [String; 6] {
-    let offset = row.offset.map_or_else(|| "-".to_owned(), |offset| offset.to_string());
-    let hash = row.sha256.clone().unwrap_or_else(|| "-".to_owned());
-    [row.kind.to_string(), offset, text::size(row.size), location, what, hash]
-}
-
-/// A constant of a payload: whose delegate it is, and what it is there.
-fn inside_payload(user: &DelegateConstantUser<'_>) -> (String, String) {
-    let location = user.method.zip(user.delegate).map(|(method, delegate)| inside(method, "delegate", delegate));
+/// What a constant is in its payload.
+fn inside_payload(user: &DelegateConstantUser<'_>) -> String {
     let value = user.value.map_or_else(|| "unused".to_owned(), |value| format!("value {value}"));
     let dims: Vec<String> = user.dims.iter().take(TensorShape::MOST_SHOWN).map(u32::to_string).collect();
     let more = if user.dims.len() > dims.len() { ", …" } else { "" };
@@ -87,9 +148,9 @@ fn inside_payload(user: &DelegateConstantUser<'_>) -> (String, String) {
         None => String::new(),
     };
     let key = user.key.as_ref().map(|key| format!(" {}", text::name(key, 20))).unwrap_or_default();
-    (location.unwrap_or_default(), format!("constant {}, {value}{shape}{key}", user.constant))
+    format!("constant {}, {value}{shape}{key}", user.constant)
 }
 
-fn inside(method: &str, what: &str, index: usize) -> String {
-    format!("{} {what} {index}", text::name(method, 30))
+fn inside(method: &str, what: &str, index: usize, several: bool) -> String {
+    if several { format!("{} {what} {index}", text::name(method, 30)) } else { format!("{what} {index}") }
 }

@@ -21,9 +21,12 @@ const MOST_SHARED: usize = 4;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
 
-/// Prints what is planned for each method.
-pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>) -> Result<(), Failure> {
+/// Prints what is planned for each method, after an empty line if `apart`.
+pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
+    if apart {
+        writeln!(out)?;
+    }
     writeln!(out, "{}:", text::path(path))?;
     let (planned, none): (Vec<_>, Vec<_>) = memory.methods.iter().partition(|method| !method.buffers.is_empty());
     for method in &planned {
@@ -45,11 +48,12 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>) -> Resu
     Ok(out.flush()?)
 }
 
-/// Prints a line for each buffer: index, bytes, device, with a tab between them.
-pub(super) fn arenas(memory: &Memory<'_>) -> Result<(), Failure> {
+/// Prints a line for each buffer: index, bytes, device and, if there is one, the file, with a tab between them.
+pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> Result<(), Failure> {
+    let path = path.map(|path| format!("\t{}", text::path(path))).unwrap_or_default();
     let mut out = io::stdout().lock();
     for PlannedBuffer { memory_id, size, device_type, device_index } in &memory.arenas {
-        writeln!(out, "{memory_id}\t{size}\t{device_type}:{device_index}")?;
+        writeln!(out, "{memory_id}\t{size}\t{device_type}:{device_index}{path}")?;
     }
     Ok(out.flush()?)
 }
@@ -124,7 +128,7 @@ fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, 
         let name = tensor.shape.name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
         let (bytes, offset) = (text::size(tensor.bytes), tensor.offset.to_string());
         table.row([
-            tensor.value.to_string(),
+            format!("%{}", tensor.value),
             bytes,
             offset,
             time,
@@ -152,7 +156,7 @@ fn times(tensor: &PlannedTensor<'_>, instructions: usize) -> String {
 }
 
 fn values(values: &[usize]) -> String {
-    let mut text: Vec<String> = values.iter().take(MOST_SHARED).map(usize::to_string).collect();
+    let mut text: Vec<String> = values.iter().take(MOST_SHARED).map(|value| format!("%{value}")).collect();
     if values.len() > MOST_SHARED {
         text.push("…".to_owned());
     }

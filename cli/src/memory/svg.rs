@@ -2,11 +2,10 @@
 
 use super::print::name;
 use super::{moment, moment_named};
-use crate::failure::Failure;
 use crate::text;
 use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, PlannedTensor};
 use quick_xml::escape::escape;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::Path;
 
 /// Of the plot, in pixels.
@@ -35,11 +34,11 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#22272e}.h{font-si
 .o{stroke:#22272e;stroke-opacity:.45;stroke-width:.6}.t:hover{stroke:#22272e;stroke-opacity:1;stroke-width:2}\
 .p{stroke:#cf222e;stroke-dasharray:5 4;stroke-width:1.5}.r{fill:#cf222e}.l{pointer-events:none}";
 
-type Out = BufWriter<io::StdoutLock<'static>>;
+type Out = Vec<u8>;
 
-/// Prints one plot for each buffer of each method.
-pub(super) fn print(path: &Path, memory: &Memory<'_>) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+/// One plot for each buffer of each method.
+pub(super) fn picture(path: &Path, memory: &Memory<'_>) -> io::Result<Vec<u8>> {
+    let mut out = Vec::new();
     let plots: Vec<(&MethodMemory<'_>, &BufferMemory<'_>)> =
         memory.methods.iter().flat_map(|method| method.buffers.iter().map(move |buffer| (method, buffer))).collect();
     let (width, height) = (LEFT + WIDTH + 30.0, HEAD + PANEL * plots.len().max(1) as f64);
@@ -66,7 +65,7 @@ pub(super) fn print(path: &Path, memory: &Memory<'_>) -> Result<(), Failure> {
         writeln!(out, "</g>")?;
     }
     writeln!(out, "</svg>")?;
-    Ok(out.flush()?)
+    Ok(out)
 }
 
 fn write_text(out: &mut Out, class: &str, x: f64, y: f64, text: &str) -> io::Result<()> {

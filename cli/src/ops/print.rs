@@ -30,9 +30,9 @@ pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<()
 }
 
 /// Prints what several files need together.
-pub(super) fn merged(files: &[String], operators: &Operators) -> Result<(), Failure> {
+pub(super) fn merged(files: usize, operators: &Operators) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
-    writeln!(out, "{}: {}", text::count(files.len(), "file"), needs(operators))?;
+    writeln!(out, "{}: {}", text::count(files, "file"), needs(operators))?;
     print(&mut out, operators)?;
     Ok(out.flush()?)
 }

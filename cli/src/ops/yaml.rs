@@ -4,16 +4,17 @@ use crate::failure::Failure;
 use executorch_format::inspect::Operators;
 use executorch_format::is_deceptive;
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 
 /// Prints what all files need, with the keys that `gen_oplist.py` writes: others make the official reader fail.
-pub(super) fn print(operators: &Operators, files: &[String]) -> Result<(), Failure> {
+pub(super) fn print(operators: &Operators, files: &[PathBuf]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let called = operators.operators.iter().filter(|(_, operator)| !operator.kernels.is_empty());
     let kernels = called.map(|(name, operator)| {
         let keys = operator.kernels.keys().map(|key| format!("  - {key}\n"));
         format!("  {}:\n{}", scalar(name), keys.collect::<String>())
     });
-    let files: String = files.iter().map(|file| format!("    - {}\n", scalar(file))).collect();
+    let files: String = files.iter().map(|file| format!("    - {}\n", scalar(&file.display().to_string()))).collect();
     let settings = "    include_all_overloads: false\n    is_root_operator: true\n    is_used_for_training: true\n";
     let names =
         operators.operators.keys().map(|name| format!("  {}:\n    debug_info:\n{files}{settings}", scalar(name)));

@@ -107,20 +107,21 @@ fn blobs(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()
     for part in blobs.iter().take(most) {
         let offset = part.offset.map(|offset| offset.to_string()).unwrap_or_default();
         let share = percent(part.bytes, size.file_size);
-        table.row([text::size(part.bytes), share, offset, part.kind.to_string(), user(part)]);
+        table.row([text::size(part.bytes), share, offset, part.kind.to_string(), user(part, size.methods.len() > 1)]);
     }
     table.write(out)?;
     rest(out, blobs.iter().skip(most).map(|part| part.bytes))
 }
 
 /// The first user of a blob, and how many more there are.
-fn user(part: &SizePart<'_>) -> String {
-    let first = part.users.first();
-    let place = |method: &str, what: &str, index: usize| format!("{} {what} {index}", text::name(method, 20));
-    let mut text = match first {
-        Some(BlobUser::Tensor { method, value, shape, .. }) => format!("{} {shape}", place(method, "value", *value)),
+fn user(part: &SizePart<'_>, several: bool) -> String {
+    let mut text = match part.users.first() {
+        Some(BlobUser::Tensor { method, value, shape, .. }) => {
+            format!("{} {shape}", text::value(&text::name(method, 20), *value, several))
+        }
         Some(BlobUser::Delegate { method, index, id, .. }) => {
-            format!("{} {}", place(method, "delegate", *index), text::name(id, 20))
+            let method = if several { format!("{} ", text::name(method, 20)) } else { String::new() };
+            format!("{method}delegate {index} {}", text::name(id, 20))
         }
         Some(BlobUser::Key { key, shape, .. }) => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
@@ -181,7 +182,7 @@ fn offered(out: &mut Out, savings: &[Offer]) -> io::Result<()> {
     }
     writeln!(out)?;
     let mut table = Table::new([("SAVES", Column::Right), ("WITHOUT", Column::Left), ("BY", Column::Left)]);
-    for Offer { kind, bytes, command } in savings {
+    for Offer { kind, size: bytes, command } in savings {
         table.row([text::size(*bytes), kind.to_string(), text::message(command)]);
     }
     table.write(out)

@@ -29,6 +29,7 @@ struct Verdict<'f> {
     /// Whether nothing is an error.
     ok: bool,
     findings: &'f [Finding],
+    errors: json::None,
 }
 
 enum Writer {
@@ -71,7 +72,7 @@ impl Output {
             Writer::Text => lines(path, findings, errors, warnings),
             Writer::Json(documents) => {
                 let file = path.display().to_string();
-                documents.add(&Verdict { file, level: self.level, ok: errors == 0, findings })
+                documents.add(&Verdict { file, level: self.level, ok: errors == 0, findings, errors: [] })
             }
             Writer::Sarif(sarif) => {
                 sarif.add(path, findings);

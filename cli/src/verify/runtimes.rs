@@ -7,9 +7,8 @@ use crate::files::FilePath;
 use crate::open::Input;
 use crate::{json, status, text};
 use executorch_format::Model;
-use executorch_format::validate::{Behaviour, Deployment, Library, Reason, Release, ReleaseVerdict, releases_of_error};
+use executorch_format::validate::{Behaviour, Deployment, Library, Release, ReleaseVerdict, releases_of_error};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -50,46 +49,8 @@ struct Verdict {
     file: String,
     /// Whether each of them loads it.
     ok: bool,
-    runtimes: BTreeMap<Release, Runtime>,
-}
-
-#[derive(Serialize)]
-struct Runtime {
-    #[serde(flatten)]
-    worst: Answer,
-    /// What is the matter with the format, with the operators, with what is in delegates' payloads.
-    format: Answer,
-    operators: Answer,
-    delegates: Answer,
-}
-
-#[derive(Serialize)]
-struct Answer {
-    verdict: Behaviour,
-    /// The rule that is broken, or what is used.
-    rule: Option<&'static str>,
-    path: Option<String>,
-    message: Option<String>,
-}
-
-impl Answer {
-    fn new(verdict: Behaviour, because: Option<Reason>) -> Self {
-        let (rule, path) =
-            (because.as_ref().map(|reason| reason.name), because.as_ref().map(|reason| reason.path.to_string()));
-        Self { verdict, rule, path, message: because.map(|reason| reason.message) }
-    }
-}
-
-impl From<ReleaseVerdict> for Runtime {
-    fn from(verdict: ReleaseVerdict) -> Self {
-        let ReleaseVerdict { behaviour, because, format, operators, delegates, .. } = verdict;
-        Self {
-            worst: Answer::new(behaviour, because),
-            format: Answer::new(format.behaviour, format.because),
-            operators: Answer::new(operators.behaviour, operators.because),
-            delegates: Answer::new(delegates.behaviour, delegates.because),
-        }
-    }
+    releases: Vec<ReleaseVerdict>,
+    errors: json::None,
 }
 
 /// Judges each file by each of the releases. Fails where one refuses a file or dies of it.
@@ -120,7 +81,8 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
                     Some(documents) => documents.add(&Verdict {
                         file: path.display().to_string(),
                         ok: chosen.iter().all(|verdict| verdict.behaviour == Behaviour::Loads),
-                        runtimes: chosen.into_iter().map(|verdict| (verdict.release, verdict.into())).collect(),
+                        releases: chosen,
+                        errors: [],
                     })?,
                     None => lines(path, &chosen)?,
                 }

@@ -129,9 +129,9 @@ fn profile_prints_a_table_with_the_programs_names() {
     let line =
         |what: &str| lines.iter().find(|line| line.contains(what)).unwrap().split_whitespace().collect::<Vec<_>>();
     let call =
-        ["0", "XnnpackBackend", "(delegate", "0)", "1", "57.61", "µs", "57.61", "µs", "57.61", "µs", "39.3", "%"];
+        ["0", "1", "57.61", "µs", "57.61", "µs", "57.61", "µs", "39.3", "%", "XnnpackBackend", "(delegate", "0)"];
     assert_eq!(line("(delegate 0)"), call);
-    assert_eq!(line("TanH")[..4], ["2", "TanH", "(NC)", "#1"]);
+    assert!(line("TanH").ends_with(&["TanH", "(NC)", "#1"]));
     let profile = json(&["profile", "--json", "--program", program], &trace);
     assert_eq!(profile["runs"][1]["events"][1]["runs"]["backend"], "XnnpackBackend");
     assert_eq!(profile["runs"][1]["events"][1]["total"], 57607);
@@ -144,7 +144,7 @@ fn profile_says_where_the_program_is_another_one() {
     assert!(code == 1 && text.contains("Execute"), "{text}");
     assert!(errors.contains("instruction 0, which is a KernelCall, expected a DelegateCall"), "{errors}");
     let (code, _, errors) = output(&["profile"], &program.path);
-    assert!(code == 1 && errors.contains("not a .etdp file: a .pte file"), "{errors}");
+    assert!(code == 2 && errors.contains("a .pte file, which has no times"), "{errors}");
 }
 
 #[test]

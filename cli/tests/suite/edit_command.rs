@@ -114,12 +114,9 @@ fn a_bad_request_names_both_sides_and_changes_nothing() {
     let original = fixture("1.5.1/linear/linear.pte");
     let file = folder.copy(&original, "m.pte");
     std::fs::write(folder.file("short.bin"), [0; 3]).unwrap();
-    let (code, told) = refused(&["replace", "m.pte", "forward:0=short.bin", "-i"], &folder);
+    let (code, told) = refused(&["replace", "m.pte", "%0=short.bin", "-i"], &folder);
     assert_eq!(code, Some(2));
-    assert!(
-        told.contains("m.pte: tensor: forward value 0 is f32[") && told.contains("short.bin holds 3 bytes"),
-        "{told}"
-    );
+    assert!(told.contains("m.pte: tensor: forward:%0 is f32[") && told.contains("short.bin holds 3 bytes"), "{told}");
     let (_, told) = refused(&["replace", "m.pte", "nothing=short.bin", "-i"], &folder);
     assert!(told.contains("no data with the name or key \"nothing\", there"), "{told}");
     let (_, told) = refused(&["select", "m.pte", "--keep", "other", "-i"], &folder);
@@ -150,7 +147,7 @@ fn new_data_comes_from_bytes_or_a_ptd() {
     let method_and_value = key.replacen('.', ":", 1);
     good(&["extract", "m.pte", "-o", "blobs", "--name", &format!("{key}*")], &folder);
     let manifest: Value = serde_json::from_slice(&std::fs::read(folder.file("blobs/manifest.json")).unwrap()).unwrap();
-    let blob = folder.file("blobs").join(manifest["files"][0]["file"].as_str().unwrap());
+    let blob = folder.file("blobs").join(manifest["files"][0]["blobs"][0]["file"].as_str().unwrap());
     let zeros = vec![0; std::fs::read(&blob).unwrap().len()];
     std::fs::write(&blob, &zeros).unwrap();
     let told = good(&["replace", "m.pte", &format!("{method_and_value}={}", blob.display()), "-i"], &folder);
@@ -180,7 +177,7 @@ fn metadata_is_listed_set_and_removed() {
         "{listed}"
     );
     let told: Value = serde_json::from_str(&good(&["metadata", "m.pte", "--json"], &folder)).unwrap();
-    assert_eq!(told["metadata"].as_array().unwrap().len(), 3);
+    assert_eq!(told["files"][0]["metadata"].as_array().unwrap().len(), 3);
     good(&["metadata", "m.pte", "--remove", "get_n", "--remove", "metadata.s", "-i"], &folder);
     assert_eq!(good(&["metadata", "m.pte"], &folder).lines().count(), 1);
     assert_eq!(refused(&["metadata", "m.pte", "--remove", "get_n", "-i"], &folder).0, Some(2));
@@ -215,7 +212,12 @@ fn ptd_files_are_made_merged_split_renamed_and_filtered() {
     std::fs::write(folder.file("b.bin"), [3; 100]).unwrap();
     good(&["ptd", "create", "-o", "two.ptd", "blob=b.bin"], &folder);
     let (code, told) = refused(&["ptd", "merge", "one.ptd", "two.ptd", "-o", "x.ptd"], &folder);
-    assert!(code == Some(2) && told.contains("\"blob\" is in .ptd files 1 and 2"), "{told}");
+    assert!(code == Some(2) && told.contains("\"blob\" has another content in one.ptd than in two.ptd"), "{told}");
+    good(&["ptd", "merge", "one.ptd", "two.ptd", "--prefer", "last", "-o", "last.ptd"], &folder);
+    assert_eq!(
+        std::fs::metadata(folder.file("last.ptd")).unwrap().len(),
+        std::fs::metadata(folder.file("two.ptd")).unwrap().len()
+    );
     assert!(!folder.file("x.ptd").exists());
 }
 
@@ -271,7 +273,7 @@ fn a_bundle_is_listed_and_its_program_taken_out_and_put_in() {
         "{listed}"
     );
     let listed: Value = serde_json::from_str(&good(&["bundle", "m.bpte", "--json"], &folder)).unwrap();
-    let input = &listed["test_suites"][0]["test_cases"][0]["inputs"][0];
+    let input = &listed["files"][0]["test_suites"][0]["test_cases"][0]["inputs"][0];
     assert_eq!((&input["type"], &input["size"]), (&"Tensor".into(), &16.into()), "{listed}");
 
     let told = good(&["bundle", "m.bpte", "--extract-program", "-o", "m.pte"], &folder);
@@ -331,7 +333,7 @@ fn a_constant_of_xnnpack_gets_the_hash_of_its_new_content_as_key() {
     let listed: Value = serde_json::from_str(&good(&["list", "--hash", "--json", "n.pte"], &folder)).unwrap();
     let blobs = listed["files"][0]["blobs"].as_array().unwrap();
     let named: Vec<&Value> = blobs.iter().filter(|blob| blob["kind"] == "named").collect();
-    assert!(named.len() == 2 && named.iter().all(|blob| blob["key"] == blob["sha256"]), "{listed}");
+    assert!(named.len() == 2 && named.iter().all(|blob| blob["users"][0]["key"] == blob["sha256"]), "{listed}");
     let told = good(&["replace", "m.pte", &format!("{key}=new.bin"), "--keep-key", "-i"], &folder);
     assert!(told.contains(&format!("replaced named data {key}")) && told.contains("note: "), "{told}");
 }
@@ -412,7 +414,7 @@ fn a_quiet_edit_prints_nothing_unless_it_is_asked_to() {
     };
     assert_eq!(silent(&["-q", "externalize", "m.pte", "--all", "--data", "w.ptd", "-o", "p.pte"]), (0, 0));
     assert_eq!(silent(&["ptd", "rename", "w.ptd", "--prefix", "m.", "-q", "-i"]), (0, 0));
-    assert_ne!(silent(&["-q", "strip", "m.pte", "--all", "--dry-run"]).0, 0);
+    assert_eq!(silent(&["-q", "strip", "m.pte", "--all", "--dry-run"]), (0, 0));
     assert_ne!(silent(&["-q", "strip", "m.pte", "--names", "-o", "n.pte", "--json"]).0, 0);
 }
 

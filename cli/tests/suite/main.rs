@@ -9,6 +9,7 @@ mod cli;
 mod cli_companions;
 mod convert_command;
 mod diff;
+mod documents;
 mod edit_command;
 mod graph;
 mod hostile;

@@ -278,9 +278,9 @@ fn info_and_verify_say_what_a_verdict_on_releases_covers() {
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("in its portable + quantized kernels"), "{}", text(&output.stdout));
     let found = document(&run(&["verify", "--json", "--runtime", "0.5"], &[&kinds]));
-    let verdict = &found["files"][0]["runtimes"]["0.5"];
-    assert_eq!((&verdict["verdict"], &verdict["format"]["verdict"]), (&"refuses".into(), &"loads".into()));
-    assert_eq!(verdict["operators"]["rule"], "missing-operators");
+    let verdict = &found["files"][0]["releases"][0];
+    assert_eq!((&verdict["behaviour"], &verdict["format"]["behaviour"]), (&"refuses".into(), &"loads".into()));
+    assert_eq!(verdict["operators"]["because"]["name"], "missing-operators");
 }
 
 #[test]

@@ -24,7 +24,8 @@ fn a_payload_in_a_file_of_its_own_is_listed_verified_and_written() {
     let file = fixtures::fixture("payloads/v0.4.0_conv2d.0.xnn");
     let listed = json(&["list", "--json", "--hash"], &file.path);
     let blobs = listed["files"][0]["blobs"].as_array().unwrap();
-    let found: Vec<_> = blobs.iter().map(|blob| (blob["datatype"].as_str().unwrap(), blob["size"].as_u64())).collect();
+    let found: Vec<_> =
+        blobs.iter().map(|blob| (blob["users"][0]["datatype"].as_str().unwrap(), blob["size"].as_u64())).collect();
     assert_eq!(found, [("xnn_datatype_fp32", Some(432)), ("xnn_datatype_fp32", Some(16))]);
     for blob in blobs {
         let start = blob["offset"].as_u64().unwrap() as usize;

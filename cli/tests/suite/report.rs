@@ -20,7 +20,9 @@ fn page(file: &Path) -> TempFile {
 
 fn json(file: &Path) -> Value {
     let output = pte().args(["report", "--json"]).arg(file).output().unwrap();
-    serde_json::from_slice(&output.stdout).unwrap()
+    let mut document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["format"], 1);
+    document["files"][0].take()
 }
 
 /// A method whose names try to be markup and script.
@@ -91,7 +93,8 @@ fn a_histogram_counts_values_where_they_are() {
 #[test]
 fn the_json_is_what_the_page_shows() {
     let report = json(&fixture("1.5.1/add_mul/add_mul.pte").path);
-    assert_eq!((&report["format"], &report["file"]), (&1.into(), &"add_mul.pte".into()));
+    assert_eq!(report["errors"], Value::Array(Vec::new()));
+    assert!(report["file"].as_str().unwrap().ends_with("add_mul.pte"));
     assert_eq!(report["weights"].as_array().unwrap().len(), 2);
     assert_eq!(report["graphs"][0]["layout"]["nodes"].as_array().unwrap().len(), 4);
     assert_eq!(report["findings"], Value::Array(Vec::new()));

@@ -62,7 +62,7 @@ fn an_offer_is_a_whole_command_for_a_shell_and_worth_it() {
     shell.arg("-c").arg(command.replacen("pte ", "\"$PTE\" ", 1)).env("PTE", env!("CARGO_BIN_EXE_pte"));
     assert!(shell.current_dir(folder.file("")).output().unwrap().status.success());
     let size = |name: &str| std::fs::metadata(folder.file(name)).unwrap().len();
-    assert_eq!(Some(size("it's a model.pte") - size("smaller.pte")), offers[0]["bytes"].as_u64());
+    assert_eq!(Some(size("it's a model.pte") - size("smaller.pte")), offers[0]["size"].as_u64());
     let table = String::from_utf8(pte(&["size", "it's a model.pte"]).stdout).unwrap();
     assert!(table.contains("equal blobs") && table.contains(command), "{table}");
 }

@@ -75,7 +75,7 @@ fn size_as_json_has_parts_that_sum_up_to_the_file() {
         let output = pte().args(["size", "--json"]).arg(&fixture.path).output().unwrap();
         let document: Value = serde_json::from_slice(&output.stdout).map_err(|error| error.to_string())?;
         let file = &document["files"][0];
-        let parts = list(file, "parts").iter().map(|part| part["bytes"].as_u64().unwrap());
+        let parts = list(file, "parts").iter().map(|part| part["size"].as_u64().unwrap());
         equal("file size", file["file_size"].as_u64(), Some(fixture.bytes().len() as u64))?;
         equal("sum", parts.sum::<u64>(), fixture.bytes().len() as u64)
     });
@@ -85,12 +85,12 @@ fn size_as_json_has_parts_that_sum_up_to_the_file() {
 fn two_files_as_json_are_one_document_with_the_growth() {
     let files = ["1.5.1/linear/linear.pte", "1.5.1/linear_xnnpack/linear_xnnpack.pte"];
     let document: Value = serde_json::from_str(&text(&["size", "--json"], &files)).unwrap();
-    let size = |name: &str| document[name]["file_size"].as_i64().unwrap();
+    let size = |name: usize| document["files"][name]["file_size"].as_i64().unwrap();
     let sum: i64 = list(&document, "growth")
         .iter()
         .map(|one| one["after"].as_i64().unwrap() - one["before"].as_i64().unwrap())
         .sum();
-    assert_eq!(sum, size("after") - size("before"));
+    assert_eq!(sum, size(1) - size(0));
     assert_eq!(document["format"], 1);
 }
 
@@ -173,7 +173,7 @@ fn hostile_names_do_nothing_on_a_terminal_and_are_exact_in_json() {
         assert!(text.contains("a\\u{1b}[2J"), "{arguments:?}: {text}");
     }
     let disassembly: Value = serde_json::from_str(&output(&["disasm", "--json"], &file.0)).unwrap();
-    assert!(list(&disassembly, "methods").iter().any(|method| method["name"] == HOSTILE));
+    assert!(list(&disassembly["files"][0], "methods").iter().any(|method| method["name"] == HOSTILE));
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn hostile_names_are_text_in_svg_and_refused_in_yaml() {
     let error = String::from_utf8_lossy(&refused.stderr);
     harmless(&error);
     assert!(refused.status.code() == Some(2) && error.contains("cannot be registered"), "{error}");
-    assert!(String::from_utf8_lossy(&refused.stdout).contains("operators: {}"));
+    assert!(refused.stdout.is_empty());
 }
 
 #[test]
@@ -210,7 +210,7 @@ fn what_is_no_program_and_what_is_not_there_is_told() {
     }
     let output = run(&["disasm", "--method", "nothing"], &["1.5.1/cond/cond.pte"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no method is called nothing, there are: forward"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no method is called \"nothing\", there are: forward"));
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn figures_that_rest_on_an_assumption_say_so() {
     let text = memory(&["memory"]);
     assert!(text.contains("about ") && text.contains("not known, assumed: my::op.out"), "{text}");
     let json: Value = serde_json::from_str(&memory(&["memory", "--json"])).unwrap();
-    assert_eq!(json["methods"][0]["assumed"][0]["name"], "my::op.out");
+    assert_eq!(json["files"][0]["methods"][0]["assumed"][0]["name"], "my::op.out");
 }
 
 fn pte_of(arguments: &[&str], file: &TempFile) -> String {

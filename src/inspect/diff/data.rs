@@ -45,7 +45,7 @@ struct Weight<'s> {
 
 impl Weight<'_> {
     fn text(&self) -> String {
-        let name = self.name.map_or_else(|| format!("value {}", self.value), ToOwned::to_owned);
+        let name = self.name.map_or_else(|| format!("%{}", self.value), ToOwned::to_owned);
         format!("{name} {}", self.shape)
     }
 }
@@ -167,11 +167,11 @@ impl<'s> Comparer<'s> {
                 };
                 let (key, other_key) = (key(tensor), key(other_tensor));
                 let name = before.2.to_string();
-                self.changed(Subject::Weight, Some(before.1.name()), &format!("key of value {name}"), key, other_key);
+                self.changed(Subject::Weight, Some(before.1.name()), &format!("key of %{name}"), key, other_key);
             }
             (Some(Ok(one)), Some(Ok(other))) => self.pair(&one, &other),
             (Some(Err(one)), Some(Err(other))) => {
-                let name = format!("data of value {}", before.2);
+                let name = format!("data of %{}", before.2);
                 self.changed(Subject::Weight, Some(before.1.name()), &name, &one.to_string(), &other.to_string());
             }
             (one, other) => {
@@ -185,7 +185,7 @@ impl<'s> Comparer<'s> {
                 self.changed(
                     Subject::Weight,
                     Some(before.1.name()),
-                    &format!("data of value {}", before.2),
+                    &format!("data of %{}", before.2),
                     &text,
                     &other_text,
                 );

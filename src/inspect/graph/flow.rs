@@ -129,7 +129,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         for state in &self.dataflow.kept {
             let Ok(value) = i32::try_from(*state) else { return };
             let Some(tensor) = self.plan.tensor(value) else { continue };
-            let name = tensor.fully_qualified_name().map_or_else(|| format!("value {value}"), String::from);
+            let name = tensor.fully_qualified_name().map_or_else(|| format!("%{value}"), String::from);
             let node = self.node(NodeKind::State, short(&format!("state {name}")), None, [gives(value)]);
             self.write(0, value, node);
         }

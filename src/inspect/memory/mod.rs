@@ -37,13 +37,14 @@ pub struct Memory<'t> {
     /// For each buffer index, the largest buffer that any method has there: enough for all methods, one at a time.
     pub arenas: Vec<PlannedBuffer>,
     /// Tensors in memory that is not there, or whose size is not known. They are in no list.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 
 /// The planned memory of a method.
 ///
 /// Times count the method's instructions from 1, over all its chains. Inputs are given at time 0; outputs are read after the
-/// last instruction.
+/// last instruction. As JSON, times are numbers of instructions, which count from 0 there as everywhere: inputs are given at -1.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct MethodMemory<'t> {
@@ -52,6 +53,7 @@ pub struct MethodMemory<'t> {
     /// How many instructions it has.
     pub instructions: usize,
     /// Bytes of all buffers.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// The buffers, from 1 on.
     pub buffers: Vec<BufferMemory<'t>>,
@@ -89,6 +91,7 @@ pub struct BufferMemory<'t> {
     /// at that time count once. An estimate if the method's `assumed` is not empty.
     pub needed: u64,
     /// The first time at which so many are needed.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     pub needed_at: usize,
     /// Bytes that the plan takes beyond those: gaps that no tensor fits in when it is needed, and alignment.
     pub lost: u64,
@@ -105,10 +108,13 @@ pub struct PlannedTensor<'t> {
     /// Bytes from the start of its buffer.
     pub offset: u64,
     /// Bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// The first time at which its bytes are needed.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     pub first: usize,
     /// The last time: also if it is a view that reads them then.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     pub last: usize,
     /// Times between those at which its bytes are not needed: before they are overwritten, or in another branch.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]

@@ -51,6 +51,7 @@ pub struct Size<'t> {
     /// the nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend.
     pub operators: Vec<OperatorSize>,
     /// References that are out of range: their bytes are not counted.
+    #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 
@@ -72,6 +73,7 @@ pub struct SizePart<'t> {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
     /// Bytes, without those that another part has already: of blobs that overlap, the one that starts first has them.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// How many runs of bytes it is made of: tables, vectors and strings, or gaps.
     pub pieces: usize,
@@ -141,6 +143,7 @@ pub struct TypeSize {
     /// The same as the schema has it; `None` for one that only XNNPACK has.
     pub scalar_type: Option<ScalarType>,
     /// Bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// How many blobs.
     pub blobs: usize,
@@ -153,6 +156,7 @@ pub struct OperatorSize {
     /// The operator's name with its overload, or the backend's, or that with the kind of a node inside.
     pub name: String,
     /// Bytes. A blob that several operators use counts for each.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// How many blobs.
     pub blobs: usize,
@@ -166,6 +170,7 @@ pub struct SizeGroup<'t> {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub key: SizeKey<'t>,
     /// Bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// How many runs of bytes.
     pub pieces: usize,

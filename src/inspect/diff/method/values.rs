@@ -72,14 +72,14 @@ impl<'s> Pair<'_, 's> {
         let text = |tensor: &Tensor<'_>| tensor.shape().to_string_with(tensor.shape_dynamism);
         let (shape, other_shape) = (text(one), text(other));
         if !reported {
-            self.changed(Subject::Value, &value.to_string(), &shape, &other_shape);
+            self.changed(Subject::Value, &format!("%{value}"), &shape, &other_shape);
         }
         let place = |tensor: &Tensor<'_>| match tensor.allocation_info {
             Some(place) => format!("buffer {} at {}", place.memory_id, place.memory_offset()),
             None => "not planned".into(),
         };
         if one.allocation_info != other.allocation_info {
-            self.replaced.push((format!("value {value} {shape}"), place(one), place(other)));
+            self.replaced.push((format!("%{value} {shape}"), place(one), place(other)));
         }
         if one == other {
             return;
@@ -96,7 +96,7 @@ impl<'s> Pair<'_, 's> {
             let inside = ["extra_tensor_info.device_type", "extra_tensor_info.device_index"].contains(&path.as_str());
             let seen = starts(&path, &elsewhere) || (shape != other_shape && starts(&path, &in_shape));
             if inside || !seen {
-                self.change(Subject::Value, ChangeKind::Changed, format!("{value} {path}"), Some(before), Some(after));
+                self.change(Subject::Value, ChangeKind::Changed, format!("%{value} {path}"), Some(before), Some(after));
             }
         }
     }
@@ -165,6 +165,6 @@ impl<'s> Pair<'_, 's> {
     fn unused(&mut self, kind: ChangeKind, index: usize, text: &str) {
         let text = Some(text.to_owned());
         let (before, after) = if kind == ChangeKind::Removed { (text, None) } else { (None, text) };
-        self.change(Subject::Value, kind, format!("{index}, which nothing uses"), before, after);
+        self.change(Subject::Value, kind, format!("%{index}, which nothing uses"), before, after);
     }
 }

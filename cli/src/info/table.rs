@@ -1,0 +1,75 @@
+//! Many files as a table: one line for each.
+
+use super::Info;
+use super::print::span;
+use crate::failure::Failure;
+use crate::table::{Column, Table};
+use crate::text;
+use executorch_format::inspect::{Content, ProgramSummary, Summary};
+use executorch_format::validate::Behaviour;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// The lines, to be printed when all are known.
+#[derive(Default)]
+pub(super) struct Rows(Vec<[String; 8]>);
+
+impl Rows {
+    /// Adds a file.
+    pub fn add(&mut self, path: &Path, info: &Info<'_>) {
+        let summary = info.summary;
+        let inside = match &info.program {
+            Some(Summary { content: Content::Program(program), .. }) => Some(program),
+            _ => None,
+        };
+        let [methods, operators, memory, backends] = match (&summary.content, inside) {
+            (Content::Program(program), _) | (_, Some(program)) => facts(program),
+            (Content::FlatTensor(facts), _) => ["", "", "", &text::count(facts.keys.len(), "key")].map(str::to_owned),
+            (Content::Trace(facts), _) => ["", "", "", &text::count(facts.runs.len(), "run")].map(str::to_owned),
+            _ => Default::default(),
+        };
+        let loads = match &summary.content {
+            Content::Program(_) if info.loads_in.is_empty() => {
+                let unknown = info.releases.iter().any(|verdict| verdict.behaviour == Behaviour::Unknown);
+                if unknown { "not known" } else { "none" }.to_owned()
+            }
+            Content::Program(_) => info.loads_in.iter().map(span).collect::<Vec<_>>().join(", "),
+            _ => String::new(),
+        };
+        let (size, kind) = (text::size(info.file_size), summary.kind.to_string());
+        self.0.push([kind, size, methods, operators, memory, loads, backends, text::path(path)]);
+    }
+
+    /// Prints them.
+    pub fn print(self) -> Result<(), Failure> {
+        let mut table = Table::new([
+            ("KIND", Column::Left),
+            ("SIZE", Column::Right),
+            ("METHODS", Column::Right),
+            ("OPS", Column::Right),
+            ("MEMORY", Column::Right),
+            ("LOADS IN", Column::Left),
+            ("BACKENDS", Column::Left),
+            ("FILE", Column::Path),
+        ]);
+        self.0.into_iter().for_each(|row| table.row(row));
+        let mut out = BufWriter::new(anstream::stdout().lock());
+        table.write(&mut out)?;
+        Ok(out.flush()?)
+    }
+}
+
+/// How many methods and operators there are, the planned memory of the largest method, and the backends.
+fn facts(program: &ProgramSummary<'_>) -> [String; 4] {
+    let methods = program.methods.len() + program.metadata.len();
+    let mut operators: Vec<&str> =
+        program.methods.iter().flat_map(|method| &method.operators).map(|operator| operator.name.as_str()).collect();
+    operators.sort_unstable();
+    operators.dedup();
+    let memory = program.methods.iter().map(|method| method.planned_memory.bytes).max().unwrap_or_default();
+    let mut backends: Vec<String> =
+        program.methods.iter().flat_map(|method| &method.delegates).map(|backend| text::name(backend.id, 40)).collect();
+    backends.sort_unstable();
+    backends.dedup();
+    [methods.to_string(), operators.len().to_string(), text::size(memory), backends.join(", ")]
+}

@@ -1,0 +1,47 @@
+//! What a method's value is called: `%12`, and `forward:%12` where there are several methods.
+
+use executorch_format::Pte;
+
+/// The method and the index of a value. Without a method, that of a program with only one is meant. The forms of keys (`forward.012`) and without the
+/// percent sign (`forward:12`) are taken too, where there is such a method.
+pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
+    let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
+    if let Some(value) = text.strip_prefix('%') {
+        return match pte.methods() {
+            [only] => Some((only.name(), number(value)?)),
+            _ => None,
+        };
+    }
+    let (method, value) = text.rsplit_once([':', '.'])?;
+    let value = value.strip_prefix('%').unwrap_or(value);
+    Some((pte.method(method)?.name(), number(value)?))
+}
+
+/// All that a value is called, for patterns.
+pub fn names(method: &str, value: usize, several: bool) -> Vec<String> {
+    let mut names = vec![format!("{method}:%{value}"), format!("{method}.{value}")];
+    if !several {
+        names.push(format!("%{value}"));
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_by_each_of_its_names_and_no_other() {
+        let file = |name: &str| std::fs::read(executorch_format_support::data().join(name)).unwrap_or_default();
+        let (one, several) = (file("1.5.1/linear/linear.pte"), file("1.5.1/multi_method/multi_method.pte"));
+        let (Ok(one), Ok(several)) = (Pte::parse(&one), Pte::parse(&several)) else { unreachable!() };
+        for text in ["%3", "forward:%3", "forward:3", "forward.3", "forward.03"] {
+            assert_eq!(parse(text, &one), Some(("forward", 3)), "{text}");
+        }
+        for text in ["3", "%", "%x", "%-1", "other:%3", "forward:%", "forward%3", "", "%+3"] {
+            assert_eq!(parse(text, &one), None, "{text}");
+        }
+        assert_eq!(parse("%3", &several), None);
+        assert_eq!(parse("decode:%3", &several), Some(("decode", 3)));
+    }
+}

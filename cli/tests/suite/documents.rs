@@ -1,0 +1,227 @@
+//! The JSON of all commands: one shape, as `docs/schema` states it.
+
+use crate::cli::{TempFile, pte};
+use executorch_format_support::{crate_root, data};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What each document is called, and the commands that print it, run in the folder of test files.
+const DOCUMENTS: &[(&str, &[&str])] = &[
+    (
+        "info",
+        &[
+            "info 1.5.1/multi_method/multi_method.pte 1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte",
+            "info 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/bundled/bundled.bpte 1.5.1/ptd_shared/ptd_shared.ptd",
+            "info payloads/profile_xnnpack.etdp payloads/other/ethosu.pte 0.2.1/add_mul/add_mul.pte",
+            "info 1.5.1/bundled/bundled.bpte no-such-file",
+        ],
+    ),
+    (
+        "list",
+        &[
+            "list --hash 1.5.1/multi_method/multi_method.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte",
+            "list 1.5.1/add_mul_external/add_mul_external.pte 1.5.1/bundled/bundled.bpte 1.5.1/ptd_shared/ptd_shared.ptd",
+        ],
+    ),
+    (
+        "size",
+        &[
+            "size 1.5.1/quant_xnnpack/quant_xnnpack.pte 1.5.1/ptd_shared/ptd_shared.ptd 1.5.1/linear/linear.pte",
+            "size 1.5.1/bundled/bundled.bpte 1.5.1/stacktrace/stacktrace.pte 1.5.1/named_data/named_data.pte",
+        ],
+    ),
+    ("size-growth", &["size 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
+    (
+        "memory",
+        &[
+            "memory 1.5.1/multi_method/multi_method.pte 1.5.1/mutable_init/mutable_init.pte 1.5.1/cond/cond.pte",
+            "memory payloads/other/ethosu.pte 1.5.1/dynamic_bounded/dynamic_bounded.pte",
+        ],
+    ),
+    ("ops", &["ops 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/tensor_lists/tensor_lists.pte"]),
+    ("ops-merge", &["ops --merge 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/tensor_lists/tensor_lists.pte"]),
+    (
+        "disasm",
+        &[
+            "disasm 1.5.1/cond/cond.pte 1.5.1/stacktrace/stacktrace.pte 1.5.1/evalue_kinds/evalue_kinds.pte",
+            "disasm 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/mutable_init/mutable_init.pte 0.2.1/add_mul/add_mul.pte",
+            "disasm 1.5.1/add_mul_external/add_mul_external.pte",
+        ],
+    ),
+    (
+        "graph",
+        &["graph 1.5.1/cond/cond.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/mutable_init/mutable_init.pte"],
+    ),
+    (
+        "report",
+        &[
+            "report 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/multi_method/multi_method.pte",
+            "report 1.5.1/ptd_shared/ptd_shared.ptd",
+        ],
+    ),
+    ("verify", &["verify 1.5.1/add_mul_external/add_mul_external.pte malformed/xnnpack-flatbuffer.pte"]),
+    ("verify-runtime", &["verify --runtime all 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/add/add.pte"]),
+    ("rules", &["verify --rules"]),
+    ("check", &["check 1.5.1/multi_method/multi_method.pte payloads/other/ethosu.pte --target TARGET"]),
+    (
+        "diff",
+        &[
+            "diff --tensors 1.5.1/add/add.pte 1.5.1/add_mul/add_mul.pte",
+            "diff --tensors 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte",
+            "diff 1.5.1/add/add.pte 1.5.1/add_mul_external/add_mul_external.pte",
+        ],
+    ),
+    ("profile", &["profile payloads/profile_xnnpack.etdp --program payloads/profile_xnnpack.pte"]),
+    ("bundle", &["bundle 1.5.1/bundled/bundled.bpte payloads/bundle_scalars.bpte"]),
+    ("metadata", &["metadata 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/multi_method/multi_method.pte"]),
+    ("extract", &["extract 1.5.1/linear_xnnpack/linear_xnnpack.pte", "extract 1.5.1/ptd_shared/ptd_shared.ptd"]),
+    (
+        "edit",
+        &[
+            "strip --dry-run --all 1.5.1/stacktrace/stacktrace.pte",
+            "externalize --dry-run --all 1.5.1/multi_method/multi_method.pte --data w.ptd",
+            "dedup --dry-run 1.5.1/multi_method/multi_method.pte",
+        ],
+    ),
+    ("dedup-several", &["dedup --dry-run 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
+    ("dump", &["dump 1.5.1/add/add.pte 1.5.1/ptd_shared/ptd_shared.ptd"]),
+];
+
+/// What a document says that is printed by a command line, which has no spaces in its arguments.
+fn document(line: &str, form: &str, target: &Path) -> (String, Value) {
+    let arguments = line.split(' ').map(|word| if word == "TARGET" { target.to_str().unwrap() } else { word });
+    let output = pte().current_dir(data()).args(arguments).arg(form).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let first = if form == "--jsonl" { text.lines().next().unwrap_or_default() } else { &text };
+    let document = serde_json::from_str(first);
+    let document = document.unwrap_or_else(|error| {
+        panic!("{line} {form}: {error}: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    (text, document)
+}
+
+fn target() -> TempFile {
+    let text = "runtime = \"1.0\"\nbackends = []\narena = \"1 B\"\nmethod-allocator = 1\nlargest-file = \"0.5KiB\"\nscalar-types = [\"i8\"]\n";
+    TempFile::new("target.toml", text.as_bytes())
+}
+
+#[test]
+fn every_document_has_a_format_and_files_with_their_errors() {
+    let target = target();
+    for (_, lines) in DOCUMENTS.iter().filter(|(name, _)| *name != "rules") {
+        for line in *lines {
+            let (_, document) = document(line, "--json", &target.0);
+            assert_eq!(document["format"], 1, "{line}");
+            let files = document["files"].as_array().unwrap_or_else(|| panic!("{line}: {document}"));
+            assert!(!files.is_empty(), "{line}");
+            for file in files {
+                assert!(file["file"].is_string() && file["errors"].is_array(), "{line}: {file}");
+                assert!(file["errors"].as_array().unwrap().iter().all(Value::is_string), "{line}: {file}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_document_is_there_as_lines_with_the_same_fields() {
+    let target = target();
+    for (_, lines) in DOCUMENTS {
+        for line in *lines {
+            let (_, whole) = document(line, "--json", &target.0);
+            let (text, first) = document(line, "--jsonl", &target.0);
+            assert!(text.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{line}");
+            assert_eq!(first["format"], 1, "{line}");
+            // A line has what an entry of a document's files has, or is the document.
+            if first != whole {
+                let mut entry = whole["files"][0].clone();
+                entry["format"] = 1.into();
+                assert_eq!(first, entry, "{line}");
+                assert_eq!(Some(text.lines().count()), whole["files"].as_array().map(Vec::len), "{line}");
+            }
+        }
+    }
+}
+
+/// What values of one place in documents are.
+#[derive(Default)]
+struct Shape {
+    kinds: BTreeSet<&'static str>,
+    /// How many objects there were, and in how many of them each field was.
+    objects: usize,
+    fields: BTreeMap<String, (usize, Shape)>,
+    items: Option<Box<Shape>>,
+}
+
+impl Shape {
+    fn see(&mut self, value: &Value) {
+        self.kinds.insert(match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(number) if number.is_f64() => "number",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        });
+        match value {
+            Value::Array(items) => {
+                let shape = self.items.get_or_insert_default();
+                items.iter().for_each(|item| shape.see(item));
+            }
+            Value::Object(fields) => {
+                self.objects += 1;
+                for (name, field) in fields {
+                    let (count, shape) = self.fields.entry(name.clone()).or_default();
+                    *count += 1;
+                    // The tree is in flatc's form: the schema of ExecuTorch says what is in it.
+                    if name == "tree" { shape.see(&json!({})) } else { shape.see(field) }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn schema(&self) -> Value {
+        let mut schema = Map::new();
+        let mut kinds = self.kinds.clone();
+        if kinds.contains("number") {
+            kinds.remove("integer");
+        }
+        match kinds.iter().collect::<Vec<_>>()[..] {
+            [] => {}
+            [one] => drop(schema.insert("type".into(), json!(one))),
+            _ => drop(schema.insert("type".into(), json!(kinds))),
+        }
+        if !self.fields.is_empty() {
+            let always = self.fields.iter().filter(|(_, (count, _))| *count == self.objects).map(|(name, _)| name);
+            schema.insert("required".into(), always.cloned().collect());
+            let fields = self.fields.iter().map(|(name, (_, shape))| (name.clone(), shape.schema()));
+            schema.insert("properties".into(), Value::Object(fields.collect()));
+        }
+        if let Some(items) = self.items.as_ref().filter(|items| !items.kinds.is_empty()) {
+            schema.insert("items".into(), items.schema());
+        }
+        Value::Object(schema)
+    }
+}
+
+#[test]
+fn documents_are_as_their_schemas_state() {
+    let target = target();
+    for (name, lines) in DOCUMENTS {
+        let mut shape = Shape::default();
+        lines.iter().for_each(|line| shape.see(&document(line, "--json", &target.0).1));
+        let mut schema = shape.schema();
+        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
+        schema["title"] = format!("pte {}: the document of format 1", name.replace('-', " ")).into();
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = crate_root().join(format!("docs/schema/{name}.json"));
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &text).unwrap();
+        }
+        let stated = std::fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(stated, text, "{}: BLESS=1 writes it, where the change is one that users may see", path.display());
+    }
+}
