@@ -6,6 +6,7 @@ use crate::{json, text};
 use anstyle::{AnsiColor, Style};
 use executorch_format::{Error, ErrorKind as FileError, Pte};
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// As clap's own errors look.
@@ -79,6 +80,14 @@ impl Failure {
     /// A file of another kind that was given to a command for programs.
     pub fn no_program(file: &Path, kind: executorch_format::FileKind) -> Self {
         Self::usage_of(file, &format!("a {kind} file, which has no program: expected a .pte or .bpte"))
+    }
+
+    /// Bytes after the last segment of a file, for which a new layout has no place.
+    pub fn loses(file: &Path, trailing: &Range<u64>, advice: &str) -> Self {
+        let (count, start) = (trailing.end - trailing.start, trailing.start);
+        let fault =
+            format!("{count} bytes after the last segment (from byte {start}) would be lost in a new layout: {advice}");
+        Self::Bad { file: file.to_owned(), findings: vec![fault] }
     }
 
     /// A method that a file does not have.

@@ -175,13 +175,12 @@ impl Options {
         if !self.any() || trailing.is_empty() {
             return Ok(());
         }
-        let (count, start) = (trailing.end - trailing.start, trailing.start);
-        let found = format!("{} bytes after the last segment (from byte {start})", count);
         if !self.drop_trailing {
-            let fault = format!("{found} would be lost in a new layout: --drop-trailing drops them");
-            return Err(Failure::Bad { file: file.to_owned(), findings: vec![fault] });
+            return Err(Failure::loses(file, &trailing, "--drop-trailing drops them"));
         }
-        status::say(format_args!("{}: {found} dropped", text::path(file)));
+        let (count, start) = (trailing.end - trailing.start, trailing.start);
+        let file = text::path(file);
+        status::say(format_args!("{file}: {count} bytes after the last segment (from byte {start}) dropped"));
         Ok(())
     }
 

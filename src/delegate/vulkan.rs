@@ -2,6 +2,7 @@
 
 use super::xnnpack::XnnpackHeader;
 use crate::error::{Error, ErrorKind, Result};
+use crate::file::segment::slice;
 use crate::flatbuffer::read::{self, Limits};
 use crate::schema::vulkan::{VkBytes, VkGraph};
 use alloc::format;
@@ -72,5 +73,5 @@ impl<'a> Vulkan<'a> {
 
 /// A part of a payload: the header was checked, so it is there.
 fn cut(payload: &[u8], range: Range<u64>) -> &[u8] {
-    payload.get(range.start as usize..range.end as usize).unwrap_or_default()
+    slice(payload, range).unwrap_or_default()
 }

@@ -1,6 +1,6 @@
 //! Other bytes for a blob.
 
-use super::report::{Action, EditReport, Subject, User};
+use super::report::{EditReport, Subject, User};
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::{Pte, TensorData};
@@ -126,20 +126,9 @@ struct Blob<'a> {
     bytes: Cow<'a, [u8]>,
 }
 
-/// What is worth knowing where bytes were shared.
-fn shared_with(others: &[User]) -> String {
-    const MOST: usize = 10;
-    let mut names: Vec<String> = others.iter().take(MOST).map(|user| format!("{user}")).collect();
-    if let Some(more @ 1..) = others.len().checked_sub(MOST) {
-        names.push(format!("and {more} more"));
-    }
-    let (names, keep) = (names.join(", "), if others.len() == 1 { "keeps" } else { "keep" });
-    format!("{names} shared the old bytes and {keep} them")
-}
-
 impl<'a> Pte<'a> {
-    /// Gives a constant, an initial state or named data other bytes. What shares the old ones keeps them, as a note says, unless
-    /// [`NewData::shared`] asks for all: then the report names them.
+    /// Gives a constant, an initial state or named data other bytes. What shares the old ones keeps them, and the report names
+    /// it, unless [`NewData::shared`] asks for all.
     ///
     /// A tensor's new data has its scalar type and sizes; its file keeps its layout, byte for byte outside the data, unless the
     /// old bytes stay for others. Named data may change its size.
@@ -184,10 +173,8 @@ impl<'a> Pte<'a> {
             } else if blob.subject == Subject::NamedData && !report.notes.iter().any(|note| note == SAME_KEY) {
                 report.notes.push(SAME_KEY.into());
             }
-            if !blob.others.is_empty() {
-                report.notes.push(shared_with(&blob.others));
-            }
-            report.add(Action::Replaced, blob.subject, blob.name.clone(), blob.users.clone(), [data.size(), size]);
+            let users = [blob.users.clone(), blob.others.clone()];
+            report.add_replaced(blob.subject, blob.name.clone(), users, [data.size(), size]);
             blobs.push(blob);
         }
         let fits = |blob: &Blob<'a>| blob.others.is_empty() && blob.data.size() == blob.bytes.len() as u64;
@@ -433,7 +420,7 @@ fn range(data: &DataRef) -> Option<(u32, Range<u64>)> {
 }
 
 impl<'a> Ptd<'a> {
-    /// Gives a key other bytes. Keys that share the old ones keep them, as a note says, unless [`NewData::shared`] asks for all. A tensor's
+    /// Gives a key other bytes. Keys that share the old ones keep them, and the report names them, unless [`NewData::shared`] asks for all. A tensor's
     /// new data has its scalar type and sizes; a blob may change its size.
     ///
     /// ```
@@ -481,12 +468,10 @@ impl<'a> Ptd<'a> {
         if entry.shape.is_none() && *self.entry_bytes(&entry)? != *bytes {
             report.notes.push(SAME_KEY.into());
         }
-        if !others.is_empty() {
-            report.notes.push(shared_with(&others));
-        }
-        report.add(Action::Replaced, Subject::Key, key, users, [data.size(), bytes.len() as u64]);
+        let is_alone = others.is_empty();
+        report.add_replaced(Subject::Key, key, [users, others], [data.size(), bytes.len() as u64]);
         let old = entry.segment_index as usize;
-        match (others.is_empty(), data.size() == bytes.len() as u64) {
+        match (is_alone, data.size() == bytes.len() as u64) {
             (true, true) => self.overwrite(&data, bytes),
             (true, false) => self.change(|ptd| {
                 ptd.overwrite(&data, bytes);

@@ -27,6 +27,9 @@ pub struct Change {
     pub name: String,
     /// Everything that refers to it.
     pub users: Vec<User>,
+    /// Who shared its old bytes and keeps them, where it was replaced.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub others: Vec<User>,
     /// The bytes that it took in this file.
     #[cfg_attr(feature = "serde", serde(rename = "size_before"))]
     pub bytes_before: u64,
@@ -124,6 +127,18 @@ impl From<DataList> for Subject {
 }
 
 impl EditReport {
+    /// Adds the replacement of a blob, whose old bytes `others` keep.
+    pub(super) fn add_replaced(
+        &mut self,
+        subject: Subject,
+        name: impl Into<String>,
+        [users, others]: [Vec<User>; 2],
+        bytes: [u64; 2],
+    ) {
+        self.add(Action::Replaced, subject, name, users, bytes);
+        self.changes.last_mut().into_iter().for_each(|change| change.others.clone_from(&others));
+    }
+
     /// Adds a change.
     pub(super) fn add(
         &mut self,
@@ -134,7 +149,8 @@ impl EditReport {
         bytes: [u64; 2],
     ) {
         let [bytes_before, bytes_after] = bytes;
-        self.changes.push(Change { action, subject, name: name.into(), users, bytes_before, bytes_after });
+        let (name, others) = (name.into(), Vec::new());
+        self.changes.push(Change { action, subject, name, users, others, bytes_before, bytes_after });
     }
 
     /// The bytes of blobs that were removed, less those that were added: negative if there are more than before.
@@ -202,7 +218,9 @@ impl fmt::Display for Subject {
 /// As `externalized constant layer.weight (forward:%12): 64 bytes to 0`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { action, subject, name, users, bytes_before, bytes_after } = self;
+        /// So many of those who keep the old bytes are named.
+        const MOST: usize = 10;
+        let Self { action, subject, name, users, others, bytes_before, bytes_after } = self;
         write!(f, "{action} {subject}")?;
         if !name.is_empty() {
             write!(f, " {name}")?;
@@ -210,6 +228,15 @@ impl fmt::Display for Change {
         for (index, user) in users.iter().enumerate() {
             write!(f, "{}{user}", if index == 0 { " (" } else { ", " })?;
         }
-        write!(f, "{}: {bytes_before} bytes to {bytes_after}", if users.is_empty() { "" } else { ")" })
+        write!(f, "{}: {bytes_before} bytes to {bytes_after}", if users.is_empty() { "" } else { ")" })?;
+        for (index, user) in others.iter().take(MOST).enumerate() {
+            write!(f, "{}{user}", if index == 0 { "; " } else { ", " })?;
+        }
+        match others.len() {
+            0 => Ok(()),
+            1 => f.write_str(" shared the old bytes and keeps them"),
+            count if count > MOST => write!(f, " and {} more shared the old bytes and keep them", count - MOST),
+            _ => f.write_str(" shared the old bytes and keep them"),
+        }
     }
 }

@@ -248,6 +248,11 @@ impl<'t, 'a> Segments<'t, 'a> {
     }
 }
 
+/// A part of `bytes`; `None` where it is out of range, on a machine with small addresses too.
+pub(crate) fn slice(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
+    bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
+}
+
 /// Where `part`, a slice of `file`, starts in it; `None` if it is not a slice of `file`.
 ///
 /// It finds the offset of anything that the tree borrows: strings, lists, inline data.

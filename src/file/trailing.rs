@@ -1,7 +1,9 @@
 //! Bytes of a file that belong to nothing: a new layout has no place for them.
 
+use super::model::Model;
 use super::ptd::Ptd;
 use super::pte::Pte;
+use super::segment::slice;
 use super::source::Source;
 use crate::schema::DataSegment;
 use core::ops::Range;
@@ -25,6 +27,18 @@ impl Ptd<'_> {
     }
 }
 
+impl Model<'_> {
+    /// The bytes of the file after its last segment, as for [`Pte::trailing_bytes`]. Other kinds of files have no segments.
+    pub fn trailing_bytes(&self) -> Range<u64> {
+        match self {
+            Self::Pte(pte) => pte.trailing_bytes(),
+            Self::Ptd(ptd) => ptd.trailing_bytes(),
+            #[cfg(feature = "devtools")]
+            _ => 0..0,
+        }
+    }
+}
+
 fn trailing(source: Option<&Source<'_>>, header: Option<(u64, u64)>, segments: &[DataSegment]) -> Range<u64> {
     let (Some(source), Some((base, announced))) = (source.filter(|source| source.whole), header) else {
         return 0..0;
@@ -34,7 +48,7 @@ fn trailing(source: Option<&Source<'_>>, header: Option<(u64, u64)>, segments: &
     // Where there are no segments, the header has no place for them.
     let end = base.saturating_add(last).max(source.metadata_size as u64);
     let announced = base.saturating_add(announced).clamp(end.min(size), size);
-    let padding = source.bytes.get(end.min(size) as usize..announced as usize).unwrap_or_default();
+    let padding = slice(&source.bytes, end.min(size)..announced).unwrap_or_default();
     let end = if padding.iter().all(|byte| *byte == 0) { announced } else { end };
     if end < size { end..size } else { 0..0 }
 }

@@ -69,9 +69,12 @@ impl Policy {
         match denied.chain(&self.allow).find(|name| !known(name)) {
             None => Ok(()),
             Some(name) => {
-                let near = near(name).map(|near| format!("{near:?}, or another ")).unwrap_or_else(|| "a ".into());
-                let expected =
-                    format!("{near}name that `pte verify --rules` lists, or to deny all warnings {WARNINGS:?}");
+                let listed = "name that `pte verify --rules` lists";
+                let expected = match near(name) {
+                    Some(WARNINGS) => format!("{WARNINGS:?}, or a {listed}"),
+                    Some(near) => format!("{near:?}, or another {listed}, or {WARNINGS:?}"),
+                    None => format!("a {listed}, or {WARNINGS:?}"),
+                };
                 Err(Error::not_a("rule", name, expected))
             }
         }

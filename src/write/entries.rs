@@ -4,7 +4,7 @@ use super::relayout::common_alignment;
 use crate::error::{Error, Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, tensors_mut};
-use crate::file::segment::{DataRef, Segment};
+use crate::file::segment::{DataRef, Segment, slice};
 use crate::file::style::ALIGNMENT;
 use crate::keyed::Keyed;
 use crate::schema::program::{Buffer, Program, SubsegmentOffsets};
@@ -114,7 +114,12 @@ impl<'a> Pte<'a> {
             };
             // In one part with what comes after it, the room may hold a constant that no tensor uses.
             let used = match segment.get(*offset, room) {
-                Some(bytes) if *size == 0 || bytes.iter().skip(*size as usize).any(|byte| *byte != 0) => room,
+                Some(bytes)
+                    if *size == 0
+                        || slice(bytes, *size..room).is_some_and(|rest| rest.iter().any(|byte| *byte != 0)) =>
+                {
+                    room
+                }
                 Some(_) => *size,
                 None if *size == 0 => segment.part_from(*offset).min(room),
                 None => *size,

@@ -129,7 +129,7 @@ impl<'t> Image<'t> {
     fn between(&self, start: u64, end: u64) -> [Piece<'_>; 2] {
         let length = self.background.len() as u64;
         let (from, to) = (start.min(length), end.min(length));
-        let same = self.background.get(from as usize..to.max(from) as usize).unwrap_or_default();
+        let same = segment::slice(self.background, from..to.max(from)).unwrap_or_default();
         [Piece::Bytes(same), Piece::Zeros(end.saturating_sub(start.max(length)))]
     }
 
@@ -144,7 +144,10 @@ impl<'t> Image<'t> {
         for piece in self.pieces() {
             match piece {
                 Piece::Bytes(bytes) => file.extend_from_slice(bytes),
-                Piece::Zeros(count) => file.resize(file.len().saturating_add(count as usize), 0),
+                Piece::Zeros(count) => {
+                    let end = usize::try_from(file.len() as u64 + count).map_err(|_| too_large())?;
+                    file.resize(end, 0);
+                }
             }
         }
         Ok(file)

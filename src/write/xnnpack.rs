@@ -103,11 +103,12 @@ impl Xnnpack<'_> {
             constant_data_offset: u32::try_from(constants).map_err(too_large)?,
             constant_data_size: self.constant_data.len() as u64,
         };
-        let mut bytes = Vec::with_capacity(constants as usize);
+        let [start, constants] = [header.flatbuffer_offset, header.constant_data_offset].map(|at| at as usize);
+        let mut bytes = Vec::with_capacity(constants);
         bytes.extend_from_slice(&header.to_bytes());
-        bytes.resize(start as usize, 0);
+        bytes.resize(start, 0);
         bytes.extend(flatbuffer);
-        bytes.resize(constants as usize, 0);
+        bytes.resize(constants, 0);
         Ok(bytes)
     }
 }

@@ -4,7 +4,7 @@ use crate::damage::stride;
 use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload, Xnnpack};
 use executorch_format::schema::xnnpack::{
-    XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantParams, XNode, XNodeUnion, XValueUnion,
+    XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantParams, XNode, XNodeUnion, XValueUnion,
 };
 use executorch_format::validate::Level;
 use executorch_format::{Ptd, Pte};
@@ -345,4 +345,29 @@ fn a_transposed_convolution_of_8_bits_takes_no_packed_input() {
     ] {
         assert_eq!(broken(name, Level::Runtime, packed), rules, "{name}");
     }
+}
+
+#[test]
+fn a_bias_of_grouped_weights_that_is_the_result_is_refused_although_the_node_waits_for_itself() {
+    let own_result = |graph: &mut XNNGraph<'_>| {
+        let node = &mut graph.xnodes.as_mut().unwrap()[1].xnode_union;
+        let XNodeUnion::XNNFullyConnected(dense) = node else { panic!("{node:?}") };
+        dense.bias_id = dense.output_id;
+    };
+    for (name, rules) in [
+        ("dense-qdint8-qbint4-fp32", &["xnnpack-weights"][..]),
+        ("dense-qdint8-qbint4-fp32-no-bias", &["xnnpack-weights"]),
+    ] {
+        assert_eq!(broken(name, Level::Runtime, own_result), rules, "{name}");
+    }
+}
+
+#[test]
+fn a_multiplication_that_waits_for_what_never_comes_takes_any_input() {
+    let in_a_circle = |graph: &mut XNNGraph<'_>| {
+        let nodes = graph.xnodes.as_mut().unwrap();
+        let (input_id, output_id) = (nodes[1].xnode_union.ids().outputs[0].1, nodes[0].xnode_union.ids().outputs[0].1);
+        nodes[0].xnode_union = XNodeUnion::XNNFloor(XNNNode1x1 { input_id, output_id, flags: 0 });
+    };
+    assert!(!broken("dense-qdint8-qbint4-fp32", Level::Runtime, in_a_circle).contains(&"xnnpack-dynamic"));
 }

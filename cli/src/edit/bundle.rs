@@ -91,6 +91,7 @@ fn extract(input: &Input, bpte: &Bpte<'_>, destination: &Destination) -> Result<
         subject: Subject::Program,
         name: String::new(),
         users: Vec::new(),
+        others: Vec::new(),
         bytes_before: size,
         bytes_after: size,
     };

@@ -95,6 +95,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let data = [data];
     refuse(input.path(), &new_errors_of_pair((&before, &[]), (&after, &data)))?;
+    let trailing = before.trailing_bytes();
     let Model::Pte(after) = check(input.path(), Model::Pte(before), Model::Pte(after))? else { return Ok(()) };
     let [data] = &data;
     // Neither is there before both are written. The data comes first: a program without its data would be of no use.
@@ -102,6 +103,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Output::new(Some(&arguments.data), data.image(), &arguments.data)?,
         Output::new(arguments.destination.path(input.path())?, after.image(), input.path())?,
     ];
+    for output in outputs.iter().skip(1) {
+        output.keeps(&trailing, input.path())?;
+    }
     finish(&[&input], outputs, &report, arguments.destination.how())
 }
 

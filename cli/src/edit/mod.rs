@@ -20,11 +20,12 @@ use crate::open::Input;
 use crate::save::save_all;
 use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
-use executorch_format::edit::new_errors;
+use executorch_format::edit::{Subject, new_errors};
 use executorch_format::validate::Finding;
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Where the result goes.
@@ -86,6 +87,14 @@ impl<'t> Output<'t> {
     ) -> Result<Self, Failure> {
         Ok(Self { path, image: image.map_err(|error| Failure::bad(input, &error))? })
     }
+
+    /// Fails where bytes after the last segment of the old file, which nothing describes, have no place in the new one.
+    pub fn keeps(&self, trailing: &Range<u64>, input: &Path) -> Result<(), Failure> {
+        if trailing.is_empty() || self.image.is_from_source() {
+            return Ok(());
+        }
+        Err(Failure::loses(input, trailing, "`pte rewrite --drop-trailing` drops them first"))
+    }
 }
 
 impl Destination {
@@ -116,7 +125,9 @@ impl Destination {
         report: &EditReport,
     ) -> Result<(), Failure> {
         let path = self.path(input.path())?;
-        let after = check(input.path(), before.into(), after.into())?;
+        let before = before.into();
+        let trailing = before.trailing_bytes();
+        let after = check(input.path(), before, after.into())?;
         let image = match &after {
             Model::Pte(pte) => pte.image(),
             Model::Ptd(ptd) => ptd.image(),
@@ -129,6 +140,10 @@ impl Destination {
             }
         };
         let output = Output::new(path, image, input.path())?;
+        // `pte strip --padding` was asked to drop them.
+        if !report.changes.iter().any(|change| change.subject == Subject::Padding) {
+            output.keeps(&trailing, input.path())?;
+        }
         finish(&[input], vec![output], report, &self.how)
     }
 }

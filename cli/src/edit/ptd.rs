@@ -177,14 +177,15 @@ fn create(arguments: &Create) -> Result<(), Failure> {
 
 /// What was done with a key.
 fn key_change(action: Action, key: &str, [bytes_before, bytes_after]: [u64; 2]) -> Change {
-    Change { action, subject: Subject::Key, name: key.to_owned(), users: Vec::new(), bytes_before, bytes_after }
+    let (users, others) = (Vec::new(), Vec::new());
+    Change { action, subject: Subject::Key, name: key.to_owned(), users, others, bytes_before, bytes_after }
 }
 
 /// `KEY:TYPE:SIZES`, where it is one.
 fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
     let wrong = |fault: String| Failure::Usage(format!("{text}: {fault}"));
     let parts: Vec<&str> = text.rsplitn(3, ':').collect();
-    let number = |sizes: &str| sizes.chars().all(|c| c.is_ascii_digit() || c == 'x');
+    let number = |sizes: &str| sizes.chars().all(|c| c.is_ascii_digit() || "x,;*[]() ".contains(c));
     match parts[..] {
         [sizes, kind, key] => match scalar_type::parse(kind) {
             Ok(scalar_type) => Ok(Some((key, scalar_type, sizes))),
@@ -205,8 +206,9 @@ fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Fail
         let NewData { tensor_layout, bytes, .. } = source.read(text)?;
         return Ok(NewEntry { key: text.into(), tensor_layout, bytes, alignment: 1 });
     };
-    let parsed = sizes.split('x').filter(|size| !size.is_empty()).map(str::parse).collect::<Result<Vec<i32>, _>>();
-    let sizes = parsed.map_err(|error| Failure::Usage(format!("{text}: sizes {sizes}: {error}")))?;
+    // A tensor without dimensions has no sizes.
+    let sizes = if sizes.is_empty() { Ok(Vec::new()) } else { sizes.split('x').map(str::parse::<i32>).collect() };
+    let sizes = sizes.map_err(|_| Failure::Usage(format!("{text}: expected sizes such as 3x4")))?;
     let NewData { tensor_layout, bytes, numpy, .. } = source.read(key)?;
     let Some(mut layout) = tensor_layout else {
         return Ok(NewEntry::tensor(key, scalar_type, sizes, bytes));

@@ -6,15 +6,16 @@ use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
 use crate::{text, value};
-use executorch_format::edit::Target;
+use executorch_format::edit::{Target, User};
 use executorch_format::{DataUser, Error, Model, Pte};
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// Give a constant, an initial state, named data or a key of a .ptd other bytes
 ///
 /// Scalar type and sizes have to agree. Where several share the old bytes, only the one that is named gets the new ones,
-/// and a note says which keep the old ones.
+/// and those that keep the old ones are named.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte replace model.pte %12=weight.bin -o new.pte
@@ -55,12 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         sources.push((target, Source::open(source)?));
     }
     let bad = |error: Error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
-    let mut report = EditReport::default();
-    let mut add = |mut more: EditReport| {
-        report.changes.append(&mut more.changes);
-        more.notes.retain(|note| !report.notes.contains(note));
-        report.notes.append(&mut more.notes);
-    };
+    let mut done = Done::default();
     match input.parse()? {
         Model::Pte(before) => {
             let mut pte = before.clone();
@@ -75,9 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 let key = || if arguments.keep_key { (*name).to_owned() } else { sha256() };
                 let key = looked_up.contains(*name).then(key);
                 let new = new.with_key(key);
-                add(pte.replace(&target, &new).map_err(bad)?);
+                let more = pte.replace(&target, &new).map_err(bad)?;
+                done.add(name, new.bytes, more, input.path())?;
             }
-            arguments.destination.finish(&input, before, pte, &report)
+            arguments.destination.finish(&input, before, pte, &done.report())
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
@@ -87,11 +84,50 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                     return Err(Failure::no_match(input.path(), "key", key, there));
                 }
                 let new = source.read(key)?.with_permute(arguments.permute).with_shared(arguments.shared);
-                add(ptd.replace(key, &new).map_err(bad)?);
+                let more = ptd.replace(key, &new).map_err(bad)?;
+                done.add(key, new.bytes, more, input.path())?;
             }
-            arguments.destination.finish(&input, before, ptd, &report)
+            arguments.destination.finish(&input, before, ptd, &done.report())
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
+    }
+}
+
+/// What the replacements did so far.
+#[derive(Default)]
+struct Done<'t> {
+    report: EditReport,
+    /// For each that got new bytes, which target asked for it, and the bytes.
+    given: Vec<(User, &'t str, Cow<'t, [u8]>)>,
+}
+
+impl<'t> Done<'t> {
+    /// One more. Fails where it gives bytes to what another one gave other bytes.
+    fn add(&mut self, target: &'t str, bytes: Cow<'t, [u8]>, mut more: EditReport, file: &Path) -> Result<(), Failure> {
+        for user in more.changes.iter().flat_map(|change| &change.users) {
+            if let Some((_, other, _)) = self.given.iter().find(|(own, _, old)| own == user && *old != bytes) {
+                let (user, other, target) =
+                    (text::message(&user.to_string()), text::name(other, 60), text::name(target, 60));
+                return Err(Failure::usage_of(
+                    file,
+                    &format!("{user} would get other bytes by {target} than by {other}"),
+                ));
+            }
+        }
+        let users = more.changes.iter().flat_map(|change| &change.users);
+        self.given.extend(users.map(|user| (user.clone(), target, bytes.clone())));
+        self.report.changes.append(&mut more.changes);
+        more.notes.retain(|note| !self.report.notes.contains(note));
+        self.report.notes.append(&mut more.notes);
+        Ok(())
+    }
+
+    /// Who keeps old bytes is who got none in the end.
+    fn report(mut self) -> EditReport {
+        for change in &mut self.report.changes {
+            change.others.retain(|other| !self.given.iter().any(|(user, ..)| user == other));
+        }
+        self.report
     }
 }
 

@@ -18,13 +18,25 @@ use std::thread;
 /// How many bytes each worker reads at a time. Mapped memory would stay resident until the process ends.
 const CHUNK: usize = 1 << 20;
 
+/// Blobs are inside each other a few times: a constant in a payload in a segment in a bundle. In a file made to harm, more.
+const MOST_TIMES: u64 = 16;
+
 /// The start of a blob in the file, and its size.
 type Range = (u64, u64);
 
-/// Adds the hash of every blob that is in the file. Bytes shared by several blobs are read once.
+/// Adds the hash of every blob that is in the file. Bytes shared by several blobs are read once. Fails where blobs overlap so much that
+/// this would take many times the file.
 pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
     let ranges: HashSet<Range> = blobs.iter().filter_map(range).collect();
     let mut ranges: Vec<Range> = ranges.into_iter().collect();
+    let total = ranges.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
+    let file = input.bytes().len() as u64;
+    if total > MOST_TIMES.saturating_mul(file) {
+        let fault = format!(
+            "its blobs overlap: together they have {total} bytes, and no more than {MOST_TIMES} times the file's {file} are hashed"
+        );
+        return Err(Failure::Bad { file: input.path().to_owned(), findings: vec![fault] });
+    }
     // The largest first, so that all cores finish at about the same time.
     ranges.sort_by_key(|(start, size)| (std::cmp::Reverse(*size), *start));
     let hashes = hash_all(&ranges, || input.reader())

@@ -375,6 +375,9 @@ fn what_matches_nothing_is_an_error_that_lists_near_names() {
         (&["ptd", "rename", "w.ptd", "layer.0.w=a", "-i"], near),
         (&["ptd", "create", "-o", "x.ptd", "c:f33:3x4=a.bin"], "no scalar type \"f33\", did you mean \"f32\""),
         (&["ptd", "create", "-o", "x.ptd", "c:float32=a.bin"], "c:float32:3x4"),
+        (&["ptd", "create", "-o", "x.ptd", "c:f32:3xx4=a.bin"], "c:f32:3xx4: expected sizes such as 3x4"),
+        (&["ptd", "create", "-o", "x.ptd", "c:f32:3,4=a.bin"], "c:f32:3,4: expected sizes such as 3x4"),
+        (&["ptd", "create", "-o", "x.ptd", "c:f33:3,4=a.bin"], "no scalar type \"f33\""),
         (&["ptd", "create", "-o", "x.ptd", "c=w.ptd:layer"], near),
         (
             &["externalize", "m.pte", "--name", "nothing", "--data", "x.ptd", "-i"],
@@ -461,8 +464,22 @@ fn only_the_one_asked_for_is_replaced_and_the_others_are_named() {
         ptd.entry_bytes(&ptd.get(key).unwrap()).unwrap()[0]
     };
     assert_eq!([content("two.ptd", "ln1"), content("two.ptd", "ln2")], [3, 5]);
+    // Nothing keeps the old bytes in the end.
+    let told = good(&["replace", "w.ptd", "ln1=threes.bin", "ln2=fives.bin", "-o", "two.ptd"], &folder);
+    assert!(!told.contains("keep"), "{told}");
+    // Two answers for one key are none.
+    for request in [&["ln1=threes.bin", "ln1=fives.bin"][..], &["ln1=threes.bin", "ln2=fives.bin", "--shared"]] {
+        let (code, told) = refused(&[&["replace", "w.ptd", "-i"], request].concat(), &folder);
+        assert!(code == Some(2) && told.contains("key ln1 would get other bytes by ln"), "{code:?} {told}");
+        assert_eq!(content("w.ptd", "ln1"), 1);
+    }
+    good(&["replace", "w.ptd", "ln1=threes.bin", "ln2=threes.bin", "--shared", "-o", "same.ptd"], &folder);
+    assert_eq!([content("same.ptd", "ln1"), content("same.ptd", "ln2")], [3, 3]);
     let told = good(&["replace", "w.ptd", "ln1=threes.bin", "-o", "one.ptd"], &folder);
-    assert!(told.contains("note: key ln2 shared the old bytes and keeps them"), "{told}");
+    assert!(
+        told.contains("replaced key ln1 (key ln1): 16 bytes to 16; key ln2 shared the old bytes and keeps them"),
+        "{told}"
+    );
     let told = good(&["replace", "w.ptd", "ln1=threes.bin", "--shared", "-o", "all.ptd"], &folder);
     assert!(told.contains("replaced key ln1 (key ln1, key ln2)"), "{told}");
     assert_eq!([content("all.ptd", "ln1"), content("all.ptd", "ln2")], [3, 3]);

@@ -89,7 +89,7 @@ fn beyond_limits(
     file: &executorch_format_support::sharing::Shared,
     other: &executorch_format_support::sharing::Shared,
 ) -> Vec<String> {
-    use executorch_format_support::sharing::{arguments, commands};
+    use executorch_format_support::sharing::{TARGET, arguments, commands};
     use std::process::{Command, Stdio};
 
     /// KiB that a process of an unoptimized build may reserve before it reads anything: code, and stacks of threads.
@@ -102,6 +102,7 @@ fn beyond_limits(
         let out = std::env::temp_dir().join(format!("sharing-out-{kind}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&out);
         std::fs::create_dir(&out).unwrap();
+        std::fs::write(out.join(TARGET.0), TARGET.1).unwrap();
         let limits = format!("ulimit -v {memory}; ulimit -t 60; exec \"$0\" \"$@\"");
         let output = Command::new("sh")
             .args(["-c", &limits])

@@ -294,6 +294,17 @@ fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
     assert_eq!(std::fs::read(&out.0).unwrap(), b"");
     assert!(run(&["rewrite"], &[&file.0, &out.0]).status.success());
     assert_eq!(std::fs::read(&out.0).unwrap(), bytes);
+    // An edit has no place for them either, where it moves anything.
+    for edit in [&["metadata", "--set", "get_n=5"][..], &["externalize", "--all", "--data", "trailing.ptd"]] {
+        let output = run(&[edit, &["--dry-run"]].concat(), &[&file.0]);
+        let told = text(&output.stderr);
+        assert!(
+            output.status.code() == Some(1)
+                && told.contains("would be lost in a new layout: `pte rewrite --drop-trailing`"),
+            "{told}"
+        );
+    }
+    assert!(run(&["strip", "--padding", "--dry-run"], &[&file.0]).status.success());
     assert!(run(&["rewrite", "--relayout", "--drop-trailing"], &[&file.0, &out.0]).status.success());
     assert!(std::fs::read(&out.0).unwrap().len() < bytes.len());
 }

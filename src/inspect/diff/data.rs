@@ -96,7 +96,11 @@ impl<'s> Comparer<'s> {
 
     pub(super) fn not_compared(&mut self, count: usize, what: &str) {
         if count > 0 {
-            self.diff.not_compared.push(format!("{}: the .ptd files were not given", counted(count, what)));
+            let why = match self.external.iter().all(Vec::is_empty) {
+                true => "the .ptd files were not given",
+                false => "no .ptd file that was given has their data",
+            };
+            self.diff.not_compared.push(format!("{}: {why}", counted(count, what)));
         }
     }
 

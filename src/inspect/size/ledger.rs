@@ -1,6 +1,7 @@
 //! Who has which bytes of a file: claims are gathered, and what nobody claims is listed separately.
 
 use super::{SizeKind, SizePart, payload};
+use crate::file::segment::slice;
 use crate::file::source::Source;
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::read::{Limits, Record};
@@ -100,7 +101,7 @@ impl<'t> Ledger<'t> {
     /// Every table, vector and string of the metadata, apart from the blobs in it.
     pub(super) fn program(&mut self, root: &'static TableDescription) {
         let file = self.file;
-        let metadata = file.get(..self.metadata_size as usize).unwrap_or_default();
+        let metadata = slice(file, 0..self.metadata_size).unwrap_or_default();
         let blobs = [Buffer::DESCRIPTION, BackendDelegateInlineData::DESCRIPTION].map(|table| table.name);
         walk(metadata, root, &Limits::default(), &mut |part| {
             let method = part.path.item_of_root("execution_plan");
@@ -225,7 +226,7 @@ impl<'t> Ledger<'t> {
                 before.checked_sub(1).and_then(|last| self.segments.get(last)).is_some_and(|last| start < last.1);
             if inside { "segment" } else { "between segments" }
         };
-        let bytes = self.file.get(start as usize..end as usize).unwrap_or_default();
+        let bytes = slice(self.file, start..end).unwrap_or_default();
         if !listed && end - start <= LONGEST_PADDING && bytes.iter().all(|byte| *byte == 0) {
             return self.group(SizeKind::Padding, place);
         }

@@ -6,6 +6,7 @@ use super::quantization::{channels, is_scale};
 use super::{Graph, weights};
 use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
+use crate::file::segment::slice;
 use crate::path::Path;
 use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};
 use alloc::{format, vec, vec::Vec};
@@ -101,7 +102,7 @@ impl<'t> Check<'t> {
                     return None;
                 }
                 // The runtime knows where it starts, and no more.
-                Some((payload.constant_data.get(offset as usize..)?.get(..size as usize)?, available - offset))
+                Some((slice(&payload.constant_data, offset..offset + size)?, available - offset))
             }
             Some(ConstantPlace::Inline(bytes)) if self.keys == Keys::Own => {
                 let storage = payload.graph.constant_buffer().get(index as usize);
@@ -186,7 +187,7 @@ impl<'t> Check<'t> {
             let found = format!("scales take {needed} bytes, but the constant has {}", bytes.len());
             report.add_at(rule, path, report.offset(Some(bytes)), found);
         }
-        let bytes = bytes.get(..needed as usize).unwrap_or(bytes);
+        let bytes = slice(bytes, 0..needed).unwrap_or(bytes);
         if let Some((at, scale)) = numbers(bytes, element).enumerate().find(|(_, scale)| !is_scale(*scale)) {
             let found = format!("scale {at} is {scale:e}, expected a positive number");
             let offset = report.offset(bytes.get(at * element as usize..));

@@ -74,6 +74,7 @@ fn cycle(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_
 
 /// As in `xnn_subgraph_optimize` of XNNPACK's `subgraph.c`.
 fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
+    let stuck = uses.stuck(graph);
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
         let path = &path.field("xnode_union");
@@ -92,8 +93,8 @@ fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'
             }
             (XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNBatchMatrixMultiply(_), Some((field, id))) => {
                 let dynamic = graph.tensor(*id).is_some_and(|tensor| tensor.datatype == XNNDatatype::QDINT8);
-                // A node whose result nobody reads is gone by then.
-                let is_used = ids.outputs.iter().any(|(_, id)| graph.is_used(*id));
+                // A node whose result nobody reads is gone by then, and one that waits for what never comes is no operator.
+                let is_used = ids.outputs.iter().any(|(_, id)| graph.is_used(*id)) && stuck.get(index) == Some(&false);
                 if dynamic && report.concerns(is_used) && !uses.is_converted(graph, *id) {
                     let found = format!("value {id}, which is quantized at run time, and which no XNNConvert writes");
                     report.add(rule::XNNPACK_DYNAMIC, &path.field(field), found);
@@ -246,6 +247,18 @@ impl Uses {
             }
         }
         (waits, ready)
+    }
+
+    /// Whether each node waits for the result of another one that never comes. One that waits for its own alone is made into an operator
+    /// all the same.
+    pub(super) fn stuck(&self, graph: &Graph<'_>) -> Vec<bool> {
+        let (mut waits, _) = self.waits(graph);
+        for (id, reader) in &self.readers {
+            if self.awaited(graph, *id, *reader) == Some(*reader) {
+                waits.get_mut(*reader).into_iter().for_each(|wait| *wait = wait.saturating_sub(1));
+            }
+        }
+        waits.into_iter().map(|wait| wait > 0).collect()
     }
 
     /// The node whose result a reader of a value waits for: the last that writes it. Writes of an output are kept apart, so there it is

@@ -17,6 +17,7 @@ use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::error::ErrorKind;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
+use crate::file::segment::slice;
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XValue};
 use alloc::{
@@ -70,7 +71,7 @@ impl<'t> Graph<'t> {
         Self { payload, ids, produced, read }
     }
 
-    /// For each node, whether XNNPACK makes an operator of it: an output depends on it, and it does not wait for its own result.
+    /// For each node, whether XNNPACK makes an operator of it: an output depends on it, and it does not wait for what never comes.
     fn kept(&self) -> Vec<bool> {
         let nodes = self.payload.graph.xnodes();
         let uses = dataflow::Uses::new(self);
@@ -92,8 +93,8 @@ impl<'t> Graph<'t> {
                 needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
             }
         }
-        for (kept, wait) in kept.iter_mut().zip(uses.waits(self).0) {
-            *kept &= wait == 0;
+        for (kept, is_stuck) in kept.iter_mut().zip(uses.stuck(self)) {
+            *kept &= !is_stuck;
         }
         kept
     }
@@ -230,10 +231,11 @@ fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (flatbuffer, constants) = (header.flatbuffer(), header.constant_data());
     let gaps = [(0, 4), (30, flatbuffer.start), (flatbuffer.end, constants.start)];
     for (from, to) in gaps {
-        let gap = bytes.get(from as usize..to as usize).unwrap_or_default();
+        let gap = slice(bytes, from..to).unwrap_or_default();
         if let Some(index) = gap.iter().position(|byte| *byte != 0) {
-            let found = format!("byte {} of the payload is not 0, between its parts", from as usize + index);
-            report.add_at(rule::XNNPACK_HEADER, path, at(from + index as u64), found);
+            let place = from + index as u64;
+            let found = format!("byte {place} of the payload is not 0, between its parts");
+            report.add_at(rule::XNNPACK_HEADER, path, at(place), found);
         }
     }
     if constants.end < bytes.len() as u64 {

@@ -86,8 +86,9 @@ pub fn files(scale: Scale) -> Vec<Shared> {
         ("items", program(named_often(EValue::int_list(vec![0; length]), add()), 1, None)),
         ("tensors", program(named_often(EValue::tensor_list(vec![0; length]), add()), 1, None)),
         ("key", with_delegates("XnnpackBackend".into(), keyed(name(), count))),
-        ("scales", overlapping(quantized(length / 4), count)),
-        ("nodes", overlapping(nodes(length / 32), count)),
+        ("scales", overlapping(quantized(length / 4), count, 0)),
+        ("nodes", overlapping(nodes(length / 32), count, 0)),
+        ("ranges", overlapping(vec![1; length], count, 1)),
     ];
     let inputs = vec![0; 8 * count];
     let plan = ExecutionPlan::new(name(), vec![long().with_external(name()).into()], vec![add()], Vec::new(), 64);
@@ -114,8 +115,9 @@ fn program(plan: ExecutionPlan<'_>, constants: usize, payload: Option<Vec<u8>>) 
     pte.expect("a program that is complete")
 }
 
-/// A payload that so many segments hold, each of a delegate and with a name: their places in the file are the same.
-fn overlapping(payload: Vec<u8>, count: usize) -> Vec<u8> {
+/// A payload that so many segments hold, each of a delegate and with a name. They end together, and each starts `step` bytes after the one
+/// before it.
+fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
     let delegate = |index| BackendDelegate {
         id: Some("XnnpackBackend".into()),
         processed: Some(BackendDelegateDataReference { location: DataLocation::SEGMENT, index }),
@@ -128,13 +130,16 @@ fn overlapping(payload: Vec<u8>, count: usize) -> Vec<u8> {
     let named_data = Some((0..count as u32).map(named).collect());
     let program = Program { execution_plan: Some(vec![plan]), named_data, ..Program::default() };
     let mut pte = Pte { program, ..Pte::default() };
-    for _ in 0..count {
-        pte.add_segment(payload.as_slice());
+    for index in 0..count {
+        pte.add_segment(&payload[(index * step).min(payload.len())..]);
     }
     let mut pte = pte.lay_out(&PteOptions::default()).expect("a layout");
-    let size = payload.len() as u64;
-    pte.program.segments.iter_mut().flatten().for_each(|segment| *segment = DataSegment { offset: 0, size });
-    pte.header.iter_mut().for_each(|header| header.segment_data_size = Some(size));
+    let end = payload.len() as u64;
+    for (segment, index) in pte.program.segments.iter_mut().flatten().zip(0..) {
+        let offset = (index * step as u64).min(end);
+        *segment = DataSegment { offset, size: end - offset };
+    }
+    pte.header.iter_mut().for_each(|header| header.segment_data_size = Some(end));
     pte.image().and_then(|image| image.to_vec()).expect("a program")
 }
 
@@ -215,9 +220,17 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["diff", "{}", "{other}"],
             &["metadata", "{}"],
             &["rewrite", "{}", "{out}/rewritten.pte"],
+            &["rewrite", "--relayout", "{}", "{out}/rewritten.pte"],
             &["externalize", "{}", "-o", "{out}/out.pte", "--data", "{out}/out.ptd", "--all"],
             &["dedup", "{}", "-o", "{out}/out.pte"],
+            &["dedup", "{}", "{other}", "--dry-run"],
             &["strip", "{}", "-o", "{out}/out.pte", "--names"],
+            &["strip", "{}", "-o", "{out}/out.pte", "--all"],
+            &["select", "{}", "-o", "{out}/out.pte", "--keep", "*"],
+            &["metadata", "{}", "-o", "{out}/out.pte", "--set", "get_n=1"],
+            &["ops", "{}", "{other}"],
+            &["check", "{}", "--target", "{out}/target.toml"],
+            &["verify", "{}", "--runtime", "0.7"],
             &["extract", "{}", "-o", "{out}/blobs"],
             &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
             &["to-c", "{}", "--name", "model", "-o", "{out}"],
@@ -236,6 +249,12 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["verify", "--json", "{}"],
             &["diff", "{}", "{other}"],
             &["rewrite", "{}", "{out}/rewritten.ptd"],
+            &["rewrite", "--relayout", "{}", "{out}/rewritten.ptd"],
+            &["replace", "{}", "k0={out}/target.toml", "-o", "{out}/out.ptd"],
+            &["ptd", "rename", "{}", "--prefix", "x.", "-o", "{out}/out.ptd"],
+            &["ptd", "filter", "{}", "--remove", "k0", "-o", "{out}/out.ptd"],
+            &["ptd", "split", "{}", "--max-size", "20000", "-o", "{out}/out.ptd"],
+            &["ptd", "merge", "{}", "{other}", "-o", "{out}/out.ptd"],
             &["dedup", "{}", "-o", "{out}/out.ptd"],
             &["extract", "{}", "-o", "{out}/blobs"],
             &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
@@ -243,6 +262,9 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
         ],
     }
 }
+
+/// A target file, which is to be in the folder for what is written.
+pub const TARGET: (&str, &str) = ("target.toml", "runtime = \"1.5\"\nbackends = []\nmethod-allocator = 1000\n");
 
 /// The arguments of a command with its paths in place.
 pub fn arguments(command: &[&str], [file, other]: [&Path; 2], out: &Path) -> Vec<String> {

@@ -30,6 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let out = Path::new(folder).join("out");
             let _ = std::fs::remove_dir_all(&out);
             std::fs::create_dir(&out)?;
+            std::fs::write(out.join(sharing::TARGET.0), sharing::TARGET.1)?;
             let start = Instant::now();
             let mut child = Command::new(pte)
                 .args(sharing::arguments(arguments, [&path, &other_path], &out))

@@ -1,6 +1,7 @@
 //! The verdicts of this crate and of the runtime, and how they are counted.
 
 use crate::cases::{Base, Case};
+use executorch_format::delegate::Payload;
 use executorch_format::validate::Level;
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::fixtures::Fixture;
@@ -32,6 +33,8 @@ pub struct Tally {
     refused_before_run: usize,
     aside: usize,
     too_large: usize,
+    /// Accepted here; the runtime was stopped while it worked on a very large value.
+    too_long: usize,
     /// Refused only by this crate, by rules: how many, how many of them the runtime runs, and examples.
     refused_here_alone: BTreeMap<String, (usize, usize, String)>,
     /// Payloads that the runtime runs and that only this crate refuses, not excused by [`BY_CHANCE`].
@@ -72,6 +75,10 @@ impl Tally {
             self.too_large,
             MOST_PLANNED >> 20
         );
+        println!(
+            "{:7} accepted here; the runtime was stopped at a value of over {MOST_ELEMENTS} elements",
+            self.too_long
+        );
         println!("{:7} not written, or no change", self.nothing);
         let (alone, run) =
             self.refused_here_alone.values().fold((0, 0), |sum, (count, run, _)| (sum.0 + count, sum.1 + run));
@@ -99,6 +106,12 @@ const EXAMPLES: usize = 6;
 
 /// The most planned memory that is allocated for a case, in bytes.
 const MOST_PLANNED: i64 = 64 << 20;
+
+/// A value of a payload with more elements may take longer than a case is given.
+const MOST_ELEMENTS: u64 = 64 << 20;
+
+/// What ends a case that takes longer.
+const TOO_LONG: &str = "KILLED by signal 9";
 
 /// A worker's connection to the runtime.
 pub struct Judge<'t> {
@@ -146,6 +159,9 @@ impl<'t> Judge<'t> {
             (None, Official::Accepts) => tally.accepted_by_both += 1,
             (None, Official::RefusesToRun) => tally.not_run += 1,
             (None, Official::Aside) => tally.aside += 1,
+            (None, Official::Refuses(why)) if why.contains(TOO_LONG) && largest_value(&case.file) > MOST_ELEMENTS => {
+                tally.too_long += 1;
+            }
             (None, Official::Refuses(why)) => {
                 let (count, example) = tally.refused_there_alone.entry(without_numbers(&why)).or_default();
                 *count += 1;
@@ -229,8 +245,25 @@ impl<'t> Judge<'t> {
     }
 }
 
-/// The runtime's message with all numbers made equal, so that each cause has one entry.
+/// How many elements the largest value inside XNNPACK payloads has.
+fn largest_value(file: &[u8]) -> u64 {
+    let Ok(pte) = Pte::parse(file) else { return 0 };
+    let mut largest = 0;
+    for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
+        let Ok(Payload::Xnnpack(payload)) = pte.delegate(delegate) else { continue };
+        let tensors = payload.graph.xvalues().iter().filter_map(|value| value.tensor());
+        let elements =
+            tensors.map(|tensor| tensor.dims().iter().fold(1u64, |all, size| all.saturating_mul((*size).into())));
+        largest = elements.fold(largest, u64::max);
+    }
+    largest
+}
+
+/// The runtime's message with all numbers made equal, so that each cause has one entry; but the number of a signal is the cause.
 fn without_numbers(why: &str) -> String {
+    if why.contains("KILLED") {
+        return why.to_owned();
+    }
     let mut text: String = why.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
     while text.contains("00") {
         text = text.replace("00", "0");
