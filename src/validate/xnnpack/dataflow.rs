@@ -249,8 +249,7 @@ impl Uses {
         (waits, ready)
     }
 
-    /// Whether each node waits for the result of another one that never comes. One that waits for its own alone is made into an operator
-    /// all the same.
+    /// Whether each node waits for the result of another one that never comes.
     pub(super) fn stuck(&self, graph: &Graph<'_>) -> Vec<bool> {
         let (mut waits, _) = self.waits(graph);
         for (id, reader) in &self.readers {

@@ -71,11 +71,10 @@ impl<'t> Graph<'t> {
         Self { payload, ids, produced, read }
     }
 
-    /// For each node, whether XNNPACK makes an operator of it: an output depends on it, and it does not wait for what never comes.
-    fn kept(&self) -> Vec<bool> {
+    /// For each node, whether an output depends on it.
+    fn needed(&self, uses: &dataflow::Uses) -> Vec<bool> {
         let nodes = self.payload.graph.xnodes();
-        let uses = dataflow::Uses::new(self);
-        let mut kept = vec![false; nodes.len()];
+        let mut all = vec![false; nodes.len()];
         let is_output = |id: u32| self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
         let writes_output = |index: &usize| {
             let ids = nodes.get(*index).map(|node| node.xnode_union.ids().outputs);
@@ -83,20 +82,17 @@ impl<'t> Graph<'t> {
         };
         let mut needed: Vec<usize> = (0..nodes.len()).filter(writes_output).collect();
         while let Some(index) = needed.pop() {
-            let (Some(kept), Some(node)) = (kept.get_mut(index), nodes.get(index)) else {
+            let (Some(is_needed), Some(node)) = (all.get_mut(index), nodes.get(index)) else {
                 continue;
             };
-            if core::mem::replace(kept, true) {
+            if core::mem::replace(is_needed, true) {
                 continue;
             }
             for (_, id) in node.xnode_union.ids().inputs {
                 needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
             }
         }
-        for (kept, is_stuck) in kept.iter_mut().zip(uses.stuck(self)) {
-            *kept &= !is_stuck;
-        }
-        kept
+        all
     }
 
     /// Whether a value is an output or a node reads it. XNNPACK drops a node that writes only what nobody uses.

@@ -27,14 +27,22 @@ const PACKED_INPUT: u32 = 0x200;
 const MAX_RESIZED: u32 = 1 << 24;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let (mut kept, uses) = (graph.kept(), Uses::new(graph));
+    let uses = Uses::new(graph);
+    // Whether XNNPACK makes an operator of a node: an output depends on it, and it does not wait for what never comes.
+    let needed = graph.needed(&uses);
+    let both = |(needed, other): (&bool, bool)| *needed && other;
+    let mut kept: Vec<bool> = needed.iter().zip(uses.waits(graph).0.iter().map(|wait| *wait == 0)).map(both).collect();
+    // Its weights are packed although it waits for its own result.
+    let packed: Vec<bool> = needed.iter().zip(uses.stuck(graph).iter().map(|stuck| !stuck)).map(both).collect();
     for (node, kept) in graph.payload.graph.xnodes().iter().zip(&mut kept) {
         if let XNodeUnion::XNNConvert(convert) = &node.xnode_union {
             let dynamic = graph.datatype(convert.output_id) == Some(XNNDatatype::QDINT8);
             *kept &= !(dynamic && uses.is_taken_in(graph, convert.output_id));
         }
     }
-    for ((index, node), kept) in graph.payload.graph.xnodes().iter().enumerate().zip(kept) {
+    for ((index, node), (kept, packed)) in
+        graph.payload.graph.xnodes().iter().enumerate().zip(kept.into_iter().zip(packed))
+    {
         let path = path.item("xnodes", index);
         clamp(graph, node, &path, report);
         let path = &path.field("xnode_union");
@@ -56,7 +64,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             dynamic_dims(graph, node, path, report);
             shapes::check(graph, node, path, report);
         }
-        weights::check(graph, node, kept, path, report);
+        weights::check(graph, node, packed, path, report);
         settings(graph, node, kept, path, report);
     }
 }

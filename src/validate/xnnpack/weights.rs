@@ -77,9 +77,9 @@ fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
     dims.iter().fold(u64::from(bits), |all, size| all.saturating_mul(*size)).div_ceil(8)
 }
 
-/// `path` is that of the node's member. `kept`: XNNPACK makes an operator of the node.
-pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, report: &mut Report<'_>) {
-    if let (XNodeUnion::XNNBatchMatrixMultiply(multiply), true) = (&node.xnode_union, report.concerns(kept)) {
+/// `path` is that of the node's member. `packed`: XNNPACK packs the node's weights.
+pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Path<'_>, report: &mut Report<'_>) {
+    if let (XNodeUnion::XNNBatchMatrixMultiply(multiply), true) = (&node.xnode_union, report.concerns(packed)) {
         second_factor(graph, multiply.input2_id, &path.field("input2_id"), report);
     }
     let Some(weights) = weights(&node.xnode_union) else {
@@ -148,10 +148,10 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
     let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
         && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
     let same = input == Some(filter.datatype);
-    // With weights in groups, the runtime takes a bias that is an input for none, and dies of one that is an output, if it makes an
-    // operator at all.
+    // With weights in groups, the runtime takes a bias that is an input for none, and dies of one that is an output, if it packs the
+    // weights at all.
     let is_input = graph.tensor(weights.bias).is_some_and(|bias| bias.flags == EXTERNAL_INPUT);
-    let bias = computed || (filter.datatype == XNNDatatype::QBINT4 && (is_input || !kept));
+    let bias = computed || (filter.datatype == XNNDatatype::QBINT4 && (is_input || !packed));
     for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", bias)] {
         match graph.tensor(id) {
             Some(tensor) if id != NO_ID && tensor.constant_buffer_idx == 0 => {
