@@ -41,8 +41,9 @@ pub use xnnpack::Xnnpack;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
+use crate::keyed::{Keyed, sort};
 use crate::schema::program::BackendDelegate;
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 
 /// A delegate's payload, as far as this crate knows what it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -112,12 +113,12 @@ impl Pte<'_> {
         let limit = self.payload_bytes().max(source);
         let mut left = limit;
         let mut payloads: Vec<OpenPayload<'_>> = Vec::new();
-        let mut indices = BTreeMap::new();
+        let mut indices = Keyed::new();
         for (method, plan) in self.methods().iter().enumerate() {
             for (index, delegate) in plan.delegates().iter().enumerate() {
                 let Ok(data) = self.delegate_data(delegate) else { continue };
                 let Ok(bytes) = self.bytes(&data) else { continue };
-                let at = *indices.entry(data).or_insert_with(|| {
+                let at = *indices.or_insert_with(data, || {
                     let payload = match left.checked_sub(bytes.len() as u64) {
                         Some(rest) => {
                             left = rest;
@@ -144,7 +145,7 @@ impl Pte<'_> {
             Some((place.start as usize, place.end as usize))
         });
         let mut places: Vec<(usize, usize)> = places.collect();
-        places.sort_unstable();
+        sort(&mut places);
         let (mut bytes, mut last) = (0, 0);
         for (start, end) in places {
             bytes += end.saturating_sub(start.max(last));

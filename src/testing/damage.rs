@@ -1,8 +1,9 @@
 //! Systematic damage: every field of a tree with every value that readers may handle wrongly, and every word of a file.
 
+use crate::keyed::set;
 use crate::schema::any::{AnyField, AnyNumbers, AnyTable, Change, Value};
 use crate::schema::description::{FieldKind, NumberKind};
-use alloc::{collections::BTreeSet, format, string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
 /// A change of one field of a tree to a value at which readers go wrong: a limit of its type, one past the length of a list, an absent
@@ -20,9 +21,9 @@ pub struct Damage {
 impl Damage {
     /// Every damage to a tree.
     pub fn all(tree: &dyn AnyTable) -> Vec<Self> {
-        let mut lengths = BTreeSet::new();
+        let mut lengths = Vec::new();
         find_lengths(tree, &mut lengths);
-        let mut all = All { lengths: lengths.into_iter().collect(), steps: Vec::new(), found: Vec::new() };
+        let mut all = All { lengths: set(lengths), steps: Vec::new(), found: Vec::new() };
         all.table(tree);
         all.found
     }
@@ -77,15 +78,13 @@ impl fmt::Display for Shown {
 }
 
 /// The lengths of all lists, with which readers compare indices.
-fn find_lengths(table: &dyn AnyTable, lengths: &mut BTreeSet<u64>) {
+fn find_lengths(table: &dyn AnyTable, lengths: &mut Vec<u64>) {
     table.for_each_field(&mut |_, value| match value {
-        Value::Numbers(numbers) => {
-            lengths.insert(numbers.len() as u64);
-        }
+        Value::Numbers(numbers) => lengths.push(numbers.len() as u64),
         Value::Table(table) => find_lengths(table, lengths),
         Value::Union { member: Some(member), .. } => find_lengths(member, lengths),
         Value::Tables(tables) => {
-            lengths.insert(tables.len() as u64);
+            lengths.push(tables.len() as u64);
             (0..tables.len()).filter_map(|index| tables.get(index)).for_each(|table| find_lengths(table, lengths));
         }
         _ => {}
@@ -200,27 +199,24 @@ impl All {
     }
 
     /// The values to try instead of a number of that kind.
-    fn numbers(&self, kind: NumberKind, before: u64) -> BTreeSet<u64> {
+    fn numbers(&self, kind: NumberKind, before: u64) -> Vec<u64> {
         let all = u64::MAX >> (64 - 8 * kind.size());
         let lengths = self.lengths.iter().flat_map(|length| [*length, length.wrapping_sub(1)]);
         let beside = [before.wrapping_add(1), before.wrapping_sub(1), before ^ 1 << (8 * kind.size() - 1)];
-        let mut numbers: BTreeSet<u64> =
-            NUMBERS.into_iter().chain(lengths).chain(beside).map(|bits| bits & all).collect();
-        match kind {
-            NumberKind::Bool => numbers = [0, 1].into(),
+        let mut numbers: Vec<u64> = match kind {
+            NumberKind::Bool => [0, 1].into(),
             // NaN, the infinities, the smallest positive number, the zeros, and large and small scales.
             NumberKind::F32 => {
-                numbers =
-                    [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e30, 1e-30, f32::from_bits(1)]
-                        .map(|number| number.to_bits().into())
-                        .into();
+                [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 1.0, -1.0, 1e30, 1e-30, f32::from_bits(1)]
+                    .map(|number| number.to_bits().into())
+                    .into()
             }
             // NaN, the infinities, the smallest positive number, the zeros.
-            NumberKind::F64 => numbers = [0x7ff8 << 48, 0x7ff0 << 48, 0xfff0 << 48, 1, 1 << 63, 0].into(),
-            _ => {}
-        }
-        numbers.remove(&before);
-        numbers
+            NumberKind::F64 => [0x7ff8 << 48, 0x7ff0 << 48, 0xfff0 << 48, 1, 1 << 63, 0].into(),
+            _ => NUMBERS.into_iter().chain(lengths).chain(beside).map(|bits| bits & all).collect(),
+        };
+        numbers.retain(|bits| *bits != before);
+        set(numbers)
     }
 }
 

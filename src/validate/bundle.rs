@@ -6,18 +6,19 @@ use super::{rule, tensors};
 use crate::error::counted;
 use crate::file::bpte::Bpte;
 use crate::file::pte::Pte;
+use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::bundled::{BundledMethodTestCase, BundledMethodTestSuite, Tensor, Value, ValueUnion};
 use crate::schema::program::{self, ExecutionPlan, KernelTypes, TensorShapeDynamism};
-use alloc::{collections::BTreeMap, format, string::String};
+use alloc::{format, string::String};
 
 pub(super) fn check(bpte: &Bpte<'_>, program: Option<&Pte<'_>>, report: &mut Report<'_>) {
     let bundle = &bpte.bundled_program;
     let root = &Path::ROOT;
     present(bundle.program.is_some(), "program", root, report);
     present(bundle.method_test_suites.is_some(), "method_test_suites", root, report);
-    let mut seen = BTreeMap::new();
+    let mut seen = Keyed::new();
     for (index, suite) in bundle.method_test_suites().iter().enumerate() {
         let path = &root.item("method_test_suites", index);
         present(suite.method_name.is_some(), "method_name", path, report);

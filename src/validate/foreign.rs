@@ -12,6 +12,7 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::DataUser;
 use crate::file::source::Source;
+use crate::keyed::{set, sort};
 use crate::path::Path;
 use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
@@ -105,9 +106,7 @@ fn libraries(pte: &Pte<'_>) -> Vec<String> {
             keys.extend(aot_inductor_keys(payload).take(2).filter(|key| key.ends_with("_so_blob")).map(String::from));
         }
     }
-    keys.sort_unstable();
-    keys.dedup();
-    keys
+    set(keys)
 }
 
 /// What was found so far. Tensors and segments can share bytes, which are reported once.
@@ -202,7 +201,7 @@ fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[Dat
     }
     let end = base.saturating_add(announced);
     ranges.push((end, end));
-    ranges.sort_unstable();
+    sort(&mut ranges);
     let mut before = source.metadata_size as u64;
     for (start, end) in ranges {
         // A place past the end of the file has nothing before it, on a 32-bit machine too.

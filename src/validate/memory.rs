@@ -6,6 +6,7 @@
 use super::report::Report;
 use super::rule;
 use crate::dataflow::{BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap};
+use crate::keyed::{set, sort};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
 use alloc::{format, vec::Vec};
@@ -27,7 +28,7 @@ pub(super) fn check(
     let mut found = overwritten(&flow);
     found.extend(in_one_call(&flow));
     // Once for each two values: where it is first.
-    found.sort_unstable();
+    sort(&mut found);
     found.dedup_by_key(|found| (found.new, found.old));
     for found in found {
         if let Some(overlap) = flow.overlap(found.new, found.old) {
@@ -49,9 +50,8 @@ fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>)
             _ => (),
         }
     }
-    given.sort_unstable();
-    used.sort_unstable();
-    used.dedup();
+    sort(&mut given);
+    let used = set(used);
     for (index, tensor) in plan.tensors() {
         // Which no release gives memory before it runs, and which is a finding of its own.
         if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
@@ -82,7 +82,7 @@ fn overwritten(flow: &Dataflow) -> Vec<Found> {
     for event in flow.events().iter().filter(|event| event.kind.writes() && !matches!(event.kind, Kind::View(_))) {
         written.push((event.value, event.time));
     }
-    written.sort_unstable();
+    sort(&mut written);
     written.dedup_by_key(|(value, _)| *value);
     let first_write = |value: u32| {
         let at = written.binary_search_by_key(&value, |(value, _)| *value).ok()?;

@@ -8,6 +8,7 @@ use crate::file::key_index::KeyIndex;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::flatbuffer::text::Text;
+use crate::keyed::set;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use alloc::{format, vec::Vec};
@@ -77,10 +78,8 @@ fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_>], report: &mut Report<'_>)
     let own = pte.named_data_index();
     let named = own.iter().map(|(key, _)| (key, 0));
     let others = files.iter().zip(1..).flat_map(|(file, number)| file.index.iter().map(move |(key, _)| (key, number)));
-    let mut keys: Vec<(&Text<'_>, usize)> = named.chain(others).collect();
-    keys.sort_unstable();
     // A key that occurs twice in one file is reported for that file.
-    keys.dedup();
+    let keys: Vec<(&Text<'_>, usize)> = set(named.chain(others).collect());
     for ((before, first), (key, second)) in keys.iter().zip(keys.iter().skip(1)) {
         if before == key {
             let name = Name(key);

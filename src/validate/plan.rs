@@ -5,9 +5,10 @@ use super::report::Report;
 use super::rule;
 use super::values::value;
 use crate::error::counted;
+use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan, KernelTypes};
-use alloc::{collections::BTreeSet, format, vec::Vec};
+use alloc::{format, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     name(plan, path, report);
@@ -121,7 +122,7 @@ fn planned_buffer_zero(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut R
 
 fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let buffers = plan.non_const_buffer_sizes().len();
-    let mut seen = BTreeSet::new();
+    let mut seen = Keyed::new();
     for (index, device) in plan.non_const_buffer_device().iter().enumerate() {
         let path = path.item("non_const_buffer_device", index);
         let buffer = device.buffer_idx;
@@ -131,7 +132,7 @@ fn buffer_devices(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report
                 counted(buffers, "planned buffer")
             );
             report.add(rule::BUFFER_DEVICE_INDEX, &path.field("buffer_idx"), found);
-        } else if !seen.insert(buffer) {
+        } else if !seen.add(buffer) {
             let found = format!("planned buffer {buffer} has a device already, expected one device for each");
             report.add(rule::BUFFER_DEVICE_UNIQUE, &path.field("buffer_idx"), found);
         }

@@ -2,6 +2,7 @@
 
 use super::{Finding, Level, Rule};
 use crate::error::{Error, counted};
+use crate::keyed::sort_by_key;
 use crate::path::{FieldPath, Path};
 use alloc::{format, string::ToString, vec::Vec};
 use core::fmt;
@@ -136,7 +137,7 @@ impl<'f> Report<'f> {
     }
 
     pub(super) fn finish(mut self) -> Vec<Finding> {
-        self.counts.sort_unstable_by_key(|(rule, _)| rule.name);
+        sort_by_key(&mut self.counts, |(rule, _)| rule.name);
         for (rule, count) in self.counts {
             if let Some(more @ 1..) = count.checked_sub(MOST_OF_ONE_RULE) {
                 let message = format!("{} of this rule not listed", counted(more, "more finding"));

@@ -7,6 +7,7 @@ use crate::error::{Error, Result, counted};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::inspect::Operators;
+use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
@@ -376,22 +377,21 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mu
         let taken = listed.flatten().map(Vec::as_slice).unwrap_or_default();
         let (keys, types): (Vec<&String>, Vec<&String>) = taken.iter().partition(|name| is_key(name));
         let any = keys.is_empty() || keys.iter().any(|key| *key == "default");
-        let mut missing: BTreeMap<ScalarType, usize> = BTreeMap::new();
+        let mut missing: Keyed<ScalarType, usize> = Keyed::new();
         for (key, kernel) in &needed.kernels {
             let calls = kernel.calls;
             if !any && !keys.contains(&key) {
                 lacks.push(Lack::OperatorKernel { method: method(), operator: operator(), key: key.clone(), calls });
             }
-            let found: BTreeSet<ScalarType> = kernel.tensors.iter().map(|tensor| tensor.scalar_type).collect();
-            for scalar_type in found {
+            for scalar_type in set(kernel.tensors.iter().map(|tensor| tensor.scalar_type).collect()) {
                 let is_there = (types.is_empty() || known(&types, scalar_type))
                     && everywhere.as_ref().is_none_or(|types| known(types, scalar_type));
                 if !is_there {
-                    *missing.entry(scalar_type).or_default() += calls;
+                    *missing.entry(scalar_type) += calls;
                 }
             }
         }
-        lacks.extend(missing.into_iter().map(|(scalar_type, calls)| Lack::OperatorType {
+        lacks.extend(missing.into_sorted().into_iter().map(|(scalar_type, calls)| Lack::OperatorType {
             method: method(),
             operator: operator(),
             scalar_type,

@@ -8,9 +8,10 @@ use crate::file::source::Source;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::read::Limits;
 use crate::flatbuffer::walk::{Part, PartKind, TablePart, walk_at};
+use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::any::{self, AnyTable, Value};
-use alloc::{collections::BTreeMap, format};
+use alloc::format;
 
 pub(super) fn check(
     tree: &dyn AnyTable,
@@ -121,7 +122,7 @@ fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
 #[derive(Default)]
 struct Sharing {
     /// Vtables used by a table of another size than theirs: for each, the first such size and the vtable's own.
-    shared: BTreeMap<u32, (u32, u16)>,
+    shared: Keyed<u32, (u32, u16)>,
 }
 
 impl Sharing {
@@ -133,12 +134,12 @@ impl Sharing {
         let (end, said) = (part.position as usize + usize::from(inline_size), u32::from(inline_size));
         // Fewer than 8 bytes after the last field may be padding.
         if part.size > said || said >= part.size + 8 || end > metadata.len() {
-            self.shared.entry(table.vtable).or_insert((part.size, inline_size));
+            self.shared.or_insert(table.vtable, (part.size, inline_size));
         }
     }
 
     fn report(&self, report: &mut Report<'_>) {
-        if let Some((vtable, (size, said))) = self.shared.first_key_value() {
+        if let Some((vtable, (size, said))) = self.shared.sorted().first() {
             let found = format!(
                 "the vtable says {}, but a table of {size} uses it ({} like this in the file): Python's flatbuffers up to 25.9 shares vtables this way, and official readers accept it",
                 counted(*said, "byte"),

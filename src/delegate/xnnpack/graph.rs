@@ -1,12 +1,13 @@
 //! The graph by its values and nodes: what most questions about it start from.
 
 use crate::flatbuffer::any::{AnyField, AnyNumber, AnyTable, Value};
+use crate::keyed::{Keyed, sort_by_key};
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::{
     NO_ID, XNNDatatype, XNNGraph, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue, XValueUnion,
 };
 use crate::tensor::TensorShape;
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 use core::fmt;
 
 impl<'a> XValue<'a> {
@@ -60,11 +61,11 @@ impl XNNTensorValue<'_> {
 
 impl XNNGraph<'_> {
     /// The index of each value with a tensor, by the id that nodes name it by. Of two with one id the runtime takes the first.
-    pub fn values_by_id(&self) -> BTreeMap<u32, usize> {
-        let mut ids = BTreeMap::new();
+    pub(crate) fn values_by_id(&self) -> Keyed<u32, usize> {
+        let mut ids = Keyed::new();
         for (index, value) in self.xvalues().iter().enumerate() {
             if let Some(tensor) = value.tensor() {
-                ids.entry(tensor.id_out).or_insert(index);
+                ids.or_insert(tensor.id_out, index);
             }
         }
         ids
@@ -165,18 +166,18 @@ impl<'a> XNNGraph<'a> {
     pub fn externals(&self) -> Vec<(usize, &XNNTensorValue<'a>)> {
         let tensors = self.xvalues().iter().enumerate().filter_map(|(index, value)| Some((index, value.tensor()?)));
         let mut externals: Vec<_> = tensors.filter(|(_, tensor)| tensor.is_external()).collect();
-        externals.sort_by_key(|(_, tensor)| tensor.external_id);
+        sort_by_key(&mut externals, |(_, tensor)| tensor.external_id);
         externals
     }
 
     /// How many nodes of each kind there are, most first.
     pub fn count_nodes(&self) -> Vec<(&'static str, usize)> {
-        let mut counts = alloc::collections::BTreeMap::<&'static str, usize>::new();
+        let mut counts = Keyed::<&'static str, usize>::new();
         for node in self.xnodes() {
-            *counts.entry(node.name()).or_default() += 1;
+            *counts.entry(node.name()) += 1;
         }
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_by_key(|(name, count)| (core::cmp::Reverse(*count), *name));
+        let mut counts = counts.into_sorted();
+        sort_by_key(&mut counts, |(_, count)| core::cmp::Reverse(*count));
         counts
     }
 }

@@ -8,13 +8,14 @@ use crate::file::pte::Pte;
 use crate::path::Path;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNTensorValue, XNode, XNodeUnion};
-use alloc::{collections::BTreeSet, format, vec::Vec};
+use alloc::{format, vec::Vec};
 
 /// `delegates` are those that have the payload.
 pub(super) fn check(pte: &Pte<'_>, graph: &Graph<'_>, delegates: &[(usize, usize)], report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let externals = tree.externals();
-    let methods: BTreeSet<usize> = delegates.iter().map(|(method, _)| *method).collect();
+    let mut methods: Vec<usize> = delegates.iter().map(|(method, _)| *method).collect();
+    methods.dedup();
     for method in methods {
         let Some(plan) = pte.methods().get(method) else {
             continue;
@@ -138,7 +139,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
     }
     for (index, node) in tree.xnodes().iter().enumerate() {
         let ids = node.xnode_union.ids();
-        let known = |id: u32| -> Option<Vec<u64>> { dims.get(*graph.ids.get(&id)?)?.clone() };
+        let known = |id: u32| -> Option<Vec<u64>> { dims.get(graph.index(id)?)?.clone() };
         let given = ids.inputs.iter().filter(|(_, id)| *id != NO_ID).map(|(_, id)| known(*id));
         let Some(inputs) = given.collect::<Option<Vec<_>>>() else {
             continue;
@@ -154,7 +155,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
             None => continue,
         };
         for (_, id) in &ids.outputs {
-            if let Some(place) = graph.ids.get(id).and_then(|index| dims.get_mut(*index)) {
+            if let Some(place) = graph.index(*id).and_then(|index| dims.get_mut(index)) {
                 place.clone_from(&output);
             }
         }

@@ -7,6 +7,7 @@ use super::{Graph, weights};
 use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
 use crate::file::segment::slice;
+use crate::keyed::sort;
 use crate::path::Path;
 use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};
 use alloc::{format, vec, vec::Vec};
@@ -33,7 +34,7 @@ pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path:
     for node in graph.payload.graph.xnodes() {
         weights::reads(graph, &node.xnode_union, &mut reads);
     }
-    reads.sort_unstable();
+    sort(&mut reads);
     let mut check = Check { graph, blobs, keys, reads, missing: 0 };
     let tree = &graph.payload.graph;
     for (index, value) in tree.xvalues().iter().enumerate() {

@@ -3,16 +3,17 @@
 use super::super::report::Report;
 use super::super::rule;
 use super::{Graph, datatypes};
+use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNodeUnion};
-use alloc::{collections::BTreeMap, format, vec, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 
 /// XNNPACK computes a table for nodes in a row, and has a list of so many.
 const MOST_IN_A_ROW: usize = 9;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let uses = Uses::new(graph);
-    let mut written: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut written: Keyed<u32, usize> = Keyed::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
         let path = &path.field("xnode_union");
@@ -24,7 +25,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             };
             let given = tensor.constant_buffer_idx != 0 || tensor.flags & EXTERNAL_INPUT != 0;
             // Weights without data are a finding of their own.
-            if !given && !written.contains_key(&id) && !["filter_id", "bias_id"].contains(&field) {
+            if !given && !written.contains(&id) && !["filter_id", "bias_id"].contains(&field) {
                 let found = format!("value {id}, which is no input, no constant, and not written by an earlier node");
                 report.add(rule::XNNPACK_DATAFLOW, &path.field(field), found);
             }
@@ -51,7 +52,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         }
     }
     for (index, tensor) in graph.payload.graph.externals() {
-        if tensor.flags == EXTERNAL_OUTPUT && !written.contains_key(&tensor.id_out) {
+        if tensor.flags == EXTERNAL_OUTPUT && !written.contains(&tensor.id_out) {
             let found = format!("output {}, which no node writes", tensor.external_id);
             report.add(rule::XNNPACK_DATAFLOW, &path.item("xvalues", index), found);
         }
@@ -178,8 +179,8 @@ impl Uses {
         for (id, _) in readers.iter_mut().chain(&mut writers) {
             *id = the_one(&same, *id);
         }
-        readers.sort_unstable();
-        writers.sort_unstable();
+        sort(&mut readers);
+        sort(&mut writers);
         Self { readers, writers, same }
     }
 

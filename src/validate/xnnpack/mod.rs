@@ -20,13 +20,7 @@ use crate::file::pte::Pte;
 use crate::file::segment::slice;
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XValue};
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec,
-    vec::Vec,
-};
+use alloc::{format, string::String, vec, vec::Vec};
 
 /// The backend whose payloads these are.
 const BACKEND: &str = "XnnpackBackend";
@@ -37,10 +31,10 @@ const MAX_RANK: usize = 6;
 /// A payload that is checked.
 struct Graph<'t> {
     payload: &'t Xnnpack<'t>,
-    /// The values by id.
-    ids: BTreeMap<u32, usize>,
-    /// The ids of the values that nodes write.
-    produced: BTreeSet<u32>,
+    /// The ids of values, sorted, each with the value's index.
+    ids: Vec<(u32, usize)>,
+    /// The ids of the values that nodes write, sorted.
+    produced: Vec<u32>,
     /// The ids of the values that nodes read, sorted.
     read: Vec<u32>,
 }
@@ -48,11 +42,12 @@ struct Graph<'t> {
 impl<'t> Graph<'t> {
     fn new(payload: &'t Xnnpack<'t>) -> Self {
         let nodes = payload.graph.xnodes().iter();
-        let produced = nodes.flat_map(|node| node.xnode_union.ids().outputs).map(|(_, id)| id).collect();
+        let mut produced: Vec<u32> = nodes.flat_map(|node| node.xnode_union.ids().outputs).map(|(_, id)| id).collect();
+        produced.sort_unstable();
         let nodes = payload.graph.xnodes().iter();
         let mut read: Vec<u32> = nodes.flat_map(|node| node.xnode_union.ids().inputs).map(|(_, id)| id).collect();
         read.sort_unstable();
-        let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id());
+        let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
         // Values that are one argument are one value to XNNPACK: the last of them.
         let external = |index: usize| values.get(index)?.tensor().map(|tensor| tensor.external_id);
         let mut last: Vec<(u32, usize)> = Vec::new();
@@ -62,7 +57,7 @@ impl<'t> Graph<'t> {
                 None => last.push((tensor.external_id, index)),
             }
         }
-        for index in ids.values_mut() {
+        for (_, index) in &mut ids {
             let found = external(*index).and_then(|id| last.binary_search_by_key(&id, |(id, _)| *id).ok());
             if let Some((_, last)) = found.and_then(|found| last.get(found)) {
                 *index = *last;
@@ -112,12 +107,18 @@ impl<'t> Graph<'t> {
         Some(if dynamic { XNNDatatype::QDINT8 } else { tensor.datatype })
     }
 
+    /// The index of the value with that id.
+    fn index(&self, id: u32) -> Option<usize> {
+        let at = self.ids.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        self.ids.get(at).map(|(_, index)| *index)
+    }
+
     /// The value with that id, and its tensor.
     fn value(&self, id: u32) -> Option<(&'t XValue<'t>, &'t XNNTensorValue<'t>)> {
         if id == NO_ID {
             return None;
         }
-        let value = self.payload.graph.xvalues().get(*self.ids.get(&id)?)?;
+        let value = self.payload.graph.xvalues().get(self.index(id)?)?;
         Some((value, value.tensor()?))
     }
 

@@ -3,15 +3,12 @@
 use super::super::report::{Few, Report};
 use super::super::rule;
 use super::{Graph, MAX_RANK, no_member, quantization};
+use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::xnnpack::{
     EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNQuantParams, XNNTensorValue, XValue, XValueUnion,
 };
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    vec::Vec,
-};
+use alloc::{format, vec::Vec};
 
 /// The most externals that the runtime takes.
 const MAX_EXTERNS: u32 = 4096;
@@ -27,7 +24,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
         let found = format!("{}, expected at most {MAX_EXTERNS}", tree.num_externs);
         report.add(rule::XNNPACK_GRAPH, &path.field("num_externs"), found);
     }
-    let mut ids = BTreeMap::new();
+    let mut ids = Keyed::new();
     for (index, value) in tree.xvalues().iter().enumerate() {
         let path = &path.item("xvalues", index);
         let Some(tensor) = value.tensor() else {
@@ -188,8 +185,7 @@ fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         let flagged = externals.iter().filter(|(_, tensor)| tensor.flags == flag);
         let expected: Vec<u32> = flagged.map(|(_, tensor)| tensor.id_out).collect();
         // Exporters differ in their order.
-        let set = |ids: &[u32]| ids.iter().copied().collect::<BTreeSet<u32>>();
-        if expected.len() != list.len() || set(&expected) != set(list) {
+        if expected.len() != list.len() || set(expected.clone()) != set(list.to_vec()) {
             let found = format!("{}, but the values' flags say {}", Few(list), Few(&expected));
             report.add_at(rule::XNNPACK_LISTS, &path.field(name), report.offset(Some(list)), found);
         }

@@ -182,7 +182,7 @@ fn second_factor(graph: &Graph<'_>, id: u32, path: &Path<'_>, report: &mut Repor
 
 /// A multiplication takes computed weights of plain numbers; nearly everything else needs constants.
 fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path: &Path<'_>, report: &mut Report<'_>) {
-    if computed && !tensor.is_external() && !graph.produced.contains(&tensor.id_out) {
+    if computed && !tensor.is_external() && graph.produced.binary_search(&tensor.id_out).is_err() {
         let found = format!("{tensor}, which is no constant, no input, and written by no node");
         report.add(rule::XNNPACK_DATAFLOW, path, found);
     } else if computed {
