@@ -31,7 +31,8 @@ pub fn input(name: &'static str, metadata: &[u8]) -> Input {
     let probe = probe(metadata).expect("a header");
     let size = metadata.len() as u64;
     let metadata_end = probe.metadata(size).unwrap().end as usize;
-    let file_end = probe.data(size).unwrap().map_or(metadata.len(), |data| data.end as usize);
+    // The header says where the segments end, which is after what is given here.
+    let file_end = probe.data(u64::MAX).unwrap().map_or(metadata.len(), |data| data.end as usize);
     let mut file = metadata.to_vec();
     file.resize(file_end, 0);
     Input { name, file, metadata: metadata_end }
