@@ -349,14 +349,20 @@ impl<'t> TensorView<'t> {
 /// Elements, little-endian in `bytes`, on any host and for any alignment.
 pub(crate) fn copied<T: Element>(bytes: &[u8]) -> Result<Vec<T>> {
     let mut element = vec![0; size_of::<T>()];
-    let read = |bytes: &[u8]| {
+    let mut elements = Vec::with_capacity(bytes.len() / size_of::<T>());
+    for bytes in bytes.chunks_exact(size_of::<T>()) {
         element.copy_from_slice(bytes);
         if cfg!(target_endian = "big") {
             element.reverse();
         }
-        bytemuck::checked::try_pod_read_unaligned(&element).map_err(|error| {
-            Error::tensor(format!("an element is not a valid {}: {error}", core::any::type_name::<T>()))
-        })
-    };
-    bytes.chunks_exact(size_of::<T>()).map(read).collect()
+        match bytemuck::checked::try_pod_read_unaligned(&element) {
+            Ok(element) => elements.push(element),
+            Err(error) => return Err(invalid(core::any::type_name::<T>(), &error)),
+        }
+    }
+    Ok(elements)
+}
+
+fn invalid(name: &str, error: &dyn fmt::Display) -> Error {
+    Error::tensor(format!("an element is not a valid {name}: {error}"))
 }

@@ -139,12 +139,14 @@ impl Pte<'_> {
 
     /// How many bytes payloads have, those that several share counted once.
     fn payload_bytes(&self) -> u64 {
-        let delegates = self.methods().iter().flat_map(|plan| plan.delegates());
-        let places = delegates.filter_map(|delegate| {
-            let place = self.bytes(&self.delegate_data(delegate).ok()?).ok()?.as_ptr_range();
-            Some((place.start as usize, place.end as usize))
-        });
-        let mut places: Vec<(usize, usize)> = places.collect();
+        let mut places: Vec<(usize, usize)> = Vec::new();
+        for delegate in self.methods().iter().flat_map(|plan| plan.delegates()) {
+            let data = self.delegate_data(delegate);
+            if let Ok(bytes) = data.and_then(|data| self.bytes(&data)) {
+                let place = bytes.as_ptr_range();
+                places.push((place.start as usize, place.end as usize));
+            }
+        }
         sort(&mut places);
         let (mut bytes, mut last) = (0, 0);
         for (start, end) in places {

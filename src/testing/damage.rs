@@ -201,7 +201,6 @@ impl All {
     /// The values to try instead of a number of that kind.
     fn numbers(&self, kind: NumberKind, before: u64) -> Vec<u64> {
         let all = u64::MAX >> (64 - 8 * kind.size());
-        let lengths = self.lengths.iter().flat_map(|length| [*length, length.wrapping_sub(1)]);
         let beside = [before.wrapping_add(1), before.wrapping_sub(1), before ^ 1 << (8 * kind.size() - 1)];
         let mut numbers: Vec<u64> = match kind {
             NumberKind::Bool => [0, 1].into(),
@@ -213,7 +212,15 @@ impl All {
             }
             // NaN, the infinities, the smallest positive number, the zeros.
             NumberKind::F64 => [0x7ff8 << 48, 0x7ff0 << 48, 0xfff0 << 48, 1, 1 << 63, 0].into(),
-            _ => NUMBERS.into_iter().chain(lengths).chain(beside).map(|bits| bits & all).collect(),
+            _ => {
+                let mut numbers = NUMBERS.to_vec();
+                numbers.extend(beside);
+                for length in &self.lengths {
+                    numbers.extend([*length, length.wrapping_sub(1)]);
+                }
+                numbers.iter_mut().for_each(|bits| *bits &= all);
+                numbers
+            }
         };
         numbers.retain(|bits| *bits != before);
         set(numbers)

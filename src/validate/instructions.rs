@@ -5,7 +5,6 @@ use super::report::{Few, Name, Report};
 use super::rule::{self, Rule};
 use super::values::value;
 use crate::error::counted;
-use crate::file::segment::marked;
 use crate::flatbuffer::text::Text;
 use crate::path::Path;
 use crate::schema::program::{
@@ -13,7 +12,7 @@ use crate::schema::program::{
     MoveCall, Operator,
 };
 use crate::schema::{ScalarType, Unknown};
-use alloc::{format, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 
 pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let operators = plan.operators();
@@ -38,14 +37,14 @@ fn c_length(text: &Text<'_>) -> usize {
 
 /// Which operators a kernel call uses: the runtime resolves no others.
 fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
-    let calls =
-        plan.chains().iter().flat_map(|chain| chain.instructions()).filter_map(|instruction| {
-            match &instruction.instr_args {
-                InstructionArguments::KernelCall(call) => u32::try_from(call.op_index).ok(),
-                _ => None,
-            }
-        });
-    marked(plan.operators().len(), calls)
+    let mut called = vec![false; plan.operators().len()];
+    for instruction in plan.chains().iter().flat_map(|chain| chain.instructions()) {
+        if let InstructionArguments::KernelCall(call) = &instruction.instr_args {
+            let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
+            called.get_mut(index).into_iter().for_each(|called| *called = true);
+        }
+    }
+    called
 }
 
 /// The runtime joins name and overload with a dot in a buffer of 100 bytes, which ends with a NUL.

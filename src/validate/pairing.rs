@@ -76,10 +76,12 @@ fn external(tensor: &Tensor<'_>, name: &str, files: &[File<'_>], path: &Path<'_>
 
 fn keys_in_two_files(pte: &Pte<'_>, files: &[File<'_>], report: &mut Report<'_>) {
     let own = pte.named_data_index();
-    let named = own.iter().map(|(key, _)| (key, 0));
-    let others = files.iter().zip(1..).flat_map(|(file, number)| file.index.iter().map(move |(key, _)| (key, number)));
+    let mut keys: Vec<(&Text<'_>, usize)> = own.iter().map(|(key, _)| (key, 0)).collect();
+    for (file, number) in files.iter().zip(1..) {
+        keys.extend(file.index.iter().map(|(key, _)| (key, number)));
+    }
     // A key that occurs twice in one file is reported for that file.
-    let keys: Vec<(&Text<'_>, usize)> = set(named.chain(others).collect());
+    let keys = set(keys);
     for ((before, first), (key, second)) in keys.iter().zip(keys.iter().skip(1)) {
         if before == key {
             let name = Name(key);

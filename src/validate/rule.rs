@@ -22,6 +22,9 @@ pub struct Rule {
     pub protects: &'static str,
     /// The published vulnerability of the official runtime that it corresponds to: one number, or several with commas.
     pub cve: Option<&'static str>,
+    /// Found when the crate is compiled, so that a finding's text does not need the histories.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    refused_since: Option<Release>,
 }
 
 impl Rule {
@@ -35,13 +38,38 @@ impl Rule {
     /// The first release that refuses such a file, or refuses to run it, and all later ones do; absent where that is unknown or differs from file
     /// to file.
     pub fn refused_since(&self) -> Option<Release> {
-        let mut histories = self.histories();
-        let (first, None) = (histories.next()?, histories.next()) else {
-            return None;
-        };
-        let (since, behaviour) = first.since.last()?;
-        first.refused_when_run_since.or((*behaviour == Behaviour::Refuses).then_some(*since))
+        self.refused_since
     }
+}
+
+/// As a rule's [`refused_since`](Rule::refused_since), from its only history.
+const fn refused_since(rule: &str) -> Option<Release> {
+    let (mut found, mut left) = (None, HISTORIES);
+    while let [history, rest @ ..] = left {
+        left = rest;
+        if !is_same(history.rule.as_bytes(), rule.as_bytes()) {
+            continue;
+        }
+        if found.is_some() {
+            return None;
+        }
+        found = Some(history);
+    }
+    match found {
+        Some(History { refused_when_run_since: Some(since), .. }) => Some(*since),
+        Some(History { since: [.., (since, Behaviour::Refuses)], .. }) => Some(*since),
+        _ => None,
+    }
+}
+
+const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
+    while let ([a, rest @ ..], [b, others @ ..]) = (one, other) {
+        if *a != *b {
+            return false;
+        }
+        (one, other) = (rest, others);
+    }
+    one.is_empty() && other.is_empty()
 }
 
 macro_rules! rules {
@@ -53,6 +81,7 @@ macro_rules! rules {
                 severity: Severity::$severity,
                 protects: $protects,
                 cve: rules!(@ $($cve)?),
+                refused_since: refused_since($name),
             };
         )*
 

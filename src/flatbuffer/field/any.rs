@@ -82,15 +82,15 @@ impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
     fn change(&mut self, change: Change<'_>) -> bool {
         match change {
             Change::Remove => *self = None,
-            Change::Insert => {
-                self.get_or_insert_default();
-            }
-            Change::Length(length) => {
-                let tables = self.get_or_insert_default();
-                tables.truncate(length);
-                while tables.len() < length {
-                    tables.push(T::default());
+            Change::Insert | Change::Length(_) => {
+                let mut tables = self.take().unwrap_or_default();
+                if let Change::Length(length) = change {
+                    tables.truncate(length);
+                    while tables.len() < length {
+                        tables.push(T::default());
+                    }
                 }
+                *self = Some(tables);
             }
             _ => return false,
         }
@@ -118,9 +118,7 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
     fn change(&mut self, change: Change<'_>) -> bool {
         match change {
             Change::Remove => *self = None,
-            Change::Insert => {
-                self.get_or_insert_default();
-            }
+            Change::Insert => *self = Some(self.take().unwrap_or_default()),
             _ => return false,
         }
         true

@@ -21,8 +21,13 @@ impl IntoOwned for Text<'_> {
 impl<T: IntoOwned> IntoOwned for Option<T> {
     type Owned = Option<T::Owned>;
 
+    // There is one of these for each type of field: without `map`, half as much is compiled.
+    #[allow(clippy::manual_map)]
     fn into_owned(self) -> Self::Owned {
-        self.map(IntoOwned::into_owned)
+        match self {
+            Some(value) => Some(value.into_owned()),
+            None => None,
+        }
     }
 }
 

@@ -17,7 +17,7 @@ mod union;
 pub(crate) use accessors::accessors;
 pub(crate) use named::{name, named};
 pub(crate) use table::{
-    compiled, compiled_table, described, described_table, nested, nested_type, owned, table_type, wire,
+    compiled, compiled_table, described, described_table, field_at, nested, nested_type, owned, table_type, wire,
 };
 pub(crate) use union::{compiled_union, described_union, from_members, union_type};
 

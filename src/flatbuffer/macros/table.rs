@@ -160,29 +160,13 @@ macro_rules! table_type {
                     $crate::flatbuffer::any::fields(self, visit)
                 }
 
-                #[allow(unused_variables, unused_mut, unused_assignments)]
                 fn field(&self, index: usize) -> Option<&dyn AnyField> {
-                    let mut id = 0;
-                    $(
-                        if index == id {
-                            return Some(&self.$field);
-                        }
-                        id += 1;
-                    )*
-                    None
+                    $crate::flatbuffer::macros::field_at!(index, $($field => &self.$field,)*)
                 }
 
-                #[allow(unused_variables, unused_mut, unused_assignments)]
                 #[cfg(any(test, feature = "testing"))]
                 fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField> {
-                    let mut id = 0;
-                    $(
-                        if index == id {
-                            return Some(&mut self.$field);
-                        }
-                        id += 1;
-                    )*
-                    None
+                    $crate::flatbuffer::macros::field_at!(index, $($field => &mut self.$field,)*)
                 }
             }
 
@@ -217,6 +201,21 @@ macro_rules! table_type {
     };
 }
 pub(crate) use table_type;
+
+/// What belongs to the field at a position. A `match` on names, since macros cannot count: that compiles to half of what comparing with
+/// a running number does.
+macro_rules! field_at {
+    ($index:ident, $($field:ident => $found:expr,)*) => {{
+        // A table without fields has no use for it.
+        #[allow(dead_code, non_camel_case_types)]
+        enum Position { $($field,)* }
+        match $index {
+            $( position if position == Position::$field as usize => Some($found), )*
+            _ => None,
+        }
+    }};
+}
+pub(crate) use field_at;
 
 macro_rules! compiled {
     (
@@ -306,16 +305,8 @@ macro_rules! described {
             use $crate::flatbuffer::write::{Builder, Encode, Position, described};
 
             impl<'a> Target<'a> for $name $(<$lt>)? {
-                #[allow(unused_variables, unused_mut, unused_assignments)]
                 fn slot(&mut self, index: usize) -> Option<&mut dyn Slot<'a>> {
-                    let mut id = 0;
-                    $(
-                        if index == id {
-                            return Some(&mut self.$field);
-                        }
-                        id += 1;
-                    )*
-                    None
+                    $crate::flatbuffer::macros::field_at!(index, $($field => &mut self.$field,)*)
                 }
             }
 

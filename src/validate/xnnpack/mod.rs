@@ -41,11 +41,13 @@ struct Graph<'t> {
 
 impl<'t> Graph<'t> {
     fn new(payload: &'t Xnnpack<'t>) -> Self {
-        let nodes = payload.graph.xnodes().iter();
-        let mut produced: Vec<u32> = nodes.flat_map(|node| node.xnode_union.ids().outputs).map(|(_, id)| id).collect();
+        let (mut produced, mut read): (Vec<u32>, Vec<u32>) = Default::default();
+        for node in payload.graph.xnodes() {
+            let ids = node.xnode_union.ids();
+            ids.outputs.iter().for_each(|(_, id)| produced.push(*id));
+            ids.inputs.iter().for_each(|(_, id)| read.push(*id));
+        }
         produced.sort_unstable();
-        let nodes = payload.graph.xnodes().iter();
-        let mut read: Vec<u32> = nodes.flat_map(|node| node.xnode_union.ids().inputs).map(|(_, id)| id).collect();
         read.sort_unstable();
         let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
         // Values that are one argument are one value to XNNPACK: the last of them.
