@@ -11,9 +11,9 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use executorch_format::Model;
 use executorch_format::inspect::Summary;
 use executorch_format::validate::{Deployment, MissingData, Release, ReleaseVerdict, loads_in};
+use executorch_format::{Model, ParseOptions};
 use serde::Serialize;
 
 /// Summarize each file: methods, shapes, operators, delegates, memory, weights, metadata
@@ -55,6 +55,9 @@ struct Info<'t> {
     /// The program inside a bundle; `None` in any other file, and where it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<&'t Summary<'t>>,
+    /// Whether its end is missing: what is said then is what its first part says.
+    #[serde(skip)]
+    is_cut: bool,
 }
 
 /// Prints a summary of each file, then fails if references in it are out of range. Goes on after a file that fails.
@@ -65,7 +68,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = opened.parse();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
-        let model = input.parse()?;
+        // Of a file whose end is missing, what it says about itself may be whole.
+        let (model, cut) = match input.parse() {
+            Ok(model) => (model, None),
+            Err(failure) => match Model::parse_with(input.bytes(), &ParseOptions::METADATA) {
+                Ok(model) if documents.is_none() => (model, Some(failure)),
+                _ => return Err(failure),
+            },
+        };
         let summary = model.summary();
         let program = match &model {
             Model::Bpte(bpte) => Some(bpte.program()),
@@ -81,12 +91,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Model::Pte(pte) => pte.missing_data(&ptds),
             _ => None,
         };
-        let info =
-            Info { file, file_size, summary: &summary, loads_in, releases, external_data, program: inside.as_ref() };
+        let info = Info {
+            file,
+            file_size,
+            summary: &summary,
+            loads_in,
+            releases,
+            external_data,
+            program: inside.as_ref(),
+            is_cut: cut.is_some(),
+        };
         match documents {
             Some(documents) => documents.add(&info)?,
             None if arguments.table => rows.add(path, &info),
             None => print::text(path, &info, std::mem::replace(&mut apart, true))?,
+        }
+        if let Some(failure) = cut {
+            return Err(failure);
         }
         if let Some(Err(error)) = &program {
             return Err(Failure::bad(path, error));

@@ -12,6 +12,7 @@ mod edit;
 mod failure;
 mod files;
 mod graph;
+mod help;
 mod info;
 mod json;
 mod list;
@@ -35,7 +36,7 @@ mod value;
 mod verify;
 
 use crate::failure::Failure;
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 
@@ -93,7 +94,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let mut before = arguments.iter().skip(1).take_while(|argument| argument.as_encoded_bytes().starts_with(b"-"));
     let all_first = before.any(|argument| argument == "--all");
-    let matches = Arguments::command().try_get_matches_from(arguments);
+    text::show_whole(!io::stdout().is_terminal());
+    let matches = help::command().try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,

@@ -2,10 +2,13 @@
 
 use crate::Arguments;
 use crate::failure::Failure;
+use crate::near::Names;
+use crate::text;
 use clap::CommandFactory;
 use clap_complete::Shell;
 use clap_mangen::Man;
-use std::io;
+use std::path::PathBuf;
+use std::{fs, io};
 
 /// Print what makes a shell complete the command's options
 #[derive(clap::Args)]
@@ -16,14 +19,18 @@ pub struct CompletionArguments {
     shell: Shell,
 }
 
-/// Print the manual page of the command, or of a subcommand
+/// Print the manual page of the command or of a subcommand, or write all of them into a folder
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte man | man -l -
-  pte man verify > pte-verify.1")]
+  pte man ptd create | man -l -
+  pte man -o ~/.local/share/man/man1   (then: man pte-ptd-create)")]
 pub struct ManArguments {
-    /// A subcommand, such as verify
-    subcommand: Option<String>,
+    /// A subcommand, such as verify, ptd create or pte-ptd-create
+    subcommand: Vec<String>,
+    /// Write a page for each subcommand into this folder, which is made if it does not exist
+    #[arg(short, long, value_name = "FOLDER", conflicts_with = "subcommand")]
+    output: Option<PathBuf>,
 }
 
 /// Prints what a shell wants to know.
@@ -33,17 +40,29 @@ pub fn complete(arguments: &CompletionArguments) -> Result<(), Failure> {
     Ok(io::Write::write_all(&mut io::stdout(), &script)?)
 }
 
-/// Prints a manual page.
+/// Prints a manual page, or writes all.
 pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
     let mut command = Arguments::command();
+    if let Some(folder) = &arguments.output {
+        let unwritable = |error| Failure::Unwritable { file: folder.clone(), error };
+        fs::create_dir_all(folder).map_err(unwritable)?;
+        return clap_mangen::generate_to(command, folder).map_err(unwritable);
+    }
     command.build();
-    let page = match &arguments.subcommand {
-        None => Man::new(command),
-        Some(name) => {
-            let found = command.find_subcommand(name).cloned();
-            let page = Man::new(found.ok_or_else(|| Failure::Usage(format!("{name:?} is no subcommand")))?);
-            page.title(format!("pte-{name}"))
-        }
-    };
-    Ok(page.render(&mut io::stdout())?)
+    // A subcommand has no dash in its name but to-c.
+    let joined = arguments.subcommand.join("-");
+    let mut rest = joined.strip_prefix("pte-").unwrap_or(&joined);
+    let mut title = "pte".to_owned();
+    let mut found = &command;
+    while !rest.is_empty() {
+        let starts = |name: &str| rest == name || rest.strip_prefix(name).is_some_and(|more| more.starts_with('-'));
+        let Some(next) = found.get_subcommands().find(|next| starts(next.get_name())) else {
+            let there: Names = found.get_subcommands().map(clap::Command::get_name).collect();
+            return Err(Failure::Usage(format!("no subcommand {}, {}", text::quoted(rest, 40), there.hint(rest))));
+        };
+        title += &format!("-{}", next.get_name());
+        rest = rest.get(next.get_name().len()..).unwrap_or_default().trim_start_matches('-');
+        found = next;
+    }
+    Ok(Man::new(found.clone()).title(title).render(&mut io::stdout())?)
 }

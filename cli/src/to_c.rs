@@ -6,6 +6,7 @@ use crate::open::Input;
 use crate::{status, text};
 use executorch_format::convert::{CArray, COptions, operator_lines};
 use executorch_format::{Error, Model};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ pub struct Arguments {
     /// The array's name, and that of the files [default: the file's name]
     #[arg(long)]
     name: Option<String>,
-    /// The folder to write to, which must exist
+    /// The folder to write to, which is made if it does not exist
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
     /// Start the array at a multiple of this many bytes [default: what the file's segments need, at least 16]
@@ -63,6 +64,9 @@ fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure>
     let bad = |error: Error| refused(input.path(), &error);
     let array = CArray::new(&input.parse()?, input.bytes(), options).map_err(bad)?;
     let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));
+    if let Some(folder) = source.parent() {
+        fs::create_dir_all(folder).map_err(|error| Failure::Unwritable { file: folder.to_owned(), error })?;
+    }
     let saved = array.save(&file.to_string_lossy(), &header, source);
     saved.map_err(|error| Failure::unwritable(source, error))?;
     let (header, source) = (text::path(&header), text::path(source));

@@ -1,5 +1,6 @@
 //! What an operation did, as plain data.
 
+use crate::error::counted;
 use crate::file::references::{DataList, DataUser};
 use crate::names::shortened;
 use alloc::{string::String, vec::Vec};
@@ -228,7 +229,12 @@ impl fmt::Display for Change {
         for (index, user) in users.iter().enumerate() {
             write!(f, "{}{user}", if index == 0 { " (" } else { ", " })?;
         }
-        write!(f, "{}: {bytes_before} bytes to {bytes_after}", if users.is_empty() { "" } else { ")" })?;
+        f.write_str(if users.is_empty() { "" } else { ")" })?;
+        match (*bytes_before, *bytes_after) {
+            (0, 0) => {}
+            (before, after) if before == after => write!(f, ": {}", counted(before, "byte"))?,
+            (before, after) => write!(f, ": {before} bytes to {after}")?,
+        }
         for (index, user) in others.iter().take(MOST).enumerate() {
             write!(f, "{}{user}", if index == 0 { "; " } else { ", " })?;
         }

@@ -20,7 +20,11 @@ const FORMATS: &[Format] = &[
     format(0, b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull` to fetch the file itself"),
     format(0, b"\x93NUMPY", "a NumPy array (.npy)"),
     format(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras model: export it with ExecuTorch"),
-    format(0, b"PK\x03\x04", "a zip archive, such as a PyTorch checkpoint (.pt): export it with ExecuTorch"),
+    format(
+        0,
+        b"PK\x03\x04",
+        "a zip archive, such as a PyTorch checkpoint (.pt): export it with ExecuTorch, or save its weights as safetensors",
+    ),
     format(0, b"GGUF", "a GGUF file, which llama.cpp runs"),
     format(0, b"\x7fELF", "an ELF file: a program or a library"),
     format(0, b"\x28\xb5\x2f\xfd", "a file compressed with zstd: decompress it first"),
@@ -61,15 +65,38 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.get(8) == Some(&b'{') && chunk(bytes, 4) == Some([0; 4]) {
         return Some("a safetensors file: `pte convert` makes a .ptd from it".into());
     }
+    if let Some(name) = text(bytes) {
+        return Some(name.into());
+    }
     let identifier = chunk::<4>(bytes, 4)?;
     Some(match identifier {
         [b'E', b'T', ..] => version(&identifier, "ET12"),
         [b'F', b'T', ..] => version(&identifier, "FT01"),
         [b'B', b'P', ..] => version(&identifier, "BP08"),
         _ if is_onnx(bytes) => "probably an ONNX model: export the original model with ExecuTorch".into(),
-        _ if matches!(bytes, [0x80, 2..=5, ..]) => "a Python pickle, such as an old PyTorch checkpoint".into(),
+        _ if matches!(bytes, [0x80, 2..=5, ..]) => {
+            "a Python pickle, such as an old PyTorch checkpoint: save its weights as safetensors".into()
+        }
         _ => format!("unknown identifier '{}'", identifier.escape_ascii()).into(),
     })
+}
+
+/// What a text is: what a server sends in the place of a file, most often.
+fn text(bytes: &[u8]) -> Option<&'static str> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
+    let starts = |start: &str| bytes.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start.as_bytes()));
+    match bytes {
+        _ if starts("<!doctype html") || starts("<html") || starts("<head") => {
+            Some("a web page: the download failed, or the address is that of a page about the file")
+        }
+        _ if starts("<?xml") || starts("<error") => {
+            Some("an XML document, such as a storage server's message: the download failed")
+        }
+        [b'{' | b'[', rest @ ..] if matches!(rest.trim_ascii_start(), [b'"' | b'{' | b'[' | b'}' | b']', ..]) => {
+            Some("JSON, such as a server's message: the download failed, or it is another file of the model")
+        }
+        _ => None,
+    }
 }
 
 fn version(identifier: &[u8; 4], known: &str) -> Cow<'static, str> {

@@ -7,6 +7,7 @@ use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::{status, text};
+use executorch_format::Pte;
 use executorch_format::edit::{Metadata, MetadataContent, MetadataValue};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
@@ -70,6 +71,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         let value = if typed { typed_value(value) } else { MetadataValue::String(value.into()) };
         report.changes.append(&mut after.set_metadata(name, value).map_err(bad)?.changes);
+        let shown = |pte: &Pte<'_>| {
+            let entry = pte.metadata().into_iter().find(|entry| entry.name == name);
+            entry.map_or_else(|| Ok("nothing".to_owned()), |entry| content_text(&entry.content))
+        };
+        let (old, new) = (shown(&before)?, shown(&after)?);
+        if old != new {
+            report.notes.push(format!("{} was {old}, is {new}", text::name(name, 60)));
+        }
     }
     destination.finish(&input, before, after, &report)
 }

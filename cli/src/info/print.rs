@@ -57,7 +57,14 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
     row(&mut out, "format", &format!("{}{header}", summary.identifier))?;
     match &summary.content {
         Content::Program(program) => {
-            loads_in(&mut out, info, program)?;
+            match info.is_cut {
+                true => row(
+                    &mut out,
+                    "loads in",
+                    "nothing: the file is not whole, and what follows is what its program says",
+                )?,
+                false => loads_in(&mut out, info, program)?,
+            }
             print_program(&mut out, program)?;
         }
         Content::FlatTensor(flat_tensor) => print_flat_tensor(&mut out, flat_tensor)?,

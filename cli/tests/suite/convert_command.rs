@@ -192,3 +192,20 @@ fn a_file_becomes_c() {
     let (code, told) = refused(&["to-c", "3 my-model.pte", "--name", "class"], &folder);
     assert!(code == Some(2) && told.contains("\"class\" cannot be the name of an array"), "{told}");
 }
+
+#[test]
+fn a_header_of_c_has_what_the_runtimes_allocators_need() {
+    let folder = Folder::new("c-allocators");
+    folder.copy(&fixture("payloads/other/ethosu.pte"), "m.pte");
+    good(&["to-c", "m.pte", "-o", "new/folder"], &folder);
+    let header = std::fs::read_to_string(folder.file("new/folder/m.h")).unwrap();
+    let info: serde_json::Value = serde_json::from_str(&good(&["info", "--json", "m.pte"], &folder)).unwrap();
+    let file = &info["files"][0];
+    let memory = &file["methods"][0]["method_allocator"];
+    for bits in ["32", "64"] {
+        let known = memory[format!("bits_{bits}")].as_u64().unwrap() + memory["xnnpack"].as_u64().unwrap();
+        assert!(header.contains(&format!("#define M_FORWARD_METHOD_ALLOCATOR_SIZE_{bits} {known}u\n")), "{header}");
+    }
+    let scratch = file["payloads"][0]["scratch_size"].as_u64().unwrap();
+    assert!(header.contains(&format!("#define M_ETHOS_U_SCRATCH_SIZE {scratch}u\n")), "{header}");
+}

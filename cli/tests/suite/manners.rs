@@ -311,11 +311,16 @@ fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
 
 #[test]
 fn what_people_really_have_is_told_apart() {
-    let cases: [(&[u8], &str); 4] = [
+    let cases: [(&[u8], &str); 9] = [
         (b"", "an empty file"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "git lfs pull"),
         (b"PK\x03\x04\x14\0\0\0\0\0\0\0", "zip archive"),
         (b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip"),
+        (b"<!DOCTYPE html>\n<html><head>", "a web page: the download failed"),
+        (b"\n<html lang=\"en\">", "a web page: the download failed"),
+        (b"<?xml version=\"1.0\"?><Error>", "an XML document"),
+        (b"{\"error\": \"not found\"}", "JSON, such as a server's message"),
+        (b"\x80\x02}q\0(X\x01\0\0\0", "save its weights as safetensors"),
     ];
     for (bytes, words) in cases {
         let told = text(&run(&["info"], &[&TempFile::new("foreign.pte", bytes).0]).stderr);
@@ -349,5 +354,31 @@ fn shells_and_man_are_served() {
     }
     assert!(text(&run(&["man"], &[]).stdout).contains(".TH pte 1"));
     assert!(text(&run(&["man", "verify"], &[]).stdout).contains("\\-\\-policy"));
-    assert_eq!(run(&["man", "no-such"], &[]).status.code(), Some(2));
+    for page in [&["man", "ptd", "create"][..], &["man", "ptd-create"], &["man", "pte-ptd-create"]] {
+        assert!(text(&run(page, &[]).stdout).contains(".TH pte-ptd-create 1"), "{page:?}");
+    }
+    let refused = run(&["man", "verfy"], &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("did you mean \"verify\""));
+}
+
+#[test]
+fn help_has_groups_and_its_short_form_no_examples() {
+    let help = text(&run(&["--help"], &[]).stdout);
+    for group in ["Look:\n  info ", "Check:\n  verify ", "Change:\n  replace ", "Convert:\n  convert "] {
+        assert!(help.contains(group), "{help}");
+    }
+    let (short, long) = (text(&run(&["size", "-h"], &[]).stdout), text(&run(&["size", "--help"], &[]).stdout));
+    assert!(!short.contains("pte size old.pte new.pte") && long.contains("pte size old.pte new.pte"), "{short}");
+}
+
+#[test]
+fn of_a_file_whose_end_is_missing_info_shows_the_program() {
+    let whole = fixture("1.5.1/add_mul/add_mul.pte");
+    let cut = TempFile::new("no-end.pte", &whole.bytes()[..whole.bytes().len() - 20]);
+    let output = run(&["info"], &[&cut.0]);
+    assert_eq!(output.status.code(), Some(1));
+    let (shown, told) = (text(&output.stdout), text(&output.stderr));
+    assert!(shown.contains("method forward") && shown.contains("nothing: the file is not whole"), "{shown}");
+    assert!(told.contains("20 bytes missing"), "{told}");
 }

@@ -2,7 +2,7 @@
 
 use super::joined;
 use super::names::{check_identifier, comment, literal, upper};
-use crate::error::Result;
+use crate::error::{Result, counted};
 use crate::file::model::Model;
 use crate::file::pte::Pte;
 use crate::inspect::{ConstantMethod, Content, Method, ProgramSummary, Returned, Value};
@@ -29,6 +29,12 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
     }
     for method in &program.metadata {
         constant_lines(method, &format!("{prefix}_{}", macro_name(method.name, &mut taken)), &mut lines);
+    }
+    let scratch = program.payloads.iter().filter_map(|payload| payload.summary.scratch_size).max();
+    if let Some(scratch) = scratch {
+        lines.push(String::new());
+        lines.push("/* The largest scratch memory of an Ethos-U delegate, in bytes, which it takes of the temporary allocator in a run. */".into());
+        lines.push(format!("#define {prefix}_ETHOS_U_SCRATCH_SIZE {scratch}u"));
     }
     let (operators, backends) = (operators(program), backends(program));
     for (what, macro_name, names) in
@@ -105,6 +111,7 @@ fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
     if !sizes.is_empty() {
         lines.push(format!("#define {prefix}_PLANNED_SIZES {{{}}}", sizes.join(", ")));
     }
+    lines.extend(allocator_lines(method, prefix));
     for (what, values) in [("INPUT", &method.inputs), ("OUTPUT", &method.outputs)] {
         lines.push(format!("#define {prefix}_{what}_COUNT {}u", values.len()));
         for (index, value) in values.iter().enumerate() {
@@ -112,6 +119,25 @@ fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
             lines.extend(value_lines(value, &prefix, &what));
         }
     }
+}
+
+/// What the runtime takes from its allocators to load a method.
+fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
+    let memory = &method.method_allocator;
+    let besides = match memory.other_delegates {
+        0 => String::new(),
+        others => format!(", without what {} of other backends than XNNPACK take", counted(others, "delegate")),
+    };
+    let mut lines = vec![format!(
+        "/* What ExecuTorch 1.5.1 takes of the method allocator, in bytes{besides}; more where there is no temporary allocator. */"
+    )];
+    for (bits, wide) in [(32, false), (64, true)] {
+        for (name, temporary) in [("", true), ("_WITHOUT_TEMP", false)] {
+            let bytes = memory.known(wide, temporary);
+            lines.push(format!("#define {prefix}_METHOD_ALLOCATOR{name}_SIZE_{bits} {bytes}u"));
+        }
+    }
+    lines
 }
 
 /// The bytes of a string and the items of a list that are written out: many methods may return the same.

@@ -1,0 +1,73 @@
+//! The help of the whole command: subcommands in groups, and examples in the long form only.
+
+use crate::{Arguments, text};
+use anstyle::Style;
+use clap::{Command, CommandFactory};
+
+const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Look",
+        &["info", "list", "size", "memory", "ops", "disasm", "graph", "report", "diff", "profile", "dump", "bundle"],
+    ),
+    ("Check", &["verify", "check"]),
+    (
+        "Change",
+        &["replace", "externalize", "internalize", "strip", "dedup", "select", "metadata", "extract", "ptd", "rewrite"],
+    ),
+    ("Convert", &["convert", "to-c"]),
+    ("Shell", &["completions", "man", "help"]),
+];
+
+/// The command as it is parsed and explains itself.
+pub fn command() -> Command {
+    let command = Arguments::command().mut_subcommands(long_after_help);
+    let list = list(&command);
+    command.help_template(format!(
+        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{{options}}{{after-help}}"
+    ))
+}
+
+/// What follows the options, examples most of all, belongs to `--help`.
+fn long_after_help(command: Command) -> Command {
+    let command = command.mut_subcommands(long_after_help);
+    match command.get_after_help().cloned() {
+        Some(help) => {
+            let more = format!("`pte {} --help` says more, with examples.", command.get_name());
+            command.after_help(more).after_long_help(help)
+        }
+        None => command,
+    }
+}
+
+/// Each group with what its commands do, in a line each.
+fn list(command: &Command) -> String {
+    const HEAD: Style = Style::new().bold().underline();
+    const NAME: Style = Style::new().bold();
+    let mut list = String::new();
+    for (group, names) in GROUPS {
+        list += &format!("\n{HEAD}{group}:{HEAD:#}\n");
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map_or_else(|| "Print the help of a subcommand".to_owned(), ToString::to_string);
+            // What comes after a colon are details.
+            let about = about.split_once(": ").map_or(&*about, |(start, _)| start).to_owned();
+            list += &format!("  {NAME}{name:11}{NAME:#}  {}\n", text::cut(&about, 15));
+        }
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_subcommand_is_in_one_group() {
+        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        listed.sort_unstable();
+        let command = Arguments::command();
+        let mut there: Vec<&str> = command.get_subcommands().map(Command::get_name).chain(["help"]).collect();
+        there.sort_unstable();
+        assert_eq!(listed, there);
+    }
+}
