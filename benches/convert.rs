@@ -10,7 +10,7 @@ mod counting;
 mod turns;
 
 use counting::heap;
-use executorch_format::convert::{Dtype, SafeTensor, Safetensors};
+use executorch_format::convert::{Dtype, SafeTensor, Safetensors, Unsupported};
 use executorch_format::{Ptd, PtdOptions};
 use memmap2::Mmap;
 use std::fs::{self, File};
@@ -80,14 +80,14 @@ fn write_source(path: &Path) {
 
 fn to_ptd(from: &Path, to: &Path) {
     let (file, bytes) = map(from);
-    let (ptd, _) = Safetensors::parse(&bytes).unwrap().into_ptd(&PtdOptions::default(), false).unwrap();
+    let (ptd, _) = Safetensors::parse(&bytes).unwrap().into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap();
     ptd.image().unwrap().copy_from(&file, &bytes).save(to).unwrap();
 }
 
 fn to_safetensors(from: &Path, to: &Path) {
     let (file, bytes) = map(from);
     let ptd = Ptd::parse(&bytes).unwrap();
-    let (tensors, _) = Safetensors::of_ptd(&ptd, false).unwrap();
+    let (tensors, _) = Safetensors::of_ptd(&ptd, Unsupported::Refuse).unwrap();
     tensors.image().unwrap().copy_from(&file, &bytes).save(to).unwrap();
 }
 

@@ -9,8 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: verify_upload FILE")?;
     let bytes = std::fs::read(&path)?;
     // The defaults are proportional to the file's size; a service may allow less.
-    let limits = Limits { tables: Some(200_000), ..Limits::default() };
-    let model = match Model::parse_with(&bytes, &ParseOptions { limits, ..ParseOptions::default() }) {
+    let limits = Limits::default().with_tables(Some(200_000));
+    let model = match Model::parse_with(&bytes, &ParseOptions::default().with_limits(limits)) {
         Ok(model) => model,
         Err(error) => {
             println!("refused: {error}");

@@ -11,16 +11,45 @@ pub type Result<T> = core::result::Result<T, Error>;
 /// of the field in the schema's names (`execution_plan[0].values[12].val.Tensor.sizes`).
 ///
 /// One word wide, so that a `Result` is cheap to return.
+///
+/// ```
+/// use executorch_format::{ErrorKind, Pte};
+///
+/// let mut file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// file.truncate(700);
+/// let error = Pte::parse(&file).unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::Truncated { available: 700, .. }));
+/// assert_eq!((error.kind().rule(), error.offset()), ("truncated", Some(700)));
+///
+/// let error = Pte::parse(&[0; 100]).unwrap_err();
+/// assert!(error.to_string().starts_with("not a .pte file: "), "{error}");
+/// # Ok::<(), std::io::Error>(())
+/// ```
+///
+/// With the feature `serde` it is serialized as its rule, its message, its path and its offset. An error of the operating system is its
+/// [`source`](core::error::Error::source); its message is also part of this error's, so that a program that prints only the error is clear.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Error(Box<Inner>);
 
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     offset: Option<u64>,
     /// Innermost step first: steps are added while the error is returned, so that success costs nothing.
     path: Vec<Step>,
+    /// The system's own error.
+    #[cfg(feature = "std")]
+    source: Option<alloc::sync::Arc<std::io::Error>>,
 }
+
+/// The system's own error is not compared: its kind and message are.
+impl PartialEq for Inner {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.offset == other.offset && self.path == other.path
+    }
+}
+
+impl Eq for Inner {}
 
 /// The kinds of fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -127,7 +156,7 @@ impl ErrorKind {
             Self::Table(_) => "table",
             Self::Vector(_) => "vector",
             Self::Text(_) => "string",
-            Self::Limit { .. } => "budget",
+            Self::Limit { .. } => "limit",
             Self::Reference(_) => "reference",
             Self::Absent(_) => "absent",
             Self::Tensor(_) => "tensor",
@@ -181,12 +210,20 @@ impl Error {
 
     #[cold]
     pub(crate) fn new(kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, offset: None, path: Vec::new() }))
+        Self(Box::new(Inner {
+            kind,
+            offset: None,
+            path: Vec::new(),
+            #[cfg(feature = "std")]
+            source: None,
+        }))
     }
 
     #[cold]
     pub(crate) fn at(offset: usize, kind: ErrorKind) -> Self {
-        Self(Box::new(Inner { kind, offset: Some(offset as u64), path: Vec::new() }))
+        let mut error = Self::new(kind);
+        error.0.offset = Some(offset as u64);
+        error
     }
 
     #[cold]
@@ -247,8 +284,30 @@ impl Error {
     #[cfg(feature = "std")]
     #[cold]
     pub(crate) fn io(error: std::io::Error, file: &std::path::Path) -> Self {
+        Self::of_system(error, Some(file.into()))
+    }
+
+    #[cfg(feature = "std")]
+    #[cold]
+    fn of_system(error: std::io::Error, file: Option<std::path::PathBuf>) -> Self {
         let (kind, message) = (error.kind(), alloc::string::ToString::to_string(&error));
-        Self::new(ErrorKind::Io { kind, message, file: Some(file.into()) })
+        let mut ours = Self::new(ErrorKind::Io { kind, message, file });
+        ours.0.source = Some(error.into());
+        ours
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Error {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct;
+
+        let mut map = serializer.serialize_struct("Error", 4)?;
+        map.serialize_field("rule", self.0.kind.rule())?;
+        map.serialize_field("message", &self.0.kind.detail())?;
+        map.serialize_field("path", &self.path())?;
+        map.serialize_field("offset", &self.0.offset)?;
+        map.end()
     }
 }
 
@@ -276,7 +335,12 @@ impl fmt::Debug for Error {
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for Error {
+    #[cfg(feature = "std")]
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        self.0.source.as_deref().map(|error| error as _)
+    }
+}
 
 /// A number and its noun: `1 byte`, `2 bytes`.
 pub(crate) fn counted<N: fmt::Display + Copy + TryInto<u64>>(number: N, noun: &str) -> String {
@@ -289,10 +353,7 @@ impl From<std::io::Error> for Error {
     fn from(error: std::io::Error) -> Self {
         match error.downcast::<Error>() {
             Ok(ours) => ours,
-            Err(error) => {
-                let (kind, message) = (error.kind(), alloc::string::ToString::to_string(&error));
-                Self::new(ErrorKind::Io { kind, message, file: None })
-            }
+            Err(error) => Self::of_system(error, None),
         }
     }
 }

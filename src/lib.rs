@@ -129,6 +129,7 @@ mod keyed;
 mod names;
 mod path;
 pub mod schema;
+mod setters;
 mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -22,6 +22,11 @@ impl FieldPath {
         &self.0
     }
 
+    /// The last step; `None` for the whole file.
+    pub fn last(&self) -> Option<Step> {
+        self.0.last().copied()
+    }
+
     /// Whether it is the path of the whole file.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -115,13 +120,47 @@ impl<'p> Path<'p> {
         field.filter(|field| field.names == list).and(item)
     }
 
+    /// The steps from the last to the first. Nothing is allocated.
+    ///
+    /// ```
+    /// use executorch_format::{Path, Step};
+    ///
+    /// let value = Path::ROOT.item("execution_plan", 0);
+    /// let value = value.item("values", 12);
+    /// let sizes = value.field("val.Tensor.sizes");
+    /// assert_eq!(sizes.last(), Some(Step::Field("sizes")));
+    /// assert_eq!(sizes.index_in("values"), Some(12));
+    /// assert_eq!(sizes.index_in("inputs"), None);
+    /// assert_eq!(sizes.steps_from_last().count(), 7);
+    /// ```
+    pub fn steps_from_last(&self) -> impl Iterator<Item = Step> {
+        core::iter::successors(Some(self), |path| path.parent).flat_map(|path| {
+            let names = path.names.rsplit('.').filter(|name| !name.is_empty());
+            path.index.map(Step::Index).into_iter().chain(names.map(Step::Field))
+        })
+    }
+
+    /// The last step; `None` for the root.
+    pub fn last(&self) -> Option<Step> {
+        self.steps_from_last().next()
+    }
+
+    /// Which item of the list `name` it is, or is in: of the innermost list with that name.
+    pub fn index_in(&self, name: &str) -> Option<usize> {
+        let mut index = None;
+        for step in self.steps_from_last() {
+            match step {
+                Step::Field(field) if field == name && index.is_some() => return index,
+                Step::Field(_) => index = None,
+                Step::Index(item) => index = Some(item),
+            }
+        }
+        None
+    }
+
     /// A copy that owns its steps.
     pub fn to_field_path(&self) -> FieldPath {
-        let mut steps: Vec<Step> = Vec::new();
-        for path in core::iter::successors(Some(self), |path| path.parent) {
-            steps.extend(path.index.map(Step::Index));
-            steps.extend(path.names.rsplit('.').filter(|name| !name.is_empty()).map(Step::Field));
-        }
+        let mut steps: Vec<Step> = self.steps_from_last().collect();
         steps.reverse();
         FieldPath(steps)
     }

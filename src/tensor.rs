@@ -207,14 +207,19 @@ pub struct TensorView<'t> {
     bytes: &'t [u8],
 }
 
-/// A Rust type as which a tensor's elements can be read.
-pub trait Element: bytemuck::CheckedBitPattern + bytemuck::NoUninit {
+/// What reading elements takes, apart from the public trait: which crate casts them is no part of the API.
+pub trait Cast: bytemuck::CheckedBitPattern + bytemuck::NoUninit {}
+
+/// A Rust type as which a tensor's elements can be read. Only this crate implements it.
+pub trait Element: Cast + Copy {
     /// The scalar types whose elements have this Rust type.
     const SCALAR_TYPES: &'static [ScalarType];
 }
 
 macro_rules! elements {
     ($($type:ty: $($name:ident)*;)*) => {$(
+        impl Cast for $type {}
+
         impl Element for $type {
             const SCALAR_TYPES: &'static [ScalarType] = &[$(ScalarType::$name),*];
         }

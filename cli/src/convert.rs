@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::save_all;
 use crate::{json, status, text, to_c};
-use executorch_format::convert::{Safetensors, ShardIndex, Skipped};
+use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
 use serde::Serialize;
@@ -47,6 +47,12 @@ pub struct Arguments {
     alignment: u32,
     #[command(flatten)]
     form: json::JsonArguments,
+}
+
+impl Arguments {
+    fn unsupported(&self) -> Unsupported {
+        if self.skip_unsupported { Unsupported::Skip } else { Unsupported::Refuse }
+    }
 }
 
 /// What was done, as JSON has it.
@@ -121,7 +127,7 @@ fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
         Model::Ptd(ptd) => (ptd, Vec::new()),
         _ => return Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     };
-    let (safetensors, more) = Safetensors::of_ptd(&ptd, arguments.skip_unsupported).map_err(bad)?;
+    let (safetensors, more) = Safetensors::of_ptd(&ptd, arguments.unsupported()).map_err(bad)?;
     skipped.extend(more);
     finish(arguments, Weights::Safetensors, &[input], safetensors, skipped)
 }
@@ -136,7 +142,7 @@ fn sharded(arguments: &Arguments, to: Weights, index_file: &Input) -> Result<(),
     for (file, input) in index.files().into_iter().zip(&inputs) {
         shards.push((file, parse(input)?));
     }
-    let (safetensors, skipped) = Safetensors::join(shards, &index, arguments.skip_unsupported).map_err(bad)?;
+    let (safetensors, skipped) = Safetensors::join(shards, &index, arguments.unsupported()).map_err(bad)?;
     let inputs: Vec<&Input> = [index_file].into_iter().chain(&inputs).collect();
     finish(arguments, to, &inputs, safetensors, skipped)
 }
@@ -156,8 +162,8 @@ fn finish(
     let mut tensors = safetensors.tensors.len();
     let outputs = match to {
         Weights::Ptd => {
-            let options = PtdOptions { segment_alignment: arguments.alignment, style: None };
-            let (ptd, more) = safetensors.into_ptd(&options, arguments.skip_unsupported).map_err(bad)?;
+            let options = PtdOptions::default().with_segment_alignment(arguments.alignment).with_style(None);
+            let (ptd, more) = safetensors.into_ptd(&options, arguments.unsupported()).map_err(bad)?;
             tensors -= more.len();
             skipped.extend(more);
             write(inputs, vec![(ptd.image().map_err(bad)?, arguments.output.clone())])?
@@ -167,7 +173,7 @@ fn finish(
             None => write(inputs, vec![(safetensors.image().map_err(bad)?, arguments.output.clone())])?,
         },
     };
-    for Skipped { kind, name, reason } in &skipped {
+    for Skipped { kind, name, reason, .. } in &skipped {
         status::say(format_args!("left out: {kind} {}: {}", text::quoted(name, 80), text::message(reason)));
     }
     if arguments.form.any() {

@@ -90,8 +90,8 @@ fn compare(arguments: &Arguments) -> Result<Diff, Failure> {
             bpte.program().map_err(|error| Failure::bad(path, &error))?;
         }
     }
-    let sides = (Side { model: &before, data: &before_data }, Side { model: &after, data: &after_data });
-    let options = DiffOptions { tensors: arguments.tensors };
+    let sides = (Side::new(&before, &before_data), Side::new(&after, &after_data));
+    let options = DiffOptions::default().with_tensors(arguments.tensors);
     Ok(executorch_format::inspect::diff(&sides.0, &sides.1, &options))
 }
 

@@ -124,7 +124,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The constants of payloads, each once for all values that it is.
 fn add_inside<'t>(blobs: &mut Vec<Row<'t>>, constants: Vec<DelegateConstant<'t>>) {
-    for DelegateConstant { offset, size, user } in constants {
+    for DelegateConstant { offset, size, user, .. } in constants {
         let same = |other: &User<'t>| match other {
             User::Inside(other) => {
                 (other.method, other.delegate, other.constant) == (user.method, user.delegate, user.constant)

@@ -151,23 +151,21 @@ impl Options {
 
     fn for_pte(&self) -> PteOptions {
         let default = PteOptions::default();
-        PteOptions {
-            segment_alignment: self.segment_alignment.unwrap_or(default.segment_alignment),
-            constant_alignment: self.constant_alignment.or(default.constant_alignment),
-            constants: self.constants.map(|Constants::Segment| DataLocation::SEGMENT),
-            delegate_alignment: self.delegate_alignment.unwrap_or(default.delegate_alignment),
-            delegates: self.delegate.map(DataLocation::from).or(default.delegates),
-            style: self.order.map(WriteStyle::from),
-            header_length: self.header_length.unwrap_or(default.header_length),
-        }
+        PteOptions::default()
+            .with_segment_alignment(self.segment_alignment.unwrap_or(default.segment_alignment))
+            .with_constant_alignment(self.constant_alignment.or(default.constant_alignment))
+            .with_constants(self.constants.map(|Constants::Segment| DataLocation::SEGMENT))
+            .with_delegate_alignment(self.delegate_alignment.unwrap_or(default.delegate_alignment))
+            .with_delegates(self.delegate.map(DataLocation::from).or(default.delegates))
+            .with_style(self.order.map(WriteStyle::from))
+            .with_header_length(self.header_length.unwrap_or(default.header_length))
     }
 
     fn for_ptd(&self) -> PtdOptions {
         let default = PtdOptions::default();
-        PtdOptions {
-            segment_alignment: self.segment_alignment.unwrap_or(default.segment_alignment),
-            style: self.order.map(WriteStyle::from),
-        }
+        PtdOptions::default()
+            .with_segment_alignment(self.segment_alignment.unwrap_or(default.segment_alignment))
+            .with_style(self.order.map(WriteStyle::from))
     }
 
     /// Fails where the file would, with its layout recomputed, lack bytes that the file has and nobody said to drop.

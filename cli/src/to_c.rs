@@ -51,13 +51,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(io::stdout().write_all(lines.as_bytes())?);
     }
     let source = arguments.output.join(format!("{name}.c"));
-    let options = COptions { name, alignment: arguments.alignment, section: arguments.section.clone() };
+    let options =
+        COptions::default().with_name(name).with_alignment(arguments.alignment).with_section(arguments.section.clone());
     save(&input, &source, &options)
 }
 
 /// Writes a source file and the header beside it. The array is called as they are.
 pub fn write(input: &Input, source: &Path) -> Result<(), Failure> {
-    save(input, source, &COptions { name: identifier(source), ..COptions::default() })
+    save(input, source, &COptions::default().with_name(identifier(source)))
 }
 
 fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure> {

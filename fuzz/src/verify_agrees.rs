@@ -6,12 +6,12 @@ use executorch_format::{Limits, ParseOptions, Ptd, Pte};
 pub fn verify_agrees(bytes: &[u8]) {
     let size = bytes.len() as u32;
     let narrow = [
-        Limits { tables: Some(size / 64), bytes: None },
-        Limits { tables: None, bytes: Some(size / 3) },
-        Limits { tables: Some(size), bytes: Some(size.saturating_mul(4)) },
+        Limits::default().with_tables(Some(size / 64)).with_bytes(None),
+        Limits::default().with_tables(None).with_bytes(Some(size / 3)),
+        Limits::default().with_tables(Some(size)).with_bytes(Some(size.saturating_mul(4))),
     ];
     for limits in [Limits::default()].into_iter().chain(narrow) {
-        let options = ParseOptions { limits, ..ParseOptions::default() };
+        let options = ParseOptions::default().with_limits(limits);
         assert_eq!(Pte::check_with(bytes, &options).err(), Pte::parse_with(bytes, &options).err());
         assert_eq!(Ptd::check_with(bytes, &options).err(), Ptd::parse_with(bytes, &options).err());
     }

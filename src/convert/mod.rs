@@ -5,16 +5,16 @@
 //! written, except those of a tensor that is put into another dim order.
 //!
 //! ```
-//! use executorch_format::convert::Safetensors;
+//! use executorch_format::convert::{Safetensors, Unsupported};
 //! use executorch_format::{Pte, Ptd, PtdOptions};
 //!
 //! # fn main() -> executorch_format::Result<()> {
 //! let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 //! let (weights, _) = Pte::parse(&file)?.weights()?;
-//! let (safetensors, _) = Safetensors::of_ptd(&weights, false)?;
+//! let (safetensors, _) = Safetensors::of_ptd(&weights, Unsupported::Refuse)?;
 //! let bytes = safetensors.image()?.to_vec()?;
 //!
-//! let (back, _) = Safetensors::parse(&bytes)?.into_ptd(&PtdOptions::default(), false)?;
+//! let (back, _) = Safetensors::parse(&bytes)?.into_ptd(&PtdOptions::default(), Unsupported::Refuse)?;
 //! let tensors = |ptd: &Ptd| ptd.entries().map(|entry| format!("{} {:?}", entry.key(), entry.shape)).collect::<std::collections::BTreeSet<_>>();
 //! assert_eq!(tensors(&back), tensors(&weights));
 //! # Ok(())
@@ -51,7 +51,6 @@ mod c;
 mod npy;
 mod safetensors;
 
-pub use ::safetensors::Dtype;
 pub use c::{CArray, COptions, operator_lines};
 pub use npy::Npy;
-pub use safetensors::{SafeTensor, Safetensors, ShardIndex, Skipped};
+pub use safetensors::{Dtype, SafeTensor, Safetensors, ShardIndex, Skipped, Unsupported};

@@ -71,6 +71,7 @@ const RAW: &[(&str, ScalarType)] = &[("V1", ScalarType::BYTE), ("V2", ScalarType
 /// # }
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Npy<'a> {
     /// Type and shape. The dim order is the natural one, or for numpy's Fortran order that one reversed.
     pub tensor_layout: TensorLayout<'a>,

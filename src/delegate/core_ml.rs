@@ -32,6 +32,7 @@ pub enum CoreMl {
 /// A file or folder of a model package.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct CoreMlNode {
     /// Its name, without its folder's.
     pub name: String,

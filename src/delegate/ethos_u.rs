@@ -20,6 +20,7 @@ const ALIGNMENT: usize = 16;
 
 /// A payload for an Ethos-U.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct EthosU<'a> {
     /// Its blocks, the first and last one, which are empty, included.
     pub blocks: Vec<VelaBlock<'a>>,
@@ -27,6 +28,7 @@ pub struct EthosU<'a> {
 
 /// A named block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct VelaBlock<'a> {
     /// Its name, such as `cmd_data`, without the zeros after it.
     pub name: &'a [u8],
@@ -41,6 +43,7 @@ pub struct VelaBlock<'a> {
 /// An input or output in the memory of an Ethos-U.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct VelaIo {
     /// The size of each dimension, in elements: 1 for those that it does not have.
     pub shape: [i32; 6],

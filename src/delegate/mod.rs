@@ -41,6 +41,8 @@ pub use xnnpack::Xnnpack;
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
+use crate::file::source::Source;
+use crate::flatbuffer::read::Limits;
 use crate::keyed::{Keyed, sort};
 use crate::schema::program::BackendDelegate;
 use alloc::vec::Vec;
@@ -76,11 +78,16 @@ impl<'a> Payload<'a> {
     ///
     /// Fails where it is of a kind that this crate knows and its structure is broken. Offsets count from the payload's start.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Self::parse_with(bytes, &Limits::default())
+    }
+
+    /// The same with other limits.
+    pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         if Xnnpack::is_one(bytes) {
-            return Xnnpack::parse(bytes).map(Self::Xnnpack);
+            return Xnnpack::parse_with(bytes, limits).map(Self::Xnnpack);
         }
         if Vulkan::is_one(bytes) {
-            return Vulkan::parse(bytes).map(Self::Vulkan);
+            return Vulkan::parse_with(bytes, limits).map(Self::Vulkan);
         }
         if EthosU::is_one(bytes) {
             return EthosU::parse(bytes).map(Self::EthosU);
@@ -90,10 +97,20 @@ impl<'a> Payload<'a> {
         }
         Ok(Self::Opaque(bytes))
     }
+
+    /// The bytes of memory that it takes, as [`Limits::memory`] counts them.
+    fn memory(&self) -> u64 {
+        match self {
+            Self::Xnnpack(xnnpack) => xnnpack.source.as_ref().map_or(0, Source::memory),
+            Self::Vulkan(vulkan) => vulkan.memory,
+            Self::EthosU(_) | Self::CoreMl(_) | Self::Opaque(_) => 0,
+        }
+    }
 }
 
 /// A payload of a program, with what is inside.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct OpenPayload<'t> {
     /// Where it is.
     pub data: DataRef,
@@ -107,11 +124,14 @@ impl Pte<'_> {
     /// Every payload that is in the file, with what is inside: each once, in the order of the delegates.
     ///
     /// Payloads that together have more bytes than the file, as overlapping ones can, are not read beyond that: they are
-    /// [`ErrorKind::Limit`].
+    /// [`ErrorKind::Limit`]. So are those that would take more memory than the [`Limits`] that the file was read with leave.
     pub fn open_payloads(&self) -> Vec<OpenPayload<'_>> {
         let source = self.source.as_ref().map_or(0, |source| source.bytes.len() as u64);
         let limit = self.payload_bytes().max(source);
         let mut left = limit;
+        let mut limits = self.limits();
+        let taken = self.source.as_ref().map_or(0, Source::memory);
+        limits.memory = limits.memory.map(|memory| memory.saturating_sub(taken));
         let mut payloads: Vec<OpenPayload<'_>> = Vec::new();
         let mut indices = Keyed::new();
         for (method, plan) in self.methods().iter().enumerate() {
@@ -122,7 +142,10 @@ impl Pte<'_> {
                     let payload = match left.checked_sub(bytes.len() as u64) {
                         Some(rest) => {
                             left = rest;
-                            self.delegate(delegate)
+                            let payload = self.payload(&data, &limits);
+                            let taken = payload.as_ref().map_or(0, Payload::memory);
+                            limits.memory = limits.memory.map(|memory| memory.saturating_sub(taken));
+                            payload
                         }
                         None => Err(Error::new(ErrorKind::Limit { what: "bytes of payloads", limit })),
                     };
@@ -162,8 +185,16 @@ impl Pte<'_> {
     /// Fails as [`delegate_data`](Self::delegate_data), [`bytes`](Self::bytes) and [`Payload::parse`] do. Offsets count from the
     /// start of the file where the payload is in it.
     pub fn delegate(&self, delegate: &BackendDelegate<'_>) -> Result<Payload<'_>> {
-        let data = self.delegate_data(delegate)?;
-        Payload::parse(self.bytes(&data)?).map_err(|error| match self.range(&data) {
+        self.payload(&self.delegate_data(delegate)?, &self.limits())
+    }
+
+    /// The limits that it was read with.
+    fn limits(&self) -> Limits {
+        self.source.as_ref().map(|source| source.limits).unwrap_or_default()
+    }
+
+    fn payload(&self, data: &DataRef, limits: &Limits) -> Result<Payload<'_>> {
+        Payload::parse_with(self.bytes(data)?, limits).map_err(|error| match self.range(data) {
             Some(range) => error.inside(range.start),
             None => error,
         })

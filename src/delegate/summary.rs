@@ -10,6 +10,7 @@ use core::ops::Range;
 /// What is in a payload, in short.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PayloadSummary {
     /// What the bytes say that they are; where they say nothing, what the delegate's id says.
     pub kind: Option<PayloadKind>,
@@ -32,6 +33,7 @@ pub struct PayloadSummary {
 /// A part of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PayloadPart {
     /// What it is: a name from the payload, or `graph`, `constants` and the like.
     pub name: String,

@@ -14,6 +14,7 @@ const IDENTIFIER: &[u8; 4] = b"VK00";
 /// A payload for Vulkan.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Vulkan<'a> {
     /// The header, which has the fields of XNNPACK's.
     pub header: XnnpackHeader,
@@ -22,6 +23,9 @@ pub struct Vulkan<'a> {
     /// The bytes that the graph's constants and shaders mean by offset: none where they have keys.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub raw_bytes: &'a [u8],
+    /// The bytes of memory that the graph takes.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub(super) memory: u64,
 }
 
 /// Where the bytes of a constant or shader are.
@@ -44,6 +48,11 @@ impl<'a> Vulkan<'a> {
     /// Fails with [`ErrorKind::Header`] where the header or what it announces is not inside the payload, and where the
     /// FlatBuffer breaks a rule of structure. Offsets count from the payload's start.
     pub fn parse(payload: &'a [u8]) -> Result<Self> {
+        Self::parse_with(payload, &Limits::default())
+    }
+
+    /// The same with other limits.
+    pub fn parse_with(payload: &'a [u8], limits: &Limits) -> Result<Self> {
         if !Self::is_one(payload) {
             let found = "another payload".into();
             return Err(Error::at(4, ErrorKind::Foreign { expected: "Vulkan payload", found }));
@@ -56,8 +65,8 @@ impl<'a> Vulkan<'a> {
             let found = format!("the identifier of its FlatBuffer is '{identifier}', expected 'VK00'");
             return Err(inside(Error::at(4, ErrorKind::Header(found.into()))));
         }
-        let (graph, _) = read::read(graph, &Limits::default()).map_err(inside)?;
-        Ok(Self { header, graph, raw_bytes: raw })
+        let (graph, seen) = read::read(graph, limits).map_err(inside)?;
+        Ok(Self { header, graph, raw_bytes: raw, memory: seen.memory })
     }
 
     /// Where a constant's or shader's bytes are; `None` where they are not inside the raw bytes.

@@ -203,6 +203,7 @@ impl<'a> Ptd<'a> {
 /// Bytes that several places hold.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Copies<'t> {
     /// Bytes of one.
     pub size: u64,
@@ -215,6 +216,7 @@ pub struct Copies<'t> {
 /// Who uses a copy.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct CopyUser<'t> {
     /// Index into the files that were given.
     pub file: usize,

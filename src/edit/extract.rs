@@ -13,6 +13,7 @@ use alloc::{format, string::String, vec::Vec};
 /// What a folder of extracted blobs holds: its manifest.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Extraction<'t> {
     /// A file for each blob.
     pub files: Vec<Extracted<'t>>,
@@ -21,6 +22,7 @@ pub struct Extraction<'t> {
 /// A blob, and the file that it goes to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Extracted<'t> {
     /// The file's name, unique in its folder whatever the system: letters, digits, `.`, `_` and `-`.
     pub file: String,

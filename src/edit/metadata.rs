@@ -13,6 +13,7 @@ pub const METADATA_PREFIX: &str = "metadata.";
 /// One entry of a program's metadata.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Metadata<'t> {
     /// The method's name, or the key.
     pub name: &'t str,

@@ -9,6 +9,7 @@ use crate::file::segment::{DataRef, Segment};
 use crate::schema::DataSegment;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::tensor::{TensorShape, TensorView};
+use crate::write::collect::NewEntry;
 use crate::write::relayout::kept_alignments;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 use core::ops::Range;
@@ -34,6 +35,7 @@ pub enum Target<'t> {
 
 /// The bytes that take the place of others.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct NewData<'a> {
     /// What errors call it, such as the name of the file that it came from.
     pub source: String,
@@ -64,6 +66,11 @@ impl<'a> NewData<'a> {
     /// A tensor.
     pub fn tensor(source: impl Into<String>, view: &TensorView<'a>) -> Self {
         Self { tensor_layout: Some(view.shape().into()), ..Self::bytes(source, view.bytes()) }
+    }
+
+    /// With that layout; `None`: just bytes.
+    pub fn with_tensor_layout(self, tensor_layout: Option<TensorLayout<'a>>) -> Self {
+        Self { tensor_layout, ..self }
     }
 
     /// Put into the dim order that is needed.
@@ -106,6 +113,14 @@ impl<'a> NewData<'a> {
             return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}, {reason}")));
         }
         view.in_dim_order(shape.dim_order).map(Cow::Owned)
+    }
+}
+
+/// The entry's tensor or bytes, called by its key.
+impl<'a> From<NewEntry<'a>> for NewData<'a> {
+    fn from(entry: NewEntry<'a>) -> Self {
+        let NewEntry { key, tensor_layout, bytes, .. } = entry;
+        Self { tensor_layout, ..Self::bytes(key.as_str(), bytes) }
     }
 }
 

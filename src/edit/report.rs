@@ -9,6 +9,7 @@ use core::fmt;
 /// What an operation did to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct EditReport {
     /// What was changed, in the file's order. Empty: nothing.
     pub changes: Vec<Change>,
@@ -19,6 +20,7 @@ pub struct EditReport {
 /// One blob, or other part of a file, that was changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Change {
     /// What was done to it.
     pub action: Action,
@@ -37,6 +39,19 @@ pub struct Change {
     /// The bytes that it takes in this file.
     #[cfg_attr(feature = "serde", serde(rename = "size_after"))]
     pub bytes_after: u64,
+}
+
+impl Change {
+    /// A change of something that nothing refers to, with the bytes that it took and takes.
+    pub fn new(action: Action, subject: Subject, name: impl Into<String>, bytes_before: u64, bytes_after: u64) -> Self {
+        Self { action, subject, name: name.into(), users: Vec::new(), others: Vec::new(), bytes_before, bytes_after }
+    }
+}
+
+impl From<Vec<Change>> for EditReport {
+    fn from(changes: Vec<Change>) -> Self {
+        Self { changes, notes: Vec::new() }
+    }
 }
 
 /// What was done.

@@ -16,6 +16,7 @@ use core::fmt;
 /// An edit that makes a file smaller, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Saving {
     /// What the file is without then.
     pub kind: SavingKind,

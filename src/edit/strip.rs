@@ -6,6 +6,7 @@ use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensors_mut};
 use crate::keyed;
 use crate::schema::program::{DataLocation, ExtraTensorInfo};
+use crate::setters::setters;
 use crate::write::entries::Entries;
 use crate::write::relayout::PteOptions;
 use alloc::{format, vec::Vec};
@@ -13,6 +14,7 @@ use alloc::{format, vec::Vec};
 /// What is to be stripped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Strip {
     /// Where in the Python source each instruction came from.
     pub stack_traces: bool,
@@ -23,6 +25,15 @@ pub struct Strip {
     pub unreferenced: bool,
     /// Bytes between blobs beyond what their alignment needs, and bytes after the last one.
     pub padding: bool,
+}
+
+setters! {
+    Strip {
+        stack_traces = with_stack_traces: bool,
+        names = with_names: bool,
+        unreferenced = with_unreferenced: bool,
+        padding = with_padding: bool,
+    }
 }
 
 impl Strip {
@@ -40,7 +51,7 @@ impl<'a> Pte<'a> {
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/stacktrace/stacktrace.pte")?;
     /// let mut pte = Pte::parse(&file)?;
-    /// pte.strip(&Strip { stack_traces: true, ..Strip::default() })?;
+    /// pte.strip(&Strip::default().with_stack_traces(true))?;
     /// assert!(pte.image()?.size() < file.len() as u64);
     /// # Ok(())
     /// # }

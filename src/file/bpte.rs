@@ -1,7 +1,7 @@
 //! A `.bpte` file: a program with test cases around it.
 
 use super::header::{self, FileKind};
-use super::options::ParseOptions;
+use super::options::{ParseOptions, whole};
 use super::pte::Pte;
 use super::segment::offset_in;
 use super::source::Source;
@@ -62,14 +62,8 @@ impl<'a> Bpte<'a> {
     /// The same with custom limits. A bundle has no metadata apart from its data: `metadata_only` changes nothing.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
-        let (bundled_program, newer_tables) = read::read(bytes, &options.limits)?;
-        let source = Source {
-            bytes: Cow::Borrowed(bytes),
-            metadata_size: bytes.len(),
-            whole: true,
-            file_size: None,
-            newer_tables,
-        };
+        let (bundled_program, seen) = read::read(bytes, &options.limits)?;
+        let source = Source::new(bytes, bytes, &whole(options), seen);
         Ok(Self { bundled_program, style: None, source: Some(source) })
     }
 

@@ -1,12 +1,12 @@
 //! A `.etdp` file: an ETDump, which the runtime records while it loads and runs methods.
 
 use super::header::{self, FileKind};
-use super::options::ParseOptions;
+use super::options::{ParseOptions, whole};
 use super::source::Source;
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::read::{self, Record};
 use crate::schema::ETDump;
-use alloc::{borrow::Cow, format};
+use alloc::format;
 
 /// The bytes of the size prefix: offsets count from after it, alignment from before it.
 pub(crate) const PREFIX: usize = 4;
@@ -52,14 +52,8 @@ impl<'a> Etdp<'a> {
     /// The same with custom limits. An ETDump has no metadata apart from its data: `metadata_only` changes nothing.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let dump = dump(bytes)?;
-        let (etdump, newer_tables) = read::read_at(PREFIX as u32, dump, &options.limits)?;
-        let source = Source {
-            bytes: Cow::Borrowed(bytes),
-            metadata_size: dump.len(),
-            whole: true,
-            file_size: None,
-            newer_tables,
-        };
+        let (etdump, seen) = read::read_at(PREFIX as u32, dump, &options.limits)?;
+        let source = Source::new(bytes, dump, &whole(options), seen);
         Ok(Self { etdump, source: Some(source) })
     }
 

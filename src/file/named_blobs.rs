@@ -16,6 +16,7 @@ pub struct NamedBlobs<'t> {
 
 /// Where a named blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct NamedBlob<'t> {
     /// 0 for the `.pte`, 1 for the first `.ptd` file, and so on.
     pub file: usize,

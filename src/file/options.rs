@@ -1,6 +1,7 @@
 //! How a file is read.
 
 use crate::flatbuffer::read::Limits;
+use crate::setters::setters;
 
 /// How a file is read: the same options for every kind.
 ///
@@ -10,11 +11,12 @@ use crate::flatbuffer::read::Limits;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 /// // The first 1,552 bytes contain the whole program: see `probe`.
-/// let pte = Pte::parse_with(&file[..1552], &ParseOptions { metadata_only: true, ..ParseOptions::default() })?;
+/// let pte = Pte::parse_with(&file[..1552], &ParseOptions::METADATA)?;
 /// assert_eq!(pte.methods()[0].name(), "forward");
 /// # Ok(())
 /// # }
 /// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct ParseOptions {
@@ -27,13 +29,26 @@ pub struct ParseOptions {
     pub file_size: Option<u64>,
 }
 
+setters! {
+    ParseOptions {
+        limits = with_limits: Limits,
+        metadata_only = with_metadata_only: bool,
+        file_size = with_file_size: Option<u64>,
+    }
+}
+
 impl ParseOptions {
     /// The options for metadata alone, of a file of unknown size.
-    pub const METADATA: Self =
-        Self { limits: Limits { tables: None, bytes: None }, metadata_only: true, file_size: None };
+    pub const METADATA: Self = Self { limits: Limits::DEFAULT, metadata_only: true, file_size: None };
 
     /// The options for the metadata alone of a file of that size, in bytes.
     pub const fn metadata_of(file_size: u64) -> Self {
         Self { file_size: Some(file_size), ..Self::METADATA }
     }
+}
+
+/// The options for a file that has no metadata apart from its data.
+#[cfg(any(feature = "devtools", feature = "payloads"))]
+pub(crate) fn whole(options: &ParseOptions) -> ParseOptions {
+    ParseOptions { metadata_only: false, ..*options }
 }

@@ -52,6 +52,7 @@ impl PartialEq for Ptd<'_> {
 
 /// One key of a `.ptd` file, under any of its schemas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Entry<'t> {
     /// The key; `None` in a damaged file.
     pub key: Option<&'t Text<'t>>,
@@ -93,16 +94,15 @@ impl<'a> Ptd<'a> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Ptd))?;
         let metadata = header::metadata(bytes, &probe, options)?;
-        let (flat_tensor, newer_tables) = read::decode(FlatTensorParser::default(), metadata, &options.limits)?;
+        let (flat_tensor, seen) = read::decode(FlatTensorParser::default(), metadata, &options.limits)?;
         let header = match probe.header {
             Some(Header::Ptd(header)) => Some(header),
             _ => None,
         };
         let base = header.map_or(0, |header| header.segment_base_offset);
+        let seen = seen.and(flat_tensor.segments().len(), size_of::<Segment<'_>>(), &options.limits)?;
         let segments = segment::cut(if whole { bytes } else { &[] }, base, flat_tensor.segments());
-        let file_size = options.file_size.filter(|_| !whole);
-        let source =
-            Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, file_size, newer_tables };
+        let source = Source::new(bytes, metadata, options, seen);
         Ok(Self { header, flat_tensor, segments, style: None, source: Some(source) })
     }
 

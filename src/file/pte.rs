@@ -84,16 +84,15 @@ impl<'a> Pte<'a> {
         let whole = !options.metadata_only;
         let probe = header::probe_as(bytes, Some(FileKind::Pte))?;
         let metadata = header::metadata(bytes, &probe, options)?;
-        let (program, newer_tables) = read::decode(TableParser::<Program>::default(), metadata, &options.limits)?;
+        let (program, seen) = read::decode(TableParser::<Program>::default(), metadata, &options.limits)?;
         let header = match probe.header {
             Some(Header::Pte(header)) => Some(header),
             _ => None,
         };
         let base = header.map_or(0, |header| header.segment_base_offset);
+        let seen = seen.and(program.segments().len(), size_of::<Segment<'_>>(), &options.limits)?;
         let segments = segment::cut(if whole { bytes } else { &[] }, base, program.segments());
-        let file_size = options.file_size.filter(|_| !whole);
-        let source =
-            Source { bytes: Cow::Borrowed(bytes), metadata_size: metadata.len(), whole, file_size, newer_tables };
+        let source = Source::new(bytes, metadata, options, seen);
         Ok(Self { header, program, segments, style: None, source: Some(source) })
     }
 

@@ -1,11 +1,14 @@
 //! What a tree was read from.
 
+use super::options::ParseOptions;
+use crate::flatbuffer::read::{Limits, Seen};
 use alloc::borrow::Cow;
 use core::fmt;
 
 /// The bytes that a file was read from. As long as a tree equals what they decode to, it is written with these same bytes.
 ///
 /// It takes no extra memory: the tree borrows from the same bytes. A tree built in memory has no source.
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source<'a> {
     /// The file, or at least its metadata.
@@ -18,9 +21,30 @@ pub struct Source<'a> {
     pub file_size: Option<u64>,
     /// How many tables have fields that this crate's schema does not know. The tree does not contain these fields.
     pub newer_tables: u32,
+    /// The limits that it was read with.
+    pub(crate) limits: Limits,
+    /// The bytes of memory that the tree takes.
+    pub(crate) memory: u64,
 }
 
 impl<'a> Source<'a> {
+    pub(crate) fn new(bytes: &'a [u8], metadata: &[u8], options: &ParseOptions, seen: Seen) -> Self {
+        Self {
+            bytes: Cow::Borrowed(bytes),
+            metadata_size: metadata.len(),
+            whole: !options.metadata_only,
+            file_size: options.file_size.filter(|_| options.metadata_only),
+            newer_tables: seen.newer_tables,
+            limits: options.limits,
+            memory: seen.memory,
+        }
+    }
+
+    /// The bytes of memory that the tree took when it was read, besides the file's own: as [`Limits::memory`] counts them.
+    pub fn memory(&self) -> u64 {
+        self.memory
+    }
+
     /// The bytes of the metadata.
     pub fn metadata(&self) -> &[u8] {
         self.bytes.get(..self.metadata_size).unwrap_or_default()

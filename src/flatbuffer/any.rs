@@ -27,7 +27,10 @@ macro_rules! each_kind {
     };
 }
 
-/// A table of a schema.
+/// For traits that only this crate implements.
+pub trait Sealed {}
+
+/// A table of a schema: the types in [`schema`](crate::schema), and no others.
 ///
 /// ```
 /// use executorch_format::schema::any::{AnyTable, Value};
@@ -40,7 +43,7 @@ macro_rules! each_kind {
 ///     }
 /// });
 /// ```
-pub trait AnyTable: Debug {
+pub trait AnyTable: Debug + Sealed {
     /// The schema's names and types of its fields.
     fn description(&self) -> &'static TableDescription;
 
@@ -179,7 +182,7 @@ impl Debug for TablesDebug<'_> {
 }
 
 /// A field of a table.
-pub trait AnyField {
+pub trait AnyField: Sealed {
     /// What it holds.
     fn value(&self) -> Value<'_>;
 
@@ -319,7 +322,7 @@ impl<'t> AnyNumbers<'t> {
 }
 
 /// A list of tables.
-pub trait AnyTables {
+pub trait AnyTables: Sealed {
     /// How many there are.
     fn len(&self) -> usize;
 
@@ -353,8 +356,27 @@ pub enum Change<'c> {
     Tag(u8),
 }
 
-/// Calls `visit` with the path and the value of every field of a table and of all tables in it, outer tables first.
-pub fn visit(table: &dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &Value<'_>)) {
+/// Calls `visit` with the path and the value of every field of a table and of all tables in it, outer tables first. Values live as long
+/// as the table, so that they can be kept.
+///
+/// ```
+/// use executorch_format::schema::any::{Value, visit};
+/// use executorch_format::{Path, Pte, Step};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let mut names = Vec::new();
+/// visit(&pte.program, &Path::ROOT, &mut |path, value| {
+///     if let (Some(Step::Field("name")), Value::Text(name)) = (path.last(), value) {
+///         names.push((path.index_in("operators"), name.as_str()));
+///     }
+/// });
+/// assert_eq!(names, [(None, "forward"), (Some(0), "aten::mm"), (Some(1), "aten::add")]);
+/// # Ok(())
+/// # }
+/// ```
+pub fn visit<'t>(table: &'t dyn AnyTable, path: &Path<'_>, visit: &mut dyn FnMut(&Path<'_>, &Value<'t>)) {
     table.for_each_field(&mut |name, value| {
         let path = &path.field(name);
         visit(path, &value);

@@ -15,6 +15,8 @@ pub struct TableDescription {
     pub fields: &'static [FieldDescription],
     /// How each field is stored inline, by id.
     pub(crate) forms: &'static [FieldForm],
+    /// The size of its struct in memory, in bytes.
+    pub(crate) memory: usize,
 }
 
 /// A field of a table.
@@ -122,8 +124,9 @@ impl TableDescription {
         name: &'static str,
         fields: &'static [FieldDescription],
         forms: &'static [FieldForm],
+        memory: usize,
     ) -> Self {
-        Self { name, fields, forms }
+        Self { name, fields, forms, memory }
     }
 
     /// Its fields, each with its index in `fields` and its first id.

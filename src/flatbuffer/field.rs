@@ -245,6 +245,8 @@ macro_rules! scalar {
 
         $crate::flatbuffer::field::slot!($type);
 
+        impl $crate::flatbuffer::any::Sealed for $type {}
+
         impl $crate::flatbuffer::any::AnyField for $type {
             fn value(&self) -> $crate::flatbuffer::any::Value<'_> {
                 let $field = self;

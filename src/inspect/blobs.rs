@@ -20,6 +20,7 @@ use core::ops::Range;
 /// The blobs of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Blobs<'t> {
     /// Segments, then the data of each method, then named data. Shared data is listed once.
     pub blobs: Vec<Blob<'t>>,
@@ -31,6 +32,7 @@ pub struct Blobs<'t> {
 /// A range of bytes that something refers to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Blob<'t> {
     /// What it is.
     pub kind: BlobKind,

@@ -14,6 +14,7 @@ use alloc::{vec, vec::Vec};
 /// What is in a `.bpte` file, besides the program.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct BundleSummary<'t> {
     /// What the bundle says its version is: 2 in every file seen.
     pub bundle_version: u32,
@@ -28,6 +29,7 @@ pub struct BundleSummary<'t> {
 /// The test cases of one method.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TestSuite<'t> {
     /// The method's name.
     pub method: &'t str,
@@ -38,6 +40,7 @@ pub struct TestSuite<'t> {
 /// One test case.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TestCase<'t> {
     /// What the method is given.
     pub inputs: Vec<TestValue<'t>>,
@@ -48,6 +51,7 @@ pub struct TestCase<'t> {
 /// An input or expected output of a test case.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TestValue<'t> {
     /// The schema's name of what it is; `None` where the schema is newer.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]

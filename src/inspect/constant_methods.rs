@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 /// A method without inputs and instructions, and what it returns.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct ConstantMethod<'t> {
     /// The method's name.
     pub name: &'t str,

@@ -13,6 +13,7 @@ use alloc::{string::String, vec, vec::Vec};
 /// The constants inside the payloads of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct DelegateConstants<'t> {
     /// Each use of each constant, payload by payload.
     pub constants: Vec<DelegateConstant<'t>>,
@@ -24,6 +25,7 @@ pub struct DelegateConstants<'t> {
 /// A constant inside a payload, as one of its users sees it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct DelegateConstant<'t> {
     /// Bytes from the start of the file; `None` if the file does not contain it.
     pub offset: Option<u64>,
@@ -36,6 +38,7 @@ pub struct DelegateConstant<'t> {
 /// What uses a constant inside a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct DelegateConstantUser<'t> {
     /// The method's name; `None` for a payload in a file of its own.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]

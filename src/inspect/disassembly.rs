@@ -34,6 +34,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Disassembly<'t> {
     /// The methods, in the file's order.
     pub methods: Vec<MethodCode<'t>>,
@@ -45,6 +46,7 @@ pub struct Disassembly<'t> {
 /// What a method does.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct MethodCode<'t> {
     /// The method's name.
     pub name: &'t str,
@@ -61,6 +63,7 @@ pub struct MethodCode<'t> {
 /// A list of instructions.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct ChainCode<'t> {
     /// The instructions, run in order.
     pub instructions: Vec<Code<'t>>,
@@ -69,6 +72,7 @@ pub struct ChainCode<'t> {
 /// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Code<'t> {
     /// What it does.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -135,6 +139,7 @@ pub enum Operation<'t> {
 /// What a kernel or a delegate works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Argument {
     /// Its name, if the operator is known; `None` also for a call's result, which ends the arguments once more.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -150,6 +155,7 @@ pub struct Argument {
 /// A value of a method.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct CodeValue<'t> {
     /// The schema's name of what it is; `None` where the schema is newer.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]

@@ -62,7 +62,7 @@ pub use payloads::PayloadFacts;
 pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile, TraceRun, TraceSummary};
 #[cfg(feature = "layout")]
 pub use report::{Drawing, Report, Weight};
-pub use runtime_memory::MethodAllocator;
+pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
 pub use size::{Growth, MethodSize, OperatorSize, Size, SizeGroup, SizeKey, SizeKind, SizePart, TypeSize};
 pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
@@ -76,6 +76,7 @@ use core::fmt;
 /// A dangling reference in the tree: what refers to data, and why the data cannot be found.
 /// Serialized as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Fault {
     /// What refers to the data.
     pub path: FieldPath,

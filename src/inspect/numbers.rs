@@ -37,6 +37,7 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
 /// How the values of a tensor are spread.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Histogram {
     /// The smallest finite value.
     pub min: f64,
@@ -111,6 +112,7 @@ impl TensorView<'_> {
 /// How far the values of two tensors of one shape are apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Distance {
     /// Elements.
     pub elements: u64,

@@ -31,6 +31,7 @@ const HIGHEST_RANK: usize = 16;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Operators {
     /// By name with overload, such as `aten::add.out`: all that methods list, also those that no instruction calls.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
@@ -46,6 +47,7 @@ pub struct Operators {
 /// How an operator is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct OperatorUse {
     /// How many instructions call it.
     pub calls: usize,
@@ -57,6 +59,7 @@ pub struct OperatorUse {
 /// One combination of types and dim orders that an operator is called with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct KernelUse {
     /// How many instructions call it so.
     pub calls: usize,
@@ -68,6 +71,7 @@ pub struct KernelUse {
 /// The type and dim order of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TensorUse {
     /// The type of the elements.
     pub scalar_type: ScalarType,
@@ -78,6 +82,7 @@ pub struct TensorUse {
 /// How a backend is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct BackendUse {
     /// How many delegates.
     pub delegates: usize,

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 /// A payload of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PayloadFacts<'t> {
     /// The name of the method of its first delegate.
     pub method: &'t str,

@@ -15,6 +15,7 @@ use core::fmt;
 /// What is in a `.etdp` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TraceSummary<'t> {
     /// The blocks of events, in order.
     pub runs: Vec<TraceRun<'t>>,
@@ -23,6 +24,7 @@ pub struct TraceSummary<'t> {
 /// A block of events: the loading of a method, or a run of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TraceRun<'t> {
     /// Its name: `Default` or `Execute`.
     pub name: &'t str,
@@ -41,6 +43,7 @@ pub struct TraceRun<'t> {
 /// How long everything took in the runs of an ETDump.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Profile<'t> {
     /// Runs that are alike, together: those with the same name and test case in which the same things happened.
     pub runs: Vec<RunProfile<'t>>,
@@ -71,6 +74,7 @@ impl Profile<'_> {
 /// Runs that are alike.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct RunProfile<'t> {
     /// Their name: `Default` for the loading of a method, `Execute` for a run of it.
     pub name: &'t str,
@@ -89,6 +93,7 @@ pub struct RunProfile<'t> {
 /// One thing that happened, as often as it did.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct EventProfile<'t> {
     /// What was timed.
     pub kind: EventKind,
@@ -175,6 +180,7 @@ impl fmt::Display for EventTarget<'_> {
 
 /// Something that does not fit. Serialized as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Mismatch {
     /// The field of the ETDump.
     pub path: FieldPath,

@@ -30,6 +30,7 @@ pub struct Report<'t> {
 /// A graph and where its nodes go.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Drawing<'t> {
     /// The graph.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -41,6 +42,7 @@ pub struct Drawing<'t> {
 /// The data of a tensor, or of several that share it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Weight<'t> {
     /// What it is.
     pub kind: BlobKind,

@@ -29,16 +29,36 @@ pub struct MethodAllocator {
 }
 
 impl MethodAllocator {
-    /// What is taken in all, where pointers have 4 bytes or 8, and where there is a temporary allocator or not: without what other backends than
-    /// XNNPACK take.
-    pub fn known(&self, wide_pointers: bool, temporary: bool) -> u64 {
-        let (own, besides) = match wide_pointers {
-            true => (self.bits_64, self.without_temporary_64),
-            false => (self.bits_32, self.without_temporary_32),
+    /// All that is taken, without what backends other than XNNPACK take.
+    pub fn known(&self, pointers: PointerSize, temporary: TempAllocator) -> u64 {
+        let (own, besides) = match pointers {
+            PointerSize::Bits64 => (self.bits_64, self.without_temporary_64),
+            PointerSize::Bits32 => (self.bits_32, self.without_temporary_32),
         };
-        let besides = if temporary { 0 } else { besides };
+        let besides = match temporary {
+            TempAllocator::Given => 0,
+            TempAllocator::Missing => besides,
+        };
         own.saturating_add(besides).saturating_add(self.xnnpack)
     }
+}
+
+/// The size of a machine's pointers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PointerSize {
+    /// 4 bytes.
+    Bits32,
+    /// 8 bytes.
+    Bits64,
+}
+
+/// Whether the runtime is given a temporary allocator (`MemoryManager::temp_allocator`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TempAllocator {
+    /// It is.
+    Given,
+    /// It is not.
+    Missing,
 }
 
 /// What XNNPACK's backend takes for a delegate: its `XNNExecutor`, as built for the Python wheel of 1.5.1.

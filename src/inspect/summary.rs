@@ -26,6 +26,7 @@ use alloc::{string::String, vec, vec::Vec};
 /// A summary of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Summary<'t> {
     /// The kind of file.
     pub kind: FileKind,
@@ -62,6 +63,7 @@ pub enum Content<'t> {
 /// The extended header of either kind of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct HeaderSummary {
     /// The length, in bytes.
     pub length: u32,
@@ -76,6 +78,7 @@ pub struct HeaderSummary {
 /// How many segments there are, and their total size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct SegmentCount {
     /// How many segments.
     pub count: usize,
@@ -87,6 +90,7 @@ pub struct SegmentCount {
 /// How many blobs there are of a kind, their total size, and how many users they have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct BlobCount {
     /// How many blobs: a shared one counts once.
     pub count: usize,
@@ -110,6 +114,7 @@ impl BlobCount {
 /// What is in a `.pte` file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct ProgramSummary<'t> {
     /// The methods that compute something.
     pub methods: Vec<Method<'t>>,
@@ -137,6 +142,7 @@ pub struct ProgramSummary<'t> {
 /// What is in a method.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Method<'t> {
     /// Its name.
     pub name: &'t str,
@@ -161,6 +167,7 @@ pub struct Method<'t> {
 /// An input or output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Value<'t> {
     /// Index into the method's values.
     pub value: i32,
@@ -175,6 +182,7 @@ pub struct Value<'t> {
 /// The shape of a tensor of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct ValueShape<'t> {
     /// Its name, if it has one.
     #[cfg_attr(
@@ -210,6 +218,7 @@ impl<'t> ValueShape<'t> {
 /// A kernel, and how often it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct OperatorCalls {
     /// Name and overload, such as `aten::add.out`.
     pub name: String,
@@ -220,6 +229,7 @@ pub struct OperatorCalls {
 /// The instructions of a method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Instructions {
     /// How many instructions.
     pub total: usize,
@@ -230,6 +240,7 @@ pub struct Instructions {
 /// All delegates of one backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Backend<'t> {
     /// The backend's name.
     pub id: &'t str,
@@ -245,6 +256,7 @@ pub struct Backend<'t> {
 /// The planned memory of a method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PlannedMemory {
     /// The size of all buffers, in bytes.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
@@ -256,6 +268,7 @@ pub struct PlannedMemory {
 /// A planned buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PlannedBuffer {
     /// Its index, from 1.
     pub memory_id: usize,
@@ -270,6 +283,7 @@ pub struct PlannedBuffer {
 /// What is in a `.ptd` file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct FlatTensorSummary<'t> {
     /// The releases of ExecuTorch that write this schema.
     pub schema: &'static str,
@@ -285,6 +299,7 @@ pub struct FlatTensorSummary<'t> {
 /// A key of a `.ptd` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Key<'t> {
     /// The key.
     pub key: &'t str,

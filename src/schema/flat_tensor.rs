@@ -5,12 +5,12 @@
 
 use super::{DataSegment, ScalarType};
 use crate::error::{Error, Result};
-use crate::flatbuffer::any::{AnyField, AnyTable, Value, fields};
+use crate::flatbuffer::any::{AnyField, AnyTable, Sealed, Value, fields};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::{CompiledField, IntoOwned};
 use crate::flatbuffer::form::{FieldForm, fixed};
 use crate::flatbuffer::macros::hot::table;
-use crate::flatbuffer::read::{Place, Record, TableParser, has_field};
+use crate::flatbuffer::read::{Place, Record, TableParser, fatal, has_field};
 use crate::flatbuffer::text::Text;
 use crate::flatbuffer::write::{Builder, Encode, Position, Row};
 use alloc::{borrow::Cow, vec::Vec};
@@ -134,7 +134,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for FlatTensorParser<'a> {
 
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, FlatTensor<'a>, Error> {
         // Fields 3 and 4 are the segments and named data of the early schemas; today's ends before them.
-        if has_field(place, 3)? || has_field(place, 4)? {
+        if has_field(place, 3).map_err(fatal)? || has_field(place, 4).map_err(fatal)? {
             let (place, root) = self.v0_6.process::<OM>(place)?;
             return Ok((place, OM::Output::map(root, FlatTensor::from_v0_6)));
         }
@@ -272,6 +272,8 @@ impl NamedData<'_> {
         builder.table(fixed(NamedData::FORMS), &row)
     }
 }
+
+impl Sealed for FlatTensor<'_> {}
 
 /// The fields are those of the root table in the file's own schema.
 impl AnyTable for FlatTensor<'_> {

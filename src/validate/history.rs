@@ -90,7 +90,7 @@ pub const HISTORIES: &[History] = &[
     history("table", "", ALWAYS_REFUSES, &["table-unaligned-field", "vtable-field-outside"]),
     history("vector", "", ALWAYS_REFUSES, &["vector-count"]),
     history("string", "", ALWAYS_LOADS, &["string-end"]),
-    history("budget", "", &[(V0_2, Dies), (V1_3, Refuses)], &["budget"]),
+    history("limit", "", &[(V0_2, Dies), (V1_3, Refuses)], &["budget"]),
     history("execution-plan", "", ALWAYS_LOADS, &["execution-plan"]),
     history("constant-buffer", "", &[(V0_2, Loads), (V1_3, Refuses)], &["constant-buffer"]),
     history("constants-twice", "", ALWAYS_REFUSES, &["constants-twice"]),

@@ -156,7 +156,7 @@ impl fmt::Display for Severity {
     }
 }
 
-/// One broken rule.
+/// One broken rule. An [`Error`] becomes one with [`from_error`](Self::from_error) or `From<&Error>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -176,14 +176,18 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(rule: &'static Rule, path: FieldPath, offset: Option<u64>, message: String) -> Self {
-        Self { rule: rule.name, severity: rule.severity, path, offset, message, cve: rule.cve }
-    }
-}
-
-/// An error of structure as a finding.
-impl From<&Error> for Finding {
-    fn from(error: &Error) -> Self {
+    /// An error of structure as a finding: its rule is [`ErrorKind::rule`](crate::ErrorKind::rule).
+    ///
+    /// ```
+    /// use executorch_format::{Model, validate::{Finding, Level}};
+    ///
+    /// let findings = match Model::parse(b"no model") {
+    ///     Ok(model) => model.validate(Level::Strict),
+    ///     Err(error) => vec![Finding::from_error(&error)],
+    /// };
+    /// assert_eq!(findings[0].rule, "identifier");
+    /// ```
+    pub fn from_error(error: &Error) -> Self {
         Self {
             rule: error.kind().rule(),
             severity: Severity::Error,
@@ -192,6 +196,17 @@ impl From<&Error> for Finding {
             message: error.kind().detail(),
             cve: None,
         }
+    }
+
+    fn new(rule: &'static Rule, path: FieldPath, offset: Option<u64>, message: String) -> Self {
+        Self { rule: rule.name, severity: rule.severity, path, offset, message, cve: rule.cve }
+    }
+}
+
+/// As [`Finding::from_error`].
+impl From<&Error> for Finding {
+    fn from(error: &Error) -> Self {
+        Self::from_error(error)
     }
 }
 

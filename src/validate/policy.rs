@@ -2,6 +2,7 @@
 
 use super::{Finding, Level, RULES, Severity};
 use crate::error::{Error, Result};
+use crate::setters::setters;
 use alloc::{format, string::String, vec::Vec};
 
 /// What is checked, and which findings count: a team's own line between what is an error and what is not.
@@ -10,7 +11,7 @@ use alloc::{format, string::String, vec::Vec};
 /// use executorch_format::{Pte, validate::Policy};
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let policy = Policy { deny: vec!["warnings".into()], allow: vec!["trailing-bytes".into()], ..Policy::default() };
+/// let policy = Policy::default().with_deny(vec!["warnings".into()]).with_allow(vec!["trailing-bytes".into()]);
 /// policy.check()?;
 /// let file = std::fs::read("tests/data/1.5.1/add_mul_external/add_mul_external.pte")?;
 /// let pte = Pte::parse(&file)?;
@@ -25,6 +26,7 @@ use alloc::{format, string::String, vec::Vec};
     derive(serde::Serialize, serde::Deserialize),
     serde(default, rename_all = "kebab-case", deny_unknown_fields)
 )]
+#[non_exhaustive]
 pub struct Policy {
     /// How much is checked.
     pub level: Level,
@@ -32,6 +34,14 @@ pub struct Policy {
     pub deny: Vec<String>,
     /// Rules whose findings do not count, by name.
     pub allow: Vec<String>,
+}
+
+setters! {
+    Policy {
+        level = with_level: Level,
+        deny = with_deny: Vec<String>,
+        allow = with_allow: Vec<String>,
+    }
 }
 
 /// Stands for every rule whose findings are warnings.

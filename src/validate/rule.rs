@@ -103,7 +103,7 @@ rules! {
     TABLE "table" Structure Error "reading a field that is misaligned or outside the FlatBuffer"
     VECTOR "vector" Structure Error "a vector whose size overflows or exceeds the FlatBuffer"
     STRING "string" Structure Error "reading past the end of a string that has no terminating NUL"
-    BUDGET "budget" Structure Error "unbounded work on a small file whose parts are shared many times"
+    LIMIT "limit" Structure Error "unbounded work on a small file whose parts are shared many times"
 
     TABLE_LIMIT "table-limit" Runtime Error "a program with more than a million tables, which the runtime's FlatBuffers verifier refuses"
     PROGRAM_VERSION "program-version" Runtime Error "a program whose schema version is not 0, the only version so far"

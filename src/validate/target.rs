@@ -6,11 +6,12 @@ use super::report::Name;
 use crate::error::{Error, Result, counted};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::inspect::Operators;
+use crate::inspect::{Operators, PointerSize, TempAllocator};
 use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::ScalarType;
 use crate::schema::program::{DeviceType, ExecutionPlan};
+use crate::setters::setters;
 use alloc::{
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
@@ -29,7 +30,7 @@ use core::fmt;
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
 /// let pte = Pte::parse(&file)?;
 /// let operators = [("aten::mul.out".into(), vec!["FLOAT".into()])].into();
-/// let target = Target { operators: Some(operators), arena: Some(64), ..Target::default() };
+/// let target = Target::default().with_operators(Some(operators)).with_arena(Some(64));
 /// for lack in pte.check_target(&target) {
 ///     println!("{lack}");
 /// }
@@ -42,6 +43,7 @@ use core::fmt;
     derive(serde::Serialize, serde::Deserialize),
     serde(default, rename_all = "kebab-case", deny_unknown_fields)
 )]
+#[non_exhaustive]
 pub struct Target {
     /// The kernel libraries that are linked to the runtime, each as its release has it. `None` where `operators` are not listed either, and a
     /// runtime is named: portable.
@@ -72,6 +74,22 @@ pub struct Target {
     /// The most bytes that a file may have.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
     pub largest_file: Option<u64>,
+}
+
+setters! {
+    Target {
+        libraries = with_libraries: Option<Vec<Library>>,
+        operators = with_operators: Option<BTreeMap<String, Vec<String>>>,
+        all_operators = with_all_operators: bool,
+        scalar_types = with_scalar_types: Option<BTreeSet<String>>,
+        backends = with_backends: Option<BTreeSet<String>>,
+        arena = with_arena: Option<u64>,
+        method_allocator = with_method_allocator: Option<u64>,
+        temp_allocator = with_temp_allocator: Option<bool>,
+        pointer_bits = with_pointer_bits: Option<u32>,
+        runtime = with_runtime: Option<Release>,
+        largest_file = with_largest_file: Option<u64>,
+    }
 }
 
 /// Something that a file needs and a device does not have.
@@ -343,15 +361,16 @@ impl Pte<'_> {
 
 fn check_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, target: &Target, available: u64, lacks: &mut Vec<Lack>) {
     let taken = pte.method_allocator(plan);
-    let (wide, temporary) = (target.pointer_bits != Some(32), target.temp_allocator == Some(true));
-    let needed = taken.known(wide, temporary);
+    let pointers = if target.pointer_bits == Some(32) { PointerSize::Bits32 } else { PointerSize::Bits64 };
+    let temporary = if target.temp_allocator == Some(true) { TempAllocator::Given } else { TempAllocator::Missing };
+    let needed = taken.known(pointers, temporary);
     if needed > available {
         lacks.push(Lack::MethodAllocator {
             method: plan.name().into(),
             needed,
             available,
             xnnpack: taken.xnnpack,
-            without_temporary: needed.saturating_sub(taken.known(wide, true)),
+            without_temporary: needed.saturating_sub(taken.known(pointers, TempAllocator::Given)),
             other_delegates: taken.other_delegates,
         });
     }

@@ -222,6 +222,7 @@ fn share_alignment(alignments: &mut Vec<u64>, index: u32, alignment: u32) -> Res
 
 /// A key of a new `.ptd`: a tensor or a blob.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct NewEntry<'a> {
     /// Its name, unique in the file.
     pub key: Text<'a>,
@@ -278,6 +279,11 @@ impl<'a> NewEntry<'a> {
     pub fn view(key: impl Into<Text<'a>>, view: &TensorView<'a>) -> Self {
         let tensor_layout = Some(view.shape().into());
         Self { key: key.into(), tensor_layout, bytes: view.bytes().into(), alignment: 1 }
+    }
+
+    /// With that layout; `None` makes it a blob.
+    pub fn with_tensor_layout(self, tensor_layout: Option<TensorLayout<'a>>) -> Self {
+        Self { tensor_layout, ..self }
     }
 
     /// With that alignment, in bytes.

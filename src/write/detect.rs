@@ -17,7 +17,7 @@ use crate::schema::{Program, program};
 use alloc::{vec, vec::Vec};
 
 /// Reading the source again needs no limits: it was within the limits when it was first read.
-pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX) };
+pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX), memory: None };
 
 impl<'a> Pte<'a> {
     /// The source's metadata, if header and program still equal it.

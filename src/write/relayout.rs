@@ -12,11 +12,13 @@ use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle, alignment};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::schema::DataSegment;
 use crate::schema::program::{BackendDelegateInlineData, DataLocation, SubsegmentOffsets};
+use crate::setters::setters;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 
 /// The layout of a `.pte`. The default is that of today's ExecuTorch exporter, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PteOptions {
     /// The alignment of segments, in bytes, a power of two.
     pub segment_alignment: u32,
@@ -33,6 +35,18 @@ pub struct PteOptions {
     pub style: Option<WriteStyle>,
     /// The length of the extended header, in bytes: 24, as up to ExecuTorch 0.7, or 32.
     pub header_length: u32,
+}
+
+setters! {
+    PteOptions {
+        segment_alignment = with_segment_alignment: u32,
+        constant_alignment = with_constant_alignment: Option<u32>,
+        constants = with_constants: Option<DataLocation>,
+        delegate_alignment = with_delegate_alignment: u32,
+        delegates = with_delegates: Option<DataLocation>,
+        style = with_style: Option<WriteStyle>,
+        header_length = with_header_length: u32,
+    }
 }
 
 impl PteOptions {
@@ -113,11 +127,19 @@ impl Default for PteOptions {
 /// The layout of a `.ptd`. The default is that of today's Python writer of ExecuTorch, in the file's own style.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PtdOptions {
     /// The alignment of segments, in bytes, a power of two.
     pub segment_alignment: u32,
     /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Ptd::write_style`].
     pub style: Option<WriteStyle>,
+}
+
+setters! {
+    PtdOptions {
+        segment_alignment = with_segment_alignment: u32,
+        style = with_style: Option<WriteStyle>,
+    }
 }
 
 impl PtdOptions {

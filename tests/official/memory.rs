@@ -1,6 +1,7 @@
 //! What loading a method takes is what this crate says.
 
 use executorch_format::Pte;
+use executorch_format::inspect::{PointerSize, TempAllocator};
 use executorch_format_support::fixtures::{Fixture, fixtures};
 use executorch_format_support::official::{Official, for_all};
 use std::collections::BTreeMap;
@@ -38,11 +39,13 @@ fn the_runtime_takes_what_the_tree_says_to_load_a_method() {
         let Ok(pte) = Pte::parse(fixture.bytes()) else { return Ok(()) };
         let external = pte.methods().iter().any(|plan| plan.tensors().any(|(_, tensor)| tensor.is_external()));
         let data = if external { data(fixture) } else { Vec::new() };
-        for (temporary, options) in [(true, &["--no-exec"][..]), (false, &["--no-exec", "--no-temp"])] {
+        for (temporary, options) in
+            [(TempAllocator::Given, &["--no-exec"][..]), (TempAllocator::Missing, &["--no-exec", "--no-temp"])]
+        {
             let taken = taken(&official.run(&fixture.path, &data, options));
             for plan in pte.methods() {
                 let Some(taken) = taken.get(plan.name()) else { continue };
-                let said = pte.method_allocator(plan).known(true, temporary);
+                let said = pte.method_allocator(plan).known(PointerSize::Bits64, temporary);
                 if said != *taken {
                     return Err(format!("  {} {}: {said}, the runtime takes {taken}", fixture.name(), plan.name()));
                 }

@@ -24,7 +24,7 @@ fn the_runtime_runs_old_programs_whose_constants_were_moved() {
         }
         let original = official.run(&official.put(Path::new("original.pte"), fixture.bytes()), &[], &[]);
         assert!(!accepted(&original), "{}: the runtime accepts it as it is", fixture.name());
-        let options = PteOptions { constants: Some(DataLocation::SEGMENT), ..PteOptions::default() };
+        let options = PteOptions::default().with_constants(Some(DataLocation::SEGMENT));
         let file = pte.lay_out(&options).unwrap().image().unwrap().to_vec().unwrap();
         let printed = official.run(&official.put(Path::new("moved.pte"), &file), &[], &[]);
         assert!(accepted(&printed), "{}: {printed}", fixture.name());

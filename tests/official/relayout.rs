@@ -17,18 +17,17 @@ pub fn layouts() -> Vec<(PteOptions, PtdOptions)> {
     const OLD: WriteStyle = WriteStyle::PYTHON_OLD_FLATBUFFERS;
     const FLATC: WriteStyle = WriteStyle::FLATC;
     let layout = |segment_alignment, constants, delegates, delegate_alignment, style, header_length| {
-        let program = PteOptions {
-            segment_alignment,
-            constant_alignment: constants,
-            constants: None,
-            delegate_alignment,
-            delegates,
-            style: Some(style),
-            header_length,
-        };
+        let program = PteOptions::default()
+            .with_segment_alignment(segment_alignment)
+            .with_constant_alignment(constants)
+            .with_constants(None)
+            .with_delegate_alignment(delegate_alignment)
+            .with_delegates(delegates)
+            .with_style(Some(style))
+            .with_header_length(header_length);
         // This style is for `.ptd` files only.
         let data_style = if delegates.is_none() { WriteStyle::SAVE_PTD } else { style };
-        (program, PtdOptions { segment_alignment, style: Some(data_style) })
+        (program, PtdOptions::default().with_segment_alignment(segment_alignment).with_style(Some(data_style)))
     };
     vec![
         layout(1, None, None, 16, PYTHON, 32),

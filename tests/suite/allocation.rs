@@ -3,6 +3,7 @@
 
 use crate::damage::{each, files, stride};
 use allocation_counter::measure;
+use executorch_format::delegate::Payload;
 use executorch_format::{Error, ErrorKind, Limits, ParseOptions, Ptd, Pte, probe};
 use executorch_format_support::fixtures::Fixture;
 
@@ -130,8 +131,8 @@ fn link(bytes: &mut Vec<u8>, vtable: usize) {
 }
 
 fn refused_for(bytes: &[u8], limits: &Limits) -> Option<(&'static str, u64)> {
-    let checked = Pte::check_with(bytes, &ParseOptions { limits: *limits, ..ParseOptions::default() }).err();
-    assert_eq!(checked, Pte::parse_with(bytes, &ParseOptions { limits: *limits, ..ParseOptions::default() }).err());
+    let checked = Pte::check_with(bytes, &ParseOptions::default().with_limits(*limits)).err();
+    assert_eq!(checked, Pte::parse_with(bytes, &ParseOptions::default().with_limits(*limits)).err());
     match checked?.kind() {
         ErrorKind::Limit { what, limit } => Some((what, *limit)),
         other => panic!("{other}"),
@@ -141,7 +142,7 @@ fn refused_for(bytes: &[u8], limits: &Limits) -> Option<(&'static str, u64)> {
 /// The number of tables visited: the smallest limit on tables that is not the reason for refusal.
 fn visited_tables(bytes: &[u8]) -> u32 {
     let stops = |tables| {
-        let limits = Limits { tables: Some(tables), bytes: None };
+        let limits = Limits::default().with_tables(Some(tables)).with_bytes(None);
         refused_for(bytes, &limits).is_some_and(|(what, _)| what == "tables")
     };
     let (mut low, mut high) = (0, most(bytes.len() as u64) as u32);
@@ -182,7 +183,7 @@ fn a_file_at_the_limit_is_accepted_and_one_past_it_is_refused() {
     let tables = 1 + 2 + 4 + 8 + 16;
     let vectors = 1 + 2 + 4 + 8;
     let covered = 8 * (1 + 2 + 4 + 8) + 4 * 16 + vectors * (4 + 2 * 4);
-    let limits = |tables, bytes| Limits { tables: Some(tables), bytes: Some(bytes) };
+    let limits = |tables, bytes| Limits::default().with_tables(Some(tables)).with_bytes(Some(bytes));
     assert_eq!(refused_for(&bytes, &limits(tables, covered)), None);
     assert_eq!(refused_for(&bytes, &limits(tables - 1, covered)), Some(("tables", u64::from(tables) - 1)));
     let what = "bytes of tables, vectors and strings";
@@ -200,8 +201,39 @@ fn valid_files_are_within_the_default_limits_and_reach_exact_limits() {
         }
         let tables = visited_tables(file.bytes());
         assert!(u64::from(tables) <= program_size(file.bytes()) / 4);
-        let limits = |tables| Limits { tables: Some(tables), bytes: None };
+        let limits = |tables| Limits::default().with_tables(Some(tables)).with_bytes(None);
         assert_eq!(refused_for(file.bytes(), &limits(tables)), None);
         assert_eq!(refused_for(file.bytes(), &limits(tables - 1)), Some(("tables", u64::from(tables) - 1)));
+    });
+}
+
+/// What a file and its payloads take, by `Limits::memory`, bounds what is allocated for them.
+#[test]
+fn a_limit_on_memory_bounds_what_is_allocated() {
+    each(&files(), |file| {
+        if !file.is_pte() {
+            return;
+        }
+        let bytes = file.bytes();
+        let parse = |memory| {
+            let limits = Limits::default().with_memory(Some(memory));
+            Pte::parse_with(bytes, &ParseOptions::default().with_limits(limits))
+        };
+        let taken = Pte::parse(bytes).unwrap().source.unwrap().memory();
+        let allocated = measure(|| drop(parse(taken).unwrap())).bytes_max;
+        assert!(allocated <= taken, "{}: {allocated} bytes allocated, {taken} counted", file.name());
+        for less in [taken - 1, taken / 2, 0] {
+            let mut error = None;
+            let allocated = measure(|| error = parse(less).err()).bytes_max;
+            assert!(allocated <= less + ERROR, "{}: {allocated} bytes allocated of {less}", file.name());
+            assert_eq!(error.unwrap().kind(), &ErrorKind::Limit { what: "bytes of memory", limit: less });
+        }
+        // Nothing is left for payloads.
+        let pte = parse(taken).unwrap();
+        for open in pte.open_payloads() {
+            if let Ok(Payload::Xnnpack(_) | Payload::Vulkan(_)) = open.payload {
+                panic!("{}: a graph in no memory", file.name());
+            }
+        }
     });
 }

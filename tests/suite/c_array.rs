@@ -76,7 +76,7 @@ fn check(bytes: &[u8], options: &COptions, file: &str) -> Result<String, String>
 }
 
 fn named(name: &str) -> COptions {
-    COptions { name: name.into(), ..COptions::default() }
+    COptions::default().with_name(name.into())
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn arrays_compile_and_hold_the_file() {
         check(file.bytes(), &named("model"), name).unwrap();
     }
     let file = fixture("1.5.1/add_mul/add_mul.pte");
-    let options = COptions { section: Some(".rodata.model".into()), alignment: Some(1024), ..named("model") };
+    let options = named("model").with_section(Some(".rodata.model".into())).with_alignment(Some(1024));
     let header = check(file.bytes(), &options, "x*/ \u{202e}\n/* ??/ \\ \".pte").unwrap();
     assert!(header.contains("#define MODEL_ALIGNMENT 1024u"), "{header}");
 }
@@ -193,10 +193,10 @@ fn names_that_c_does_not_take_are_refused() {
         assert!(CArray::new(&model, file.bytes(), &named(name)).is_err(), "{name}");
     }
     for section in ["", "a\"b", "a\\b", "a\nb"] {
-        let options = COptions { section: Some(section.into()), ..named("model") };
+        let options = named("model").with_section(Some(section.into()));
         assert!(CArray::new(&model, file.bytes(), &options).is_err(), "{section:?}");
     }
-    let options = COptions { alignment: Some(24), ..named("model") };
+    let options = named("model").with_alignment(Some(24));
     assert!(CArray::new(&model, file.bytes(), &options).is_err());
 }
 

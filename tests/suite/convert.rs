@@ -1,7 +1,8 @@
 //! safetensors and `.npy`, against what their own libraries write and read.
 
 use allocation_counter::measure;
-use executorch_format::convert::{Dtype, Npy, SafeTensor, Safetensors, ShardIndex};
+use executorch_format::convert::{Dtype, Npy, SafeTensor, Safetensors, ShardIndex, Unsupported};
+use executorch_format::edit::NewData;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
 use executorch_format::{ErrorKind, NewEntry, Ptd, PtdOptions, Pte, TensorShape, TensorView};
@@ -48,7 +49,7 @@ fn a_file_of_the_python_package_comes_back_byte_for_byte() {
     assert_eq!(safetensors.metadata, [("format".into(), "np".into())]);
     assert_eq!(safetensors.image().unwrap().to_vec().unwrap(), bytes);
 
-    let (ptd, skipped) = safetensors.into_ptd(&PtdOptions::default(), false).unwrap();
+    let (ptd, skipped) = safetensors.into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap();
     assert_eq!(skipped, []);
     let ptd_file = ptd.image().unwrap().to_vec().unwrap();
     let ptd = Ptd::parse(&ptd_file).unwrap();
@@ -56,7 +57,7 @@ fn a_file_of_the_python_package_comes_back_byte_for_byte() {
     assert_eq!(weight.to_vec::<f32>().unwrap(), [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
     assert_eq!(ptd.entry_bytes(&ptd.get("metadata.format").unwrap()).unwrap(), b"np");
 
-    let (back, skipped) = Safetensors::of_ptd(&ptd, false).unwrap();
+    let (back, skipped) = Safetensors::of_ptd(&ptd, Unsupported::Refuse).unwrap();
     assert_eq!(skipped, []);
     assert_eq!(back.image().unwrap().to_vec().unwrap(), bytes);
 }
@@ -69,9 +70,11 @@ fn weights_of_a_program_are_the_bytes_of_its_tensors() {
         }
         let pte = Pte::parse(file.bytes()).unwrap();
         let (weights, _) = pte.weights().map_err(|error| error.to_string())?;
-        let (safetensors, skipped) = Safetensors::of_ptd(&weights, true).map_err(|error| error.to_string())?;
+        let (safetensors, skipped) =
+            Safetensors::of_ptd(&weights, Unsupported::Skip).map_err(|error| error.to_string())?;
         let bytes = safetensors.image().unwrap().to_vec().unwrap();
-        let (back, _) = Safetensors::parse(&bytes).unwrap().into_ptd(&PtdOptions::default(), false).unwrap();
+        let (back, _) =
+            Safetensors::parse(&bytes).unwrap().into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap();
         for entry in weights.entries().filter(|entry| entry.shape.is_some()) {
             let Some(found) = back.get(entry.key()) else {
                 if skipped.iter().all(|skipped| skipped.name != entry.key()) {
@@ -91,7 +94,7 @@ fn channels_last_weights_are_permuted_and_come_back() {
     let file = fixture("1.5.1/channels_last/channels_last.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
     let (weights, _) = pte.weights().unwrap();
-    let (safetensors, _) = Safetensors::of_ptd(&weights, false).unwrap();
+    let (safetensors, _) = Safetensors::of_ptd(&weights, Unsupported::Refuse).unwrap();
     let permuted: Vec<_> = safetensors.tensors.iter().filter(|tensor| tensor.dim_order.is_some()).collect();
     assert!(!permuted.is_empty());
     for tensor in permuted {
@@ -127,12 +130,12 @@ fn what_the_other_format_cannot_say_is_refused_by_name_or_left_out() {
     let entries =
         [tensor("good", ScalarType::CHAR), tensor("quantized", ScalarType::QINT8), NewEntry::blob("blob", &b"x"[..])];
     let ptd = Ptd::build(entries, &PtdOptions::default()).unwrap();
-    let error = Safetensors::of_ptd(&ptd, false).unwrap_err();
+    let error = Safetensors::of_ptd(&ptd, Unsupported::Refuse).unwrap_err();
     assert!(
         error.to_string().contains("tensor \"quantized\": safetensors does not have the scalar type qint8"),
         "{error}"
     );
-    let (safetensors, skipped) = Safetensors::of_ptd(&ptd, true).unwrap();
+    let (safetensors, skipped) = Safetensors::of_ptd(&ptd, Unsupported::Skip).unwrap();
     let names: Vec<_> = skipped.iter().map(|skipped| (skipped.kind, skipped.name.as_str())).collect();
     assert_eq!(names, [("tensor", "quantized"), ("blob", "blob")]);
     assert_eq!(safetensors.tensors.len(), 1);
@@ -149,9 +152,9 @@ fn what_the_other_format_cannot_say_is_refused_by_name_or_left_out() {
     let file = Safetensors { metadata: vec![], tensors: vec![small, large] };
     let bytes = file.image().unwrap().to_vec().unwrap();
     let file = Safetensors::parse(&bytes).unwrap();
-    let error = file.clone().into_ptd(&PtdOptions::default(), false).unwrap_err();
+    let error = file.clone().into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap_err();
     assert!(error.to_string().contains("tensor \"small\": a .ptd does not have the type F4"), "{error}");
-    let (ptd, skipped) = file.into_ptd(&PtdOptions::default(), true).unwrap();
+    let (ptd, skipped) = file.into_ptd(&PtdOptions::default(), Unsupported::Skip).unwrap();
     assert_eq!((ptd.entries().count(), skipped.len()), (0, 2));
     assert!(skipped[1].reason.contains("2147483648"), "{}", skipped[1].reason);
 }
@@ -249,12 +252,12 @@ fn shards_are_joined_as_they_were_split() {
         let read = ShardIndex::parse(index.to_json().unwrap().as_bytes()).unwrap();
         assert_eq!(read.weight_map, index.weight_map);
         let named = || files.iter().map(String::as_str).zip(shards.clone());
-        assert_eq!(Safetensors::join(named().collect(), &read, false).unwrap(), (all.clone(), vec![]));
+        assert_eq!(Safetensors::join(named().collect(), &read, Unsupported::Refuse).unwrap(), (all.clone(), vec![]));
         // A shard that is another's, and tensors that are not where the index has them.
         let twice = named().chain([("again", shards[0].clone())]).collect();
-        let error = Safetensors::join(twice, &read, false).unwrap_err();
+        let error = Safetensors::join(twice, &read, Unsupported::Refuse).unwrap_err();
         assert!(error.to_string().contains("tensor \"a\" is in two shards"), "{error}");
-        let error = Safetensors::join(named().skip(1).collect(), &read, false).unwrap_err();
+        let error = Safetensors::join(named().skip(1).collect(), &read, Unsupported::Refuse).unwrap_err();
         assert!(error.to_string().contains("tensor \"a\" is not in \"0.safetensors\""), "{error}");
     }
 }
@@ -365,6 +368,39 @@ fn types_that_numpy_does_not_have_are_integers_of_the_same_size() {
 }
 
 /// A tensor: type, sizes, dim order, bytes.
+/// The same type as the official crate has it.
+fn official_dtype(dtype: Dtype) -> safetensors::Dtype {
+    serde_json::from_value(dtype.name().into()).unwrap()
+}
+
+#[test]
+fn types_have_the_names_sizes_and_order_of_the_official_crate() {
+    let official: Vec<_> = Dtype::ALL.iter().map(|dtype| official_dtype(*dtype)).collect();
+    assert!(official.is_sorted());
+    assert_eq!(official.len(), 22);
+    for (ours, official) in Dtype::ALL.iter().zip(official) {
+        assert_eq!((ours.to_string(), ours.bits()), (official.to_string(), official.bitsize() as u64));
+    }
+    let unknown = serde_json::from_value::<safetensors::Dtype>("no type".into()).unwrap_err().to_string();
+    assert_eq!(serde_json::from_value::<Dtype>("no type".into()).unwrap_err().to_string(), unknown);
+}
+
+#[test]
+fn a_safetensors_tensor_is_new_data() {
+    let tensor = SafeTensor {
+        name: "weight".into(),
+        dtype: Dtype::U8,
+        shape: vec![2, 2],
+        dim_order: Some(vec![1, 0]),
+        bytes: vec![1, 2, 3, 4].into(),
+    };
+    let data = NewData::try_from(tensor.clone()).unwrap();
+    assert_eq!((data.source.as_str(), &data.bytes[..]), ("weight", &[1, 3, 2, 4][..]));
+    assert_eq!(data.tensor_layout.unwrap().shape().to_string(), "u8[2, 2] dim order 1,0");
+    let error = NewData::try_from(SafeTensor { dtype: Dtype::F4, ..tensor }).unwrap_err();
+    assert!(error.to_string().contains("does not have the type F4"), "{error}");
+}
+
 fn any_tensor() -> impl Strategy<Value = (Dtype, Vec<u64>, Vec<u8>, Vec<u8>)> {
     let shape = prop::collection::vec(0u64..5, 0..5);
     (prop::sample::select(DTYPES), shape).prop_flat_map(|((dtype, element), shape)| {
@@ -403,11 +439,11 @@ proptest! {
         for (name, (dtype, shape, _, bytes)) in &tensors {
             let view = official.tensor(name).unwrap();
             let found: Vec<u64> = view.shape().iter().map(|size| *size as u64).collect();
-            prop_assert_eq!((view.dtype(), &found, view.data()), (*dtype, shape, bytes.as_slice()));
+            prop_assert_eq!((view.dtype(), &found, view.data()), (official_dtype(*dtype), shape, bytes.as_slice()));
         }
         let read = Safetensors::parse(&bytes).unwrap();
         prop_assert_eq!(&read, &file);
-        let (ptd, _) = read.into_ptd(&PtdOptions::default(), false).unwrap();
+        let (ptd, _) = read.into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap();
         let ptd_file = ptd.image().unwrap().to_vec().unwrap();
         let ptd = Ptd::parse(&ptd_file).unwrap();
         for (name, (_, shape, dim_order, bytes)) in &tensors {
@@ -417,7 +453,7 @@ proptest! {
             let natural: Vec<u8> = (0..shape.len() as u8).collect();
             prop_assert_eq!(&view.in_dim_order(&natural).unwrap(), bytes);
         }
-        let (back, _) = Safetensors::of_ptd(&ptd, false).unwrap();
+        let (back, _) = Safetensors::of_ptd(&ptd, Unsupported::Refuse).unwrap();
         prop_assert_eq!(&back, &file);
         let again = back.image().unwrap().to_vec().unwrap();
         prop_assert_eq!(again, bytes);
@@ -429,7 +465,7 @@ proptest! {
             .iter()
             .map(|(name, (dtype, shape, _, bytes))| {
                 let shape = shape.iter().map(|size| *size as usize).collect();
-                (name.as_str(), safetensors::tensor::TensorView::new(*dtype, shape, bytes).unwrap())
+                (name.as_str(), safetensors::tensor::TensorView::new(official_dtype(*dtype), shape, bytes).unwrap())
             })
             .collect();
         let expected = safetensors::serialize(&views, None).unwrap();

@@ -22,7 +22,7 @@ fn text(error: executorch_format::Error) -> String {
 
 /// As it is laid out anew, whatever it was before.
 fn anew(pte: Pte<'_>) -> Result<Vec<u8>, String> {
-    let options = PteOptions { constant_alignment: Some(16), ..PteOptions::default() };
+    let options = PteOptions::default().with_constant_alignment(Some(16));
     pte.lay_out(&options).and_then(|pte| pte.image()?.to_vec()).map_err(text)
 }
 
@@ -373,11 +373,11 @@ fn nothing_is_stripped_that_makes_the_file_larger() {
     offsets.as_mut().unwrap().to_mut().push(16);
     let file = written(&pte).unwrap();
     let mut pte = Pte::parse(&file).unwrap();
-    let report = pte.strip(&Strip { unreferenced: true, ..Strip::default() }).unwrap();
+    let report = pte.strip(&Strip::default().with_unreferenced(true)).unwrap();
     assert!(report.changes.is_empty() && report.notes[0].contains("bytes larger"), "{report:?}");
     assert!(written(&pte).unwrap() == file);
     for_each(&programs(), |fixture| {
-        for what in [Strip { unreferenced: true, ..Strip::default() }, Strip::ALL] {
+        for what in [Strip::default().with_unreferenced(true), Strip::ALL] {
             let mut pte = Pte::parse(fixture.bytes()).map_err(text)?;
             let report = pte.strip(&what).map_err(text)?;
             let (before, after) = (fixture.bytes().len(), written(&pte)?.len());
@@ -415,7 +415,7 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
             }
         }
     }
-    let new = NewData { tensor_layout: Some(natural), ..NewData::bytes("w.npy", in_order) };
+    let new = NewData::bytes("w.npy", in_order).with_tensor_layout(Some(natural));
     let error = pte.replace(&target, &new).unwrap_err().to_string();
     let expected = format!("forward:%{value} is {}, w.npy holds ", view.shape());
     assert!(error.contains(&expected) && error.contains("permutation"), "{error}");

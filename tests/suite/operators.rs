@@ -91,7 +91,7 @@ fn a_target_lacks_what_it_does_not_name() {
         let one = |(name, taken): &(&str, &[&str])| {
             ((*name).to_owned(), taken.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>())
         };
-        Target { operators: Some(names.iter().map(one).collect()), ..Target::default() }
+        Target::default().with_operators(Some(names.iter().map(one).collect()))
     };
     let (addmm, permute) = ("aten::addmm.out", "aten::permute_copy.out");
     let all = listed(&[(addmm, &[]), (permute, &[])]);
@@ -99,19 +99,19 @@ fn a_target_lacks_what_it_does_not_name() {
     let missing = |what: &str| format!("method \"forward\": no operator {what} (1 call)");
     let fewer = listed(&[(addmm, &[])]);
     assert_eq!(lacks(model, &fewer), [missing("\"aten::permute_copy.out\"")]);
-    assert_eq!(lacks(model, &Target { all_operators: true, ..fewer }), [""; 0]);
+    assert_eq!(lacks(model, &fewer.with_all_operators(true)), [""; 0]);
     // For halves only, as a combination and as a type.
     let halves = listed(&[(addmm, &["FLOAT"]), (permute, &["v1/5;0,1|5;0,1|5;0,1"])]);
     assert_eq!(lacks(model, &halves), [missing("\"aten::permute_copy.out\" for v1/6;0,1|6;0,1|6;0,1")]);
     assert_eq!(lacks(model, &listed(&[(addmm, &[]), (permute, &["default"])])), [""; 0]);
     let halves = listed(&[(addmm, &["HALF"]), (permute, &["HALF", "FLOAT"])]);
     assert_eq!(lacks(model, &halves), [missing("\"aten::addmm.out\" for FLOAT")]);
-    let types = Target { scalar_types: Some(["HALF".to_owned()].into()), ..all };
+    let types = all.with_scalar_types(Some(["HALF".to_owned()].into()));
     let float = [missing("\"aten::addmm.out\" for FLOAT"), missing("\"aten::permute_copy.out\" for FLOAT")];
     assert_eq!(lacks(model, &types), float);
     let delegated = "1.5.1/linear_xnnpack/linear_xnnpack.pte";
     assert_eq!(lacks(delegated, &listed(&[])), [""; 0]);
-    let none = Target { backends: Some(BTreeSet::new()), ..Target::default() };
+    let none = Target::default().with_backends(Some(BTreeSet::new()));
     assert_eq!(lacks(delegated, &none), ["method \"forward\": no backend \"XnnpackBackend\" (1 delegate)"]);
 }
 
@@ -123,22 +123,22 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
         target.check().unwrap();
         pte.check_target(target).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let old = Target { runtime: Some("0.5".parse().unwrap()), ..Target::default() };
+    let old = Target::default().with_runtime(Some("0.5".parse().unwrap()));
     assert!(told(&old)[0].contains("0.5 refuses: missing-operators"), "{:?}", told(&old));
     // A list without libraries says all; with libraries, what is there besides.
     let upsample = || Some([("aten::upsample_bilinear2d.vec_out".to_owned(), vec![])].into());
-    let listed = Target { operators: upsample(), ..old.clone() };
+    let listed = old.clone().with_operators(upsample());
     assert!(told(&listed).iter().all(|lack| lack.contains("no operator")), "{:?}", told(&listed));
-    let besides = Target { libraries: Some(vec![Library::Portable]), ..listed };
+    let besides = listed.with_libraries(Some(vec![Library::Portable]));
     assert_eq!(told(&besides), [""; 0]);
-    assert_eq!(told(&Target { all_operators: true, ..old }), [""; 0]);
-    assert!(Target { libraries: Some(vec![]), ..Target::default() }.check().is_err());
+    assert_eq!(told(&old.with_all_operators(true)), [""; 0]);
+    assert!(Target::default().with_libraries(Some(vec![])).check().is_err());
 }
 
 #[test]
 fn what_a_target_cannot_know_is_not_called_there() {
     let fixture = fixture("1.5.1/blob_inline/blob_inline.pte");
-    let target = Target { runtime: Some("1.2".parse().unwrap()), method_allocator: Some(1 << 20), ..Target::default() };
+    let target = Target::default().with_runtime(Some("1.2".parse().unwrap())).with_method_allocator(Some(1 << 20));
     let check = Pte::parse(fixture.bytes()).unwrap().check_target_with(&target, None);
     let unknown: Vec<String> = check.unknown.iter().map(ToString::to_string).collect();
     assert!(check.lacks.is_empty() && unknown.len() == 3, "{check:?}");
@@ -166,7 +166,9 @@ fn a_method_allocator_that_is_too_small_for_the_runtime_lacks() {
         let fixture = fixture(name);
         let pte = Pte::parse(fixture.bytes()).unwrap();
         for (temp_allocator, taken) in [(Some(true), *with), (Some(false), *without), (None, *without)] {
-            let target = |available| Target { method_allocator: Some(available), temp_allocator, ..Target::default() };
+            let target = |available| {
+                Target::default().with_method_allocator(Some(available)).with_temp_allocator(temp_allocator)
+            };
             assert_eq!(pte.check_target(&target(taken)), [], "{name}");
             let lacks = pte.check_target(&target(taken - 1));
             assert!(

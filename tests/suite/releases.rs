@@ -116,7 +116,7 @@ impl Table {
 
 /// As the runtimes were run: with the kernels of their wheels, and without a `.ptd` file.
 fn verdicts(bytes: &[u8]) -> Vec<ReleaseVerdict> {
-    let deployment = Deployment { libraries: &[Library::PythonWheel], data: Some(&[]), ..Deployment::default() };
+    let deployment = Deployment::default().with_libraries(&[Library::PythonWheel]).with_data(Some(&[]));
     Model::parse(bytes).map_or_else(|error| releases_of_error(&error), |model| model.releases_with(&deployment))
 }
 
@@ -174,7 +174,7 @@ fn constants_moved_into_a_segment_make_an_old_program_load_in_the_latest_release
         if before.because.as_ref().is_none_or(|reason| reason.name != "constant-buffer") {
             continue;
         }
-        let options = PteOptions { constants: Some(DataLocation::SEGMENT), ..PteOptions::default() };
+        let options = PteOptions::default().with_constants(Some(DataLocation::SEGMENT));
         let file = pte.lay_out(&options).unwrap().image().unwrap().to_vec().unwrap();
         let after = latest(&Pte::parse(&file).unwrap());
         assert_eq!(after.behaviour, Behaviour::Loads, "{}: {after:?}", fixture.name());
@@ -206,10 +206,10 @@ fn a_release_whose_library_lacks_an_operator_refuses_and_names_it() {
     assert_eq!(reason.message, "no aten::upsample_bilinear2d.vec_out (since 0.6) in its portable kernels");
     assert_eq!(verdict(name, "0.6", &portable).behaviour, Behaviour::Loads);
     // Kernels of one's own.
-    let kernels = Deployment { kernels: &["aten::upsample_bilinear2d.vec_out", "zzz::last"], ..portable };
+    let kernels = portable.with_kernels(&["aten::upsample_bilinear2d.vec_out", "zzz::last"]);
     assert_eq!(verdict(name, "0.5", &kernels).behaviour, Behaviour::Loads);
     // The optimized library alone has few.
-    let optimized = Deployment { libraries: &[Library::Optimized], ..portable };
+    let optimized = portable.with_libraries(&[Library::Optimized]);
     assert_eq!(verdict(name, "1.5", &optimized).operators.behaviour, Behaviour::Refuses);
     // What no library has is named as such.
     let custom = verdict("1.5.1/evalue_custom/evalue_custom.pte", "1.5", &portable);
@@ -221,7 +221,7 @@ fn prim_operators_are_part_of_every_runtime() {
     let name = "1.5.1/dynamic_bounded/dynamic_bounded.pte";
     for library in Library::ALL {
         let libraries = [Library::Portable, *library];
-        let deployment = Deployment { libraries: &libraries, ..Deployment::default() };
+        let deployment = Deployment::default().with_libraries(&libraries);
         assert_eq!(verdict(name, "1.5", &deployment).operators.behaviour, Behaviour::Loads, "{library}");
     }
 }
@@ -241,11 +241,11 @@ fn nothing_is_known_of_a_release_that_was_not_run_and_of_other_backends() {
 fn external_data_is_needed_where_none_is_given() {
     let (tensors, weights) =
         ("1.5.1/add_mul_external/add_mul_external.pte", "1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
-    let none = Deployment { data: Some(&[]), ..Deployment::default() };
+    let none = Deployment::default().with_data(Some(&[]));
     let given = fixtures::fixture("1.5.1/add_mul_external/_default_external_constant.ptd");
     let ptd = executorch_format::Ptd::parse(given.bytes()).unwrap();
     let list = [&ptd];
-    let with = Deployment { data: Some(&list), ..none };
+    let with = none.with_data(Some(&list));
     let behaviours = |name, release| {
         [&Deployment::default(), &none, &with].map(|deployment| verdict(name, release, deployment).behaviour)
     };

@@ -255,3 +255,25 @@ fn a_file_that_became_shorter_since_is_not_copied_from_and_the_old_one_stays() {
     assert_eq!(std::fs::read(&path).unwrap(), b"old");
     assert_eq!(folder.files(), ["old.ptd", "source.ptd"]);
 }
+
+#[test]
+fn an_error_of_the_system_has_its_source_and_says_which_file() {
+    let folder = TempFolder::new("source");
+    let path = folder.0.join("nowhere").join("file.pte");
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let error = Pte::parse(file.bytes()).unwrap().image().unwrap().save(&path).unwrap_err();
+    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
+    assert_eq!(source.kind(), io::ErrorKind::NotFound);
+    assert!(error.to_string().ends_with(&source.to_string()), "{error}");
+    let value = serde_json::to_value(&error).unwrap();
+    assert_eq!(
+        (&value["rule"], &value["path"], &value["offset"]),
+        (&"io".into(), &"".into(), &serde_json::Value::Null)
+    );
+
+    let error = Pte::parse(&file.bytes()[..700]).unwrap_err();
+    assert!(std::error::Error::source(&error).is_none());
+    let value = serde_json::to_value(&error).unwrap();
+    assert_eq!((&value["rule"], &value["offset"]), (&"truncated".into(), &700.into()));
+    assert!(value["message"].as_str().unwrap().contains("has only 700 bytes"), "{value}");
+}

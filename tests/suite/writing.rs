@@ -113,7 +113,10 @@ fn a_program_refers_to_the_same_bytes_after_a_relayout() {
         let Ok(before) = std::panic::catch_unwind(|| all_blobs(&pte)) else { return Ok(()) };
         for delegates in both {
             for (constant_alignment, segment_alignment) in [(None, 1), (Some(64), 4096), (Some(16), 128)] {
-                let options = PteOptions { constant_alignment, segment_alignment, delegates, ..PteOptions::default() };
+                let options = PteOptions::default()
+                    .with_constant_alignment(constant_alignment)
+                    .with_segment_alignment(segment_alignment)
+                    .with_delegates(delegates);
                 let file = pte.clone().lay_out(&options).and_then(|pte| pte.image()?.to_vec());
                 let file = file.map_err(|error| format!("  {options:?}: {error}"))?;
                 let after = Pte::parse(&file).map_err(|error| format!("  {options:?}: {error}"))?;
@@ -134,7 +137,7 @@ fn a_program_refers_to_the_same_bytes_after_a_relayout() {
 fn a_smaller_segment_alignment_makes_a_file_smaller() {
     let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(file.bytes()).unwrap();
-    let wide = PteOptions { segment_alignment: 4096, ..PteOptions::default() };
+    let wide = PteOptions::default().with_segment_alignment(4096);
     let old = fixture("0.2.1/mutable/mutable.pte");
     let old = Pte::parse(old.bytes()).unwrap();
     let compact = old.lay_out(&PteOptions::default()).unwrap();
@@ -148,8 +151,8 @@ fn a_smaller_segment_alignment_makes_a_file_smaller() {
 #[test]
 fn delegate_payloads_move_into_the_flatbuffer_and_back() {
     let file = fixture("1.5.1/blob_segments/blob_segments.pte");
-    let inline = PteOptions { delegates: Some(DataLocation::INLINE), ..PteOptions::default() };
-    let segments = PteOptions { delegates: Some(DataLocation::SEGMENT), ..PteOptions::default() };
+    let inline = PteOptions::default().with_delegates(Some(DataLocation::INLINE));
+    let segments = PteOptions::default().with_delegates(Some(DataLocation::SEGMENT));
     let pte = Pte::parse(file.bytes()).unwrap().lay_out(&inline).unwrap();
     assert!(pte.header.is_none(), "no data is left for segments: {:?}", pte.program.segments);
     let back = pte.lay_out(&segments).unwrap();
@@ -239,14 +242,14 @@ fn invalid_trees_are_refused_with_a_reason() {
     let options = PtdOptions::default();
     refused(Ptd::build([entry("a"), entry("a")], &options).unwrap_err(), "\"a\" occurs twice");
     refused(Ptd::build([entry("a").with_alignment(0)], &options).unwrap_err(), "alignment of 0");
-    let invalid = PtdOptions { segment_alignment: 48, ..options };
+    let invalid = options.with_segment_alignment(48);
     refused(Ptd::build([entry("a")], &invalid).unwrap_err(), "segment_alignment is 48, expected a power of two");
 
     let mut data = DataCollector::new();
     data.named("a", &b"1"[..], 1).unwrap();
     data.named("a", &b"2"[..], 1).unwrap();
     refused(data.finish(Program::default(), &PteOptions::default()).unwrap_err(), "\"a\" occurs twice");
-    let invalid = PteOptions { constant_alignment: Some(3), ..PteOptions::default() };
+    let invalid = PteOptions::default().with_constant_alignment(Some(3));
     refused(DataCollector::new().finish(Program::default(), &invalid).unwrap_err(), "constant_alignment is 3");
 
     let file = fixture("1.5.1/named_data/named_data.pte");
@@ -326,7 +329,7 @@ fn an_empty_segment_at_the_end_is_inside_the_file() {
         let mut data = DataCollector::new();
         data.named("full", &b"bytes"[..], 1).unwrap();
         data.named("none", &b""[..], 4096).unwrap();
-        let options = PteOptions { header_length, ..PteOptions::default() };
+        let options = PteOptions::default().with_header_length(header_length);
         let file = data.finish(Program::default(), &options).unwrap().image().unwrap().to_vec().unwrap();
         let pte = Pte::parse(&file).unwrap();
         let end = pte.program.segments().iter().map(|segment| segment.offset + segment.size).max().unwrap();
@@ -341,7 +344,7 @@ fn a_file_reaches_to_an_empty_constant_at_its_end() {
         let mut data = DataCollector::new();
         data.constant(vec![1; 100]);
         data.constant(vec![]);
-        let options = PteOptions { header_length, ..PteOptions::default() };
+        let options = PteOptions::default().with_header_length(header_length);
         let file = data.finish(Program::default(), &options).unwrap().image().unwrap().to_vec().unwrap();
         let pte = Pte::parse(&file).unwrap();
         assert_eq!(pte.program.segments()[0].size, 112);

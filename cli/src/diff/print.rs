@@ -168,7 +168,7 @@ impl<W: Write> Printer<W> {
     }
 
     fn distance(&mut self, indent: &str, distance: &Distance) -> io::Result<()> {
-        let Distance { elements, changed, absolute, relative, cosine } = distance;
+        let Distance { elements, changed, absolute, relative, cosine, .. } = distance;
         let cosine = cosine.map_or_else(String::new, |cosine| format!(", cosine {cosine:.6}"));
         let line = format!(
             "{indent}    {changed} of {elements} differ, by up to {absolute:.4e} (relative {relative:.4e}){cosine}"

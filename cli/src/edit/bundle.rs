@@ -86,16 +86,7 @@ fn extract(input: &Input, bpte: &Bpte<'_>, destination: &Destination) -> Result<
     let program = bpte.program().map_err(bad)?;
     let output = Output::new(destination.path(input.path())?, program.image(), input.path())?;
     let size = bpte.bundled_program.program().len() as u64;
-    let change = Change {
-        action: Action::Extracted,
-        subject: Subject::Program,
-        name: String::new(),
-        users: Vec::new(),
-        others: Vec::new(),
-        bytes_before: size,
-        bytes_after: size,
-    };
-    let report = EditReport { changes: vec![change], notes: Vec::new() };
+    let report = EditReport::from(vec![Change::new(Action::Extracted, Subject::Program, "", size, size)]);
     finish(&[input], vec![output], &report, destination.how())
 }
 

@@ -110,7 +110,7 @@ fn print(path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> 
         writeln!(out, "{}:", text::path(path))?;
     }
     let indent = if path.is_some() { "  " } else { "" };
-    for Metadata { name, content } in metadata {
+    for Metadata { name, content, .. } in metadata {
         let content = content_text(content)?;
         let name = text::name(name, 60);
         writeln!(out, "{indent}{name} = {}", text::cut(&text::message(&content), indent.len() + name.len() + 3))?;

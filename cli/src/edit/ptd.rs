@@ -167,7 +167,7 @@ fn create(arguments: &Create) -> Result<(), Failure> {
     let entry = |(key, source)| new_entry(key, source).map(|entry| entry.with_alignment(arguments.alignment));
     let entries = sources.iter().map(|(key, source)| entry((*key, source))).collect::<Result<Vec<_>, _>>()?;
     let added = |entry: &NewEntry<'_>| key_change(Action::Added, &entry.key, [0, entry.bytes.len() as u64]);
-    let report = EditReport { changes: entries.iter().map(added).collect(), notes: Vec::new() };
+    let report = EditReport::from(entries.iter().map(added).collect::<Vec<_>>());
     let ptd = Ptd::build(entries, &PtdOptions::default()).map_err(refused)?;
     let output =
         Output::new(arguments.output.as_deref(), ptd.image(), arguments.output.as_deref().unwrap_or(Path::new("")))?;
@@ -177,8 +177,7 @@ fn create(arguments: &Create) -> Result<(), Failure> {
 
 /// What was done with a key.
 fn key_change(action: Action, key: &str, [bytes_before, bytes_after]: [u64; 2]) -> Change {
-    let (users, others) = (Vec::new(), Vec::new());
-    Change { action, subject: Subject::Key, name: key.to_owned(), users, others, bytes_before, bytes_after }
+    Change::new(action, Subject::Key, key, bytes_before, bytes_after)
 }
 
 /// `KEY:TYPE:SIZES`, where it is one.
@@ -204,7 +203,7 @@ fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
 fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Failure> {
     let Some((key, scalar_type, sizes)) = typed(text)? else {
         let NewData { tensor_layout, bytes, .. } = source.read(text)?;
-        return Ok(NewEntry { key: text.into(), tensor_layout, bytes, alignment: 1 });
+        return Ok(NewEntry::blob(text, bytes).with_tensor_layout(tensor_layout));
     };
     // A tensor without dimensions has no sizes.
     let sizes = if sizes.is_empty() { Ok(Vec::new()) } else { sizes.split('x').map(str::parse::<i32>).collect() };
@@ -221,7 +220,7 @@ fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Fail
         return Err(Failure::Usage(format!("{file} holds {found}, expected {expected}{sizes:?}")));
     }
     layout.scalar_type = scalar_type;
-    Ok(NewEntry { key: key.into(), tensor_layout: Some(layout), bytes, alignment: 1 })
+    Ok(NewEntry::blob(key, bytes).with_tensor_layout(Some(layout)))
 }
 
 fn merge(arguments: &Merge) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use crate::text;
 use anstyle::Style;
 use executorch_format::FileKind;
 use executorch_format::inspect::{
-    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, OperatorCalls, PlannedMemory, ProgramSummary,
-    Returned, SegmentCount, Summary, Value, ValueShape,
+    BlobCount, ConstantMethod, Content, FlatTensorSummary, Method, OperatorCalls, PlannedMemory, PointerSize,
+    ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
 use executorch_format::validate::{Behaviour, Reason, Release, ReleaseVerdict, rows};
@@ -173,7 +173,7 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
     companions::print_payloads(out, &facts.payloads)?;
     if !facts.metadata.is_empty() {
         writeln!(out, "  {HEAD}metadata{HEAD:#} (methods that return constants)")?;
-        for ConstantMethod { name, value } in &facts.metadata {
+        for ConstantMethod { name, value, .. } in &facts.metadata {
             let name = text::name(name, NAME);
             writeln!(out, "    {name} = {}", text::cut(&constant(value), 7 + text::width(&name)))?;
         }
@@ -239,8 +239,9 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
     line(out, "instructions", &format!("{instructions}; {}", text::count(method.values, "value")))?;
     line(out, "planned memory", &planned(&method.planned_memory))?;
     let memory = &method.method_allocator;
-    let sizes = |wide| (memory.known(wide, true), memory.known(wide, false));
-    let ((with, without), (narrow_with, narrow_without)) = (sizes(true), sizes(false));
+    let sizes =
+        |pointers| (memory.known(pointers, TempAllocator::Given), memory.known(pointers, TempAllocator::Missing));
+    let ((with, without), (narrow_with, narrow_without)) = (sizes(PointerSize::Bits64), sizes(PointerSize::Bits32));
     line(out, "method memory", &format!("{with} B, {narrow_with} B where pointers have 32 bits"))?;
     line(out, "", &format!("without a temporary allocator {without} B, {narrow_without} B"))?;
     match memory.other_delegates {

@@ -52,7 +52,7 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>, apart: 
 pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> Result<(), Failure> {
     let path = path.map(|path| format!("\t{}", text::path(path))).unwrap_or_default();
     let mut out = io::stdout().lock();
-    for PlannedBuffer { memory_id, size, device_type, device_index } in &memory.arenas {
+    for PlannedBuffer { memory_id, size, device_type, device_index, .. } in &memory.arenas {
         writeln!(out, "{memory_id}\t{size}\t{device_type}:{device_index}{path}")?;
     }
     Ok(out.flush()?)

@@ -68,7 +68,7 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
             Ok(input) => {
                 let bytes = input.bytes();
                 let ptds = serving(&data, path);
-                let deployment = Deployment { libraries, data: Some(&ptds), ..Deployment::default() };
+                let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
                 let all = match Model::parse(bytes) {
                     Ok(model) => model.releases_with(&deployment),
                     Err(error) => releases_of_error(&error),

@@ -11,8 +11,8 @@ use serde_json::Value;
 
 fn compare(before: &[u8], after: &[u8]) -> Diff {
     let (before, after) = (Model::parse(before).unwrap(), Model::parse(after).unwrap());
-    let options = DiffOptions { tensors: true };
-    diff(&Side { model: &before, data: &[] }, &Side { model: &after, data: &[] }, &options)
+    let options = DiffOptions::default().with_tensors(true);
+    diff(&Side::new(&before, &[]), &Side::new(&after, &[]), &options)
 }
 
 /// The differences after a change of a program, written anew.
@@ -47,7 +47,7 @@ fn a_file_is_the_same_as_itself_and_as_itself_laid_out_anew() {
         }
         let Model::Pte(pte) = Model::parse(file).unwrap() else { return Ok(()) };
         // Some cannot be written anew, which is told elsewhere.
-        let options = PteOptions { segment_alignment: 4096, ..PteOptions::default() };
+        let options = PteOptions::default().with_segment_alignment(4096);
         let Ok(other) = pte.lay_out(&options).and_then(|pte| pte.image()?.to_vec()) else { return Ok(()) };
         let diff = compare(file, &other);
         match diff.differences.first() {
@@ -83,8 +83,7 @@ fn no_change_of_a_program_goes_unseen() {
                 continue;
             }
             let after = Model::Pte(other);
-            let found =
-                diff(&Side { model: &before, data: &[] }, &Side { model: &after, data: &[] }, &DiffOptions::default());
+            let found = diff(&Side::new(&before, &[]), &Side::new(&after, &[]), &DiffOptions::default());
             if found.is_same() {
                 unseen.push(format!("{name}: {what}"));
             }
@@ -96,7 +95,7 @@ fn no_change_of_a_program_goes_unseen() {
 }
 
 fn same(before: Model<'_>, after: Model<'_>) -> bool {
-    let (before, after) = (Side { model: &before, data: &[] }, Side { model: &after, data: &[] });
+    let (before, after) = (Side::new(&before, &[]), Side::new(&after, &[]));
     diff(&before, &after, &DiffOptions::default()).is_same()
 }
 
@@ -174,7 +173,7 @@ fn keys_that_moved_to_a_ptd_are_looked_up_there() {
     let (written, mut data) = (pte.image().unwrap().to_vec().unwrap(), ptd.image().unwrap().to_vec().unwrap());
     let (before, after) = (Model::parse(file.bytes()).unwrap(), Model::parse(&written).unwrap());
     let find = |data: &[Ptd<'_>]| {
-        let sides = (Side { model: &before, data: &[] }, Side { model: &after, data });
+        let sides = (Side::new(&before, &[]), Side::new(&after, data));
         diff(&sides.0, &sides.1, &DiffOptions::default())
     };
     let read = Ptd::parse(&data).unwrap();
@@ -194,7 +193,7 @@ fn what_is_in_a_ptd_that_was_not_given_is_not_said_to_be_the_same() {
     let keys = fixture("1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte");
     for (file, what) in [(weights, "2 external tensors"), (keys, "2 payload constants")] {
         let pte = Pte::parse(file.bytes()).unwrap();
-        let other = pte.lay_out(&PteOptions { segment_alignment: 4096, ..PteOptions::default() });
+        let other = pte.lay_out(&PteOptions::default().with_segment_alignment(4096));
         // One version of the file that is laid out otherwise, or written with other bytes.
         let mut bytes = other.and_then(|pte| pte.image()?.to_vec()).unwrap();
         bytes.extend_from_slice(&[0; 16]);
@@ -309,8 +308,7 @@ fn weights_in_a_ptd_are_the_same_weights() {
     let data = fixture("1.5.1/add_mul_external/_default_external_constant.ptd");
     let data = [Ptd::parse(data.bytes()).unwrap()];
     let (before, after) = (Model::parse(inside.bytes()).unwrap(), Model::parse(outside.bytes()).unwrap());
-    let (before, with, without) =
-        (Side { model: &before, data: &[] }, Side { model: &after, data: &data }, Side { model: &after, data: &[] });
+    let (before, with, without) = (Side::new(&before, &[]), Side::new(&after, &data), Side::new(&after, &[]));
     let found = diff(&before, &with, &DiffOptions::default());
     assert!(found.is_same(), "{:?}", lines(&found));
     assert_eq!(
@@ -354,9 +352,9 @@ fn damaged_files_are_compared_without_a_panic() {
         for at in (0..pair[0].bytes().len()).step_by(68) {
             let Some(damaged) = damage_word(pair[0].bytes(), at, at / 68 % 3) else { continue };
             if let Ok(one) = Model::parse(&damaged) {
-                let (one, other) = (Side { model: &one, data: &[] }, Side { model: &other, data: &[] });
-                diff(&one, &other, &DiffOptions { tensors: true });
-                diff(&other, &one, &DiffOptions { tensors: true });
+                let (one, other) = (Side::new(&one, &[]), Side::new(&other, &[]));
+                diff(&one, &other, &DiffOptions::default().with_tensors(true));
+                diff(&other, &one, &DiffOptions::default().with_tensors(true));
             }
         }
     }

@@ -6,6 +6,7 @@ mod names;
 use crate::error::{Error, Result};
 use crate::file::model::Model;
 use crate::file::style::{ALIGNMENT, alignment};
+use crate::setters::setters;
 use crate::write::relayout::{PtdOptions, PteOptions};
 use alloc::{format, string::String, vec::Vec};
 use names::{check_identifier, comment, literal, upper};
@@ -20,6 +21,7 @@ const PIECE: usize = 4096 * LINE;
 
 /// How a C array is made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct COptions {
     /// The array's name. Macros begin with it in capital letters.
     pub name: String,
@@ -27,6 +29,14 @@ pub struct COptions {
     pub alignment: Option<u32>,
     /// The section that the array goes to, by GCC's attribute.
     pub section: Option<String>,
+}
+
+setters! {
+    COptions {
+        name = with_name: String,
+        alignment = with_alignment: Option<u32>,
+        section = with_section: Option<String>,
+    }
 }
 
 /// A file as a C array: a header, and the lines of a source file. Both are C11 and C++17.
@@ -40,7 +50,7 @@ pub struct COptions {
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
-/// let options = COptions { name: "model".into(), ..COptions::default() };
+/// let options = COptions::default().with_name("model".into());
 /// let array = CArray::new(&Model::parse(&file)?, &file, &options)?;
 /// assert!(array.header("add_mul.pte").contains("#define MODEL_FORWARD_INPUT_0_SIZE 16u"));
 /// let source: String = array.source("model.h").collect();

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which shard each tensor is in: `model.safetensors.index.json`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ShardIndex {
     /// Metadata about the model.
     pub metadata: IndexMetadata,
@@ -18,6 +19,7 @@ pub struct ShardIndex {
 
 /// Metadata about the model in an index.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct IndexMetadata {
     /// The size of all tensors, in bytes.
     pub total_size: u64,

@@ -1,5 +1,6 @@
 //! The safetensors format: a JSON header, then the bytes of the tensors.
 
+mod dtype;
 mod index;
 mod ptd;
 mod read;
@@ -7,9 +8,9 @@ mod shards;
 mod write;
 
 use crate::keyed::sort;
+pub use dtype::Dtype;
 pub use index::ShardIndex;
-pub use ptd::Skipped;
-use safetensors::Dtype;
+pub use ptd::{Skipped, Unsupported};
 
 use alloc::{borrow::Cow, string::String, vec::Vec};
 

@@ -1,7 +1,7 @@
 //! From safetensors to `.ptd`, and from `.ptd` and `.pte` to safetensors.
 
-use super::{SafeTensor, Safetensors};
-use crate::edit::{METADATA_PREFIX, Subject};
+use super::{Dtype, SafeTensor, Safetensors};
+use crate::edit::{METADATA_PREFIX, NewData, Subject};
 use crate::error::{Error, ErrorKind, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
@@ -14,7 +14,7 @@ use crate::write::collect::NewEntry;
 use crate::write::relayout::PtdOptions;
 use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
-use safetensors::Dtype;
+use core::fmt;
 
 /// PyTorch's complex64, which has no name in the schema.
 const COMPLEX64: ScalarType = ScalarType(9);
@@ -44,6 +44,7 @@ const TYPES: &[(ScalarType, Dtype)] = &[
 /// What was left out, since the other format cannot say it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Skipped {
     /// What it is: `tensor`, `blob`, `metadata` or `payload`.
     pub kind: &'static str,
@@ -53,29 +54,47 @@ pub struct Skipped {
     pub reason: String,
 }
 
-impl Skipped {
-    /// Leaves something out if `skip`, or refuses it.
-    pub(super) fn add(skip: bool, list: &mut Vec<Self>, kind: &'static str, name: &str, reason: String) -> Result<()> {
-        if !skip {
-            return Err(Error::unwritable(format!("{kind} {name:?}: {reason}: it can only be left out")));
+impl fmt::Display for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}: {}", self.kind, self.name, self.reason)
+    }
+}
+
+/// What to do with what the other format cannot say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Unsupported {
+    /// The conversion fails.
+    #[default]
+    Refuse,
+    /// It is left out and listed.
+    Skip,
+}
+
+impl Unsupported {
+    /// Lists what is left out, or refuses it.
+    pub(super) fn add(self, list: &mut Vec<Skipped>, kind: &'static str, name: &str, reason: String) -> Result<()> {
+        let skipped = Skipped { kind, name: name.to_string(), reason };
+        match self {
+            Self::Refuse => Err(Error::unwritable(format!("{skipped}: it can only be left out"))),
+            Self::Skip => {
+                list.push(skipped);
+                Ok(())
+            }
         }
-        list.push(Self { kind, name: name.to_string(), reason });
-        Ok(())
     }
 }
 
 impl<'a> Safetensors<'a> {
-    /// The tensors of a `.ptd`, in the order of the official safetensors writer. With `skip`, what safetensors cannot say is left out and
-    /// listed.
+    /// The tensors of a `.ptd`, in the order of the official safetensors writer, and what was left out with [`Unsupported::Skip`].
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there is such a thing and not `skip`, and as
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) at something unsupported with [`Unsupported::Refuse`], and as
     /// [`Ptd::entry_bytes`] and [`TensorView::in_dim_order`] do.
-    pub fn of_ptd(ptd: &'a Ptd<'_>, skip: bool) -> Result<(Self, Vec<Skipped>)> {
+    pub fn of_ptd(ptd: &'a Ptd<'_>, unsupported: Unsupported) -> Result<(Self, Vec<Skipped>)> {
         let (mut file, mut skipped) = (Self::default(), Vec::new());
         for entry in ptd.entries() {
             let found = file.add(ptd, &entry).map_err(|error| name_it(error, entry.key()))?;
             if let Some((kind, reason)) = found {
-                Skipped::add(skip, &mut skipped, kind, entry.key(), reason)?;
+                unsupported.add(&mut skipped, kind, entry.key(), reason)?;
             }
         }
         file.sort();
@@ -121,16 +140,16 @@ impl<'a> Safetensors<'a> {
         Ok(None)
     }
 
-    /// The tensors as a `.ptd`, each in the dim order that it had. With `skip`, what a `.ptd` cannot say is left out and listed.
+    /// The tensors as a `.ptd`, each in the dim order that it had, and what was left out with [`Unsupported::Skip`].
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there is such a thing and not `skip`, and as
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) at something unsupported with [`Unsupported::Refuse`], and as
     /// [`Ptd::build`] does.
-    pub fn into_ptd(self, options: &PtdOptions, skip: bool) -> Result<(Ptd<'a>, Vec<Skipped>)> {
+    pub fn into_ptd(self, options: &PtdOptions, unsupported: Unsupported) -> Result<(Ptd<'a>, Vec<Skipped>)> {
         let (mut entries, mut skipped) = (Vec::new(), Vec::new());
         for tensor in self.tensors {
             match new_layout(&tensor) {
                 Ok(layout) => entries.push(tensor.with_layout(layout)?),
-                Err(reason) => Skipped::add(skip, &mut skipped, "tensor", &tensor.name, reason)?,
+                Err(reason) => unsupported.add(&mut skipped, "tensor", &tensor.name, reason)?,
             }
         }
         entries.extend(
@@ -153,6 +172,15 @@ fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'sta
     let sizes = tensor.shape.iter().map(size).collect::<core::result::Result<Vec<i32>, String>>()?;
     let dim_order = (0..sizes.len()).map(|dim| dim as u8).collect();
     Ok(TensorLayout { scalar_type: *scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
+}
+
+/// As [`SafeTensor::into_entry`]: bytes that take the place of others, called by the tensor's name.
+impl<'a> TryFrom<SafeTensor<'a>> for NewData<'a> {
+    type Error = Error;
+
+    fn try_from(tensor: SafeTensor<'a>) -> Result<Self> {
+        tensor.into_entry().map(Self::from)
+    }
 }
 
 impl<'a> SafeTensor<'a> {

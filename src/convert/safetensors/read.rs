@@ -1,13 +1,12 @@
 //! Reading: the header is checked as the official reader does, and for names that are there twice, which it does not see.
 
-use super::{DIM_ORDER, FORMAT, MAX_HEADER, SafeTensor, Safetensors, dim_order_of};
+use super::{DIM_ORDER, Dtype, FORMAT, MAX_HEADER, SafeTensor, Safetensors, dim_order_of};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::segment::offset_in;
 use crate::keyed::{Keyed, sort_by};
 use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
-use safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -81,7 +80,7 @@ impl<'a> File<'a> {
         let Info { dtype, shape: Sizes(shape), data_offsets: range } =
             from_json(raw.get(), offset).map_err(|error: Error| about(&name, error))?;
         let bits = shape.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
-        let bits = bits.and_then(|elements| elements.checked_mul(dtype.bitsize() as u64));
+        let bits = bits.and_then(|elements| elements.checked_mul(dtype.bits()));
         let fault = |fault: String| Err(bad(offset, format!("tensor {name:?}: {fault}")));
         let size = match bits {
             Some(bits) if bits % 8 == 0 => bits / 8,

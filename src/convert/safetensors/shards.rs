@@ -1,18 +1,23 @@
 //! One model in several files.
 
-use super::{Safetensors, ShardIndex, Skipped};
+use super::{Safetensors, ShardIndex, Skipped, Unsupported};
 use crate::error::{Error, Result};
 use crate::keyed::Keyed;
 use alloc::string::{String, ToString};
 use alloc::{format, vec::Vec};
 
 impl<'a> Safetensors<'a> {
-    /// One model of its shards, each with its file's name. Texts of the metadata that all shards have are there once; of two that differ, the
-    /// first stays if `skip`.
+    /// One model of its shards, each with its file's name. Texts of the metadata that all shards have are there once. Of two that differ, the
+    /// first stays with [`Unsupported::Skip`].
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if a tensor is not in the shard that `index` names, with
-    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two shards have a tensor of the same name or metadata that differs.
-    pub fn join(shards: Vec<(&str, Self)>, index: &ShardIndex, skip: bool) -> Result<(Self, Vec<Skipped>)> {
+    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two shards have a tensor of the same name, or
+    /// metadata that differs with [`Unsupported::Refuse`].
+    pub fn join(
+        shards: Vec<(&str, Self)>,
+        index: &ShardIndex,
+        unsupported: Unsupported,
+    ) -> Result<(Self, Vec<Skipped>)> {
         let (mut joined, mut skipped) = (Self::default(), Vec::new());
         let mut places = Keyed::<String, &str>::new();
         for (file, shard) in shards {
@@ -22,7 +27,7 @@ impl<'a> Safetensors<'a> {
                     Some((_, other)) if *other == value => {}
                     Some((_, other)) => {
                         let reason = format!("it is {other:?} in one shard and {value:?} in {file:?}");
-                        Skipped::add(skip, &mut skipped, "metadata", &key, reason)?;
+                        unsupported.add(&mut skipped, "metadata", &key, reason)?;
                     }
                 }
             }

@@ -1,11 +1,10 @@
 //! Writing: the same header as the official writer's, then the tensors' bytes from where they are.
 
-use super::{DIM_ORDER, MAX_HEADER, SafeTensor, Safetensors, dim_order_of, dim_order_text};
+use super::{DIM_ORDER, Dtype, MAX_HEADER, SafeTensor, Safetensors, dim_order_of, dim_order_text};
 use crate::error::{Error, Result, counted};
 use crate::keyed::{Keyed, sort_by};
 use crate::write::image::Image;
 use alloc::{borrow::Cow, format, string::ToString, vec::Vec};
-use safetensors::Dtype;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 /// The data starts at a multiple of so many bytes.
@@ -81,7 +80,7 @@ impl Safetensors<'_> {
 
 impl SafeTensor<'_> {
     fn check(&self) -> Result<()> {
-        let bits = self.shape.iter().try_fold(self.dtype.bitsize() as u64, |bits, size| bits.checked_mul(*size));
+        let bits = self.shape.iter().try_fold(self.dtype.bits(), |bits, size| bits.checked_mul(*size));
         if bits == (self.bytes.len() as u64).checked_mul(8) {
             return Ok(());
         }

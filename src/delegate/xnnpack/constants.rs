@@ -10,6 +10,7 @@ use core::ops::Range;
 
 /// A constant, with who uses it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Constant<'t> {
     /// Its index, from 1: `constant_buffer_idx` of a value, `scale_buffer_idx` of its quantization.
     pub index: u32,

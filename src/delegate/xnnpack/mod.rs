@@ -14,6 +14,7 @@ pub use graph::{NodeIds, tensor_bytes};
 pub use header::XnnpackHeader;
 
 use crate::error::Result;
+use crate::file::options::ParseOptions;
 use crate::file::source::Source;
 use crate::flatbuffer::read::{self, Limits};
 use crate::schema::xnnpack::XNNGraph;
@@ -35,8 +36,7 @@ pub struct Xnnpack<'a> {
     pub graph: XNNGraph<'a>,
     /// The constants after the FlatBuffer: empty where they have keys.
     pub constant_data: Cow<'a, [u8]>,
-    /// What it was read from: as long as the graph is what that decodes to, it is written with these bytes. `None`: made by
-    /// hand.
+    /// What it was read from: as long as the graph is what that decodes to, it is written with these bytes. `None` if built in memory.
     pub source: Option<Source<'a>>,
 }
 
@@ -85,14 +85,9 @@ impl<'a> Xnnpack<'a> {
                 return Err(header::bad(flatbuffer.len().min(4), found).inside(start));
             }
         };
-        let (graph, newer_tables) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
-        let source = Source {
-            bytes: Cow::Borrowed(bytes),
-            metadata_size: flatbuffer.len(),
-            whole: true,
-            file_size: None,
-            newer_tables,
-        };
+        let (graph, seen) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
+        let options = ParseOptions { limits: *limits, ..ParseOptions::default() };
+        let source = Source::new(bytes, flatbuffer, &options, seen);
         Ok(Self { header, identifier, graph, constant_data: Cow::Borrowed(constant_data), source: Some(source) })
     }
 

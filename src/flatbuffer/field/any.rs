@@ -3,7 +3,7 @@
 use super::Kind;
 #[cfg(any(test, feature = "testing"))]
 use crate::flatbuffer::any::Change;
-use crate::flatbuffer::any::{AnyField, AnyTable, AnyTables, Value};
+use crate::flatbuffer::any::{AnyField, AnyTable, AnyTables, Sealed, Value};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec::Vec};
@@ -56,6 +56,10 @@ impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
         true
     }
 }
+
+impl<T> Sealed for Option<T> {}
+
+impl<T> Sealed for Vec<T> {}
 
 impl<T: AnyTable> AnyTables for Vec<T> {
     fn len(&self) -> usize {
@@ -132,6 +136,8 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
         }
     }
 }
+
+impl<T: Sealed> Sealed for Box<T> {}
 
 impl<T: AnyTable> AnyTable for Box<T> {
     fn description(&self) -> &'static TableDescription {

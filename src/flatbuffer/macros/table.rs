@@ -141,6 +141,7 @@ macro_rules! table_type {
                         ),
                     )*],
                     Self::FORMS,
+                    size_of::<Owned>(),
                 );
             }
 
@@ -150,6 +151,8 @@ macro_rules! table_type {
                     Self { $( $field: <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as Wire<'_, $type>>::absent(), )* }
                 }
             }
+
+            impl $(<$lt>)? $crate::flatbuffer::any::Sealed for $name $(<$lt>)? {}
 
             impl $(<$lt>)? AnyTable for $name $(<$lt>)? {
                 fn description(&self) -> &'static TableDescription {

@@ -72,6 +72,8 @@ macro_rules! union_type {
                 }
             }
 
+            impl<'a> $crate::flatbuffer::any::Sealed for $name<'a> {}
+
             impl<'a> AnyField for $name<'a> {
                 fn value(&self) -> Value<'_> {
                     let member = match self {
@@ -170,7 +172,7 @@ macro_rules! compiled_union {
                     let (table, tag, place) = match union(table) {
                         Ok((table, tag, Some(place))) => (table, tag, place),
                         Ok((table, _, None)) => return Ok((table, OM::Output::bind(|| $name::None))),
-                        Err(error) => return Err(error.into()),
+                        Err(error) => return Err($crate::flatbuffer::read::fatal(error)),
                     };
                     let member = match tag {
                         $(

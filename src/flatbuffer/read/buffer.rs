@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::number::Number;
+use crate::setters::setters;
 use alloc::format;
 use core::cell::Cell;
 
@@ -15,9 +16,32 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 /// of a file cover no more bytes than it has, and each table takes at least 4. The default limits are twice that, plus
 /// 64 KiB, because the official runtime still loads damaged files that share a little.
 ///
-/// They bound the memory of the tree too, which is larger than the file where a file is made so that each table is small: a hostile file of 120 MB
-/// takes 433 MB. Whoever allows less says so by `tables`. What is inside delegates' payloads
-/// is not part of the tree: it is decoded when it is asked for, under default limits of its own, and no more bytes of payloads than the file has.
+/// # Memory
+///
+/// A tree of an official file takes about 1.5 bytes for each byte of its metadata. A hostile file, made so that each table is small, makes
+/// that more: one of 120 MB took 433 MB within the default limits. `memory` bounds it: reading stops with
+/// [`ErrorKind::Limit`](crate::ErrorKind::Limit) before more is allocated.
+///
+/// What is inside delegates' payloads is decoded when it is asked for, within the limits that the file was read with:
+/// [`Pte::delegate`](crate::Pte::delegate) for each payload, [`Pte::open_payloads`](crate::Pte::open_payloads) for the file and all payloads
+/// together.
+///
+/// ```
+/// use executorch_format::{ErrorKind, Limits, ParseOptions, Pte};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let taken = Pte::parse(&file)?.source.map_or(0, |source| source.memory());
+/// let options = ParseOptions::default().with_limits(Limits::default().with_memory(Some(taken)));
+/// assert!(Pte::parse_with(&file, &options).is_ok());
+///
+/// let options = ParseOptions::default().with_limits(Limits::default().with_memory(Some(taken - 1)));
+/// let error = Pte::parse_with(&file, &options).unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::Limit { what: "bytes of memory", .. }));
+/// # Ok(())
+/// # }
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Limits {
@@ -26,9 +50,23 @@ pub struct Limits {
     /// The most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
     /// `None`: twice the FlatBuffer's size, plus 64 KiB.
     pub bytes: Option<u32>,
+    /// The most bytes of memory that the tree may take, besides the file's own bytes. Lists of tables count, and lists of numbers wider than a
+    /// byte, which are copied where they are misaligned in memory. `None`: as many as the other limits let happen.
+    pub memory: Option<u64>,
+}
+
+setters! {
+    Limits {
+        tables = with_tables: Option<u32>,
+        bytes = with_bytes: Option<u32>,
+        memory = with_memory: Option<u64>,
+    }
 }
 
 impl Limits {
+    /// The default limits.
+    pub(crate) const DEFAULT: Self = Self { tables: None, bytes: None, memory: None };
+
     /// The bytes that even a small file may share.
     const SLACK: u32 = 1 << 16;
 
@@ -45,10 +83,36 @@ pub(in crate::flatbuffer) struct Buffer<'a> {
     /// What is left of the limits.
     tables_left: Cell<u32>,
     bytes_left: Cell<u32>,
+    memory_left: Cell<u64>,
     limits: Limits,
     /// Known tables with fields that the schema does not know.
     pub(super) newer_tables: Cell<u32>,
 }
+
+/// What was seen while a FlatBuffer was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// How many tables have fields that the schema does not know.
+    pub(crate) newer_tables: u32,
+    /// The bytes of memory that the tree takes.
+    pub(crate) memory: u64,
+}
+
+impl Seen {
+    /// With the memory of `count` more items of that size.
+    ///
+    /// Fails with [`ErrorKind::Limit`] where that is more than the limits allow.
+    pub(crate) fn and(self, count: usize, size: usize, limits: &Limits) -> Result<Self> {
+        let memory = self.memory.saturating_add((count as u64).saturating_mul(size as u64));
+        match limits.memory {
+            Some(limit) if memory > limit => Err(Error::new(ErrorKind::Limit { what: MEMORY, limit })),
+            _ => Ok(Self { memory, ..self }),
+        }
+    }
+}
+
+/// What [`Limits::memory`] bounds.
+const MEMORY: &str = "bytes of memory";
 
 /// A position in a FlatBuffer: nom's input for what is stored there.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +145,14 @@ impl<'a> Buffer<'a> {
         }
         let (tables, covered) = limits.most(bytes.len() as u32);
         let (tables_left, bytes_left, newer_tables) = (Cell::new(tables), Cell::new(covered), Cell::new(0));
-        Ok(Self { bytes, tables_left, bytes_left, limits: *limits, newer_tables })
+        let memory_left = Cell::new(limits.memory.unwrap_or(u64::MAX));
+        Ok(Self { bytes, tables_left, bytes_left, memory_left, limits: *limits, newer_tables })
+    }
+
+    /// What was seen while it was read.
+    pub(super) fn seen(&self) -> Seen {
+        let memory = self.limits.memory.unwrap_or(u64::MAX).saturating_sub(self.memory_left.get());
+        Seen { newer_tables: self.newer_tables.get(), memory }
     }
 }
 
@@ -132,6 +203,25 @@ impl<'s, 'a> Place<'s, 'a> {
             None => return Err(self.exhausted_tables()),
         }
         self.spend(covered)
+    }
+
+    /// Subtracts memory that the tree takes for `count` items from the limit.
+    #[inline(always)]
+    pub(in crate::flatbuffer) fn hold(self, count: usize, size: usize) -> Result<()> {
+        // A count is a 32-bit number.
+        match self.buffer.memory_left.get().checked_sub((count as u64).saturating_mul(size as u64)) {
+            Some(left) => {
+                self.buffer.memory_left.set(left);
+                Ok(())
+            }
+            None => Err(self.exhausted_memory()),
+        }
+    }
+
+    #[cold]
+    fn exhausted_memory(self) -> Error {
+        let limit = self.buffer.limits.memory.unwrap_or(u64::MAX);
+        fault(self.position, ErrorKind::Limit { what: MEMORY, limit })
     }
 
     /// Whether that many bytes are left of the limit.

@@ -2,7 +2,7 @@
 //! Nothing is compiled for each of them but the list of its fields.
 
 use super::walk::{Checked, Found, Visit, Walk};
-use super::{Buffer, Limits, Record};
+use super::{Buffer, Limits, Record, Seen};
 use crate::error::Result;
 use crate::flatbuffer::description::TableDescription;
 
@@ -51,8 +51,8 @@ impl<'t, 'a> Visit<'a> for Filled<'t, 'a> {
     }
 }
 
-/// Reads a whole FlatBuffer. Also returns how many tables have fields that the schema does not know.
-pub(crate) fn read<'a, T: Target<'a> + Record<'a> + Default>(bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)> {
+/// Reads a whole FlatBuffer.
+pub(crate) fn read<'a, T: Target<'a> + Record<'a> + Default>(bytes: &'a [u8], limits: &Limits) -> Result<(T, Seen)> {
     read_at(0, bytes, limits)
 }
 
@@ -61,10 +61,10 @@ pub(crate) fn read_at<'a, T: Target<'a> + Record<'a> + Default>(
     position: u32,
     bytes: &'a [u8],
     limits: &Limits,
-) -> Result<(T, u32)> {
+) -> Result<(T, Seen)> {
     let mut root = T::default();
-    let newer_tables = fill(position, bytes, limits, T::DESCRIPTION, &mut root)?;
-    Ok((root, newer_tables))
+    let seen = fill(position, bytes, limits, T::DESCRIPTION, &mut root)?;
+    Ok((root, seen))
 }
 
 fn fill<'a>(
@@ -73,10 +73,10 @@ fn fill<'a>(
     limits: &Limits,
     description: &'static TableDescription,
     root: &mut dyn Target<'a>,
-) -> Result<u32> {
+) -> Result<Seen> {
     let buffer = Buffer::new(bytes, limits)?;
     Walk::new().table(buffer.root(position)?, description, Filled(Some(root)))?;
-    Ok(buffer.newer_tables.get())
+    Ok(buffer.seen())
 }
 
 /// Checks a whole FlatBuffer by the same walk, without building anything.

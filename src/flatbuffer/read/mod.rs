@@ -23,7 +23,7 @@ mod walk;
 
 pub(super) use buffer::Buffer;
 pub use buffer::Limits;
-pub(crate) use buffer::{MAX_SIZE, Place};
+pub(crate) use buffer::{MAX_SIZE, Place, Seen};
 pub(crate) use described::{Slot, Target, check_described, check_described_at, read, read_at};
 pub(crate) use table::{
     Boxed, Compiled, MAX_FIELDS, Optional, Record, Scalar, Table, TableParser, has_field, union, unknown,
@@ -35,15 +35,14 @@ use crate::error::{Error, ErrorKind, Result};
 use alloc::format;
 use nom::{Check, Complete, Emit, OutputM, Parser};
 
-/// Reads a whole FlatBuffer with the parser of its root table. Also returns how many tables have fields that the schema does not
-/// know.
-pub(crate) fn decode<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, u32)>
+/// Reads a whole FlatBuffer with the parser of its root table.
+pub(crate) fn decode<'a, P, T>(mut root: P, bytes: &'a [u8], limits: &Limits) -> Result<(T, Seen)>
 where
     P: for<'s> Parser<Place<'s, 'a>, Output = T, Error = Error>,
 {
     let buffer = Buffer::new(bytes, limits)?;
     match root.process::<OutputM<Emit, Emit, Complete>>(buffer.root(0)?) {
-        Ok((_, value)) => Ok((value, buffer.newer_tables.get())),
+        Ok((_, value)) => Ok((value, buffer.seen())),
         Err(error) => Err(fault(error)),
     }
 }
@@ -69,12 +68,10 @@ fn fault(error: nom::Err<Error>) -> Error {
     }
 }
 
-/// Errors are final: no parser here tries an alternative.
-impl<E> From<Error> for nom::Err<Error, E> {
-    #[cold]
-    fn from(error: Error) -> Self {
-        nom::Err::Failure(error)
-    }
+/// Errors are final: no parser here tries an alternative. A function, since a `From` would be public and name nom.
+#[cold]
+pub(crate) fn fatal<E>(error: Error) -> nom::Err<Error, E> {
+    nom::Err::Failure(error)
 }
 
 #[cold]

@@ -1,6 +1,7 @@
 //! Tables: vtables, inline fields, and what offsets point to.
 
 use super::buffer::{Place, fault};
+use super::fatal;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::form::FieldForm;
@@ -246,7 +247,7 @@ impl<'s, 'a, T: Compiled<'a>> Parser<Place<'s, 'a>> for TableParser<'a, T> {
                 Ok((_, value)) => Ok((place, value)),
                 Err(error) => Err(error),
             },
-            Err(error) => Err(error.into()),
+            Err(error) => Err(fatal(error)),
         }
     }
 }
@@ -361,7 +362,7 @@ impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
         let (table, slot) = table.field();
         let value = match slot {
             None => T::default(),
-            Some(slot) => table.number(slot)?,
+            Some(slot) => table.number(slot).map_err(fatal)?,
         };
         Ok((table, OM::Output::bind(|| value)))
     }
@@ -383,7 +384,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Table<'s, 'a>> for 
                 Err(error) => Err(error),
             },
             Ok((table, None)) => Ok((table, OM::Output::bind(|| None))),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(fatal(error)),
         }
     }
 }
@@ -422,6 +423,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
+        place.hold(1, size_of::<P::Output>()).map_err(fatal)?;
         let (place, value) = self.0.process::<OM>(place)?;
         Ok((place, OM::Output::map(value, Box::new)))
     }

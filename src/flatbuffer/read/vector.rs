@@ -1,7 +1,7 @@
 //! Vectors of numbers, vectors of offsets, and strings.
 
 use super::buffer::{Place, fault};
-use super::in_item;
+use super::{fatal, in_item};
 use crate::error::{Error, ErrorKind, Result};
 use crate::flatbuffer::number::Number;
 use crate::flatbuffer::text::Text;
@@ -91,7 +91,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for TextParser {
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let bytes = text_bytes(place)?;
+        let bytes = text_bytes(place).map_err(fatal)?;
         Ok((place, OM::Output::bind(|| Text::borrowed(bytes))))
     }
 }
@@ -114,7 +114,10 @@ where
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let bytes = number_bytes(place, T::SIZE)?;
+        let bytes = number_bytes(place, T::SIZE).map_err(fatal)?;
+        if T::SIZE > 1 {
+            place.hold(bytes.len(), 1).map_err(fatal)?;
+        }
         Ok((place, OM::Output::bind(|| T::slice(bytes))))
     }
 }
@@ -130,14 +133,15 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
 
     #[inline(never)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let items = Items::of(place)?;
+        let items = Items::of(place).map_err(fatal)?;
+        place.hold(items.len(), size_of::<P::Output>()).map_err(fatal)?;
         let mut values = Vec::new();
         // nom's `Check` mode runs no closure, its `Emit` mode runs each.
         OM::Output::bind(|| values.reserve_exact(items.len()));
         for (index, item) in items.enumerate() {
             let done = match item {
                 Ok(item) => self.0.process::<OM>(item),
-                Err(error) => Err(error.into()),
+                Err(error) => Err(fatal(error)),
             };
             match done {
                 Ok((_, value)) => OM::Output::map(value, |value| values.push(value)),

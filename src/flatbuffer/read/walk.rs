@@ -209,14 +209,21 @@ impl Walk {
             FieldKind::Number(_) => {}
             FieldKind::Text => visit.found(index, Found::Text(text_bytes(target)?)),
             FieldKind::Numbers { number, .. } => {
-                visit.found(index, Found::Numbers(number_bytes(target, number.size())?))
+                let bytes = number_bytes(target, number.size())?;
+                if number.size() > 1 {
+                    target.hold(bytes.len(), 1)?;
+                }
+                visit.found(index, Found::Numbers(bytes));
             }
             FieldKind::Table(inner) => {
+                // It may be in a box.
+                target.hold(1, inner.memory)?;
                 visit.found(index, Found::Table);
                 self.table(target, inner, visit.inside(index, 0))?;
             }
             FieldKind::Tables(inner) => {
                 let items = Items::of(target)?;
+                target.hold(items.len(), inner.memory)?;
                 visit.found(index, Found::Tables(items.len()));
                 for (item, place) in items.enumerate() {
                     let done = match place {

@@ -16,6 +16,7 @@ use crate::file::source::Source;
 use crate::keyed::{Keyed, sort};
 use crate::names::shortened;
 use crate::schema::program::ExecutionPlan;
+use crate::setters::setters;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
@@ -24,6 +25,7 @@ use keys::Found;
 
 /// A file to compare.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Side<'s> {
     /// The program, the keys, the bundle or the trace.
     pub model: &'s Model<'s>,
@@ -31,16 +33,31 @@ pub struct Side<'s> {
     pub data: &'s [Ptd<'s>],
 }
 
+impl<'s> Side<'s> {
+    /// A file, and the `.ptd` files that go with it.
+    pub fn new(model: &'s Model<'s>, data: &'s [Ptd<'s>]) -> Self {
+        Self { model, data }
+    }
+}
+
 /// What to compare beside what is always compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DiffOptions {
     /// How far the values of changed weights are apart.
     pub tensors: bool,
 }
 
+setters! {
+    DiffOptions {
+        tensors = with_tensors: bool,
+    }
+}
+
 /// What differs between two files.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Diff {
     /// What makes them two different models.
     pub differences: Vec<Change>,
@@ -53,6 +70,7 @@ pub struct Diff {
 /// Something that differs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Change {
     /// What kind of thing it is.
     pub subject: Subject,

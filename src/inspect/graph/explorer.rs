@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 /// The graphs of a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ExplorerGraphs<'t> {
     /// What the list of graphs shows.
     pub label: String,
@@ -17,6 +18,7 @@ pub struct ExplorerGraphs<'t> {
 
 /// A graph.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ExplorerGraph<'t> {
     /// The method's name.
     pub id: &'t str,
@@ -28,6 +30,7 @@ pub struct ExplorerGraph<'t> {
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ExplorerNode<'t> {
     /// The index of the node.
     pub id: String,
@@ -48,6 +51,7 @@ pub struct ExplorerNode<'t> {
 /// Where an input comes from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ExplorerEdge {
     /// The node.
     pub source_node_id: String,
@@ -59,6 +63,7 @@ pub struct ExplorerEdge {
 
 /// Facts about an input or output.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ExplorerMetadata<'t> {
     /// Which one.
     pub id: String,
@@ -68,6 +73,7 @@ pub struct ExplorerMetadata<'t> {
 
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ExplorerPair<'t> {
     /// Its name.
     pub key: &'static str,

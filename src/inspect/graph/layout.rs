@@ -12,6 +12,7 @@ use rust_sugiyama::configure::{Config, RankingType};
 /// Where the nodes of a graph go. Lengths are pixels of the unscaled picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Layout {
     /// Of the whole picture.
     pub width: f64,
@@ -27,6 +28,7 @@ pub struct Layout {
 /// Where a node is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Placed {
     /// Its left side.
     pub x: f64,

@@ -48,6 +48,7 @@ use alloc::{format, string::String, vec::Vec};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Graph<'t> {
     /// The method's name.
     pub method: &'t str,
@@ -63,6 +64,7 @@ pub struct Graph<'t> {
 /// A node: an instruction, or where values come from and go to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Node<'t> {
     /// What it is.
     pub kind: NodeKind,
@@ -81,6 +83,7 @@ pub struct Node<'t> {
 /// Where an instruction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct InstructionPlace {
     /// Index into the method's chains.
     pub chain: usize,
@@ -134,6 +137,7 @@ impl NodeKind {
 /// What an instruction takes or gives.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct GraphArgument<'t> {
     /// Index into the method's values; for a value inside a delegate, -1 minus its id there.
     pub value: i32,
@@ -152,6 +156,7 @@ pub struct GraphArgument<'t> {
 /// What goes from a node to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Edge {
     /// Index of the node that it comes from.
     pub from: usize,

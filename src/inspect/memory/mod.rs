@@ -31,6 +31,7 @@ use cover::Cover;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Memory<'t> {
     /// The methods, in the file's order: also those that need no memory.
     pub methods: Vec<MethodMemory<'t>>,
@@ -47,6 +48,7 @@ pub struct Memory<'t> {
 /// last instruction. As JSON, times are numbers of instructions, which count from 0 there as everywhere: inputs are given at -1.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct MethodMemory<'t> {
     /// The method's name.
     pub name: &'t str,
@@ -70,6 +72,7 @@ pub struct MethodMemory<'t> {
 /// What is not known of a method and is assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Assumption {
     /// The operator or the backend that it is about; `None` if it is about the whole method.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -83,6 +86,7 @@ pub struct Assumption {
 /// A planned buffer and what is in it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct BufferMemory<'t> {
     /// Its index, size and device.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -102,6 +106,7 @@ pub struct BufferMemory<'t> {
 /// A tensor in planned memory.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct PlannedTensor<'t> {
     /// Index into the method's values.
     pub value: usize,

@@ -38,6 +38,7 @@ use weights::PayloadWeights;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Size<'t> {
     /// Bytes.
     pub file_size: u64,
@@ -58,6 +59,7 @@ pub struct Size<'t> {
 /// Bytes of a file with one purpose: a blob, or all tables of a kind, or all padding of a kind.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct SizePart<'t> {
     /// What they are for.
     pub kind: SizeKind,
@@ -123,6 +125,7 @@ impl fmt::Display for SizeKind {
 /// What one method takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct MethodSize<'t> {
     /// The method's name.
     pub name: &'t str,
@@ -137,6 +140,7 @@ pub struct MethodSize<'t> {
 /// What the weights of one type of elements take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TypeSize {
     /// The type, as the first tensor that uses the bytes has it: the short name, such as `f32`, or XNNPACK's, such as `qcint8`.
     pub name: String,
@@ -152,6 +156,7 @@ pub struct TypeSize {
 /// What an operator's arguments, or a backend's payloads, take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct OperatorSize {
     /// The operator's name with its overload, or the backend's, or that with the kind of a node inside.
     pub name: String,
@@ -165,6 +170,7 @@ pub struct OperatorSize {
 /// All parts of a file of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct SizeGroup<'t> {
     /// What the parts have in common.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -179,6 +185,7 @@ pub struct SizeGroup<'t> {
 /// What parts of a file can have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct SizeKey<'t> {
     /// What they are for.
     pub kind: SizeKind,
@@ -193,6 +200,7 @@ pub struct SizeKey<'t> {
 /// How much two files differ in parts of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct Growth<'t> {
     /// What the parts have in common.
     #[cfg_attr(feature = "serde", serde(flatten))]

@@ -21,6 +21,7 @@ use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::path::FieldPath;
+use crate::setters::setters;
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
@@ -62,7 +63,7 @@ pub struct Answer {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
-/// let deployment = Deployment { libraries: &[Library::Portable, Library::Optimized], ..Deployment::default() };
+/// let deployment = Deployment::default().with_libraries(&[Library::Portable, Library::Optimized]);
 /// for verdict in Pte::parse(&file)?.releases_with(&deployment) {
 ///     println!("{verdict}");
 /// }
@@ -70,6 +71,7 @@ pub struct Answer {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Deployment<'t> {
     /// The kernel libraries that are linked to the runtime, each as the release has it.
     pub libraries: &'t [Library],
@@ -77,6 +79,14 @@ pub struct Deployment<'t> {
     pub kernels: &'t [&'t str],
     /// The `.ptd` files that are given; `None`: whatever the program needs.
     pub data: Option<&'t [&'t Ptd<'t>]>,
+}
+
+setters! {
+    Deployment<'t> {
+        libraries = with_libraries: &'t [Library],
+        kernels = with_kernels: &'t [&'t str],
+        data = with_data: Option<&'t [&'t Ptd<'t>]>,
+    }
 }
 
 /// Portable kernels, and whatever `.ptd` file the program needs.

@@ -190,7 +190,7 @@ pub fn cases() -> Vec<Case> {
         }),
         bytes(
             "budget",
-            "budget",
+            "limit",
             ADD,
             "a program of 256 methods, all the same table, with 256 values, all the same table",
             |file| {
