@@ -11,7 +11,7 @@ mod counting;
 mod turns;
 
 use counting::heap;
-use executorch_format::edit::{NewData, Strip, Target, new_errors, new_errors_of_pair};
+use executorch_format::edit::{NewData, Selector, Strip, new_errors, new_errors_of_pair};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
 use executorch_format::{DataCollector, Image, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
@@ -102,7 +102,7 @@ fn many() {
     let edits: [Edit; 8] = [
         ("replace one", |(_, program, ..)| {
             let new = NewData::bytes("new", vec![7; 64]);
-            change(program, |pte| drop(pte.replace(&Target::Value { method: "forward", value: 1 }, &new).unwrap()));
+            change(program, |pte| drop(pte.replace(&Selector::Value { method: "forward", value: 1 }, &new).unwrap()));
         }),
         ("externalize all", |(_, program, ..)| {
             let before = Pte::parse(program).unwrap();
@@ -172,7 +172,7 @@ fn replace(file: &Path, new: &[u8], out: &Path) {
     let (file, bytes) = map(file);
     let before = Pte::parse(&bytes).unwrap();
     let mut after = before.clone();
-    let target = Target::Value { method: "forward", value: TENSORS / 2 };
+    let target = Selector::Value { method: "forward", value: TENSORS / 2 };
     after.replace(&target, &NewData::bytes("new", new)).unwrap();
     let after = verified(Model::Pte(before), Model::Pte(after));
     let Model::Pte(after) = after else { return };

@@ -15,7 +15,7 @@ fn programs(criterion: &mut Criterion) {
     for input in [inputs::llama48_narrow(), inputs::llama6_external()] {
         let mut pte = Pte::parse(&input.file).unwrap();
         // With a style, the tree is encoded although it is unchanged.
-        pte.style = Some(pte.write_style().unwrap().0);
+        pte.style = Some(pte.write_style().unwrap().style);
         assert!(pte.image().unwrap().to_vec().unwrap() == input.file, "must be written back byte for byte");
 
         let mut group = criterion.benchmark_group(input.name);

@@ -3,7 +3,7 @@
 //!
 //! A file becomes one tree of plain structs with the schema's own names ([`schema::program::Program`],
 //! [`schema::flat_tensor::FlatTensor`]), borrowed from the file's bytes. [`Pte`] and [`Ptd`] are the tree with its data;
-//! [`Model`] is either, by what the bytes say. Five things that people come for:
+//! [`Model`] is a file of any kind, by what the bytes say. Five things that people come for:
 //!
 //! # What is in this file?
 //!
@@ -161,6 +161,8 @@ pub use path::{FieldPath, Path, Step};
 pub use tensor::{Element, TensorShape, TensorView};
 #[cfg(feature = "write")]
 pub use write::collect::{DataCollector, NewEntry};
+#[cfg(feature = "write")]
+pub use write::detect::Detected;
 #[cfg(feature = "write")]
 pub use write::image::Image;
 #[cfg(feature = "write")]

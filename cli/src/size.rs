@@ -10,7 +10,7 @@ use crate::text;
 use clap::ValueEnum;
 use executorch_format::Model;
 use executorch_format::edit::{Saving, SavingKind};
-use executorch_format::inspect::{Growth, Size};
+use executorch_format::inspect::{Growth, SizeReport};
 use serde::Serialize;
 use std::path::Path;
 
@@ -59,7 +59,7 @@ struct FileSize<'t> {
     #[serde(skip_serializing_if = "Option::is_none")]
     program_offset: Option<u64>,
     #[serde(flatten)]
-    size: &'t Size<'t>,
+    size: &'t SizeReport<'t>,
     savings: Vec<Offer>,
 }
 
@@ -143,13 +143,13 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
 }
 
 impl<'t> FileSize<'t> {
-    fn new(path: &Path, file: &Unbundled<'_>, size: &'t Size<'t>) -> Self {
+    fn new(path: &Path, file: &Unbundled<'_>, size: &'t SizeReport<'t>) -> Self {
         // What would make it smaller takes a file of its own, and this one is in a bundle.
         let savings = if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
         Self { file: path.display().to_string(), program_offset: file.program_offset, size, savings }
     }
 }
 
-fn size<'t>(path: &Path, file: &'t Unbundled<'_>) -> Result<Size<'t>, Failure> {
-    file.model.size().map_err(|error| Failure::bad(path, &error))
+fn size<'t>(path: &Path, file: &'t Unbundled<'_>) -> Result<SizeReport<'t>, Failure> {
+    file.model.size_report().map_err(|error| Failure::bad(path, &error))
 }

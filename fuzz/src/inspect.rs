@@ -8,7 +8,7 @@ pub fn inspect(bytes: &[u8]) {
     if !matches!(model, Model::Pte(_) | Model::Ptd(_)) {
         return;
     }
-    let size = model.size().expect("the whole file was given");
+    let size = model.size_report().expect("the whole file was given");
     assert_eq!(size.parts.iter().map(|part| part.bytes).sum::<u64>(), bytes.len() as u64);
     assert_eq!(size.groups().iter().map(|group| group.bytes).sum::<u64>(), bytes.len() as u64);
     assert!(size.growth(&size).iter().all(|growth| growth.bytes() == 0));

@@ -11,7 +11,12 @@ const LARGEST: u64 = 1 << 22;
 pub fn round_trip(bytes: &[u8]) {
     if let Ok(mut pte) = Pte::parse(bytes) {
         assert_eq!(written(pte.image()).as_deref(), Some(bytes));
-        let style = pte.detect_style().ok().filter(|_| bytes.len() < 4096);
+        let style = pte
+            .write_style()
+            .ok()
+            .filter(|detected| detected.exact)
+            .map(|detected| detected.style)
+            .filter(|_| bytes.len() < 4096);
         pte.style = Some(style.unwrap_or(WriteStyle::PYTHON));
         if let Some(written) = written(pte.image_as_is()) {
             let mut again = Pte::parse(&written).expect("the written file can be read");
@@ -23,7 +28,7 @@ pub fn round_trip(bytes: &[u8]) {
     }
     if let Ok(mut ptd) = Ptd::parse(bytes) {
         assert_eq!(written(ptd.image()).as_deref(), Some(bytes));
-        let style = ptd.detect_style().ok();
+        let style = ptd.write_style().ok().filter(|detected| detected.exact).map(|detected| detected.style);
         ptd.style = Some(style.unwrap_or(WriteStyle::FLATC));
         if let Some(written) = written(ptd.image_as_is()) {
             let mut again = Ptd::parse(&written).expect("the written file can be read");

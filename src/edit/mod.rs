@@ -51,7 +51,7 @@ pub use dedup::{Copies, CopyUser, copies};
 pub use externalize::{Candidate, default_key};
 pub use extract::{Extracted, Extraction};
 pub use metadata::{METADATA_PREFIX, Metadata, MetadataContent, MetadataValue};
-pub use replace::{NewData, Target};
+pub use replace::{NewData, Selector};
 pub use report::{Action, Change, EditReport, Subject, User};
 pub use savings::{Saving, SavingKind};
 pub use strip::Strip;

@@ -21,7 +21,7 @@ const SAME_KEY: &str = "a delegate may cache what it made of named data by its k
 /// Which blob of a program is to be replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Target<'t> {
+pub enum Selector<'t> {
     /// The data of a method's value.
     Value {
         /// The method's name.
@@ -150,12 +150,12 @@ impl<'a> Pte<'a> {
     ///
     /// ```
     /// use executorch_format::Pte;
-    /// use executorch_format::edit::{NewData, Target};
+    /// use executorch_format::edit::{NewData, Selector};
     ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
     /// let mut pte = Pte::parse(&file)?;
-    /// let target = Target::Value { method: "forward", value: 0 };
+    /// let target = Selector::Value { method: "forward", value: 0 };
     /// let zeros = vec![0; pte.methods()[0].tensor(0).unwrap().byte_size()? as usize];
     /// let report = pte.replace(&target, &NewData::bytes("zeros", zeros))?;
     /// println!("{}", report.changes[0]);
@@ -167,7 +167,7 @@ impl<'a> Pte<'a> {
     /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where type, sizes or dim order of any tensor that gets the data are
     /// others, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where the target is not in the file, and with
     /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where XNNPACK looks the data up and [`NewData::key`] is missing or taken.
-    pub fn replace(&mut self, target: &Target<'_>, new: &NewData<'a>) -> Result<EditReport> {
+    pub fn replace(&mut self, target: &Selector<'_>, new: &NewData<'a>) -> Result<EditReport> {
         let mut report = EditReport::default();
         let mut blobs: Vec<Blob<'a>> = Vec::new();
         let mut keys = Vec::new();
@@ -261,7 +261,7 @@ impl<'a> Pte<'a> {
     }
 
     /// The data that a target names.
-    fn data_of(&self, target: &Target<'_>) -> Result<Vec<DataRef>> {
+    fn data_of(&self, target: &Selector<'_>) -> Result<Vec<DataRef>> {
         let (mut found, mut external) = (Vec::new(), None);
         for (user, data) in self.data_users() {
             if target.is(&user) {
@@ -275,8 +275,8 @@ impl<'a> Pte<'a> {
             return Ok(found);
         }
         let what = match target {
-            Target::Value { method, value } => format!("{method}:%{value}"),
-            Target::Name(name) => format!("the name {name:?}"),
+            Selector::Value { method, value } => format!("{method}:%{value}"),
+            Selector::Name(name) => format!("the name {name:?}"),
         };
         Err(Error::reference(match external {
             Some(key) => format!("{what} is in a .ptd, under the key {key:?}: replace it there"),
@@ -285,7 +285,7 @@ impl<'a> Pte<'a> {
     }
 
     /// Who gets the new bytes in the place of those at `data`, after checking that they suit, and who keeps the old ones.
-    fn checked(&self, data: DataRef, target: &Target<'_>, new: &NewData<'a>) -> Result<Blob<'a>> {
+    fn checked(&self, data: DataRef, target: &Selector<'_>, new: &NewData<'a>) -> Result<Blob<'a>> {
         let bytes = new.bytes.clone();
         let (users, tensors, named, others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let subject = Subject::NamedData;
@@ -399,14 +399,14 @@ impl<'a> Pte<'a> {
     }
 }
 
-impl Target<'_> {
+impl Selector<'_> {
     fn is(&self, user: &DataUser<'_>) -> bool {
         match (self, user) {
-            (Target::Value { method, value }, DataUser::Tensor { plan, value: other, .. }) => {
+            (Selector::Value { method, value }, DataUser::Tensor { plan, value: other, .. }) => {
                 plan.name() == *method && value == other
             }
-            (Target::Name(name), DataUser::Tensor { tensor, .. }) => tensor.fully_qualified_name() == Some(*name),
-            (Target::Name(name), DataUser::NamedData { named, .. }) => named.key() == *name,
+            (Selector::Name(name), DataUser::Tensor { tensor, .. }) => tensor.fully_qualified_name() == Some(*name),
+            (Selector::Name(name), DataUser::NamedData { named, .. }) => named.key() == *name,
             _ => false,
         }
     }

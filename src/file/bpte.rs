@@ -39,7 +39,7 @@ pub struct Bpte<'a> {
     pub bundled_program: BundledProgram<'a>,
     /// How it is written. `None`: as its source was, or in the default style.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None`: made by hand.
+    /// What it was read from. `None` if built in memory.
     pub source: Option<Source<'a>>,
 }
 

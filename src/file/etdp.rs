@@ -30,7 +30,7 @@ pub(crate) const PREFIX: usize = 4;
 pub struct Etdp<'a> {
     /// The events.
     pub etdump: ETDump<'a>,
-    /// What it was read from. `None`: made by hand.
+    /// What it was read from. `None` if built in memory.
     pub source: Option<Source<'a>>,
 }
 

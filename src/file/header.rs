@@ -125,7 +125,7 @@ impl PtdHeader {
     pub const LENGTH: u32 = 40;
 }
 
-/// The header of either kind of file.
+/// The header of a file that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[non_exhaustive]

@@ -12,6 +12,7 @@ use super::source::Source;
 use crate::error::Result;
 #[cfg(not(feature = "devtools"))]
 use crate::error::{Error, ErrorKind};
+use crate::flatbuffer::any::AnyTable;
 #[cfg(not(feature = "devtools"))]
 use alloc::format;
 
@@ -46,8 +47,23 @@ pub enum Model<'a> {
     Etdp(Etdp<'a>),
 }
 
+/// The same expression for whichever kind of file a [`Model`] is: each has the same methods.
+macro_rules! each_file {
+    ($model:expr, $file:ident => $value:expr) => {
+        match $model {
+            $crate::file::model::Model::Pte($file) => $value,
+            $crate::file::model::Model::Ptd($file) => $value,
+            #[cfg(feature = "devtools")]
+            $crate::file::model::Model::Bpte($file) => $value,
+            #[cfg(feature = "devtools")]
+            $crate::file::model::Model::Etdp($file) => $value,
+        }
+    };
+}
+pub(crate) use each_file;
+
 impl<'a> Model<'a> {
-    /// Reads a file of either kind.
+    /// Reads a file of any kind.
     ///
     /// Fails as [`Pte::parse`] does.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
@@ -94,28 +110,36 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// What it was read from. `None`: made by hand.
+    /// What it was read from. `None` if built in memory.
     pub fn source(&self) -> Option<&Source<'a>> {
+        each_file!(self, file => file.source.as_ref())
+    }
+
+    /// The tree: the root table of the file's own schema.
+    ///
+    /// ```
+    /// use executorch_format::Model;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/ptd_names/ptd_names.ptd")?;
+    /// assert_eq!(Model::parse(&file)?.root().description().name, "FlatTensor");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn root(&self) -> &(dyn AnyTable + 'a) {
         match self {
-            Self::Pte(pte) => pte.source.as_ref(),
-            Self::Ptd(ptd) => ptd.source.as_ref(),
+            Self::Pte(pte) => &pte.program,
+            Self::Ptd(ptd) => &ptd.flat_tensor,
             #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => bpte.source.as_ref(),
+            Self::Bpte(bpte) => &bpte.bundled_program,
             #[cfg(feature = "devtools")]
-            Self::Etdp(etdp) => etdp.source.as_ref(),
+            Self::Etdp(etdp) => &etdp.etdump,
         }
     }
 
     /// An owned copy.
     pub fn into_owned(self) -> Model<'static> {
-        match self {
-            Self::Pte(pte) => Model::Pte(pte.into_owned()),
-            Self::Ptd(ptd) => Model::Ptd(ptd.into_owned()),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => Model::Bpte(bpte.into_owned()),
-            #[cfg(feature = "devtools")]
-            Self::Etdp(etdp) => Model::Etdp(etdp.into_owned()),
-        }
+        each_file!(self, file => file.into_owned().into())
     }
 }
 
@@ -134,7 +158,6 @@ impl<'a> From<Ptd<'a>> for Model<'a> {
 #[cfg(feature = "devtools")]
 impl<'a> From<Bpte<'a>> for Model<'a> {
     fn from(bpte: Bpte<'a>) -> Self {
-        #[cfg(feature = "devtools")]
         Self::Bpte(bpte)
     }
 }
@@ -142,7 +165,6 @@ impl<'a> From<Bpte<'a>> for Model<'a> {
 #[cfg(feature = "devtools")]
 impl<'a> From<Etdp<'a>> for Model<'a> {
     fn from(etdp: Etdp<'a>) -> Self {
-        #[cfg(feature = "devtools")]
         Self::Etdp(etdp)
     }
 }

@@ -188,7 +188,7 @@ pub trait AnyField: Sealed {
 
     /// Changes it. Returns `false`, and changes nothing, if the field cannot hold that.
     #[cfg(any(test, feature = "testing"))]
-    fn change(&mut self, change: Change<'_>) -> bool;
+    fn change(&mut self, change: FieldChange<'_>) -> bool;
 
     /// The table in it, a union's member, or item `index` of a list of tables.
     #[cfg(any(test, feature = "testing"))]
@@ -339,7 +339,7 @@ pub trait AnyTables: Sealed {
 #[cfg(any(test, feature = "testing"))]
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Change<'c> {
+pub enum FieldChange<'c> {
     /// Makes it absent; a number becomes 0.
     Remove,
     /// Makes it present: an absent string, list or table becomes an empty one.

@@ -258,11 +258,11 @@ macro_rules! scalar {
             }
 
             #[cfg(any(test, feature = "testing"))]
-            fn change(&mut self, change: $crate::flatbuffer::any::Change<'_>) -> bool {
-                use $crate::flatbuffer::{any::Change, number::Number};
+            fn change(&mut self, change: $crate::flatbuffer::any::FieldChange<'_>) -> bool {
+                use $crate::flatbuffer::{any::FieldChange, number::Number};
                 match change {
-                    Change::Remove => *self = Number::from_bits(0),
-                    Change::Bits(bits) => *self = Number::from_bits(bits),
+                    FieldChange::Remove => *self = Number::from_bits(0),
+                    FieldChange::Bits(bits) => *self = Number::from_bits(bits),
                     _ => return false,
                 }
                 true
@@ -282,12 +282,12 @@ macro_rules! scalar {
             }
 
             #[cfg(any(test, feature = "testing"))]
-            fn change(&mut self, change: $crate::flatbuffer::any::Change<'_>) -> bool {
-                use $crate::flatbuffer::{any::Change, number::Number};
+            fn change(&mut self, change: $crate::flatbuffer::any::FieldChange<'_>) -> bool {
+                use $crate::flatbuffer::{any::FieldChange, number::Number};
                 *self = match change {
-                    Change::Remove => None,
-                    Change::Insert => Some(self.unwrap_or_default()),
-                    Change::Bits(bits) => Some(Number::from_bits(bits)),
+                    FieldChange::Remove => None,
+                    FieldChange::Insert => Some(self.unwrap_or_default()),
+                    FieldChange::Bits(bits) => Some(Number::from_bits(bits)),
                     _ => return false,
                 };
                 true

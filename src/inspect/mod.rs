@@ -45,7 +45,7 @@ pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 #[cfg(feature = "diff")]
-pub use diff::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff};
+pub use diff::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
 pub use disassembly::{Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, Operation, TensorPlace};
 pub use graph::{Dot, Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 #[cfg(feature = "serde")]
@@ -53,7 +53,7 @@ pub use graph::{
     ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
 };
 #[cfg(feature = "layout")]
-pub use graph::{Layout, Placed, Svg};
+pub use graph::{GraphLayout, Placed, Svg};
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, PlannedTensor};
 pub use numbers::{Distance, Histogram};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
@@ -63,7 +63,7 @@ pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunPr
 #[cfg(feature = "layout")]
 pub use report::{Drawing, Report, Weight};
 pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
-pub use size::{Growth, MethodSize, OperatorSize, Size, SizeGroup, SizeKey, SizeKind, SizePart, TypeSize};
+pub use size::{Growth, MethodSize, OperatorSize, SizeGroup, SizeKey, SizeKind, SizePart, SizeReport, TypeSize};
 pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
     PlannedBuffer, PlannedMemory, ProgramSummary, SegmentCount, Summary, Value, ValueShape,

@@ -1,6 +1,6 @@
 //! Everything that a page about a file shows, as one value.
 
-use super::{BlobKind, BlobUser, Graph, Histogram, Layout, Memory, Operators, Size, Summary};
+use super::{BlobKind, BlobUser, Graph, GraphLayout, Histogram, Memory, Operators, SizeReport, Summary};
 use crate::file::model::Model;
 use crate::keyed::sort_by;
 use crate::tensor::TensorView;
@@ -16,7 +16,7 @@ pub struct Report<'t> {
     /// What is in the file, in short.
     pub summary: Summary<'t>,
     /// Where its bytes went; `None` for a tree that was not read from a file.
-    pub size: Option<Size<'t>>,
+    pub size: Option<SizeReport<'t>>,
     /// The planned memory; `None` for a `.ptd`.
     pub memory: Option<Memory<'t>>,
     /// The operators and backends; `None` for a `.ptd`.
@@ -36,7 +36,7 @@ pub struct Drawing<'t> {
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub graph: Graph<'t>,
     /// Where its nodes go.
-    pub layout: Layout,
+    pub layout: GraphLayout,
 }
 
 /// The data of a tensor, or of several that share it.
@@ -77,7 +77,14 @@ impl Model<'_> {
             }
             _ => (None, None, Vec::new()),
         };
-        Report { summary: self.summary(), size: self.size().ok(), memory, operators, graphs, weights: self.weights() }
+        Report {
+            summary: self.summary(),
+            size: self.size_report().ok(),
+            memory,
+            operators,
+            graphs,
+            weights: self.weights(),
+        }
     }
 
     fn weights(&self) -> Vec<Weight<'_>> {

@@ -9,7 +9,7 @@ use super::payloads::{self, PayloadFacts};
 use super::profile::TraceSummary;
 use super::{Blob, BlobKind, Blobs, Fault, MethodAllocator};
 use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};
-use crate::file::model::Model;
+use crate::file::model::{Model, each_file};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
@@ -60,7 +60,7 @@ pub enum Content<'t> {
     Trace(TraceSummary<'t>),
 }
 
-/// The extended header of either kind of file.
+/// The extended header of a `.pte` or `.ptd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -318,14 +318,7 @@ pub struct Key<'t> {
 impl Model<'_> {
     /// A summary of the file.
     pub fn summary(&self) -> Summary<'_> {
-        match self {
-            Self::Pte(pte) => pte.summary(),
-            Self::Ptd(ptd) => ptd.summary(),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => bpte.summary(),
-            #[cfg(feature = "devtools")]
-            Self::Etdp(etdp) => etdp.summary(),
-        }
+        each_file!(self, file => file.summary())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arbitrary trees: the fields of all tables are filled with arbitrary values, from the schema's description alone.
 
 use super::choices::Choices;
-use crate::schema::any::{AnyTable, Change};
+use crate::schema::any::{AnyTable, FieldChange};
 use crate::schema::description::{FieldKind, NumberKind, TableDescription};
 use crate::schema::flat_tensor::{FlatTensor, Legacy, LegacySchema};
 use crate::schema::{DataSegment, Program};
@@ -21,28 +21,28 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
         }
         match field.kind {
             FieldKind::Number(NumberKind::Bool) => {
-                place.change(Change::Bits(choices.below(2).into()));
+                place.change(FieldChange::Bits(choices.below(2).into()));
             }
             FieldKind::Number(kind) => {
-                place.change(Change::Bits(choices.number(kind)));
+                place.change(FieldChange::Bits(choices.number(kind)));
             }
             FieldKind::Text => {
-                place.change(Change::Text(&choices.text()));
+                place.change(FieldChange::Text(&choices.text()));
             }
             FieldKind::Numbers { number, .. } => {
                 let length = choices.below(5).into();
-                place.change(Change::Length(length));
+                place.change(FieldChange::Length(length));
                 for item in 0..length {
-                    place.change(Change::Item(item, choices.number(number)));
+                    place.change(FieldChange::Item(item, choices.number(number)));
                 }
             }
             FieldKind::Table(inner) => {
-                place.change(Change::Insert);
+                place.change(FieldChange::Insert);
                 place.table_mut(0).into_iter().for_each(|table| fill_table(table, inner, choices));
             }
             FieldKind::Tables(inner) => {
                 let length = choices.below(4).into();
-                place.change(Change::Length(length));
+                place.change(FieldChange::Length(length));
                 for item in 0..length {
                     place.table_mut(item).into_iter().for_each(|table| fill_table(table, inner, choices));
                 }
@@ -50,7 +50,7 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
             FieldKind::Union(union) => {
                 // One more than there are: an unknown member.
                 let tag = choices.below(union.members.len() as u8 + 2);
-                place.change(Change::Tag(tag));
+                place.change(FieldChange::Tag(tag));
                 if let (Some(member), Some(table)) = (union.member(tag), place.table_mut(0)) {
                     fill_table(table, member.table, choices);
                 }

@@ -1,7 +1,7 @@
 //! Systematic damage: every field of a tree with every value that readers may handle wrongly, and every word of a file.
 
 use crate::keyed::set;
-use crate::schema::any::{AnyField, AnyNumbers, AnyTable, Change, Value};
+use crate::schema::any::{AnyField, AnyNumbers, AnyTable, FieldChange, Value};
 use crate::schema::description::{FieldKind, NumberKind};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
@@ -15,7 +15,7 @@ pub struct Damage {
     /// The steps from the root: a field, and an item of its list of tables (0 for a table or union).
     steps: Vec<(usize, usize)>,
     field: usize,
-    change: Change<'static>,
+    change: FieldChange<'static>,
 }
 
 impl Damage {
@@ -64,14 +64,14 @@ fn name_of(table: Option<&dyn AnyTable>, field: usize) -> &'static str {
     table.and_then(|table| table.description().fields.get(field)).map_or("?", |field| field.name)
 }
 
-struct Shown(Change<'static>);
+struct Shown(FieldChange<'static>);
 
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Change::Bits(bits) => write!(f, "{} ({bits:#x})", bits as i64),
-            Change::Item(index, bits) => write!(f, "item {index} is {} ({bits:#x})", bits as i64),
-            Change::Text(text) => write!(f, "{} bytes of text", text.len()),
+            FieldChange::Bits(bits) => write!(f, "{} ({bits:#x})", bits as i64),
+            FieldChange::Item(index, bits) => write!(f, "item {index} is {} ({bits:#x})", bits as i64),
+            FieldChange::Text(text) => write!(f, "{} bytes of text", text.len()),
             other => write!(f, "{other:?}"),
         }
     }
@@ -130,7 +130,7 @@ struct All {
 }
 
 impl All {
-    fn add(&mut self, field: usize, change: Change<'static>) {
+    fn add(&mut self, field: usize, change: FieldChange<'static>) {
         self.found.push(Damage { steps: self.steps.clone(), field, change });
     }
 
@@ -140,24 +140,24 @@ impl All {
             match (description.kind, value) {
                 (FieldKind::Number(kind), Value::Number(number) | Value::Enum { number, .. }) => {
                     for bits in self.numbers(kind, number.bits()) {
-                        self.add(index, Change::Bits(bits));
+                        self.add(index, FieldChange::Bits(bits));
                     }
                 }
                 (FieldKind::Union(union), value) => {
-                    (0..=union.members.len() as u8 + 1).for_each(|tag| self.add(index, Change::Tag(tag)));
+                    (0..=union.members.len() as u8 + 1).for_each(|tag| self.add(index, FieldChange::Tag(tag)));
                     if let Value::Union { member: Some(member), .. } = value {
                         self.inside(index, 0, member);
                     }
                 }
                 (FieldKind::Text, value) => {
-                    TEXTS.iter().for_each(|text| self.add(index, Change::Text(text)));
+                    TEXTS.iter().for_each(|text| self.add(index, FieldChange::Text(text)));
                     if !matches!(value, Value::Absent) {
-                        self.add(index, Change::Remove);
+                        self.add(index, FieldChange::Remove);
                     }
                 }
-                (_, Value::Absent) => self.add(index, Change::Insert),
+                (_, Value::Absent) => self.add(index, FieldChange::Insert),
                 (_, value) => {
-                    self.add(index, Change::Remove);
+                    self.add(index, FieldChange::Remove);
                     match value {
                         Value::Table(table) => self.inside(index, 0, table),
                         Value::Tables(tables) => {
@@ -182,7 +182,7 @@ impl All {
 
     fn lengths_of(&mut self, field: usize, length: usize) {
         for other in [0, length.saturating_sub(1), length + 1, length + 20] {
-            self.add(field, Change::Length(other));
+            self.add(field, FieldChange::Length(other));
         }
     }
 
@@ -193,7 +193,7 @@ impl All {
         for item in (0..numbers.len()).filter(|item| *item < ITEMS || *item == last) {
             let before = numbers.get(item).map_or(0, |number| number.bits());
             for bits in self.numbers(number, before) {
-                self.add(field, Change::Item(item, bits));
+                self.add(field, FieldChange::Item(item, bits));
             }
         }
     }

@@ -77,7 +77,7 @@ use crate::error::Error;
 use crate::file::bpte::Bpte;
 #[cfg(feature = "devtools")]
 use crate::file::etdp::{Etdp, PREFIX};
-use crate::file::model::Model;
+use crate::file::model::{Model, each_file};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::flatbuffer::read::Record;
@@ -400,13 +400,6 @@ impl Xnnpack<'_> {
 impl Model<'_> {
     /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
     pub fn validate(&self, level: Level) -> Vec<Finding> {
-        match self {
-            Self::Pte(pte) => pte.validate(level),
-            Self::Ptd(ptd) => ptd.validate(level),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => bpte.validate(level),
-            #[cfg(feature = "devtools")]
-            Self::Etdp(etdp) => etdp.validate(level),
-        }
+        each_file!(self, file => file.validate(level))
     }
 }

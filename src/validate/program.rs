@@ -33,7 +33,7 @@ pub(super) fn segment_count(program: &Program<'_>) -> usize {
     program.segments().len()
 }
 
-/// Checks the schema version of either kind of file.
+/// Checks the schema version of a `.pte` or `.ptd`.
 pub(super) fn version(version: u32, rule: &'static Rule, report: &mut Report<'_>) {
     if version != 0 {
         let found = format!("{version}, expected 0: the runtime refuses other versions");
@@ -129,7 +129,7 @@ fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Checks one entry of `named_data`, in either kind of file.
+/// Checks one entry of `named_data`, of a `.pte` or `.ptd`.
 pub(super) fn named_data_entry(
     key: Option<&str>,
     segment: u32,

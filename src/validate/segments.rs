@@ -1,4 +1,4 @@
-//! Rules about the segments of either kind of file: they are inside the file, in order, and do not overlap.
+//! Rules about the segments of a `.pte` or `.ptd`: they are inside the file, in order, and do not overlap.
 
 use super::report::Report;
 use super::rule;

@@ -1,6 +1,6 @@
 //! A bundled program as it is to be written.
 
-use super::detect::{NO_LIMITS, ends_with, proven, shown_style, variants};
+use super::detect::{Detected, NO_LIMITS, ends_with, shown_style, variants};
 use super::image::{Image, no_newer_tables};
 use crate::error::Result;
 use crate::file::bpte::Bpte;
@@ -27,7 +27,7 @@ impl Bpte<'_> {
         }
         no_newer_tables(self.source.as_ref())?;
         let expected = self.bundled_program.program().len() as u64;
-        let body = self.write_style()?.0.encode(&self.bundled_program, expected)?;
+        let body = self.write_style()?.style.encode(&self.bundled_program, expected)?;
         Ok(Image::of_flatbuffer(body.head(BPTE_IDENTIFIER, 0)?, body))
     }
 
@@ -37,27 +37,21 @@ impl Bpte<'_> {
     }
 
     /// The style in which a changed tree is written, as for [`Pte::write_style`](crate::Pte::write_style).
-    pub fn write_style(&self) -> Result<(WriteStyle, bool)> {
+    pub fn write_style(&self) -> Result<Detected> {
         if let Some(style) = self.style {
-            return Ok((style, true));
+            return Ok(Detected::exact(style));
         }
         let (Some(source), Some(decoded)) = (&self.source, self.decoded_source()) else {
-            return Ok((WriteStyle::PYTHON, true));
+            return Ok(Detected::exact(WriteStyle::PYTHON));
         };
         let bytes = source.metadata();
         let shown = shown_style(bytes, BundledProgram::DESCRIPTION);
         for (align_empty, vtable_sharing) in variants(&shown) {
             let style = WriteStyle { align_empty, vtable_sharing, ..shown };
             if ends_with(bytes, &style.encode(&decoded, bytes.len() as u64)?) {
-                return Ok((style, true));
+                return Ok(Detected::exact(style));
             }
         }
-        Ok((shown, false))
-    }
-
-    /// Finds the style in which the file was written that this was read from, as for
-    /// [`Pte::detect_style`](crate::Pte::detect_style).
-    pub fn detect_style(&self) -> Result<WriteStyle> {
-        proven(self.write_style()?)
+        Ok(Detected { style: shown, exact: false })
     }
 }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::header::{self, FileKind, Header};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::file::style::WriteStyle;
+use crate::file::style::{ALIGNMENT, WriteStyle};
 use crate::flatbuffer::any::same;
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::form::FieldForm;
@@ -12,8 +12,8 @@ use crate::flatbuffer::read::{self, Limits, Record, TableParser};
 use crate::flatbuffer::walk::{PartKind, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::keyed::Keyed;
+use crate::schema::Program;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
-use crate::schema::{Program, program};
 use alloc::{vec, vec::Vec};
 
 /// Reading the source again needs no limits: it was within the limits when it was first read.
@@ -37,45 +37,50 @@ impl<'a> Pte<'a> {
         Some((header, program))
     }
 
-    /// The style in which a changed tree is written, and whether the unchanged tree in that style is the source byte for byte. If no
-    /// official writer's style gives the source, this is the nearest one.
+    /// The style in which a changed tree is written: that of its source, or the nearest one where no official writer's style gives the
+    /// source. [`Detected::exact`] says which.
+    ///
+    /// ```
+    /// use executorch_format::{FieldOrder, Pte};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/0.4.0/add_mul/add_mul.pte")?;
+    /// let detected = Pte::parse(&file)?.write_style()?;
+    /// // Up to ExecuTorch 1.1, flatc wrote the metadata.
+    /// assert!(detected.exact && detected.style.field_order == FieldOrder::BySize);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the source has union members of a newer schema with
     /// fields, which cannot be encoded.
-    pub fn write_style(&self) -> Result<(WriteStyle, bool)> {
+    pub fn write_style(&self) -> Result<Detected> {
         if let Some(style) = self.style {
-            return Ok((style, true));
+            return Ok(Detected::exact(style));
         }
         let (Some(source), Some((header, program))) = (&self.source, self.decoded_source()) else {
-            return Ok((WriteStyle::PYTHON, true));
+            return Ok(Detected::exact(WriteStyle::PYTHON));
         };
         let metadata = source.metadata();
         let shown = shown_style(metadata, Program::DESCRIPTION);
-        let (constants, delegates) = inline_alignments(&program);
+        let [constants, delegates] = inline_alignments(metadata);
         let mut nearest = None;
         for (align_empty, vtable_sharing) in variants(&shown) {
-            for constant_alignment in candidates(constants) {
-                for delegate_alignment in candidates(delegates) {
+            for constant_alignment in constants.candidates() {
+                for delegate_alignment in delegates.candidates() {
                     let style =
                         WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
                     let body = style.encode(&program, metadata.len() as u64)?;
                     if ends_with(metadata, &body) {
                         let gap = metadata.len().checked_sub(HEAD_SIZE + body.size()).filter(|_| header.is_some());
                         let header_gap = gap.and_then(|gap| u32::try_from(gap).ok());
-                        return Ok((WriteStyle { header_gap, ..style }, true));
+                        return Ok(Detected::exact(WriteStyle { header_gap, ..style }));
                     }
                     nearest.get_or_insert(style);
                 }
             }
         }
-        Ok((nearest.unwrap_or(shown), false))
-    }
-
-    /// Finds the style in which the source was written, and proves it: the tree in that style is the source byte for byte.
-    ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no official writer's style gives the source.
-    pub fn detect_style(&self) -> Result<WriteStyle> {
-        proven(self.write_style()?)
+        Ok(Detected { style: nearest.unwrap_or(shown), exact: false })
     }
 }
 
@@ -104,12 +109,12 @@ impl<'a> Ptd<'a> {
     }
 
     /// The style in which a changed tree is written, as for [`Pte::write_style`].
-    pub fn write_style(&self) -> Result<(WriteStyle, bool)> {
+    pub fn write_style(&self) -> Result<Detected> {
         if let Some(style) = self.style {
-            return Ok((style, true));
+            return Ok(Detected::exact(style));
         }
         let (Some(source), Some((_, flat_tensor))) = (&self.source, self.decoded_source()) else {
-            return Ok((WriteStyle::FLATC, true));
+            return Ok(Detected::exact(WriteStyle::FLATC));
         };
         let metadata = source.metadata();
         let shown = shown_style(metadata, flat_tensor.root());
@@ -117,16 +122,11 @@ impl<'a> Ptd<'a> {
             for interleaved in [false, true] {
                 let style = WriteStyle { interleaved, vtable_sharing, ..shown };
                 if ends_with(metadata, &encode(&flat_tensor, &style, metadata.len() as u64)?) {
-                    return Ok((style, true));
+                    return Ok(Detected::exact(style));
                 }
             }
         }
-        Ok((shown, false))
-    }
-
-    /// Finds the style in which the source was written, as for [`Pte::detect_style`].
-    pub fn detect_style(&self) -> Result<WriteStyle> {
-        proven(self.write_style()?)
+        Ok(Detected { style: shown, exact: false })
     }
 }
 
@@ -137,10 +137,29 @@ fn encode(flat_tensor: &FlatTensor<'_>, style: &WriteStyle, expected: u64) -> Re
     }
 }
 
-pub(super) fn proven((style, exact): (WriteStyle, bool)) -> Result<WriteStyle> {
-    match exact {
-        true => Ok(style),
-        false => Err(Error::unwritable("no official writer's style reproduces this file's metadata")),
+/// The style in which a file was written, as far as it can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Detected {
+    /// The style.
+    pub style: WriteStyle,
+    /// Whether the unchanged tree in that style is the source, byte for byte.
+    pub exact: bool,
+}
+
+impl Detected {
+    pub(super) fn exact(style: WriteStyle) -> Self {
+        Self { style, exact: true }
+    }
+
+    /// The style, if it is exact.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no official writer's style gives the source.
+    pub fn proven(self) -> Result<WriteStyle> {
+        match self.exact {
+            true => Ok(self.style),
+            false => Err(Error::unwritable("no official writer's style reproduces this file's metadata")),
+        }
     }
 }
 
@@ -205,22 +224,56 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
     [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
 }
 
-/// Whether the FlatBuffer contains constants and delegate payloads, for which the two alignments matter.
-fn inline_alignments(program: &Program<'_>) -> (bool, bool) {
-    let filled = |bytes: &[u8]| !bytes.is_empty();
-    (
-        program.constant_buffer().iter().any(|buffer: &program::Buffer<'_>| filled(buffer.storage())),
-        program.backend_delegate_data().iter().any(|data| filled(data.data())),
-    )
+/// What the places of blobs inside a FlatBuffer say about their alignment.
+#[derive(Clone, Copy)]
+struct Places {
+    /// The bits of the distances from where blobs start to the FlatBuffer's end, from which writers count alignment.
+    distances: u32,
+    /// The bytes between a blob and what follows it, at most: the padding for its alignment.
+    padding: u32,
+    /// Whether there are any.
+    any: bool,
 }
 
-/// The alignments to try, the usual one first.
-fn candidates(matters: bool) -> Vec<u32> {
-    let mut alignments = vec![16];
-    for power in 0..=16 {
-        if matters && power != 4 {
-            alignments.push(1 << power);
+impl Places {
+    /// The alignments that give these places, the usual one first. Without blobs, any would.
+    fn candidates(self) -> Vec<u32> {
+        if !self.any {
+            return vec![ALIGNMENT];
         }
+        let fits = |alignment: &u32| *alignment > self.padding && self.distances % *alignment == 0;
+        let mut alignments: Vec<u32> = (0..=16).map(|power| 1 << power).filter(fits).collect();
+        alignments.sort_by_key(|alignment| *alignment != ALIGNMENT);
+        alignments
     }
-    alignments
+}
+
+/// Where the constants and the delegate payloads inside the FlatBuffer are, for which the two alignments matter.
+fn inline_alignments(metadata: &[u8]) -> [Places; 2] {
+    let mut places = [Places { distances: 0, padding: 0, any: false }; 2];
+    let (mut blobs, mut starts) = (Vec::new(), Vec::new());
+    walk(metadata, Program::DESCRIPTION, &NO_LIMITS, &mut |part| {
+        // A table's vtable may be anywhere: it is a part of its own.
+        if let PartKind::Table(table) = &part.kind {
+            starts.push(table.vtable);
+        }
+        starts.push(part.position);
+        let list = match part.owner.name {
+            "Buffer" => 0,
+            "BackendDelegateInlineData" => 1,
+            _ => return,
+        };
+        if let (PartKind::Numbers { .. }, 5..) = (&part.kind, part.size) {
+            blobs.push((list, part.position + 4, part.position.saturating_add(part.size)));
+        }
+    });
+    starts.sort_unstable();
+    for (list, start, end) in blobs {
+        let Some(places) = places.get_mut(list) else { continue };
+        let next = starts.get(starts.partition_point(|start| *start < end)).copied().unwrap_or(end);
+        places.padding = places.padding.max(next.saturating_sub(end));
+        places.any = true;
+        places.distances |= (metadata.len() as u32).wrapping_sub(start);
+    }
+    places
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
+use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::{self, Segment};
@@ -225,14 +226,14 @@ impl<'a> Pte<'a> {
     ///
     /// Fails as [`write_style`](Self::write_style) does.
     pub fn forget_source(mut self) -> Result<Self> {
-        self.style = Some(self.write_style()?.0);
+        self.style = Some(self.write_style()?.style);
         self.source = None;
         Ok(self)
     }
 
     fn encoded_image(&self) -> Result<Image<'_>> {
         no_newer_tables(self.source.as_ref())?;
-        let style = self.write_style()?.0;
+        let style = self.write_style()?.style;
         let body = style.encode(&self.program, self.expected_size())?;
         self.image_of(self.encoded_metadata(&style, body)?)
     }
@@ -289,14 +290,14 @@ impl<'a> Ptd<'a> {
     ///
     /// Fails as [`write_style`](Self::write_style) does.
     pub fn forget_source(mut self) -> Result<Self> {
-        self.style = Some(self.write_style()?.0);
+        self.style = Some(self.write_style()?.style);
         self.source = None;
         Ok(self)
     }
 
     fn encoded_image(&self) -> Result<Image<'_>> {
         no_newer_tables(self.source.as_ref())?;
-        let style = self.write_style()?.0;
+        let style = self.write_style()?.style;
         let body = self.encode(&style)?;
         let (metadata, metadata_end) = self.encoded_metadata(&style, body)?;
         self.image_of(metadata, metadata_end)
@@ -488,5 +489,22 @@ mod tests {
         let error = Pte { program, ..Pte::default() }.image().err().unwrap();
         assert_eq!(error.path(), "backend_delegate_data[0].data");
         assert!(error.to_string().contains("more than 2147483647 bytes"), "{error}");
+    }
+}
+
+impl Model<'_> {
+    /// The file as it is to be written: see [`Pte::image`]. A trace is written as it was read, and not otherwise.
+    ///
+    /// Fails as the `image` of the file's kind does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a trace that was
+    /// changed or not read from a file.
+    pub fn image(&self) -> Result<Image<'_>> {
+        match self {
+            Self::Pte(pte) => pte.image(),
+            Self::Ptd(ptd) => ptd.image(),
+            #[cfg(feature = "devtools")]
+            Self::Bpte(bpte) => bpte.image(),
+            #[cfg(feature = "devtools")]
+            Self::Etdp(etdp) => etdp.image(),
+        }
     }
 }

@@ -8,6 +8,8 @@ pub(crate) mod bpte;
 pub(crate) mod collect;
 pub(crate) mod detect;
 pub(crate) mod entries;
+#[cfg(feature = "devtools")]
+mod etdp;
 pub(crate) mod image;
 pub(crate) mod relayout;
 #[cfg(feature = "std")]

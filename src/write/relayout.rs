@@ -56,7 +56,7 @@ impl PteOptions {
     /// Fails where the style of its source is not known.
     pub fn of(pte: &Pte<'_>) -> Result<Self> {
         let default = Self::default();
-        let style = pte.write_style()?.0;
+        let style = pte.write_style()?.style;
         let segments = pte.program.segments();
         let starts = starts(segments, pte.segment_base_offset());
         let mut payloads = Vec::new();
@@ -148,7 +148,10 @@ impl PtdOptions {
     /// Fails where the style of its source is not known.
     pub fn of(ptd: &Ptd<'_>) -> Result<Self> {
         let starts = starts(ptd.flat_tensor.segments(), ptd.segment_base_offset());
-        Ok(Self { segment_alignment: common_alignment(&starts, SEGMENT_ALIGNMENT), style: Some(ptd.write_style()?.0) })
+        Ok(Self {
+            segment_alignment: common_alignment(&starts, SEGMENT_ALIGNMENT),
+            style: Some(ptd.write_style()?.style),
+        })
     }
 }
 
@@ -291,7 +294,7 @@ impl<'a> Pte<'a> {
         let delegate_alignment = options.delegate_alignment;
         let style = match options.style {
             Some(style) => style,
-            None => self.write_style()?.0,
+            None => self.write_style()?.style,
         };
         let style = WriteStyle { constant_alignment, delegate_alignment, header_gap: None, ..style };
         self.style = Some(style);
@@ -579,7 +582,7 @@ impl<'a> Ptd<'a> {
         let placed = place_aligned(self.flat_tensor.segments(), alignments, segment_alignment)?;
         let style = match options.style {
             Some(style) => style,
-            None => self.write_style()?.0,
+            None => self.write_style()?.style,
         };
         self.style = Some(style);
         if let Some(table) = self.flat_tensor.segments.as_mut() {

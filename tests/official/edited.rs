@@ -1,6 +1,6 @@
 //! Files edited: the runtime computes the same as before, or what the arithmetic says.
 
-use executorch_format::edit::{NewData, Strip, Target};
+use executorch_format::edit::{NewData, Selector, Strip};
 use executorch_format::schema::program::Tensor;
 use executorch_format::{Ptd, PtdOptions, Pte};
 use executorch_format_support::fixtures::{Fixture, fixture, fixtures};
@@ -154,7 +154,7 @@ fn twice_the_weights_of_linear_are_twice_its_result_less_the_bias() {
     let ((weight, elements), (_, bias)) = (constant(2), constant(1));
     let mut pte = original.clone();
     let doubled: Vec<u8> = elements.iter().flat_map(|element| (element * 2.0).to_le_bytes()).collect();
-    pte.replace(&Target::Value { method: "forward", value: weight }, &NewData::bytes("doubled", doubled)).unwrap();
+    pte.replace(&Selector::Value { method: "forward", value: weight }, &NewData::bytes("doubled", doubled)).unwrap();
     let path = official.put(Path::new("linear.pte"), &pte.image().unwrap().to_vec().unwrap());
 
     let (before, after) = (outputs(&official.run(&fixture.path, &[], &[])), outputs(&official.run(&path, &[], &[])));

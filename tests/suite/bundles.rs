@@ -6,7 +6,7 @@ use executorch_format::schema::bundled::{
     BundledMethodTestCase, BundledMethodTestSuite, Double, Int, Tensor, Value, ValueUnion,
 };
 use executorch_format::validate::{Level, Severity};
-use executorch_format::{Bpte, Model, Pte, WriteStyle};
+use executorch_format::{Bpte, Detected, Model, Pte, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, fixture, for_each, with_extension};
 
 fn bundles() -> Vec<Fixture> {
@@ -27,7 +27,7 @@ fn every_official_bundle_is_written_back_byte_for_byte_also_from_its_tree_alone(
         assert!(written(&bpte) == file.bytes(), "unchanged");
         let owned = bpte.clone().into_owned();
         assert!(owned == bpte && written(&owned) == file.bytes(), "owned");
-        let style = Some(bpte.detect_style().map_err(|error| error.to_string())?);
+        let style = Some(bpte.write_style().and_then(Detected::proven).map_err(|error| error.to_string())?);
         let by_hand = Bpte { style, source: None, ..bpte };
         assert!(written(&by_hand) == file.bytes(), "encoded");
         Ok(())
@@ -113,7 +113,7 @@ fn a_bundle_is_made_from_nothing() {
     let again = Bpte::parse(&file).unwrap();
     assert_eq!(again, bpte);
     assert_eq!(again.validate(Level::Strict), []);
-    assert_eq!(again.detect_style().unwrap(), WriteStyle::PYTHON);
+    assert_eq!(again.write_style().unwrap().proven().unwrap(), WriteStyle::PYTHON);
 }
 
 #[test]

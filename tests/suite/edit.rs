@@ -1,6 +1,6 @@
 //! Operations on finished files: every fixture that they apply to.
 
-use executorch_format::edit::{Action, NewData, Strip, Subject, Target, copies, new_errors, new_errors_of_pair};
+use executorch_format::edit::{Action, NewData, Selector, Strip, Subject, copies, new_errors, new_errors_of_pair};
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::program::{EValue, KernelTypes};
 use executorch_format::validate::Level;
@@ -257,7 +257,7 @@ fn replaced_data_changes_nothing_else_in_the_file() {
                 let Some(data) = original.tensor_data(tensor).map_err(text)?.data_ref() else { continue };
                 let mut pte = original.clone();
                 let new: Vec<u8> = original.bytes(&data).map_err(text)?.iter().map(|byte| !byte).collect();
-                let target = Target::Value { method: plan.name(), value };
+                let target = Selector::Value { method: plan.name(), value };
                 pte.replace(&target, &NewData::bytes("new", new.clone()).with_shared(true)).map_err(text)?;
                 let changed = pte.methods()[method].tensor(value).unwrap();
                 equal("new bytes", pte.tensor_view(changed).map_err(text)?.unwrap().bytes(), &new[..])?;
@@ -280,9 +280,9 @@ fn replaced_alone(file: &[u8]) -> Result<usize, String> {
         let Some(data) = data.map_err(text)?.data_ref().filter(|data| data.size() > 0) else { continue };
         let (target, path) = match user {
             DataUser::Tensor { plan, value, .. } => {
-                (Target::Value { method: plan.name(), value }, user.path().to_string())
+                (Selector::Value { method: plan.name(), value }, user.path().to_string())
             }
-            DataUser::NamedData { named, .. } => (Target::Name(named.key()), named.key().to_owned()),
+            DataUser::NamedData { named, .. } => (Selector::Name(named.key()), named.key().to_owned()),
             _ => continue,
         };
         let key = matches!(user, DataUser::NamedData { .. }).then(|| "new.key".to_owned());
@@ -332,7 +332,7 @@ fn constants_without_elements_stay_where_another_is_replaced() {
     offsets.to_mut().push(segment.size);
     pte.segments[table.segment_index as usize] = Segment::Parts(vec![(0, bytes.into()), (segment.size, vec![].into())]);
 
-    let target = Target::Value { method: "forward", value };
+    let target = Selector::Value { method: "forward", value };
     let size = pte.methods()[0].tensor(value).unwrap().byte_size().unwrap();
     pte.replace(&target, &NewData::bytes("new", vec![2; size as usize])).unwrap();
     let data = pte.tensor_data(pte.methods()[0].tensor(added).unwrap()).unwrap().data_ref().unwrap();
@@ -343,7 +343,7 @@ fn constants_without_elements_stay_where_another_is_replaced() {
 fn all_that_share_bytes_are_replaced_on_request_and_named() {
     let file = regression("const_named_same_seg.pte");
     let mut pte = Pte::parse(&file).unwrap();
-    let report = pte.replace(&Target::Name("a"), &NewData::bytes("new", vec![7; 16]).with_shared(true)).unwrap();
+    let report = pte.replace(&Selector::Name("a"), &NewData::bytes("new", vec![7; 16]).with_shared(true)).unwrap();
     assert!(report.changes[0].to_string().contains("(forward:%0, key a)"), "{}", report.changes[0]);
     assert_eq!(contents(&pte, &[]).unwrap().into_values().collect::<Vec<_>>(), [[7; 16], [7; 16]]);
     assert_eq!(written(&pte).unwrap().len(), file.len());
@@ -396,7 +396,7 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
     let (value, tensor) =
         plan.tensors().find(|(_, tensor)| !tensor.shape().is_natural() && tensor.data_buffer_idx > 0).unwrap();
     let view = before.tensor_view(tensor).unwrap().unwrap();
-    let target = Target::Value { method: "forward", value };
+    let target = Selector::Value { method: "forward", value };
 
     // The elements by their indices, in the natural order.
     let natural =
@@ -425,7 +425,7 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
 
     let error = pte.replace(&target, &NewData::bytes("raw", vec![0; 3])).unwrap_err().to_string();
     assert!(error.contains("raw holds 3 bytes"), "{error}");
-    assert!(pte.replace(&Target::Name("nothing"), &NewData::bytes("raw", vec![])).is_err());
+    assert!(pte.replace(&Selector::Name("nothing"), &NewData::bytes("raw", vec![])).is_err());
 }
 
 #[test]
@@ -434,7 +434,7 @@ fn named_data_may_change_its_size() {
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let before = contents(&pte, &[]).unwrap();
     let key = pte.named_data()[0].key().to_owned();
-    let report = pte.replace(&Target::Name(&key), &NewData::bytes("new", vec![7; 1000]).with_shared(true)).unwrap();
+    let report = pte.replace(&Selector::Name(&key), &NewData::bytes("new", vec![7; 1000]).with_shared(true)).unwrap();
     assert_eq!(report.notes.len(), 1);
     let file = written(&pte).unwrap();
     let after = contents(&Pte::parse(&file).unwrap(), &[]).unwrap();
@@ -459,14 +459,14 @@ fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
         let old = original.bytes(&original.named_data_ref(named).unwrap()).unwrap();
         let mut pte = original.clone();
         let new = NewData::bytes("new", vec![7; old.len()]);
-        let refused = pte.replace(&Target::Name(key), &new).unwrap_err().to_string();
+        let refused = pte.replace(&Selector::Name(key), &new).unwrap_err().to_string();
         assert!(refused.contains("other bytes need a new key") && pte == original, "{refused}");
         let short = NewData::bytes("short", vec![7; 4]).with_key(Some("other".into()));
-        let refused = pte.replace(&Target::Name(key), &short).unwrap_err().to_string();
+        let refused = pte.replace(&Selector::Name(key), &short).unwrap_err().to_string();
         assert!(refused.contains("short holds 4 bytes") && pte == original, "{refused}");
 
         // A new key, of another length than the old one, in named data and in the payload.
-        let report = pte.replace(&Target::Name(key), &new.clone().with_key(Some("other".into()))).unwrap();
+        let report = pte.replace(&Selector::Name(key), &new.clone().with_key(Some("other".into()))).unwrap();
         assert_eq!((report.changes.len(), report.changes[0].name.as_str()), (1, "other"));
         let file = written(&pte).unwrap();
         let again = Pte::parse(&file).unwrap();
@@ -476,15 +476,15 @@ fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
         assert!(!again.named_data().iter().any(|named| named.key() == key));
         no_worse(&fixture, &pte).unwrap();
         // And back: the file as it was, laid out anew.
-        pte.replace(&Target::Name("other"), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
+        pte.replace(&Selector::Name("other"), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
         assert_eq!(anew(pte).unwrap(), anew(original.clone()).unwrap());
 
         // The old key on purpose, and the old content, change nothing but the bytes.
         let mut same = original.clone();
-        let report = same.replace(&Target::Name(key), &new.with_key(Some(key.clone()))).unwrap();
+        let report = same.replace(&Selector::Name(key), &new.with_key(Some(key.clone()))).unwrap();
         assert_eq!((report.notes.len(), same.xnnpack_keys()), (1, original.xnnpack_keys()));
-        same.replace(&Target::Name(key), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
-        same.replace(&Target::Name(key), &NewData::bytes("old", old)).unwrap();
+        same.replace(&Selector::Name(key), &NewData::bytes("old", old).with_key(Some(key.clone()))).unwrap();
+        same.replace(&Selector::Name(key), &NewData::bytes("old", old)).unwrap();
         assert_eq!(written(&same).unwrap(), fixture.bytes());
     }
     // The key of other data.
@@ -492,7 +492,7 @@ fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
     let size = original.named_data_ref(named).unwrap().size() as usize;
     let other = keys.iter().find(|key| *key != named.key()).unwrap();
     let new = NewData::bytes("new", vec![7; size]).with_key(Some(other.clone()));
-    let refused = original.clone().replace(&Target::Name(named.key()), &new).unwrap_err().to_string();
+    let refused = original.clone().replace(&Selector::Name(named.key()), &new).unwrap_err().to_string();
     assert!(refused.contains("is taken by other data"), "{refused}");
 }
 

@@ -1,14 +1,14 @@
 //! Where the bytes of a file go.
 
 use executorch_format::edit::SavingKind;
-use executorch_format::inspect::{BlobUser, Size, SizeKind, SizePart};
+use executorch_format::inspect::{BlobUser, SizeKind, SizePart, SizeReport};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DataLocation;
 use executorch_format::{Model, ParseOptions, Pte, PteOptions};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeMap;
 
-fn bytes(size: &Size<'_>, kind: SizeKind) -> u64 {
+fn bytes(size: &SizeReport<'_>, kind: SizeKind) -> u64 {
     size.parts.iter().filter(|part| part.kind == kind).map(|part| part.bytes).sum()
 }
 
@@ -21,7 +21,7 @@ fn saving(file: &[u8], kind: SavingKind) -> Option<(u64, &'static str)> {
 /// The bytes of the blobs that nothing overlaps, by what the list of blobs says.
 fn accounted(fixture: &Fixture) -> Result<(), String> {
     let model = Model::parse(fixture.bytes()).map_err(|error| error.to_string())?;
-    let size = model.size().map_err(|error| error.to_string())?;
+    let size = model.size_report().map_err(|error| error.to_string())?;
     let file_size = fixture.bytes().len() as u64;
     equal("file size", size.file_size, file_size)?;
     equal("sum of the parts", size.parts.iter().map(|part| part.bytes).sum(), file_size)?;
@@ -49,7 +49,7 @@ fn the_parts_of_every_file_sum_up_to_its_size() {
 fn each_kind_of_part_has_the_bytes_that_the_list_of_blobs_gives_it() {
     let fixture = fixture("1.5.1/multi_method/multi_method.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size().unwrap();
+    let size = pte.size_report().unwrap();
     assert_eq!(bytes(&size, SizeKind::Constant), 112);
     assert_eq!(bytes(&size, SizeKind::Header), 40);
     let types: Vec<_> = size.scalar_types.iter().map(|one| (one.scalar_type, one.bytes, one.blobs)).collect();
@@ -66,7 +66,7 @@ fn each_kind_of_part_has_the_bytes_that_the_list_of_blobs_gives_it() {
 fn a_payload_is_its_backends_and_so_is_what_it_says_of_itself() {
     let fixture = fixture("1.5.1/linear_xnnpack_inline/linear_xnnpack_inline.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size().unwrap();
+    let size = pte.size_report().unwrap();
     let payload = pte.program.backend_delegate_data()[0].data().len() as u64;
     assert_eq!(bytes(&size, SizeKind::Delegate), payload);
     assert!(size.operators.iter().any(|operator| operator.name == "XnnpackBackend" && operator.bytes >= payload));
@@ -79,7 +79,7 @@ fn constants_inside_the_program_are_constants() {
     let pte = Pte::parse(fixture.bytes()).unwrap();
     let constants: u64 = pte.program.constant_buffer().iter().map(|buffer| buffer.storage().len() as u64).sum();
     assert!(constants > 0);
-    assert_eq!(bytes(&pte.size().unwrap(), SizeKind::Constant), constants);
+    assert_eq!(bytes(&pte.size_report().unwrap(), SizeKind::Constant), constants);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn an_old_payload_has_its_weights_inside() {
     // Before ExecuTorch 0.6, weights were in the payload, not in named data.
     let fixture = fixture("0.4.0/linear_xnnpack/linear_xnnpack.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size().unwrap();
+    let size = pte.size_report().unwrap();
     let details: Vec<_> =
         size.groups().iter().map(|group| (group.key.backend, group.key.detail, group.bytes)).collect();
     assert!(details.contains(&(Some("XnnpackBackend"), Some("header"), 30)), "{details:?}");
@@ -98,14 +98,14 @@ fn an_old_payload_has_its_weights_inside() {
 fn what_nothing_refers_to_is_told_apart_from_padding() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let before = pte.size().unwrap();
+    let before = pte.size_report().unwrap();
     // Zeros too: what is listed and not used is no padding.
     for content in [vec![7; 300], vec![0; 300]] {
         let mut pte = pte.clone();
         pte.add_segment(content);
         let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
         let pte = Pte::parse(&file).unwrap();
-        let size = pte.size().unwrap();
+        let size = pte.size_report().unwrap();
         assert_eq!(bytes(&size, SizeKind::Unreferenced), 300);
         // With the item of the list of segments that goes, and what the alignment adds.
         let (saved, command) = saving(&file, SavingKind::Unreferenced).unwrap();
@@ -119,7 +119,7 @@ fn what_nothing_refers_to_is_told_apart_from_padding() {
     }
     let trailing = [fixture.bytes(), b"more"].concat();
     let pte = Pte::parse(&trailing).unwrap();
-    assert_eq!(bytes(&pte.size().unwrap(), SizeKind::Unreferenced), 4);
+    assert_eq!(bytes(&pte.size_report().unwrap(), SizeKind::Unreferenced), 4);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn copies_of_a_payload_inside_the_program_could_go() {
 fn stack_traces_could_go() {
     let fixture = fixture("1.5.1/stacktrace/stacktrace.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size().unwrap();
+    let size = pte.size_report().unwrap();
     let traces = ["Frame", "FrameList"].map(Some);
     let expected: u64 = size.parts.iter().filter(|part| traces.contains(&part.detail)).map(|part| part.bytes).sum();
     assert!(expected > 100);
@@ -185,7 +185,7 @@ fn weights_of_xnnpack_count_for_their_method_type_and_operator() {
         expected.dedup();
         let (count, weights) = (expected.len(), expected.iter().map(|(_, size)| size).sum::<u64>());
         assert!(count > 0, "{name}");
-        let size = pte.size().unwrap();
+        let size = pte.size_report().unwrap();
         let types = rows(size.scalar_types.iter().map(|one| (one.name.clone(), one.bytes, one.blobs)));
         assert_eq!(types["f32"], (weights, count), "{name}");
         let operators = rows(size.operators.iter().map(|one| (one.name.clone(), one.bytes, one.blobs)));
@@ -197,7 +197,7 @@ fn weights_of_xnnpack_count_for_their_method_type_and_operator() {
     }
     let fixture = fixture("1.5.1/quant_xnnpack/quant_xnnpack.pte");
     let pte = Pte::parse(fixture.bytes()).unwrap();
-    let size = pte.size().unwrap();
+    let size = pte.size_report().unwrap();
     assert!(size.scalar_types.iter().any(|one| one.name == "qcint8" && one.scalar_type.is_none()));
 }
 
@@ -217,7 +217,7 @@ fn overlapping_blobs_are_counted_once() {
     tensors.for_each(|tensor| tensor.sizes = Some(vec![1].into()));
     let file = pte.image().unwrap().to_vec().unwrap();
     let pte = Pte::parse(&file).unwrap();
-    let size = pte.size().unwrap();
+    let size = pte.size_report().unwrap();
     assert_eq!(size.parts.iter().map(|part| part.bytes).sum::<u64>(), file.len() as u64);
     let constants: Vec<_> = size.parts.iter().filter(|part| part.kind == SizeKind::Constant).collect();
     assert_eq!(constants.iter().map(|part| part.bytes).collect::<Vec<_>>(), [16, 0]);
@@ -229,7 +229,7 @@ fn without_the_whole_file_there_is_no_size() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let metadata = Model::parse_with(fixture.bytes(), &ParseOptions::METADATA).unwrap();
     assert!(metadata.size().is_err());
-    assert!(Pte::default().size().is_err());
+    assert!(Pte::default().size_report().is_err());
 }
 
 /// Damage that parsing does not refuse: what is asked about the tree answers all the same, and every byte is still in one part.
@@ -243,7 +243,7 @@ fn damaged_files_can_be_asked_about() {
             for value in [byte ^ 1, byte ^ 0x80, 0xff, byte.wrapping_add(4)] {
                 file[at] = value;
                 if let Ok(Model::Pte(pte)) = Model::parse(&file) {
-                    let sum: u64 = pte.size().unwrap().parts.iter().map(|part| part.bytes).sum();
+                    let sum: u64 = pte.size_report().unwrap().parts.iter().map(|part| part.bytes).sum();
                     assert_eq!(sum, file.len() as u64, "{name}: byte {at} is {value}");
                     drop((pte.memory(), pte.operators(), pte.disassembly()));
                 }

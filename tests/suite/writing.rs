@@ -11,11 +11,11 @@ use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for
 fn encoded(fixture: &Fixture) -> executorch_format::Result<Vec<u8>> {
     if fixture.is_pte() {
         let mut pte = Pte::parse(fixture.bytes())?;
-        pte.style = Some(pte.detect_style()?);
+        pte.style = Some(pte.write_style()?.proven()?);
         pte.image_as_is()?.to_vec()
     } else {
         let mut ptd = Ptd::parse(fixture.bytes())?;
-        ptd.style = Some(ptd.detect_style()?);
+        ptd.style = Some(ptd.write_style()?.proven()?);
         ptd.image_as_is()?.to_vec()
     }
 }

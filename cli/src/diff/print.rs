@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use anstyle::{AnsiColor, Style};
-use executorch_format::inspect::{Change, ChangeKind, Diff, Distance, Subject};
+use executorch_format::inspect::{Diff, Difference, DifferenceKind, DifferenceSubject, Distance};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -54,15 +54,15 @@ impl<W: Write> Printer<W> {
     }
 
     /// How many things of each kind differ.
-    fn counts(&mut self, changes: &[Change]) -> io::Result<()> {
-        let mut counts: BTreeMap<(&str, Subject), [usize; 3]> = BTreeMap::new();
+    fn counts(&mut self, changes: &[Difference]) -> io::Result<()> {
+        let mut counts: BTreeMap<(&str, DifferenceSubject), [usize; 3]> = BTreeMap::new();
         for change in changes {
             let place = (change.method.as_deref().unwrap_or_default(), change.subject);
             let [added, removed, changed] = counts.entry(place).or_default();
             *match change.kind {
-                ChangeKind::Added => added,
-                ChangeKind::Removed => removed,
-                ChangeKind::Changed | ChangeKind::Moved => changed,
+                DifferenceKind::Added => added,
+                DifferenceKind::Removed => removed,
+                DifferenceKind::Changed | DifferenceKind::Moved => changed,
             } += 1;
         }
         let mut table = Table::new([
@@ -96,11 +96,11 @@ impl<W: Write> Printer<W> {
     }
 
     /// The differences of the whole file, then of each method.
-    fn changes(&mut self, changes: &[Change]) -> io::Result<()> {
+    fn changes(&mut self, changes: &[Difference]) -> io::Result<()> {
         let (inside, whole): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.method.is_some());
         self.list("", whole.into_iter())?;
         let mut methods: Vec<&str> = Vec::new();
-        let mut by_method: BTreeMap<&str, Vec<&Change>> = BTreeMap::new();
+        let mut by_method: BTreeMap<&str, Vec<&Difference>> = BTreeMap::new();
         for change in inside {
             let method = change.method.as_deref().unwrap_or_default();
             let list = by_method.entry(method).or_insert_with(|| {
@@ -117,8 +117,8 @@ impl<W: Write> Printer<W> {
     }
 
     /// A list of changes: of each kind the first ones.
-    fn list<'c>(&mut self, indent: &str, changes: impl Iterator<Item = &'c Change>) -> io::Result<()> {
-        let mut by_subject: BTreeMap<Subject, Vec<&Change>> = BTreeMap::new();
+    fn list<'c>(&mut self, indent: &str, changes: impl Iterator<Item = &'c Difference>) -> io::Result<()> {
+        let mut by_subject: BTreeMap<DifferenceSubject, Vec<&Difference>> = BTreeMap::new();
         for change in changes {
             by_subject.entry(change.subject).or_default().push(change);
         }
@@ -136,12 +136,12 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    fn change(&mut self, indent: &str, change: &Change) -> io::Result<()> {
+    fn change(&mut self, indent: &str, change: &Difference) -> io::Result<()> {
         let (mark, paint) = match change.kind {
-            ChangeKind::Added => ('+', GREEN),
-            ChangeKind::Removed => ('-', RED),
-            ChangeKind::Changed => ('~', YELLOW),
-            ChangeKind::Moved => ('>', YELLOW),
+            DifferenceKind::Added => ('+', GREEN),
+            DifferenceKind::Removed => ('-', RED),
+            DifferenceKind::Changed => ('~', YELLOW),
+            DifferenceKind::Moved => ('>', YELLOW),
         };
         let mut head = format!("{indent}{mark} {}", noun(change.subject));
         if !change.name.is_empty() {
@@ -159,7 +159,7 @@ impl<W: Write> Printer<W> {
                 self.line(GREEN, &format!("{indent}    + {after}"))
             }
             (Some(text), None) | (None, Some(text)) => self.line(paint, &format!("{head}: {text}")),
-            (None, None) if change.kind == ChangeKind::Changed && is_data(change.subject) => {
+            (None, None) if change.kind == DifferenceKind::Changed && is_data(change.subject) => {
                 self.line(paint, &format!("{head}: other values"))?;
                 change.distance.iter().try_for_each(|distance| self.distance(indent, distance))
             }
@@ -177,15 +177,15 @@ impl<W: Write> Printer<W> {
     }
 }
 
-fn is_data(subject: Subject) -> bool {
-    matches!(subject, Subject::Weight | Subject::Key)
+fn is_data(subject: DifferenceSubject) -> bool {
+    matches!(subject, DifferenceSubject::Weight | DifferenceSubject::Key)
 }
 
-fn noun(subject: Subject) -> &'static str {
+fn noun(subject: DifferenceSubject) -> &'static str {
     match subject {
-        Subject::StackTrace => "stack traces",
-        Subject::Plan => "planned memory of",
-        Subject::TestCase => "test case",
+        DifferenceSubject::StackTrace => "stack traces",
+        DifferenceSubject::Plan => "planned memory of",
+        DifferenceSubject::TestCase => "test case",
         other => other.name(),
     }
 }

@@ -128,17 +128,7 @@ impl Destination {
         let before = before.into();
         let trailing = before.trailing_bytes();
         let after = check(input.path(), before, after.into())?;
-        let image = match &after {
-            Model::Pte(pte) => pte.image(),
-            Model::Ptd(ptd) => ptd.image(),
-            Model::Bpte(bpte) => bpte.image(),
-            _ => {
-                return Err(Failure::Usage(format!(
-                    "{}: a kind of file that is not written",
-                    text::path(input.path())
-                )));
-            }
-        };
+        let image = after.image();
         let output = Output::new(path, image, input.path())?;
         // `pte strip --padding` was asked to drop them.
         if !report.changes.iter().any(|change| change.subject == Subject::Padding) {

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
 use crate::{text, value};
-use executorch_format::edit::{Target, User};
+use executorch_format::edit::{Selector, User};
 use executorch_format::{DataUser, Error, Model, Pte};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -63,7 +63,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             let looked_up = before.xnnpack_keys();
             for (name, source) in &sources {
                 let target = target(name, &before);
-                if let Target::Name(name) = target {
+                if let Selector::Name(name) = target {
                     known(name, &before, input.path())?;
                 }
                 let new = source.read(name)?.with_permute(arguments.permute).with_shared(arguments.shared);
@@ -149,7 +149,7 @@ fn known(name: &str, pte: &Pte<'_>, file: &Path) -> Result<(), Failure> {
 }
 
 /// A method's value, where it is called so; else a name.
-fn target<'t>(text: &'t str, pte: &'t Pte<'_>) -> Target<'t> {
-    let value = value::parse(text, pte).map(|(method, value)| Target::Value { method, value });
-    value.unwrap_or(Target::Name(text))
+fn target<'t>(text: &'t str, pte: &'t Pte<'_>) -> Selector<'t> {
+    let value = value::parse(text, pte).map(|(method, value)| Selector::Value { method, value });
+    value.unwrap_or(Selector::Name(text))
 }

@@ -4,7 +4,7 @@ use super::{Arguments, By, FileSize, Offer};
 use crate::failure::Failure;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
-use executorch_format::inspect::{BlobUser, Growth, Size, SizeKey, SizeKind, SizePart};
+use executorch_format::inspect::{BlobUser, Growth, SizeKey, SizeKind, SizePart, SizeReport};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -79,7 +79,7 @@ fn key(key: &SizeKey<'_>) -> String {
     }
 }
 
-fn kinds(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()> {
+fn kinds(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
     let head = [("BYTES", Column::Right), ("SHARE", Column::Right), ("", Column::Bar)];
     let [bytes, share, bars] = head;
     let mut table = Table::new([bytes, share, bars, ("PIECES", Column::Right), ("WHAT", Column::Left)]);
@@ -94,7 +94,7 @@ fn kinds(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()
     rest(out, groups.iter().skip(most).map(|group| group.bytes))
 }
 
-fn blobs(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()> {
+fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
     let mut table = Table::new([
         ("BYTES", Column::Right),
         ("SHARE", Column::Right),
@@ -135,7 +135,7 @@ fn user(part: &SizePart<'_>, several: bool) -> String {
     text
 }
 
-fn methods(out: &mut Out, size: &Size<'_>, arguments: &Arguments) -> io::Result<()> {
+fn methods(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Result<()> {
     let mut table = Table::new([
         ("PROGRAM", Column::Right),
         ("DATA", Column::Right),
@@ -155,7 +155,7 @@ fn uses(
     out: &mut Out,
     name: &str,
     rows: Vec<(u64, String, usize)>,
-    size: &Size<'_>,
+    size: &SizeReport<'_>,
     arguments: &Arguments,
 ) -> io::Result<()> {
     let mut table = Table::new([

@@ -2,7 +2,7 @@
 
 use crate::cli::{TempFile, pte};
 use crate::see::golden;
-use executorch_format::inspect::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff};
+use executorch_format::inspect::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
 use executorch_format::schema::program::{Instruction, InstructionArguments, KernelTypes};
 use executorch_format::testing::{Damage, damage_word};
 use executorch_format::{Bpte, Etdp, Model, Ptd, PtdOptions, Pte, PteOptions};
@@ -25,7 +25,7 @@ fn changed(name: &str, change: impl FnOnce(&mut Pte<'_>)) -> Diff {
 }
 
 fn lines(diff: &Diff) -> Vec<String> {
-    diff.differences.iter().map(Change::to_string).collect()
+    diff.differences.iter().map(Difference::to_string).collect()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn keys_that_moved_to_a_ptd_are_looked_up_there() {
     let read = Ptd::parse(&data).unwrap();
     let found = find(std::slice::from_ref(&read));
     assert!(found.is_same(), "{:?}", lines(&found));
-    let moved = found.storage.iter().filter(|change| change.subject == Subject::Key).count();
+    let moved = found.storage.iter().filter(|change| change.subject == DifferenceSubject::Key).count();
     assert!(moved > 0 && moved == Pte::parse(file.bytes()).unwrap().named_data().len(), "{moved}");
     assert_eq!(find(&[]).differences.len(), moved);
     // The last byte is one of the last key's.
@@ -258,9 +258,18 @@ fn an_instruction_more_is_one_difference_although_every_value_after_it_has_anoth
         instructions.insert(0, again);
     });
     let kinds: Vec<_> = diff.differences.iter().map(|change| (change.subject, change.kind)).collect();
-    assert_eq!(kinds.iter().filter(|kind| **kind == (Subject::Instruction, ChangeKind::Added)).count(), 1, "{kinds:?}");
-    assert_eq!(kinds.iter().filter(|(subject, _)| *subject == Subject::Instruction).count(), 1, "{:?}", lines(&diff));
-    assert!(diff.storage.iter().any(|change| change.subject == Subject::Value), "{:?}", diff.storage);
+    assert_eq!(
+        kinds.iter().filter(|kind| **kind == (DifferenceSubject::Instruction, DifferenceKind::Added)).count(),
+        1,
+        "{kinds:?}"
+    );
+    assert_eq!(
+        kinds.iter().filter(|(subject, _)| *subject == DifferenceSubject::Instruction).count(),
+        1,
+        "{:?}",
+        lines(&diff)
+    );
+    assert!(diff.storage.iter().any(|change| change.subject == DifferenceSubject::Value), "{:?}", diff.storage);
 }
 
 #[test]
@@ -271,9 +280,10 @@ fn instructions_that_changed_places_are_moved() {
         let first: Instruction<'_> = instructions.remove(0);
         instructions.push(first);
     });
-    let moved: Vec<_> = diff.differences.iter().filter(|change| change.subject == Subject::Instruction).collect();
+    let moved: Vec<_> =
+        diff.differences.iter().filter(|change| change.subject == DifferenceSubject::Instruction).collect();
     assert_eq!(moved.len(), 1, "{:?}", lines(&diff));
-    assert_eq!(moved[0].kind, ChangeKind::Moved);
+    assert_eq!(moved[0].kind, DifferenceKind::Moved);
 }
 
 #[test]
@@ -288,7 +298,7 @@ fn another_value_of_a_weight_is_told_with_how_far_it_is() {
     other[start..start + 4].copy_from_slice(&(values[0] + 0.5).to_le_bytes());
     let diff = compare(file.bytes(), &other);
     let [change] = &diff.differences[..] else { panic!("{:?}", lines(&diff)) };
-    assert_eq!((change.subject, change.kind), (Subject::Weight, ChangeKind::Changed));
+    assert_eq!((change.subject, change.kind), (DifferenceSubject::Weight, DifferenceKind::Changed));
     let distance = change.distance.unwrap();
     assert_eq!((distance.elements, distance.changed), (4, 1));
     assert!((distance.absolute - 0.5).abs() < 1e-6);
@@ -315,7 +325,7 @@ fn weights_in_a_ptd_are_the_same_weights() {
         found
             .storage
             .iter()
-            .filter(|change| change.kind == ChangeKind::Moved && change.subject == Subject::Weight)
+            .filter(|change| change.kind == DifferenceKind::Moved && change.subject == DifferenceSubject::Weight)
             .count(),
         2
     );
@@ -334,7 +344,7 @@ fn keys_of_a_ptd_are_added_renamed_and_changed() {
     let [change] = &diff.differences[..] else { panic!("{:?}", lines(&diff)) };
     assert_eq!(
         (change.subject, change.kind, change.after.as_deref()),
-        (Subject::Key, ChangeKind::Moved, Some("another key"))
+        (DifferenceSubject::Key, DifferenceKind::Moved, Some("another key"))
     );
 }
 

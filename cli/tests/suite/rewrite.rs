@@ -3,7 +3,7 @@
 use crate::cli::{TempFile, pte};
 use crate::edit_command::{Folder, names};
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{FieldOrder, NewEntry, Ptd, PtdOptions, Pte, WriteStyle};
+use executorch_format::{Detected, FieldOrder, NewEntry, Ptd, PtdOptions, Pte, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::path::Path;
 use std::process::Output;
@@ -47,7 +47,7 @@ fn the_options_set_the_layout_of_a_program() {
     let pte = Pte::parse(&file).unwrap();
     assert_eq!(pte.header.unwrap().length, 24);
     assert!(pte.program.segments.iter().flatten().all(|segment| segment.offset % 4096 == 0));
-    assert_eq!(pte.detect_style().unwrap().field_order, FieldOrder::BySize);
+    assert_eq!(pte.write_style().unwrap().style.field_order, FieldOrder::BySize);
 
     let inline = rewritten(&input, &["--delegate=inline", "--delegate-alignment=1024"]);
     let pte = Pte::parse(&inline).unwrap();
@@ -57,7 +57,7 @@ fn the_options_set_the_layout_of_a_program() {
     let filled: Vec<_> = data.filter(|data| !data.is_empty()).collect();
     assert_eq!(filled.len(), 1);
     assert!(filled.iter().all(|data| executorch_format::offset_in(&inline, data).unwrap() % 1024 == 0));
-    assert_eq!(pte.detect_style().unwrap().delegate_alignment, 1024);
+    assert_eq!(pte.write_style().unwrap().style.delegate_alignment, 1024);
 
     let constants = rewritten(&fixture("1.5.1/add_mul/add_mul.pte"), &["--constant-alignment=64"]);
     let pte = Pte::parse(&constants).unwrap();
@@ -74,8 +74,8 @@ fn a_file_keeps_its_style_when_its_layout_is_recomputed() {
     ] {
         let file = rewritten(&fixture(name), &["--relayout"]);
         let found = match name.ends_with(".pte") {
-            true => Pte::parse(&file).unwrap().detect_style(),
-            false => Ptd::parse(&file).unwrap().detect_style(),
+            true => Pte::parse(&file).unwrap().write_style().and_then(Detected::proven),
+            false => Ptd::parse(&file).unwrap().write_style().and_then(Detected::proven),
         };
         let mut found = found.unwrap();
         found.header_gap = None;
@@ -88,7 +88,7 @@ fn the_options_set_the_layout_of_a_ptd() {
     let input = fixture("1.5.1/ptd_dtypes/ptd_dtypes.ptd");
     let file = rewritten(&input, &["--segment-alignment=1024", "--order=by-id"]);
     let (before, after) = (Ptd::parse(input.bytes()).unwrap(), Ptd::parse(&file).unwrap());
-    assert_eq!(after.detect_style().unwrap().field_order, FieldOrder::ById);
+    assert_eq!(after.write_style().unwrap().style.field_order, FieldOrder::ById);
     assert!(after.flat_tensor.segments.iter().flatten().all(|segment| segment.offset % 1024 == 0));
     for (before_entry, after_entry) in before.entries().zip(after.entries()) {
         assert_eq!(before_entry.key, after_entry.key);

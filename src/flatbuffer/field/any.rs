@@ -2,7 +2,7 @@
 
 use super::Kind;
 #[cfg(any(test, feature = "testing"))]
-use crate::flatbuffer::any::Change;
+use crate::flatbuffer::any::FieldChange;
 use crate::flatbuffer::any::{AnyField, AnyTable, AnyTables, Sealed, Value};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::text::Text;
@@ -14,14 +14,14 @@ impl AnyField for Option<Text<'_>> {
     }
 
     #[cfg(any(test, feature = "testing"))]
-    fn change(&mut self, change: Change<'_>) -> bool {
+    fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
-            Change::Remove => *self = None,
-            Change::Insert => {
+            FieldChange::Remove => *self = None,
+            FieldChange::Insert => {
                 self.get_or_insert_default();
             }
-            Change::Text(bytes) => *self = Some(Text::from_bytes(bytes.to_vec())),
-            Change::Length(length) => {
+            FieldChange::Text(bytes) => *self = Some(Text::from_bytes(bytes.to_vec())),
+            FieldChange::Length(length) => {
                 let mut bytes = self.take().unwrap_or_default().as_bytes().to_vec();
                 bytes.resize(length, 0);
                 *self = Some(Text::from_bytes(bytes));
@@ -38,17 +38,17 @@ impl<T: Kind> AnyField for Option<Cow<'_, [T]>> {
     }
 
     #[cfg(any(test, feature = "testing"))]
-    fn change(&mut self, change: Change<'_>) -> bool {
+    fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
-            Change::Remove => *self = None,
-            Change::Insert => {
+            FieldChange::Remove => *self = None,
+            FieldChange::Insert => {
                 self.get_or_insert_with(|| Cow::Borrowed(&[]));
             }
-            Change::Item(index, bits) => {
+            FieldChange::Item(index, bits) => {
                 let item = self.as_mut().and_then(|numbers| numbers.to_mut().get_mut(index));
                 return item.map(|item| *item = T::from_bits(bits)).is_some();
             }
-            Change::Length(length) => {
+            FieldChange::Length(length) => {
                 self.get_or_insert_with(|| Cow::Borrowed(&[])).to_mut().resize(length, T::default());
             }
             _ => return false,
@@ -83,12 +83,12 @@ impl<T: AnyTable + Default> AnyField for Option<Vec<T>> {
     }
 
     #[cfg(any(test, feature = "testing"))]
-    fn change(&mut self, change: Change<'_>) -> bool {
+    fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
-            Change::Remove => *self = None,
-            Change::Insert | Change::Length(_) => {
+            FieldChange::Remove => *self = None,
+            FieldChange::Insert | FieldChange::Length(_) => {
                 let mut tables = self.take().unwrap_or_default();
-                if let Change::Length(length) = change {
+                if let FieldChange::Length(length) = change {
                     tables.truncate(length);
                     while tables.len() < length {
                         tables.push(T::default());
@@ -119,10 +119,10 @@ impl<T: AnyTable + Default> AnyField for Option<T> {
     }
 
     #[cfg(any(test, feature = "testing"))]
-    fn change(&mut self, change: Change<'_>) -> bool {
+    fn change(&mut self, change: FieldChange<'_>) -> bool {
         match change {
-            Change::Remove => *self = None,
-            Change::Insert => *self = Some(self.take().unwrap_or_default()),
+            FieldChange::Remove => *self = None,
+            FieldChange::Insert => *self = Some(self.take().unwrap_or_default()),
             _ => return false,
         }
         true

@@ -52,7 +52,7 @@ macro_rules! union_type {
 
         const _: () = {
             #[cfg(any(test, feature = "testing"))]
-            use $crate::flatbuffer::any::Change;
+            use $crate::flatbuffer::any::FieldChange;
             use $crate::flatbuffer::any::{AnyField, AnyTable, Value};
             use $crate::flatbuffer::description::{FieldKind, MemberDescription, UnionDescription};
             use $crate::flatbuffer::field::{Field, IntoOwned};
@@ -84,11 +84,11 @@ macro_rules! union_type {
                 }
 
                 #[cfg(any(test, feature = "testing"))]
-                fn change(&mut self, change: Change<'_>) -> bool {
+                fn change(&mut self, change: FieldChange<'_>) -> bool {
                     *self = match change {
-                        Change::Remove | Change::Tag(0) => Self::None,
-                        $( Change::Tag($tag) => Self::$member(Default::default()), )*
-                        Change::Tag(tag) => Self::Unknown(Unknown::empty(tag)),
+                        FieldChange::Remove | FieldChange::Tag(0) => Self::None,
+                        $( FieldChange::Tag($tag) => Self::$member(Default::default()), )*
+                        FieldChange::Tag(tag) => Self::Unknown(Unknown::empty(tag)),
                         _ => return false,
                     };
                     true

@@ -7,7 +7,7 @@ use crate::flatbuffer::macros::named;
 use crate::flatbuffer::text::Text;
 use crate::flatbuffer::unknown::{Unknown, UnknownValue};
 use crate::flatbuffer::write::{Builder, Encode};
-use crate::schema::any::{AnyTable, Change, Value};
+use crate::schema::any::{AnyTable, FieldChange, Value};
 use alloc::{borrow::Cow, string::ToString, vec, vec::Vec};
 
 named! {
@@ -205,7 +205,7 @@ fn a_table_of_32_fields_round_trips() {
     let mut most = Most::default();
     let fields = most.description().fields.len();
     for index in 0..fields {
-        assert!(most.field_mut(index).unwrap().change(Change::Bits(index as u64 + 1)));
+        assert!(most.field_mut(index).unwrap().change(FieldChange::Bits(index as u64 + 1)));
     }
     assert_eq!(fields, 32);
     assert_eq!((most.f0, most.f31), (1, 32));

@@ -1,6 +1,6 @@
 //! Two bundles: their programs and test cases. Two traces: their runs and events.
 
-use super::{Change, ChangeKind, Diff, DiffOptions, Side, Subject, diff, matched, tree};
+use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff, matched, tree};
 use crate::file::bpte::Bpte;
 use crate::file::etdp::Etdp;
 use crate::file::model::Model;
@@ -28,17 +28,17 @@ pub(super) fn bundles(
             let text =
                 |program: crate::Result<_>| program.map_or_else(|error| error.to_string(), |_| "readable".into());
             let mut found = Diff::default();
-            let change = Change::new(Subject::File, ChangeKind::Changed, None, "program");
+            let change = Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, "program");
             let (before, after) = (Some(text(program)), Some(text(other_program)));
-            found.differences.push(Change { before, after, ..change });
+            found.differences.push(Difference { before, after, ..change });
             found
         }
     };
     let (version, other_version) = (one.bundled_program.version, other.bundled_program.version);
     if version != other_version {
-        let change = Change::new(Subject::File, ChangeKind::Changed, None, "bundle version");
+        let change = Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, "bundle version");
         let (before, after) = (Some(version.to_string()), Some(other_version.to_string()));
-        found.differences.push(Change { before, after, ..change });
+        found.differences.push(Difference { before, after, ..change });
     }
     let name = |suite: &&BundledMethodTestSuite<'_>| suite.method_name().to_owned();
     let suites = one.bundled_program.method_test_suites().iter();
@@ -50,11 +50,16 @@ pub(super) fn bundles(
             let (case, other_case) = (cases.get(index), other_cases.get(index));
             let case = case.map(|case| case as &dyn AnyTable);
             let other_case = other_case.map(|case| case as &dyn AnyTable);
-            tables(&mut found, Subject::TestCase, method, &index.to_string(), case, other_case);
+            tables(&mut found, DifferenceSubject::TestCase, method, &index.to_string(), case, other_case);
         }
         if cases.is_empty() && other_cases.is_empty() && before.is_some() != after.is_some() {
-            let kind = if before.is_some() { ChangeKind::Removed } else { ChangeKind::Added };
-            found.differences.push(Change::new(Subject::TestCase, kind, method, "none, but a suite of them"));
+            let kind = if before.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
+            found.differences.push(Difference::new(
+                DifferenceSubject::TestCase,
+                kind,
+                method,
+                "none, but a suite of them",
+            ));
         }
     }
     found
@@ -64,28 +69,28 @@ pub(super) fn bundles(
 pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
     let mut found = Diff::default();
     if one.etdump.version != other.etdump.version {
-        let change = Change::new(Subject::File, ChangeKind::Changed, None, "version");
+        let change = Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, "version");
         let (before, after) = (Some(one.etdump.version.to_string()), Some(other.etdump.version.to_string()));
-        found.differences.push(Change { before, after, ..change });
+        found.differences.push(Difference { before, after, ..change });
     }
     let (runs, other_runs) = (one.etdump.run_data(), other.etdump.run_data());
     for index in 0..runs.len().max(other_runs.len()) {
         let (run, other_run) = (runs.get(index), other_runs.get(index));
         let (Some(run), Some(other_run)) = (run, other_run) else {
             let (run, other_run) = (run.map(as_table), other_run.map(as_table));
-            tables(&mut found, Subject::Run, None, &index.to_string(), run, other_run);
+            tables(&mut found, DifferenceSubject::Run, None, &index.to_string(), run, other_run);
             continue;
         };
         let name = format!("{index}{}", called(run.name()));
         let (events, other_events) = (run.events(), other_run.events());
         let (head, other_head) = (without_events(run), without_events(other_run));
-        tables(&mut found, Subject::Run, None, &name, Some(&head), Some(&other_head));
+        tables(&mut found, DifferenceSubject::Run, None, &name, Some(&head), Some(&other_head));
         for event in 0..events.len().max(other_events.len()) {
             let (one, other) = (events.get(event), other_events.get(event));
             let what = one.or(other).map(event_name).unwrap_or_default();
             let name = format!("{event} of run {name}{what}");
             let (one, other) = (one.map(|one| one as &dyn AnyTable), other.map(|other| other as &dyn AnyTable));
-            tables(&mut found, Subject::Event, None, &name, one, other);
+            tables(&mut found, DifferenceSubject::Event, None, &name, one, other);
         }
     }
     found
@@ -120,20 +125,20 @@ fn event_name(event: &Event<'_>) -> String {
 /// Two tables, field by field; or the one of them that is there.
 fn tables(
     found: &mut Diff,
-    subject: Subject,
+    subject: DifferenceSubject,
     method: Option<&str>,
     name: &str,
     one: Option<&dyn AnyTable>,
     other: Option<&dyn AnyTable>,
 ) {
     let (Some(one), Some(other)) = (one, other) else {
-        let kind = if one.is_some() { ChangeKind::Removed } else { ChangeKind::Added };
-        return found.differences.push(Change::new(subject, kind, method, name));
+        let kind = if one.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
+        return found.differences.push(Difference::new(subject, kind, method, name));
     };
-    let mut fields: Vec<Change> = Vec::new();
+    let mut fields: Vec<Difference> = Vec::new();
     tree::compare(one, other, &Path::ROOT, &mut |path, before, after| {
-        let change = Change::new(subject, ChangeKind::Changed, method, format!("{name} {path}"));
-        fields.push(Change { before: Some(before), after: Some(after), ..change });
+        let change = Difference::new(subject, DifferenceKind::Changed, method, format!("{name} {path}"));
+        fields.push(Difference { before: Some(before), after: Some(after), ..change });
     });
     found.differences.append(&mut fields);
 }

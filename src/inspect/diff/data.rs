@@ -1,6 +1,6 @@
 //! Weights: compared by their bytes, wherever these are.
 
-use super::{Change, ChangeKind, Diff, DiffOptions, Side, Subject};
+use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side};
 use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::numbers;
@@ -90,7 +90,7 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    pub(super) fn difference(&mut self, change: Change) {
+    pub(super) fn difference(&mut self, change: Difference) {
         self.diff.differences.push(change);
     }
 
@@ -104,15 +104,26 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    pub(super) fn storage(&mut self, change: Change) {
+    pub(super) fn storage(&mut self, change: Difference) {
         self.diff.storage.push(change);
     }
 
     /// A difference, where two texts differ.
-    pub(super) fn changed(&mut self, subject: Subject, method: Option<&str>, name: &str, before: &str, after: &str) {
+    pub(super) fn changed(
+        &mut self,
+        subject: DifferenceSubject,
+        method: Option<&str>,
+        name: &str,
+        before: &str,
+        after: &str,
+    ) {
         if before != after {
             let (before, after) = (Some(before.to_owned()), Some(after.to_owned()));
-            self.difference(Change { before, after, ..Change::new(subject, ChangeKind::Changed, method, name) });
+            self.difference(Difference {
+                before,
+                after,
+                ..Difference::new(subject, DifferenceKind::Changed, method, name)
+            });
         }
     }
 
@@ -171,12 +182,24 @@ impl<'s> Comparer<'s> {
                 };
                 let (key, other_key) = (key(tensor), key(other_tensor));
                 let name = before.2.to_string();
-                self.changed(Subject::Weight, Some(before.1.name()), &format!("key of %{name}"), key, other_key);
+                self.changed(
+                    DifferenceSubject::Weight,
+                    Some(before.1.name()),
+                    &format!("key of %{name}"),
+                    key,
+                    other_key,
+                );
             }
             (Some(Ok(one)), Some(Ok(other))) => self.pair(&one, &other),
             (Some(Err(one)), Some(Err(other))) => {
                 let name = format!("data of %{}", before.2);
-                self.changed(Subject::Weight, Some(before.1.name()), &name, &one.to_string(), &other.to_string());
+                self.changed(
+                    DifferenceSubject::Weight,
+                    Some(before.1.name()),
+                    &name,
+                    &one.to_string(),
+                    &other.to_string(),
+                );
             }
             (one, other) => {
                 let text = |weight: &Option<Result<Weight<'_>>>, tensor: &Tensor<'_>| match weight {
@@ -187,7 +210,7 @@ impl<'s> Comparer<'s> {
                 };
                 let (text, other_text) = (text(&one, tensor), text(&other, other_tensor));
                 self.changed(
-                    Subject::Weight,
+                    DifferenceSubject::Weight,
                     Some(before.1.name()),
                     &format!("data of %{}", before.2),
                     &text,
@@ -207,15 +230,16 @@ impl<'s> Comparer<'s> {
         if equal == Some(true) {
             if one.place != other.place {
                 let (before, after) = (Some(one.place.to_owned()), Some(other.place.to_owned()));
-                self.storage(Change {
+                self.storage(Difference {
                     before,
                     after,
-                    ..Change::new(Subject::Weight, ChangeKind::Moved, Some(one.method), one.text())
+                    ..Difference::new(DifferenceSubject::Weight, DifferenceKind::Moved, Some(one.method), one.text())
                 });
             }
             return;
         }
-        let mut change = Change::new(Subject::Weight, ChangeKind::Changed, Some(one.method), one.text());
+        let mut change =
+            Difference::new(DifferenceSubject::Weight, DifferenceKind::Changed, Some(one.method), one.text());
         if equal.is_none() {
             change.after = Some("not compared: too many tensors share their bytes".into());
         } else if one.shape != other.shape {
@@ -267,8 +291,9 @@ impl<'s> Comparer<'s> {
                 Some(other) => {
                     let (before, after) = (Some(weight.text()), Some(other.text()));
                     let name = if before == after { weight.text() } else { String::new() };
-                    let change = Change::new(Subject::Weight, ChangeKind::Moved, Some(weight.method), name);
-                    self.storage(Change { before, after, ..change });
+                    let change =
+                        Difference::new(DifferenceSubject::Weight, DifferenceKind::Moved, Some(weight.method), name);
+                    self.storage(Difference { before, after, ..change });
                 }
                 None => rest.push(weight),
             }
@@ -289,16 +314,16 @@ impl<'s> Comparer<'s> {
                     taken.add(index);
                     after.get(index).copied().into_iter().for_each(|other| self.pair(&weight, &other));
                 }
-                None => self.lonely_weight(&weight, ChangeKind::Removed),
+                None => self.lonely_weight(&weight, DifferenceKind::Removed),
             }
         }
         for (_, weight) in after.iter().enumerate().filter(|(index, _)| taken.get(index).is_none()) {
-            self.lonely_weight(weight, ChangeKind::Added);
+            self.lonely_weight(weight, DifferenceKind::Added);
         }
     }
 
-    fn lonely_weight(&mut self, weight: &Weight<'_>, kind: ChangeKind) {
-        self.difference(Change::new(Subject::Weight, kind, Some(weight.method), weight.text()));
+    fn lonely_weight(&mut self, weight: &Weight<'_>, kind: DifferenceKind) {
+        self.difference(Difference::new(DifferenceSubject::Weight, kind, Some(weight.method), weight.text()));
     }
 
     /// A hash of bytes; `None` where too many were looked at before.

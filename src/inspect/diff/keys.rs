@@ -1,7 +1,7 @@
 //! Named blobs and the keys of `.ptd` files: compared by their bytes, whichever file has them.
 
 use super::data::{Comparer, of_key};
-use super::{Change, ChangeKind, Subject};
+use super::{Difference, DifferenceKind, DifferenceSubject};
 use crate::delegate::Payload;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
@@ -78,22 +78,27 @@ impl<'s> Comparer<'s> {
             (Some(one), Some(other)) => {
                 if one.place != other.place {
                     let (before, after) = (Some(one.place.to_owned()), Some(other.place.to_owned()));
-                    let change = Change::new(Subject::Key, ChangeKind::Moved, None, name);
-                    self.storage(Change { before, after, ..change });
+                    let change = Difference::new(DifferenceSubject::Key, DifferenceKind::Moved, None, name);
+                    self.storage(Difference { before, after, ..change });
                 }
                 let (shape, other_shape) = (shape(one), shape(other));
-                self.changed(Subject::Key, None, name, &shape, &other_shape);
+                self.changed(DifferenceSubject::Key, None, name, &shape, &other_shape);
                 let (bytes, other_bytes) = match (&one.bytes, &other.bytes) {
                     (Ok(bytes), Ok(other_bytes)) => (*bytes, *other_bytes),
                     (bytes, other_bytes) => {
                         let text = |bytes: &Result<&[u8]>| {
                             bytes.as_ref().map_or_else(ToString::to_string, |_| "present".into())
                         };
-                        return self.changed(Subject::Key, None, name, &text(bytes), &text(other_bytes));
+                        return self.changed(DifferenceSubject::Key, None, name, &text(bytes), &text(other_bytes));
                     }
                 };
                 if self.equal(bytes, other_bytes) != Some(true) && shape == other_shape {
-                    let mut change = Change::new(Subject::Key, ChangeKind::Changed, None, format!("{name} {shape}"));
+                    let mut change = Difference::new(
+                        DifferenceSubject::Key,
+                        DifferenceKind::Changed,
+                        None,
+                        format!("{name} {shape}"),
+                    );
                     if bytes.len() != other_bytes.len() {
                         let text = |bytes: &[u8]| Some(format!("{} bytes", bytes.len()));
                         (change.before, change.after) = (text(bytes), text(other_bytes));
@@ -128,12 +133,15 @@ impl<'s> Comparer<'s> {
             });
             let change = match same {
                 Some((other, _)) => {
-                    let change = Change::new(Subject::Key, ChangeKind::Moved, None, "");
-                    Change { before: Some(name), after: Some(other), ..change }
+                    let change = Difference::new(DifferenceSubject::Key, DifferenceKind::Moved, None, "");
+                    Difference { before: Some(name), after: Some(other), ..change }
                 }
                 None => {
                     let before = Some(format!("{} bytes", bytes.len()));
-                    Change { before, ..Change::new(Subject::Key, ChangeKind::Removed, None, name) }
+                    Difference {
+                        before,
+                        ..Difference::new(DifferenceSubject::Key, DifferenceKind::Removed, None, name)
+                    }
                 }
             };
             self.difference(change);
@@ -145,7 +153,10 @@ impl<'s> Comparer<'s> {
         sort_by(&mut after, &|one, other| one.cmp(other));
         for (name, bytes) in after {
             let after = Some(format!("{} bytes", bytes.len()));
-            self.difference(Change { after, ..Change::new(Subject::Key, ChangeKind::Added, None, name) });
+            self.difference(Difference {
+                after,
+                ..Difference::new(DifferenceSubject::Key, DifferenceKind::Added, None, name)
+            });
         }
     }
 }

@@ -60,9 +60,9 @@ setters! {
 #[non_exhaustive]
 pub struct Diff {
     /// What makes them two different models.
-    pub differences: Vec<Change>,
+    pub differences: Vec<Difference>,
     /// What is only stored differently: places, sizes and the order of what has no order.
-    pub storage: Vec<Change>,
+    pub storage: Vec<Difference>,
     /// What was not compared, because its `.ptd` file was not given.
     pub not_compared: Vec<String>,
 }
@@ -71,11 +71,11 @@ pub struct Diff {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct Change {
+pub struct Difference {
     /// What kind of thing it is.
-    pub subject: Subject,
+    pub subject: DifferenceSubject,
     /// What became of it.
-    pub kind: ChangeKind,
+    pub kind: DifferenceKind,
     /// The method that it is in.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub method: Option<String>,
@@ -95,7 +95,7 @@ pub struct Change {
 /// What became of something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
-pub enum ChangeKind {
+pub enum DifferenceKind {
     /// It is only in the second file.
     Added,
     /// It is only in the first file.
@@ -110,7 +110,7 @@ pub enum ChangeKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
 #[non_exhaustive]
-pub enum Subject {
+pub enum DifferenceSubject {
     /// The whole file.
     File,
     /// A method.
@@ -147,7 +147,7 @@ pub enum Subject {
     Event,
 }
 
-impl Subject {
+impl DifferenceSubject {
     /// Its name, as it is serialized.
     pub fn name(self) -> &'static str {
         match self {
@@ -181,7 +181,7 @@ impl Diff {
 }
 
 /// Shows as one line: `forward instruction 3: aten::add.out(…) -> aten::mul.out(…)`.
-impl fmt::Display for Change {
+impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(method) = &self.method {
             write!(f, "{method} ")?;
@@ -243,7 +243,7 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
         (Model::Etdp(one), Model::Etdp(other)) => comparer.diff = companions::traces(one, other),
         (one, other) => {
             let (one, other) = (one.kind().to_string(), other.kind().to_string());
-            comparer.changed(Subject::File, None, "kind", &one, &other);
+            comparer.changed(DifferenceSubject::File, None, "kind", &one, &other);
         }
     }
     stored(&mut comparer, before.model, after.model);
@@ -252,7 +252,7 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
 
 fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s>) {
     let (version, other_version) = (one.program.version.to_string(), other.program.version.to_string());
-    comparer.changed(Subject::File, None, "version", &version, &other_version);
+    comparer.changed(DifferenceSubject::File, None, "version", &version, &other_version);
     let name = |plan: &&ExecutionPlan<'_>| plan.name().to_owned();
     for (before, after) in matched(one.methods().iter(), other.methods().iter(), name) {
         match (before, after) {
@@ -263,14 +263,17 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
                     None => format!("{} instructions", plan.instructions().count()),
                 };
                 let plan = before.or(after);
-                let subject =
-                    if plan.is_some_and(ExecutionPlan::is_constant) { Subject::Metadata } else { Subject::Method };
-                let kind = if before.is_some() { ChangeKind::Removed } else { ChangeKind::Added };
+                let subject = if plan.is_some_and(ExecutionPlan::is_constant) {
+                    DifferenceSubject::Metadata
+                } else {
+                    DifferenceSubject::Method
+                };
+                let kind = if before.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
                 let name = plan.map(|plan| plan.name()).unwrap_or_default();
-                comparer.difference(Change {
+                comparer.difference(Difference {
                     before: before.map(text),
                     after: after.map(text),
-                    ..Change::new(subject, kind, None, name)
+                    ..Difference::new(subject, kind, None, name)
                 });
                 for (side, pte, plan) in [(0, one, before), (1, other, after)] {
                     plan.iter().for_each(|plan| comparer.only(side, pte, plan, 0..plan.values().len()));
@@ -281,7 +284,12 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     let order = |pte: &Pte<'_>| pte.methods().iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>();
     let (names, other_names) = (order(one), order(other));
     if names != other_names && sorted(&names) == sorted(&other_names) {
-        comparer.storage(Change::new(Subject::Method, ChangeKind::Moved, None, "their order in the file"));
+        comparer.storage(Difference::new(
+            DifferenceSubject::Method,
+            DifferenceKind::Moved,
+            None,
+            "their order in the file",
+        ));
     }
     comparer.weights();
     let (mut found, mut other_found) = (Vec::new(), Vec::new());
@@ -335,16 +343,25 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
     for ((name, before), (_, after)) in facts(one).into_iter().zip(facts(other)) {
         if before != after {
             let (before, after) = (Some(before), Some(after));
-            comparer.storage(Change { before, after, ..Change::new(Subject::File, ChangeKind::Changed, None, name) });
+            comparer.storage(Difference {
+                before,
+                after,
+                ..Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, name)
+            });
         }
     }
     let Some((source, other_source)) = one.source().zip(other.source()) else { return };
     if source.newer_tables + other_source.newer_tables > 0 && source.metadata() != other_source.metadata() {
         let name = "fields that this schema does not know: not compared";
-        comparer.difference(Change::new(Subject::File, ChangeKind::Changed, None, name));
+        comparer.difference(Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, name));
     }
     if comparer.diff.is_same() && comparer.diff.storage.is_empty() && source.bytes != other_source.bytes {
-        comparer.storage(Change::new(Subject::File, ChangeKind::Changed, None, "the order of its bytes"));
+        comparer.storage(Difference::new(
+            DifferenceSubject::File,
+            DifferenceKind::Changed,
+            None,
+            "the order of its bytes",
+        ));
     }
 }
 
@@ -388,8 +405,8 @@ fn sorted(names: &[String]) -> Vec<&str> {
     names
 }
 
-impl Change {
-    fn new(subject: Subject, kind: ChangeKind, method: Option<&str>, name: impl Into<String>) -> Self {
+impl Difference {
+    fn new(subject: DifferenceSubject, kind: DifferenceKind, method: Option<&str>, name: impl Into<String>) -> Self {
         // Each difference has it.
         let method = method.map(|method| shortened(method).into_owned());
         Self { subject, kind, method, name: name.into(), before: None, after: None, distance: None }

@@ -13,7 +13,7 @@ use rust_sugiyama::configure::{Config, RankingType};
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct Layout {
+pub struct GraphLayout {
     /// Of the whole picture.
     pub width: f64,
     /// Of the whole picture.
@@ -63,14 +63,15 @@ pub(super) const CHARACTERS: usize = 44;
 
 impl Graph<'_> {
     /// Where the nodes go in a picture, from top to bottom.
-    pub fn layout(&self) -> Layout {
+    pub fn layout(&self) -> GraphLayout {
         let ranks = ranks(self);
         let rank = |node: usize| ranks.get(node).copied().unwrap_or_default();
         let is_far = |edge: &Edge| edge.value.is_some() && rank(edge.to).saturating_sub(rank(edge.from)) > FAR;
         let forward = |edge: &&Edge| edge.value.is_some() && edge.from < edge.to;
         let far: Vec<usize> =
             self.edges.iter().enumerate().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
-        let mut layout = Layout { nodes: vec![Placed::default(); self.nodes.len()], far, ..Layout::default() };
+        let mut layout =
+            GraphLayout { nodes: vec![Placed::default(); self.nodes.len()], far, ..GraphLayout::default() };
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         sort_by_key(&mut order, |node| rank(*node));
         let mut band_of = vec![0; self.nodes.len()];

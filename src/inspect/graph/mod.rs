@@ -17,7 +17,7 @@ pub use explorer::{
 };
 pub(super) use flow::short;
 #[cfg(feature = "layout")]
-pub use layout::{Layout, Placed};
+pub use layout::{GraphLayout, Placed};
 #[cfg(feature = "layout")]
 pub use svg::Svg;
 

@@ -1,7 +1,7 @@
 //! A graph as a picture.
 
 use super::dot::color;
-use super::layout::{CHARACTERS, Layout, Placed};
+use super::layout::{CHARACTERS, GraphLayout, Placed};
 use super::{Edge, Graph, Node, NodeKind};
 use crate::inspect::markup::Xml;
 use crate::keyed::Keyed;
@@ -15,7 +15,7 @@ use core::fmt;
 #[derive(Clone, Debug)]
 pub struct Svg<'g> {
     graph: &'g Graph<'g>,
-    layout: Layout,
+    layout: GraphLayout,
 }
 
 impl<'t> Graph<'t> {

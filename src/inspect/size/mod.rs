@@ -28,7 +28,7 @@ use weights::PayloadWeights;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 /// let model = Model::parse(&file)?;
-/// let size = model.size()?;
+/// let size = model.size_report()?;
 /// for part in &size.parts {
 ///     println!("{:12} {} bytes", part.kind, part.bytes);
 /// }
@@ -39,7 +39,7 @@ use weights::PayloadWeights;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
-pub struct Size<'t> {
+pub struct SizeReport<'t> {
     /// Bytes.
     pub file_size: u64,
     /// All parts of the file, the largest first. None overlaps another one: their bytes sum up to the file's size.
@@ -226,7 +226,7 @@ impl<'t> SizePart<'t> {
     }
 }
 
-impl<'t> Size<'t> {
+impl<'t> SizeReport<'t> {
     /// The parts by what they have in common, the largest first.
     pub fn groups(&self) -> Vec<SizeGroup<'t>> {
         let mut sums: Keyed<_, (u64, usize)> = Keyed::new();
@@ -261,11 +261,11 @@ impl<'t> Size<'t> {
 impl Model<'_> {
     /// Where the bytes of the file go that this was read from.
     ///
-    /// Fails as [`Pte::size`] does.
-    pub fn size(&self) -> Result<Size<'_>> {
+    /// Fails as [`Pte::size_report`] does.
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
         match self {
-            Self::Pte(pte) => pte.size(),
-            Self::Ptd(ptd) => ptd.size(),
+            Self::Pte(pte) => pte.size_report(),
+            Self::Ptd(ptd) => ptd.size_report(),
             #[cfg(feature = "devtools")]
             other => Err(Error::reference(format!("the bytes of a {} file are not accounted for", other.kind()))),
         }
@@ -278,7 +278,7 @@ impl Pte<'_> {
     /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] says what the file could do without.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where it was not read from a whole file.
-    pub fn size(&self) -> Result<Size<'_>> {
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, self.methods().len());
         ledger.header(self.header.map_or(0, |header| header.length));
@@ -292,7 +292,7 @@ impl Pte<'_> {
         let weights = weights::weights(self);
         let methods = uses::methods(self, &settled.parts, &weights, &settled.methods);
         let operators = uses::operators(self, &settled.parts, &weights);
-        Ok(Size { methods, operators, ..Size::new(source, settled, &weights, faults) })
+        Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, faults) })
     }
 
     /// Where each item of the lists of constants and initial states starts in the file.
@@ -312,8 +312,8 @@ impl Pte<'_> {
 }
 
 impl Ptd<'_> {
-    /// Where the bytes of the file go that this was read from, as for [`Pte::size`].
-    pub fn size(&self) -> Result<Size<'_>> {
+    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`].
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, 0);
         ledger.header(self.header.map_or(0, |header| header.length));
@@ -323,7 +323,7 @@ impl Ptd<'_> {
         ledger.segments(self.segment_base_offset(), table, &referenced);
         let Blobs { blobs, faults } = self.blobs();
         blobs.into_iter().for_each(|blob| ledger.blob(blob));
-        Ok(Size::new(source, ledger.settle(), &[], faults))
+        Ok(SizeReport::new(source, ledger.settle(), &[], faults))
     }
 }
 
@@ -331,7 +331,7 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
     source.filter(|source| source.whole).ok_or_else(|| Error::reference("the whole file, which was not given"))
 }
 
-impl<'t> Size<'t> {
+impl<'t> SizeReport<'t> {
     fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], faults: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
         sort_by(&mut parts, &|one, other| other.bytes.cmp(&one.bytes));

@@ -1,7 +1,7 @@
 //! Operations of `edit`, chosen by bytes, and what must hold after each.
 
 use crate::visit::tree;
-use executorch_format::edit::{EditReport, MetadataValue, NewData, Strip, Target, new_errors};
+use executorch_format::edit::{EditReport, MetadataValue, NewData, Selector, Strip, new_errors};
 use executorch_format::testing::Choices;
 use executorch_format::{Image, Model, Ptd, PtdOptions, Pte, Result};
 use std::collections::BTreeMap;
@@ -88,7 +88,7 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
             let (method, value) = (choices.below(3), choices.below(255));
             let Some(plan) = pte.methods().get(usize::from(method)) else { return pte.dedup() };
             let (name, size) = (plan.name().to_owned(), plan.tensor(value).and_then(|tensor| tensor.byte_size().ok()));
-            let target = Target::Value { method: &name, value: value.into() };
+            let target = Selector::Value { method: &name, value: value.into() };
             // The bytes of a hostile file's tensor may be more than there is memory.
             let size = size.filter(|size| *size < 1 << 16).unwrap_or_default();
             let methods = pte.methods().iter().filter(|plan| plan.name() == name).count();

@@ -4,7 +4,7 @@ use super::Pair;
 use crate::delegate::Payload;
 use crate::error::counted;
 use crate::file::pte::Pte;
-use crate::inspect::diff::{ChangeKind, Subject, tree};
+use crate::inspect::diff::{DifferenceKind, DifferenceSubject, tree};
 use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::program::{BackendDelegate, CompileSpec, ExecutionPlan};
@@ -35,12 +35,12 @@ impl<'s> Pair<'_, 's> {
             used.add(index);
             other_used.add(other_index);
             let name = format!("{index} ({})", one.id());
-            self.changed(Subject::Delegate, &index.to_string(), one.id(), other.id());
+            self.changed(DifferenceSubject::Delegate, &index.to_string(), one.id(), other.id());
             let specs = |delegate: &'s BackendDelegate<'s>| delegate.compile_specs();
             if specs(one) != specs(other) {
                 self.change(
-                    Subject::Delegate,
-                    ChangeKind::Changed,
+                    DifferenceSubject::Delegate,
+                    DifferenceKind::Changed,
                     format!("{name} compile specs"),
                     Some(specs_text(one)),
                     Some(specs_text(other)),
@@ -53,7 +53,7 @@ impl<'s> Pair<'_, 's> {
                 (Ok(one), Ok(other)) => {
                     if self.comparer.equal(one, other) != Some(true) {
                         let text = |bytes: &[u8]| Some(format!("payload of {} bytes", bytes.len()));
-                        self.change(Subject::Delegate, ChangeKind::Changed, name, text(one), text(other));
+                        self.change(DifferenceSubject::Delegate, DifferenceKind::Changed, name, text(one), text(other));
                         match left.checked_sub((one.len() + other.len()) as u64) {
                             Some(rest) => {
                                 left = rest;
@@ -62,7 +62,7 @@ impl<'s> Pair<'_, 's> {
                             None => {
                                 let why = "not looked into: payloads overlap, and have more bytes than the file";
                                 let (name, why) = (index.to_string(), Some(why.into()));
-                                self.change(Subject::Payload, ChangeKind::Changed, name, None, why);
+                                self.change(DifferenceSubject::Payload, DifferenceKind::Changed, name, None, why);
                             }
                         }
                     }
@@ -71,18 +71,18 @@ impl<'s> Pair<'_, 's> {
                     let text = |bytes: crate::Result<&[u8]>| {
                         bytes.map_or_else(|error| error.to_string(), |_| "present".into())
                     };
-                    self.changed(Subject::Delegate, &name, &text(one), &text(other));
+                    self.changed(DifferenceSubject::Delegate, &name, &text(one), &text(other));
                 }
             }
         }
         let id = |delegate: &BackendDelegate<'_>| Some(delegate.id().into());
         for (index, delegate) in plan.delegates().iter().enumerate().filter(|(index, _)| used.get(index).is_none()) {
-            self.change(Subject::Delegate, ChangeKind::Removed, index.to_string(), id(delegate), None);
+            self.change(DifferenceSubject::Delegate, DifferenceKind::Removed, index.to_string(), id(delegate), None);
         }
         for (index, delegate) in
             other_plan.delegates().iter().enumerate().filter(|(index, _)| other_used.get(index).is_none())
         {
-            self.change(Subject::Delegate, ChangeKind::Added, index.to_string(), None, id(delegate));
+            self.change(DifferenceSubject::Delegate, DifferenceKind::Added, index.to_string(), None, id(delegate));
         }
     }
 
@@ -131,7 +131,7 @@ impl<'s> Pair<'_, 's> {
             }
         }
         for (name, before, after) in fields {
-            self.change(Subject::Payload, ChangeKind::Changed, name, Some(before), Some(after));
+            self.change(DifferenceSubject::Payload, DifferenceKind::Changed, name, Some(before), Some(after));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::text::{arguments, exact, label, number, shown};
 use super::{InstructionOf, Pair};
-use crate::inspect::diff::{ChangeKind, Subject};
+use crate::inspect::diff::{DifferenceKind, DifferenceSubject};
 use crate::keyed::Keyed;
 use crate::schema::program::{ExecutionPlan, Frame, InstructionArguments};
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
@@ -15,7 +15,7 @@ impl<'s> Pair<'_, 's> {
         let lists: [Vec<((usize, usize), InstructionOf<'s>)>; 2] = plans.map(|plan| plan.instructions().collect());
         let [before, after] = &lists;
         let chains = plans.map(|plan| plan.chains().len().to_string());
-        self.changed(Subject::Instruction, "chains", &chains[0], &chains[1]);
+        self.changed(DifferenceSubject::Instruction, "chains", &chains[0], &chains[1]);
         let mut numbers = Numbers::default();
         let tokens = numbers.tokens(plans[0]);
         let other_tokens = numbers.tokens(plans[1]);
@@ -100,7 +100,7 @@ impl<'s> Pair<'_, 's> {
     fn instruction_changed(&mut self, place: (usize, usize), before: String, after: String) {
         // What they look like does not tell which tensors they take, nor the end of a long list.
         let after = if before == after { "the same with other values".into() } else { after };
-        self.change(Subject::Instruction, ChangeKind::Changed, number(place), Some(before), Some(after));
+        self.change(DifferenceSubject::Instruction, DifferenceKind::Changed, number(place), Some(before), Some(after));
     }
 
     /// Instructions without a partner: moved where the same one is on both sides.
@@ -126,19 +126,21 @@ impl<'s> Pair<'_, 's> {
                     moved.add(other);
                     let Some((other_place, other)) = after.get(other) else { continue };
                     let name = format!("{} -> {}", number(*place), number(*other_place));
-                    self.change(Subject::Instruction, ChangeKind::Moved, name, text, None);
+                    self.change(DifferenceSubject::Instruction, DifferenceKind::Moved, name, text, None);
                     for (one, other) in arguments(instruction).iter().zip(&arguments(other)) {
                         self.match_values(*one, *other, false);
                     }
                 }
-                None => self.change(Subject::Instruction, ChangeKind::Removed, number(*place), text, None),
+                None => {
+                    self.change(DifferenceSubject::Instruction, DifferenceKind::Removed, number(*place), text, None)
+                }
             }
         }
         for index in added.iter().filter(|index| moved.get(*index).is_none()) {
             if let Some((place, instruction)) = after.get(*index) {
                 self.change(
-                    Subject::Instruction,
-                    ChangeKind::Added,
+                    DifferenceSubject::Instruction,
+                    DifferenceKind::Added,
                     number(*place),
                     None,
                     Some(shown(other_plan, instruction)),
@@ -171,7 +173,7 @@ impl<'s> Pair<'_, 's> {
                 {
                     let text = |destination: i32| format!("jumps to {destination}");
                     let (one, other) = (text(jump.destination_instruction), text(other.destination_instruction));
-                    self.changed(Subject::Instruction, &number((*chain, *index)), &one, &other);
+                    self.changed(DifferenceSubject::Instruction, &number((*chain, *index)), &one, &other);
                 }
             }
         }
@@ -193,9 +195,11 @@ impl<'s> Pair<'_, 's> {
                 _ => {}
             }
         }
-        for (count, kind) in [(lost, ChangeKind::Removed), (new, ChangeKind::Added), (other, ChangeKind::Changed)] {
+        for (count, kind) in
+            [(lost, DifferenceKind::Removed), (new, DifferenceKind::Added), (other, DifferenceKind::Changed)]
+        {
             if count > 0 {
-                self.change(Subject::StackTrace, kind, format!("of {count} instructions"), None, None);
+                self.change(DifferenceSubject::StackTrace, kind, format!("of {count} instructions"), None, None);
             }
         }
     }

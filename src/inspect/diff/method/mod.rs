@@ -6,7 +6,7 @@ mod text;
 mod values;
 
 use super::data::Comparer;
-use super::{Change, ChangeKind, Subject};
+use super::{Difference, DifferenceKind, DifferenceSubject};
 use crate::dataflow::{Calls, DelegateOutputs, size};
 use crate::file::pte::Pte;
 use crate::inspect::graph::value_text;
@@ -39,9 +39,9 @@ pub(super) fn compare<'s>(
         budget: 16 * (size(plan) + size(other_plan)),
     };
     pair.containers();
-    pair.ends(Subject::Input, [plan.inputs(), other_plan.inputs()]);
+    pair.ends(DifferenceSubject::Input, [plan.inputs(), other_plan.inputs()]);
     pair.instructions();
-    pair.ends(Subject::Output, [plan.outputs(), other_plan.outputs()]);
+    pair.ends(DifferenceSubject::Output, [plan.outputs(), other_plan.outputs()]);
     pair.rest();
     pair.operators();
     pair.plan();
@@ -90,33 +90,33 @@ fn computed(plan: &ExecutionPlan<'_>) -> Vec<usize> {
 }
 
 impl<'s> Pair<'_, 's> {
-    fn changed(&mut self, subject: Subject, name: &str, before: &str, after: &str) {
+    fn changed(&mut self, subject: DifferenceSubject, name: &str, before: &str, after: &str) {
         self.comparer.changed(subject, Some(self.name), name, before, after);
     }
 
     fn change(
         &mut self,
-        subject: Subject,
-        kind: ChangeKind,
+        subject: DifferenceSubject,
+        kind: DifferenceKind,
         name: String,
         before: Option<String>,
         after: Option<String>,
     ) {
-        let change = Change::new(subject, kind, Some(self.name), name);
-        self.comparer.difference(Change { before, after, ..change });
+        let change = Difference::new(subject, kind, Some(self.name), name);
+        self.comparer.difference(Difference { before, after, ..change });
     }
 
     fn containers(&mut self) {
         let [one, other] = self.plans.map(|plan| plan.container_meta_type.as_ref());
         let text = |text: Option<&'s str>| text.unwrap_or("absent");
         let (inputs, other_inputs) = (one.map(|one| one.encoded_inp_str()), other.map(|one| one.encoded_inp_str()));
-        self.changed(Subject::Input, "containers", text(inputs), text(other_inputs));
+        self.changed(DifferenceSubject::Input, "containers", text(inputs), text(other_inputs));
         let (outputs, other_outputs) = (one.map(|one| one.encoded_out_str()), other.map(|one| one.encoded_out_str()));
-        self.changed(Subject::Output, "containers", text(outputs), text(other_outputs));
+        self.changed(DifferenceSubject::Output, "containers", text(outputs), text(other_outputs));
     }
 
     /// Inputs or outputs: matched by position.
-    fn ends(&mut self, subject: Subject, indices: [&'s [i32]; 2]) {
+    fn ends(&mut self, subject: DifferenceSubject, indices: [&'s [i32]; 2]) {
         let [before, after] = indices;
         for position in 0..before.len().max(after.len()) {
             let text = |plan: usize, list: &[i32]| {
@@ -130,26 +130,26 @@ impl<'s> Pair<'_, 's> {
                     let fits = values.is_none_or(|(one, other)| self.match_values(*one, *other, true));
                     if !fits {
                         let texts = (Some("one value".into()), Some("another value".into()));
-                        self.change(subject, ChangeKind::Changed, position.to_string(), texts.0, texts.1);
+                        self.change(subject, DifferenceKind::Changed, position.to_string(), texts.0, texts.1);
                     }
                 }
                 (before @ Some(_), None) => {
-                    self.change(subject, ChangeKind::Removed, position.to_string(), before, None)
+                    self.change(subject, DifferenceKind::Removed, position.to_string(), before, None)
                 }
-                (None, after) => self.change(subject, ChangeKind::Added, position.to_string(), None, after),
+                (None, after) => self.change(subject, DifferenceKind::Added, position.to_string(), None, after),
             }
         }
     }
 
     /// The items of long lists, of which texts show the first only.
-    fn same_items(&mut self, subject: Subject, position: usize, one: &str, other: &str, lists: [&[i32]; 2]) {
+    fn same_items(&mut self, subject: DifferenceSubject, position: usize, one: &str, other: &str, lists: [&[i32]; 2]) {
         let [one_exact, other_exact] = [0, 1].map(|side| {
             let (plan, list) = (self.plans.get(side)?, lists.get(side)?);
             Some(exact(plan, &plan.value(*list.get(position)?)?.val))
         });
         if one == other && one_exact != other_exact {
             let after = Some("the same with other values".into());
-            self.change(subject, ChangeKind::Changed, position.to_string(), Some(one.into()), after);
+            self.change(subject, DifferenceKind::Changed, position.to_string(), Some(one.into()), after);
         }
     }
 
@@ -173,9 +173,11 @@ impl<'s> Pair<'_, 's> {
         let calls = |count: usize| if count == 1 { "1 call".into() } else { format!("{count} calls") };
         for (name, [before, after]) in counts.into_sorted() {
             match (before.map(calls), after.map(calls)) {
-                (Some(one), Some(other)) => self.changed(Subject::Operator, &name, &one, &other),
-                (one @ Some(_), None) => self.change(Subject::Operator, ChangeKind::Removed, name, one, None),
-                (None, other) => self.change(Subject::Operator, ChangeKind::Added, name, None, other),
+                (Some(one), Some(other)) => self.changed(DifferenceSubject::Operator, &name, &one, &other),
+                (one @ Some(_), None) => {
+                    self.change(DifferenceSubject::Operator, DifferenceKind::Removed, name, one, None)
+                }
+                (None, other) => self.change(DifferenceSubject::Operator, DifferenceKind::Added, name, None, other),
             }
         }
     }
@@ -190,11 +192,11 @@ impl<'s> Pair<'_, 's> {
         };
         for index in 0..one.buffers.len().max(other.buffers.len()) {
             let (before, after) = (text(one.buffers.get(index)), text(other.buffers.get(index)));
-            self.changed(Subject::Plan, &format!("buffer {}", index + 1), &before, &after);
+            self.changed(DifferenceSubject::Plan, &format!("buffer {}", index + 1), &before, &after);
         }
         let replaced = core::mem::take(&mut self.replaced);
         for (value, before, after) in replaced {
-            self.changed(Subject::Plan, &value, &before, &after);
+            self.changed(DifferenceSubject::Plan, &value, &before, &after);
         }
     }
 
@@ -205,11 +207,10 @@ impl<'s> Pair<'_, 's> {
         // Outputs that differ were reported: once is enough.
         if one != other {
             let (name, shown) = (self.name, shortened(self.name));
-            self.comparer
-                .diff
-                .differences
-                .retain(|change| change.subject != Subject::Output || change.method.as_deref() != Some(&*shown));
-            self.comparer.changed(Subject::Metadata, None, name, &one, &other);
+            self.comparer.diff.differences.retain(|change| {
+                change.subject != DifferenceSubject::Output || change.method.as_deref() != Some(&*shown)
+            });
+            self.comparer.changed(DifferenceSubject::Metadata, None, name, &one, &other);
         }
     }
 }

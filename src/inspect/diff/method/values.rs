@@ -2,7 +2,7 @@
 
 use super::Pair;
 use super::text::{arguments, exact};
-use crate::inspect::diff::{Change, ChangeKind, Subject, tree};
+use crate::inspect::diff::{Difference, DifferenceKind, DifferenceSubject, tree};
 use crate::inspect::graph::value_text;
 use crate::keyed::Keyed;
 use crate::path::Path;
@@ -72,7 +72,7 @@ impl<'s> Pair<'_, 's> {
         let text = |tensor: &Tensor<'_>| tensor.shape().to_string_with(tensor.shape_dynamism);
         let (shape, other_shape) = (text(one), text(other));
         if !reported {
-            self.changed(Subject::Value, &format!("%{value}"), &shape, &other_shape);
+            self.changed(DifferenceSubject::Value, &format!("%{value}"), &shape, &other_shape);
         }
         let place = |tensor: &Tensor<'_>| match tensor.allocation_info {
             Some(place) => format!("buffer {} at {}", place.memory_id, place.memory_offset()),
@@ -96,7 +96,13 @@ impl<'s> Pair<'_, 's> {
             let inside = ["extra_tensor_info.device_type", "extra_tensor_info.device_index"].contains(&path.as_str());
             let seen = starts(&path, &elsewhere) || (shape != other_shape && starts(&path, &in_shape));
             if inside || !seen {
-                self.change(Subject::Value, ChangeKind::Changed, format!("%{value} {path}"), Some(before), Some(after));
+                self.change(
+                    DifferenceSubject::Value,
+                    DifferenceKind::Changed,
+                    format!("%{value} {path}"),
+                    Some(before),
+                    Some(after),
+                );
             }
         }
     }
@@ -143,13 +149,13 @@ impl<'s> Pair<'_, 's> {
                     Some(second) => {
                         self.match_values(index as i32, second as i32, false);
                     }
-                    None => self.unused(ChangeKind::Removed, index, text),
+                    None => self.unused(DifferenceKind::Removed, index, text),
                 }
             }
-            others.for_each(|second| self.unused(ChangeKind::Added, second, text));
+            others.for_each(|second| self.unused(DifferenceKind::Added, second, text));
         }
         for ((_, text), indices) in other.into_sorted() {
-            indices.into_iter().for_each(|second| self.unused(ChangeKind::Added, second, &text));
+            indices.into_iter().for_each(|second| self.unused(DifferenceKind::Added, second, &text));
         }
         let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains(value)).collect();
         self.comparer.only(0, pte, plan, lonely.into_iter());
@@ -157,14 +163,19 @@ impl<'s> Pair<'_, 's> {
         self.comparer.only(1, other_pte, other_plan, lonely.into_iter());
         if self.renumbered > 0 {
             let name = format!("{} of {} have another index", self.renumbered, plan.values().len());
-            self.comparer.storage(Change::new(Subject::Value, ChangeKind::Moved, Some(self.name), name));
+            self.comparer.storage(Difference::new(
+                DifferenceSubject::Value,
+                DifferenceKind::Moved,
+                Some(self.name),
+                name,
+            ));
         }
     }
 
     /// A value of one side that nothing uses.
-    fn unused(&mut self, kind: ChangeKind, index: usize, text: &str) {
+    fn unused(&mut self, kind: DifferenceKind, index: usize, text: &str) {
         let text = Some(text.to_owned());
-        let (before, after) = if kind == ChangeKind::Removed { (text, None) } else { (None, text) };
-        self.change(Subject::Value, kind, format!("%{index}, which nothing uses"), before, after);
+        let (before, after) = if kind == DifferenceKind::Removed { (text, None) } else { (None, text) };
+        self.change(DifferenceSubject::Value, kind, format!("%{index}, which nothing uses"), before, after);
     }
 }

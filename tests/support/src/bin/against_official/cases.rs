@@ -57,8 +57,8 @@ impl<'f> Base<'f> {
         }
         let mut tree = Model::parse(fixture.bytes()).ok()?;
         match &mut tree {
-            Model::Pte(pte) => pte.style = Some(pte.write_style().ok()?.0),
-            Model::Ptd(ptd) => ptd.style = Some(ptd.write_style().ok()?.0),
+            Model::Pte(pte) => pte.style = Some(pte.write_style().ok()?.style),
+            Model::Ptd(ptd) => ptd.style = Some(ptd.write_style().ok()?.style),
             _ => return None,
         }
         let damages = if wanted.files { Damage::all(table(&tree)) } else { Vec::new() };

@@ -1,7 +1,7 @@
 //! Structured changes of an XNNPACK graph: one to three of them, each of one kind, to values that mean something in that graph.
 
 use crate::random::Random;
-use executorch_format::schema::any::{AnyField, Change, Value};
+use executorch_format::schema::any::{AnyField, FieldChange, Value};
 use executorch_format::schema::xnnpack::*;
 use executorch_format_support::xnnpack_programs::{BINARY, UNARY};
 
@@ -160,7 +160,10 @@ fn field(
     }
     let (at, name, before) = *fields.get(random.below(fields.len()))?;
     let number = other(before as u32, random);
-    member.field_mut(at)?.change(Change::Bits(number.into())).then(|| format!("{name} of {kind} {index} is {number}"))
+    member
+        .field_mut(at)?
+        .change(FieldChange::Bits(number.into()))
+        .then(|| format!("{name} of {kind} {index} is {number}"))
 }
 
 fn flags(graph: &mut XNNGraph<'_>, random: &mut Random) -> Option<String> {

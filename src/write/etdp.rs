@@ -1,0 +1,25 @@
+//! A trace as it is to be written.
+
+use super::detect::NO_LIMITS;
+use super::image::Image;
+use crate::error::{Error, Result};
+use crate::file::etdp::{Etdp, PREFIX};
+use crate::flatbuffer::any::same;
+use crate::flatbuffer::read;
+use crate::schema::ETDump;
+
+impl Etdp<'_> {
+    /// The file that this was read from, as it is to be written.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where it was changed or not read from a file: traces are written by
+    /// runtimes.
+    pub fn image(&self) -> Result<Image<'_>> {
+        if let Some(source) = &self.source {
+            let decoded = read::read_at::<ETDump<'_>>(PREFIX as u32, source.metadata(), &NO_LIMITS);
+            if decoded.is_ok_and(|(decoded, _)| same(&decoded, &self.etdump)) {
+                return Ok(Image::unchanged(&source.bytes));
+            }
+        }
+        Err(Error::unwritable("a trace is written only as it was read"))
+    }
+}
