@@ -94,6 +94,12 @@
 //! # }
 //! ```
 //!
+//! # What may change
+//!
+//! `docs/stability.md` says what a release may change. In short: tables of a schema are plain structs that grow with the schema (write
+//! `..Default::default()`), options start from their default and are set by `with_…`, answers and kinds are `#[non_exhaustive]`, and texts are
+//! for people. `docs/vocabulary.md` has the words that names are made of.
+//!
 //! # Names that shadow
 //!
 //! The schema has types with the names of Rust's own: `Int`, `Bool`, `String`, `Double`. Import the module and not everything in it:
@@ -170,7 +176,8 @@ pub use write::relayout::{PtdOptions, PteOptions};
 #[cfg(all(feature = "std", feature = "write"))]
 pub use write::save::{Prepared, Progress};
 
-/// The README's example, as a test.
+/// The examples of the pages, as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+#[doc = include_str!("../docs/library.md")]
+struct Pages;

@@ -49,7 +49,7 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Verdict {
     file: String,
-    /// Whether nothing lacks.
+    /// Whether everything required is present.
     ok: bool,
     #[serde(flatten)]
     check: TargetCheck,

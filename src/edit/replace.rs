@@ -34,6 +34,30 @@ pub enum Selector<'t> {
 }
 
 /// The bytes that take the place of others.
+///
+/// ```
+/// use executorch_format::edit::{NewData, Selector};
+/// use executorch_format::{NewEntry, Pte, TensorData};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let mut pte = Pte::parse(&file)?;
+/// let method = pte.method("forward").unwrap();
+/// let constants = method.tensors().filter(|(_, tensor)| matches!(pte.tensor_data(tensor), Ok(TensorData::Constant(_))));
+/// let (value, shape) = constants.map(|(value, tensor)| (value, tensor.shape().to_string())).next().unwrap();
+/// assert_eq!(shape, "f32[2, 2]");
+///
+/// let ones = NewEntry::from_slice("ones", vec![2, 2], &[1f32; 4]);
+/// let report = pte.replace(&Selector::Value { method: "forward", value }, &NewData::from(ones))?;
+/// assert_eq!(report.changes.len(), 1);
+///
+/// // Another shape is refused, with what was expected.
+/// let wrong = NewEntry::from_slice("three", vec![3], &[1f32; 3]).into();
+/// let error = pte.replace(&Selector::Value { method: "forward", value }, &wrong).unwrap_err();
+/// assert!(error.to_string().contains("is f32[2, 2], three holds f32[3]"), "{error}");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewData<'a> {

@@ -5,15 +5,16 @@ use crate::file::model::Model;
 use crate::file::options::ParseOptions;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
+use crate::validate::rule::{self, Rule};
 use crate::validate::{Finding, Level, Severity};
 use alloc::vec::Vec;
 
-/// Of each two rules, a finding of the first before the edit excuses one of the second after it. What was not looked up, since no
+/// For each pair of rules, a finding of the first before the edit excuses one of the second after it. What was not looked up, since no
 /// `.ptd` file was given, need not be there. A segment outside the file is outside the data size too, once that is written.
-const EXCUSES: [(&str, &str); 3] = [
-    ("external-unchecked", "external-missing"),
-    ("xnnpack-unchecked", "xnnpack-constant-key"),
-    ("segment-bounds", "segment-data-size"),
+const EXCUSES: [(&Rule, &Rule); 3] = [
+    (rule::EXTERNAL_UNCHECKED, rule::EXTERNAL_MISSING),
+    (rule::XNNPACK_UNCHECKED, rule::XNNPACK_CONSTANT_KEY),
+    (rule::SEGMENT_BOUNDS, rule::SEGMENT_DATA_SIZE),
 ];
 
 /// The errors at the strict level that `after` has and of whose rules `before` has none. None: what was good stays good.
@@ -42,7 +43,10 @@ pub fn new_errors_of_pair(before: (&Pte<'_>, &[Ptd<'_>]), after: (&Pte<'_>, &[Pt
 fn of_new_rules(before: Vec<Finding>, mut after: Vec<Finding>) -> Vec<Finding> {
     let error = |finding: &Finding| finding.severity == Severity::Error;
     after.retain(|new| {
-        let excused = |old: &Finding| (error(old) && old.rule == new.rule) || EXCUSES.contains(&(old.rule, new.rule));
+        let excused = |old: &Finding| {
+            (error(old) && old.rule == new.rule)
+                || EXCUSES.iter().any(|(first, second)| old.rule == first.name && new.rule == second.name)
+        };
         error(new) && !before.iter().any(excused)
     });
     after

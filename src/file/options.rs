@@ -38,7 +38,8 @@ setters! {
 }
 
 impl ParseOptions {
-    /// The options for metadata alone, of a file of unknown size.
+    /// The options for metadata alone, of a file of unknown size. The bytes must be those that [`Probe::metadata`](crate::Probe::metadata)
+    /// names, or more. A file without a header, such as a bundle, has no metadata apart from its data: all bytes are needed.
     pub const METADATA: Self = Self { limits: Limits::DEFAULT, metadata_only: true, file_size: None };
 
     /// The options for the metadata alone of a file of that size, in bytes.

@@ -56,7 +56,25 @@ impl PartialEq for Pte<'_> {
 }
 
 /// Where a tensor's data is: see [`Pte::tensor_data`].
+///
+/// ```
+/// use executorch_format::{Pte, TensorData};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul_external/add_mul_external.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// for (value, tensor) in pte.methods()[0].tensors() {
+///     match pte.tensor_data(tensor)? {
+///         TensorData::External(key) => println!("value {value}: {key:?} in a .ptd"),
+///         TensorData::Constant(data) => println!("value {value}: {:?} of the file", pte.range(&data)),
+///         other => println!("value {value}: {other:?}"),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TensorData<'t> {
     /// Given at run time.
     None,

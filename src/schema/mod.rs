@@ -1,8 +1,8 @@
 //! The tree: a struct for every table and an enum for every union of the schemas, with the schema's own names.
 //!
-//! A table is declared once, as a struct inside `table!` with its fields in the order of their ids. The macro generates the
-//! decoder, the encoder, and everything else that works field by field, so a new field is one line. All fields are public: the
-//! structs can be built, changed and compared directly.
+//! All fields are public: the structs can be built, changed and compared directly. They are not `#[non_exhaustive]`, and grow when
+//! ExecuTorch's schema does, in a minor release: write `..Default::default()` where you build one and `..` where you take one apart, and a new
+//! field does not concern you. [`any`] has every table's fields by name, for code that works on all of them.
 //!
 //! A field that is absent in a file is `None`; a vector that is present but empty is `Some`. If that difference does not matter,
 //! use the accessor of the same name, which returns a slice or a `&str`, empty if the field is absent: `plan.values()`,

@@ -47,7 +47,7 @@ mod release;
 #[cfg(feature = "payloads")]
 mod releases;
 mod report;
-mod rule;
+pub(crate) mod rule;
 mod segments;
 #[cfg(feature = "inspect")]
 mod target;

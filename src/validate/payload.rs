@@ -50,7 +50,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The id is what the runtime goes by.
+/// The runtime selects a backend by its id.
 fn id_and_bytes(id: &str, payload: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
     let Some(kind) = PayloadKind::of_id(id).filter(|kind| kind.is_in(payload) == Some(false)) else {
         return;

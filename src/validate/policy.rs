@@ -1,4 +1,4 @@
-//! What somebody wants to be checked, and what is to count.
+//! User settings: what to check, and which findings count.
 
 use super::{Finding, Level, RULES, Severity};
 use crate::error::{Error, Result};
@@ -18,6 +18,25 @@ use alloc::{format, string::String, vec::Vec};
 /// let findings = policy.judge(pte.validate(policy.level));
 /// assert!(findings.is_empty());
 /// # Ok(())
+/// # }
+/// ```
+///
+/// As a file for `pte verify --policy`, in TOML:
+///
+/// ```toml
+/// level = "strict"
+/// deny = ["warnings"]
+/// allow = ["trailing-bytes"]
+/// ```
+///
+/// and in JSON, with the feature `serde`:
+///
+/// ```
+/// # #[cfg(feature = "serde")] {
+/// use executorch_format::validate::{Level, Policy};
+///
+/// let policy: Policy = serde_json::from_str(r#"{"level": "runtime", "deny": ["warnings"]}"#).unwrap();
+/// assert_eq!(policy, Policy::default().with_level(Level::Runtime).with_deny(vec!["warnings".into()]));
 /// # }
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

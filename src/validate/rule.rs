@@ -29,7 +29,7 @@ pub struct Rule {
 
 impl Rule {
     /// What each release was seen to do with files that break it: one history for each kind of violation. Empty where
-    /// nobody looked.
+    /// that was not tested.
     pub fn histories(&self) -> impl Iterator<Item = &'static History> {
         let name = self.name;
         HISTORIES.iter().filter(move |history| history.rule == name)
@@ -75,7 +75,7 @@ const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
 macro_rules! rules {
     ($( $ident:ident $name:literal $level:ident $severity:ident $(($cve:literal))? $protects:literal )*) => {
         $(
-            pub(super) const $ident: &Rule = &Rule {
+            pub(crate) const $ident: &Rule = &Rule {
                 name: $name,
                 level: Level::$level,
                 severity: Severity::$severity,
@@ -87,6 +87,12 @@ macro_rules! rules {
 
         /// All rules, by level. The runtime level includes what the official runtime does not check and crashes on while
         /// it loads a file, so a file that passes this level loads.
+        ///
+        /// | rule | level | severity | what it protects from |
+        /// |---|---|---|---|
+        $(
+            #[doc = concat!("| `", $name, "` | ", stringify!($level), " | ", stringify!($severity), " | ", $protects, " |")]
+        )*
         pub const RULES: &[&Rule] = &[$($ident),*];
     };
     (@) => { None };

@@ -37,6 +37,31 @@ use core::fmt;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// As a file for `pte check --target`, in TOML:
+///
+/// ```toml
+/// runtime = "1.2"
+/// libraries = ["portable"]
+/// backends = ["XnnpackBackend"]
+/// arena = 65536
+/// method-allocator = 16384
+/// pointer-bits = 32
+///
+/// [operators]
+/// "aten::mul.out" = ["FLOAT"]
+/// ```
+///
+/// and in JSON, with the feature `serde`:
+///
+/// ```
+/// # #[cfg(feature = "serde")] {
+/// use executorch_format::validate::Target;
+///
+/// let target: Target = serde_json::from_str(r#"{"arena": 65536, "pointer-bits": 32}"#).unwrap();
+/// assert_eq!(target, Target::default().with_arena(Some(65536)).with_pointer_bits(Some(32)));
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -212,7 +237,7 @@ impl fmt::Display for Lack {
     }
 }
 
-/// Something that a file may need and of which nobody knows whether the device has it.
+/// Something that a file may need, where it is not known whether the device has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "unknown", rename_all = "kebab-case"))]
 #[non_exhaustive]

@@ -79,7 +79,28 @@ fn sample(bytes: &[u8]) -> u64 {
 /// Collects the data of a new program: constants, initial states, delegate payloads and named blobs. Equal bytes are stored
 /// once. [`finish`](Self::finish) puts them into segments as ExecuTorch's exporter does.
 ///
-/// See `examples/build.rs` for a whole program.
+/// ```
+/// use executorch_format::schema::ScalarType;
+/// use executorch_format::schema::program::{ExecutionPlan, Program, Tensor};
+/// use executorch_format::{DataCollector, Pte, PteOptions};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let mut data = DataCollector::new();
+/// let weight = data.constant(1f32.to_le_bytes().to_vec());
+/// // A method that returns a constant.
+/// let value = Tensor::new(ScalarType::FLOAT, vec![1]).with_data(weight).into();
+/// let method = ExecutionPlan::new("one", vec![value], vec![], vec![], 0).with_outputs(vec![0]);
+/// let program = Program { execution_plan: Some(vec![method]), ..Program::default() };
+/// let file = data.finish(program, &PteOptions::default())?.image()?.to_vec()?;
+///
+/// let pte = Pte::parse(&file)?;
+/// let tensor = pte.methods()[0].tensors().next().unwrap().1;
+/// assert_eq!(pte.tensor_view(tensor)?.unwrap().to_vec::<f32>()?, [1.0]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// See `examples/build.rs` for a program that computes.
 #[derive(Clone, Debug, Default)]
 pub struct DataCollector<'a> {
     constants: Shared<'a>,

@@ -354,7 +354,7 @@ type Blobs<'t> = Vec<(u64, &'t [u8])>;
 
 /// Each segment's parts at their offsets in the file, in order and without overlap: bytes that segments share are written once.
 /// Parts that the background contains are left out. Also returns where the last segment with bytes ends: its last part may be an
-/// empty constant behind padding.
+/// empty constant after padding.
 ///
 /// Without a `header`, segments have no bytes, even if the table says so.
 fn blobs<'t>(

@@ -16,6 +16,18 @@ use crate::setters::setters;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 
 /// The layout of a `.pte`. The default is that of today's ExecuTorch exporter, in the file's own style.
+///
+/// ```
+/// use executorch_format::{Pte, PteOptions};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let pages = Pte::parse(&file)?.lay_out(&PteOptions::default().with_segment_alignment(4096))?;
+/// let written = pages.image()?.to_vec()?;
+/// assert_eq!(Pte::parse(&written)?.header.unwrap().segment_base_offset % 4096, 0);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

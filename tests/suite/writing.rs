@@ -365,3 +365,19 @@ fn segments_that_overlap_often_are_not_laid_out_apart() {
     let error = Model::parse(&file.bytes).unwrap().extraction().unwrap_err().to_string();
     assert!(error.contains("the blobs overlap: apart they would take"), "{error}");
 }
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn valid_programs_in_a_style_are_in_it_and_their_vectors_are_aligned(
+        pte in executorch_format::testing::strategies::valid_programs_in(WriteStyle::PYTHON, 0..800)
+    ) {
+        let file = pte.image().unwrap().to_vec().unwrap();
+        let read = Pte::parse(&file).unwrap();
+        let style = read.write_style().unwrap().proven().unwrap();
+        proptest::prop_assert!(style.align_empty && style.field_order == executorch_format::FieldOrder::ById);
+        let findings = read.validate(executorch_format::validate::Level::Strict);
+        proptest::prop_assert!(findings.iter().all(|finding| finding.rule != "vector-alignment"), "{findings:?}");
+    }
+}

@@ -86,7 +86,7 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
 /// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why those next to them do not. On the next line what
 /// that covers.
 fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::Result<()> {
-    // Payloads of other backends nobody looked at: the rest is said without them.
+    // Payloads of other backends were not tested: the rest is said without them.
     let others = info.releases.last().and_then(|latest| latest.payloads_not_looked_at());
     let loads = |verdict: &ReleaseVerdict| match others {
         None => verdict.behaviour == Behaviour::Loads,

@@ -120,6 +120,22 @@ pub fn tensor_bytes(datatype: XNNDatatype, dims: &[u32]) -> Option<u64> {
 }
 
 /// The values that a node names, by the names of its fields.
+///
+/// ```
+/// use executorch_format::Pte;
+/// use executorch_format::delegate::Payload;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/linear_xnnpack/linear_xnnpack.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let Payload::Xnnpack(payload) = pte.delegate(&pte.methods()[0].delegates()[0])? else { panic!("not XNNPACK") };
+/// let ids = payload.graph.xnodes()[0].xnode_union.ids();
+/// let fields: Vec<_> = ids.inputs.iter().map(|(field, _)| *field).collect();
+/// assert_eq!(fields, ["input1_id", "filter_id", "bias_id"]);
+/// assert_eq!(ids.outputs[0].0, "output_id");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeIds {
     /// What it reads: field and id. [`NO_ID`] is none.

@@ -103,7 +103,7 @@ fn id<'t>(pte: &'t Pte<'_>, method: usize, index: usize) -> &'t str {
     pte.methods().get(method).and_then(|plan| plan.delegates().get(index)).map_or("", |delegate| delegate.id())
 }
 
-/// The backends whose payloads nobody looked at, release by release.
+/// The backends whose payloads were not tested, release by release.
 fn others(pte: &Pte<'_>, uses: &mut Uses) {
     let mut names: Vec<String> = Vec::new();
     let mut first = None;
@@ -123,7 +123,7 @@ fn others(pte: &Pte<'_>, uses: &mut Uses) {
     let Some((method, index)) = first else { return };
     let path = Path::ROOT;
     let path = path.item("execution_plan", method).item("delegates", index).to_field_path();
-    let message = format!("nobody looked at what releases do with payloads of {}", names.join(", "));
+    let message = format!("what releases do with payloads of {} was not tested", names.join(", "));
     uses.push(Use { name: NOT_LOOKED_AT, what: "", path, message, known: "-", otherwise: Unknown });
 }
 

@@ -127,7 +127,7 @@ impl ReleaseVerdict {
         Self::new(self.release, self.format, Answer::LOADS, self.delegates)
     }
 
-    /// The backends whose payloads nobody looked at, if nothing but that is unknown: why the delegates' contents are no reason not to load.
+    /// The backends whose payloads were not tested, if nothing but that is unknown: why the delegates' contents are no reason not to load.
     pub fn payloads_not_looked_at(&self) -> Option<&Reason> {
         let reason = self.delegates.because.as_ref()?;
         (self.delegates.behaviour == Behaviour::Unknown && reason.name == contents::NOT_LOOKED_AT).then_some(reason)
@@ -283,7 +283,7 @@ pub fn releases_of_error(error: &Error) -> Vec<ReleaseVerdict> {
     })
 }
 
-/// The releases that load the file, as the first and the last of each unbroken row. A release that nobody looked at breaks no row.
+/// The releases that load the file, as the first and the last of each range without a gap. An untested release does not split a range.
 pub fn loads_in(verdicts: &[ReleaseVerdict]) -> Vec<(Release, Release)> {
     rows(verdicts, |verdict| verdict.behaviour == Behaviour::Loads)
 }
@@ -315,7 +315,7 @@ fn of_the_format(format: impl Fn(Release) -> Answer) -> Vec<ReleaseVerdict> {
 
 /// The verdict on a release that was not run.
 fn unseen(release: Release) -> ReleaseVerdict {
-    let message = "nobody looked at what this release does".into();
+    let message = "this release was not tested".into();
     let because = Some(Reason { name: "release", path: FieldPath::default(), message });
     let answer = Answer { behaviour: Behaviour::Unknown, because };
     ReleaseVerdict::new(release, answer.clone(), answer.clone(), answer)
