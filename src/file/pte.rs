@@ -74,7 +74,6 @@ impl PartialEq for Pte<'_> {
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum TensorData<'t> {
     /// Given at run time.
     None,

@@ -4,6 +4,7 @@ use executorch_format::schema::program::{DataLocation, ExecutionPlan, Program, T
 use executorch_format::schema::{DataSegment, ScalarType};
 use executorch_format::{
     DataCollector, DataRef, ErrorKind, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
+    WriteStyle,
 };
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 
