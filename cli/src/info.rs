@@ -85,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let (file, file_size) = (path.display().to_string(), input.bytes().len() as u64);
         let ptds = serving(&data, path);
         let given = (!ptds.is_empty()).then_some(&*ptds);
-        let releases = model.releases_with(&Deployment { data: given, ..Deployment::default() });
+        let releases = model.releases_with(&Deployment::default().with_data(given));
         let loads_in = loads_in(&releases);
         let external_data = match &model {
             Model::Pte(pte) => pte.missing_data(&ptds),
