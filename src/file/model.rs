@@ -119,6 +119,7 @@ impl<'a> Model<'a> {
     ///
     /// ```
     /// use executorch_format::Model;
+    /// use executorch_format::schema::any::AnyTable;
     ///
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/ptd_names/ptd_names.ptd")?;

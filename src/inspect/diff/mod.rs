@@ -215,7 +215,7 @@ impl fmt::Display for Difference {
 /// # fn main() -> executorch_format::Result<()> {
 /// let (one, other) = (std::fs::read("tests/data/1.5.1/add/add.pte")?, std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?);
 /// let (one, other) = (Model::parse(&one)?, Model::parse(&other)?);
-/// let sides = (Side { model: &one, data: &[] }, Side { model: &other, data: &[] });
+/// let sides = (Side::new(&one, &[]), Side::new(&other, &[]));
 /// for change in diff(&sides.0, &sides.1, &DiffOptions::default()).differences {
 ///     println!("{change}");
 /// }
