@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::header::{self, FileKind, Header};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::file::style::{ALIGNMENT, WriteStyle};
+use crate::file::style::WriteStyle;
 use crate::flatbuffer::any::same;
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::form::FieldForm;
@@ -12,8 +12,8 @@ use crate::flatbuffer::read::{self, Limits, Record, TableParser};
 use crate::flatbuffer::walk::{PartKind, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::keyed::Keyed;
-use crate::schema::Program;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
+use crate::schema::{Program, program};
 use alloc::{vec, vec::Vec};
 
 /// Reading the source again needs no limits: it was within the limits when it was first read.
@@ -63,11 +63,11 @@ impl<'a> Pte<'a> {
         };
         let metadata = source.metadata();
         let shown = shown_style(metadata, Program::DESCRIPTION);
-        let [constants, delegates] = inline_alignments(metadata);
+        let (constants, delegates) = inline_alignments(&program);
         let mut nearest = None;
         for (align_empty, vtable_sharing) in variants(&shown) {
-            for constant_alignment in constants.candidates() {
-                for delegate_alignment in delegates.candidates() {
+            for constant_alignment in candidates(constants) {
+                for delegate_alignment in candidates(delegates) {
                     let style =
                         WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
                     let body = style.encode(&program, metadata.len() as u64)?;
@@ -224,56 +224,22 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
     [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
 }
 
-/// What the places of blobs inside a FlatBuffer say about their alignment.
-#[derive(Clone, Copy)]
-struct Places {
-    /// The bits of the distances from where blobs start to the FlatBuffer's end, from which writers count alignment.
-    distances: u32,
-    /// The bytes between a blob and what follows it, at most: the padding for its alignment.
-    padding: u32,
-    /// Whether there are any.
-    any: bool,
+/// Whether the FlatBuffer contains constants and delegate payloads, for which the two alignments matter.
+fn inline_alignments(program: &Program<'_>) -> (bool, bool) {
+    let filled = |bytes: &[u8]| !bytes.is_empty();
+    (
+        program.constant_buffer().iter().any(|buffer: &program::Buffer<'_>| filled(buffer.storage())),
+        program.backend_delegate_data().iter().any(|data| filled(data.data())),
+    )
 }
 
-impl Places {
-    /// The alignments that give these places, the usual one first. Without blobs, any would.
-    fn candidates(self) -> Vec<u32> {
-        if !self.any {
-            return vec![ALIGNMENT];
+/// The alignments to try, the usual one first.
+fn candidates(matters: bool) -> Vec<u32> {
+    let mut alignments = vec![16];
+    for power in 0..=16 {
+        if matters && power != 4 {
+            alignments.push(1 << power);
         }
-        let fits = |alignment: &u32| *alignment > self.padding && self.distances % *alignment == 0;
-        let mut alignments: Vec<u32> = (0..=16).map(|power| 1 << power).filter(fits).collect();
-        alignments.sort_by_key(|alignment| *alignment != ALIGNMENT);
-        alignments
     }
-}
-
-/// Where the constants and the delegate payloads inside the FlatBuffer are, for which the two alignments matter.
-fn inline_alignments(metadata: &[u8]) -> [Places; 2] {
-    let mut places = [Places { distances: 0, padding: 0, any: false }; 2];
-    let (mut blobs, mut starts) = (Vec::new(), Vec::new());
-    walk(metadata, Program::DESCRIPTION, &NO_LIMITS, &mut |part| {
-        // A table's vtable may be anywhere: it is a part of its own.
-        if let PartKind::Table(table) = &part.kind {
-            starts.push(table.vtable);
-        }
-        starts.push(part.position);
-        let list = match part.owner.name {
-            "Buffer" => 0,
-            "BackendDelegateInlineData" => 1,
-            _ => return,
-        };
-        if let (PartKind::Numbers { .. }, 5..) = (&part.kind, part.size) {
-            blobs.push((list, part.position + 4, part.position.saturating_add(part.size)));
-        }
-    });
-    starts.sort_unstable();
-    for (list, start, end) in blobs {
-        let Some(places) = places.get_mut(list) else { continue };
-        let next = starts.get(starts.partition_point(|start| *start < end)).copied().unwrap_or(end);
-        places.padding = places.padding.max(next.saturating_sub(end));
-        places.any = true;
-        places.distances |= (metadata.len() as u32).wrapping_sub(start);
-    }
-    places
+    alignments
 }
