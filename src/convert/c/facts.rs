@@ -5,7 +5,7 @@ use super::names::{check_identifier, comment, literal, upper};
 use crate::error::{Result, counted};
 use crate::file::model::Model;
 use crate::file::pte::Pte;
-use crate::inspect::{ConstantMethod, Content, Method, ProgramSummary, Returned, Value};
+use crate::inspect::{ConstantMethod, Content, Method, PointerSize, ProgramSummary, Returned, TempAllocator, Value};
 use crate::keyed::{Keyed, sort};
 use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
@@ -131,9 +131,9 @@ fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
     let mut lines = vec![format!(
         "/* What ExecuTorch 1.5.1 takes of the method allocator, in bytes{besides}; more where there is no temporary allocator. */"
     )];
-    for (bits, wide) in [(32, false), (64, true)] {
-        for (name, temporary) in [("", true), ("_WITHOUT_TEMP", false)] {
-            let bytes = memory.known(wide, temporary);
+    for (bits, pointers) in [(32, PointerSize::Bits32), (64, PointerSize::Bits64)] {
+        for (name, temporary) in [("", TempAllocator::Given), ("_WITHOUT_TEMP", TempAllocator::Missing)] {
+            let bytes = memory.known(pointers, temporary);
             lines.push(format!("#define {prefix}_METHOD_ALLOCATOR{name}_SIZE_{bits} {bytes}u"));
         }
     }
