@@ -236,7 +236,9 @@ impl Pte<'_> {
             match self.tensor_data(tensor) {
                 Ok(data) => {
                     let place = TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref());
-                    values.last_mut().into_iter().for_each(|value| value.place = Some(place));
+                    if let Some(value) = values.last_mut() {
+                        value.place = Some(place);
+                    }
                 }
                 Err(error) => {
                     let path = [Step::Field("execution_plan"), Step::Index(method), Step::Field("values")];
@@ -253,9 +255,12 @@ impl Pte<'_> {
             .enumerate()
             .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), faults))
             .collect();
-        for written in chains.iter().flat_map(|chain| &chain.instructions).flat_map(|code| code.operation.written()) {
-            let value = usize::try_from(written).ok().and_then(|index| values.get_mut(index));
-            value.into_iter().for_each(|value| value.written = true);
+        for code in chains.iter().flat_map(|chain| &chain.instructions) {
+            for written in code.operation.written() {
+                if let Some(value) = usize::try_from(written).ok().and_then(|index| values.get_mut(index)) {
+                    value.written = true;
+                }
+            }
         }
         MethodCode { name: plan.name(), inputs: plan.inputs(), outputs: plan.outputs(), values, chains }
     }

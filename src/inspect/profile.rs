@@ -347,7 +347,9 @@ impl<'t> Times<'t> {
                 times.keys.push(key);
                 times.ticks.push(Vec::new());
             }
-            times.ticks.get_mut(place).into_iter().for_each(|all| all.push(ticks));
+            if let Some(all) = times.ticks.get_mut(place) {
+                all.push(ticks);
+            }
         }
         times
     }
