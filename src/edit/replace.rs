@@ -174,7 +174,7 @@ impl<'a> Pte<'a> {
                 report.notes.push(SAME_KEY.into());
             }
             let users = [blob.users.clone(), blob.others.clone()];
-            report.add_replaced(blob.subject, blob.name.clone(), users, [data.size(), size]);
+            report.add_replaced(blob.subject, &blob.name, users, [data.size(), size]);
             blobs.push(blob);
         }
         let fits = |blob: &Blob<'a>| blob.others.is_empty() && blob.data.size() == blob.bytes.len() as u64;

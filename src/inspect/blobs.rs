@@ -9,7 +9,7 @@ use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::DataRef;
 use crate::keyed::Keyed;
-use crate::path::{FieldPath, Step};
+use crate::path::{FieldPath, Path};
 use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
 use crate::tensor::TensorShape;
@@ -211,13 +211,12 @@ impl<'t> Collector<'t> {
     ) {
         for (index, segment) in (0..).zip(table) {
             let data = DataRef::Segment { index, offset: 0, size: segment.size };
-            let path = || [Step::Field("segments"), Step::Index(index as usize)].into_iter().collect();
             match check(index) {
                 Ok(()) => {
                     let offset = range(&data).map(|range| range.start);
                     self.add(BlobKind::Segment, "", Some(data), offset, segment.size, BlobUser::Segment { index });
                 }
-                Err(error) => self.fault(path(), error),
+                Err(error) => self.fault(Path::ROOT.item("segments", index as usize).to_field_path(), error),
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
 use crate::keyed;
-use crate::path::{Path, Step};
+use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
 use alloc::{format, vec::Vec};
 use core::fmt;
@@ -227,6 +227,7 @@ impl Pte<'_> {
         delegates: &DelegateOutputs,
         faults: &mut Vec<Fault>,
     ) -> MethodCode<'t> {
+        let root = Path::ROOT.item("execution_plan", method);
         let mut values: Vec<CodeValue<'t>> = Vec::new();
         for (index, value) in plan.values().iter().enumerate() {
             values.push(code_value(value));
@@ -241,13 +242,11 @@ impl Pte<'_> {
                     }
                 }
                 Err(error) => {
-                    let path = [Step::Field("execution_plan"), Step::Index(method), Step::Field("values")];
-                    let tensor = [Step::Index(index), Step::Field("val"), Step::Field("Tensor")];
-                    faults.push(Fault { path: path.into_iter().chain(tensor).collect(), error });
+                    let path = root.item("values", index).field("val.Tensor").to_field_path();
+                    faults.push(Fault { path, error });
                 }
             }
         }
-        let root = Path::ROOT.item("execution_plan", method);
         let calls = Calls::new(plan, method, delegates);
         let chains: Vec<ChainCode<'t>> = plan
             .chains()
