@@ -32,15 +32,18 @@ impl<K: Ord, V> Keyed<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.tree.find(&|at| self.entries.get(at).map_or(Ordering::Equal, |entry| key.cmp(entry.0.borrow())))
+        self.tree.find(&|at| match self.entries.get(at) {
+            Some((other, _)) => key.cmp(other.borrow()),
+            None => Ordering::Equal,
+        })
     }
 
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
-        let at = self.find(key)?;
-        self.entries.get(at).map(|entry| &entry.1)
+        let (_, value) = self.entries.get(self.find(key)?)?;
+        Some(value)
     }
 
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
@@ -48,7 +51,8 @@ impl<K: Ord, V> Keyed<K, V> {
         K: Borrow<Q>,
     {
         let at = self.find(key)?;
-        self.entries.get_mut(at).map(|entry| &mut entry.1)
+        let (_, value) = self.entries.get_mut(at)?;
+        Some(value)
     }
 
     pub fn contains<Q: Ord + ?Sized>(&self, key: &Q) -> bool
@@ -77,7 +81,10 @@ impl<K: Ord, V> Keyed<K, V> {
     /// Adds a key that is not there yet; returns where it is.
     fn push(&mut self, key: K, value: V) -> usize {
         let Self { entries, tree } = self;
-        tree.insert(&|at| entries.get(at).map_or(Ordering::Equal, |entry| key.cmp(&entry.0)));
+        tree.insert(&|at| match entries.get(at) {
+            Some((other, _)) => key.cmp(other),
+            None => Ordering::Equal,
+        });
         entries.push((key, value));
         entries.len() - 1
     }
@@ -109,18 +116,14 @@ impl<K: Ord, V> Keyed<K, V> {
 
     /// In the order of the keys.
     pub fn sorted(&self) -> Vec<&(K, V)> {
-        let mut sorted = Vec::with_capacity(self.entries.len());
-        for at in self.tree.in_order() {
-            sorted.extend(self.entries.get(at));
-        }
+        let mut sorted: Vec<&(K, V)> = self.entries.iter().collect();
+        rearrange(self.tree.in_order(), &mut |one, other| sorted.swap(one, other));
         sorted
     }
 
     /// In the order of the keys.
     pub fn into_sorted(mut self) -> Vec<(K, V)> {
-        for (one, other) in swaps(self.tree.in_order()) {
-            self.entries.swap(one, other);
-        }
+        rearrange(self.tree.in_order(), &mut |one, other| self.entries.swap(one, other));
         self.entries
     }
 }
@@ -168,9 +171,7 @@ pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) 
         (Some(one), Some(other)) => compare(one, other),
         _ => Ordering::Equal,
     });
-    for (one, other) in swaps(order) {
-        items.swap(one, other);
-    }
+    rearrange(order, &mut |one, other| items.swap(one, other));
 }
 
 /// The positions of so many items in the order of the items.
@@ -183,9 +184,8 @@ fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize>
     order
 }
 
-/// What to swap, in turn, so that each item comes to where `order` has its position.
-fn swaps(mut order: Vec<usize>) -> Vec<(usize, usize)> {
-    let mut swaps = Vec::new();
+/// Swaps items until each is where `order` has its position.
+fn rearrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {
         let mut to = start;
         while let Some(place) = order.get_mut(to) {
@@ -193,11 +193,10 @@ fn swaps(mut order: Vec<usize>) -> Vec<(usize, usize)> {
             if from == start || from == to {
                 break;
             }
-            swaps.push((to, from));
+            swap(to, from);
             to = from;
         }
     }
-    swaps
 }
 
 /// Where a node has no child.

@@ -40,10 +40,18 @@ pub(super) fn blocks(plan: &ExecutionPlan<'_>, events: &Events, jumps: bool) -> 
             ways.push((time, [next, destination]));
         }
     }
-    for start in [0, 1, end].into_iter().chain(ways.iter().flat_map(|(time, [_, to])| [Some(*time + 1), *to]).flatten())
-    {
-        if let Some(start) = starts.get_mut(start) {
+    let mut start = |time: usize| {
+        if let Some(start) = starts.get_mut(time) {
             *start = true;
+        }
+    };
+    for time in [0, 1, end] {
+        start(time);
+    }
+    for (time, [_, to]) in &ways {
+        start(*time + 1);
+        if let Some(to) = to {
+            start(*to);
         }
     }
     let mut blocks: Vec<Block> = Vec::new();

@@ -5,11 +5,11 @@ use alloc::{collections::BTreeMap, vec::Vec};
 
 /// Bytes of a planned buffer, or a place for a value that is in none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     /// The planned buffer; [`VALUES`] for what is in none, [`VIEWS`] for which value a view is of.
-    pub(super) buffer: u32,
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(crate) buffer: u32,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
 }
 
 /// Values that are not in planned memory, by index.
@@ -70,7 +70,7 @@ struct Piece {
 
 /// The content of all memory at one time. What no piece is about was there before.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Held {
+pub(crate) struct Held {
     /// By buffer and start. Pieces do not overlap.
     pieces: BTreeMap<(u32, u64), Piece>,
 }
@@ -108,8 +108,20 @@ impl Held {
         steps
     }
 
+    /// The first pieces that a place has bytes of, with their start, their end and the first write that each may have its content from.
+    pub(crate) fn pieces(&self, place: Place, most: usize) -> Vec<(u64, u64, u32)> {
+        let Place { buffer, start, end } = place;
+        let before = self.pieces.range(..(buffer, start)).next_back();
+        let before = before.filter(|((other, _), piece)| *other == buffer && piece.end > start);
+        let mut pieces = Vec::new();
+        for ((_, at), piece) in before.into_iter().chain(self.pieces.range((buffer, start)..(buffer, end))).take(most) {
+            pieces.push((*at, piece.end, piece.writes.first));
+        }
+        pieces
+    }
+
     /// From now on, a place has its content from that write; what it took.
-    pub(super) fn write(&mut self, place: Place, write: u32) -> usize {
+    pub(crate) fn write(&mut self, place: Place, write: u32) -> usize {
         let Place { buffer, start, end } = place;
         self.split(buffer, start);
         self.split(buffer, end);

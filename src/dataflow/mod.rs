@@ -25,7 +25,7 @@ use crate::schema::program::{ExecutionPlan, Tensor};
 use alloc::{vec, vec::Vec};
 use blocks::blocks;
 use events::Events;
-use held::Place;
+pub(crate) use held::{Held, Place};
 use walk::{Passed, TooMuch, Walk, places};
 
 /// Instead of a write: what is read was there before the first instruction, or never.

@@ -241,13 +241,15 @@ pub fn copies<'t>(files: &'t [Model<'_>]) -> Result<Vec<Copies<'t>>> {
             }
         }
     }
-    let several = found.into_sorted().into_iter().rev().filter(|(_, places)| places.len() > 1);
-    let copies = several.map(|((size, _), places)| Copies {
-        size: size as u64,
-        places: places.len(),
-        users: places.into_sorted().into_iter().flat_map(|(_, users)| users).collect(),
-    });
-    Ok(copies.collect())
+    let mut copies = Vec::new();
+    for ((size, _), places) in found.into_sorted().into_iter().rev().filter(|(_, places)| places.len() > 1) {
+        let (count, mut users) = (places.len(), Vec::new());
+        for (_, of_place) in places.into_sorted() {
+            users.extend(of_place);
+        }
+        copies.push(Copies { size: size as u64, places: count, users });
+    }
+    Ok(copies)
 }
 
 impl core::fmt::Display for Copies<'_> {

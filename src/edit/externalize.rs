@@ -169,7 +169,9 @@ impl<'a> Pte<'a> {
                 let moved: Vec<u32> = groups.iter().filter(|group| group.0 == *list).map(|group| group.1).collect();
                 if !moved.is_empty() {
                     let mut entries = core::mem::replace(entries, Ok(Default::default()))?;
-                    moved.into_iter().for_each(|index| entries.remove(index));
+                    for index in moved {
+                        entries.remove(index);
+                    }
                     pte.put_entries(*list, entries, pte.entry_alignment(*list).into())?;
                 }
             }
@@ -220,8 +222,9 @@ impl<'a> Pte<'a> {
             let key = own.as_deref().or_else(shared).unwrap_or(&place.key);
             moves.tensors.push((place.method, place.value, key.into()));
             if let Some(at) = keys.get(&(place.group, key)) {
-                let change = moves.report.changes.get_mut(*at);
-                change.into_iter().for_each(|change| change.users.push(place.user()));
+                if let Some(change) = moves.report.changes.get_mut(*at) {
+                    change.users.push(place.user());
+                }
                 if taken.get(key) == Some(&Some((place.group, shape_key(place.tensor)))) {
                     continue;
                 }

@@ -213,18 +213,22 @@ impl<'a> Pte<'a> {
                 report.notes.push(SAME_KEY.into());
             }
             let users = [blob.users.clone(), blob.others.clone()];
-            report.add_replaced(blob.subject, blob.name.clone(), users, [data.size(), size]);
+            report.add_replaced(blob.subject, &blob.name, users, [data.size(), size]);
             blobs.push(blob);
         }
         let fits = |blob: &Blob<'a>| blob.others.is_empty() && blob.data.size() == blob.bytes.len() as u64;
         if keys.is_empty() && blobs.iter().all(fits) {
-            blobs.into_iter().for_each(|blob| self.overwrite(&blob.data, blob.bytes));
+            for blob in blobs {
+                self.overwrite(&blob.data, blob.bytes);
+            }
             return Ok(report);
         }
         self.change(|pte| {
             // What stays where it is comes first: the rest moves segments.
             let (apart, whole): (Vec<_>, Vec<_>) = blobs.into_iter().partition(|blob| !blob.others.is_empty());
-            whole.into_iter().for_each(|blob| pte.overwrite(&blob.data, blob.bytes));
+            for blob in whole {
+                pte.overwrite(&blob.data, blob.bytes);
+            }
             apart.iter().try_for_each(|blob| pte.separate(blob))?;
             keys.iter().try_for_each(|(old, key)| pte.change_keys(old, key))
         })?;

@@ -147,23 +147,18 @@ impl EditReport {
     pub(super) fn add_replaced(
         &mut self,
         subject: Subject,
-        name: impl Into<String>,
+        name: &str,
         [users, others]: [Vec<User>; 2],
         bytes: [u64; 2],
     ) {
         self.add(Action::Replaced, subject, name, users, bytes);
-        self.changes.last_mut().into_iter().for_each(|change| change.others.clone_from(&others));
+        if let Some(change) = self.changes.last_mut() {
+            change.others = others;
+        }
     }
 
     /// Adds a change.
-    pub(super) fn add(
-        &mut self,
-        action: Action,
-        subject: Subject,
-        name: impl Into<String>,
-        users: Vec<User>,
-        bytes: [u64; 2],
-    ) {
+    pub(super) fn add(&mut self, action: Action, subject: Subject, name: &str, users: Vec<User>, bytes: [u64; 2]) {
         let [bytes_before, bytes_after] = bytes;
         let (name, others) = (name.into(), Vec::new());
         self.changes.push(Change { action, subject, name, users, others, bytes_before, bytes_after });

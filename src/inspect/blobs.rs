@@ -9,7 +9,7 @@ use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::DataRef;
 use crate::keyed::Keyed;
-use crate::path::{FieldPath, Step};
+use crate::path::{FieldPath, Path};
 use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;
 use crate::tensor::TensorShape;
@@ -208,18 +208,17 @@ impl<'t> Collector<'t> {
     fn segments(
         &mut self,
         table: &[DataSegment],
-        check: impl Fn(u32) -> crate::Result<()>,
-        range: impl Fn(&DataRef) -> Option<Range<u64>>,
+        check: &dyn Fn(u32) -> crate::Result<()>,
+        range: &dyn Fn(&DataRef) -> Option<Range<u64>>,
     ) {
         for (index, segment) in (0..).zip(table) {
             let data = DataRef::Segment { index, offset: 0, size: segment.size };
-            let path = || [Step::Field("segments"), Step::Index(index as usize)].into_iter().collect();
             match check(index) {
                 Ok(()) => {
                     let offset = range(&data).map(|range| range.start);
                     self.add(BlobKind::Segment, "", Some(data), offset, segment.size, BlobUser::Segment { index });
                 }
-                Err(error) => self.fault(path(), error),
+                Err(error) => self.fault(Path::ROOT.item("segments", index as usize).to_field_path(), error),
             }
         }
     }
@@ -253,7 +252,7 @@ impl Pte<'_> {
     /// Every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'_> {
         let mut collector = Collector::default();
-        collector.segments(self.program.segments(), |index| self.check_segment(index), |data| self.range(data));
+        collector.segments(self.program.segments(), &|index| self.check_segment(index), &|data| self.range(data));
         for (user, data) in self.data_users() {
             let (kind, key, data) = match data {
                 Ok(TensorData::External(key)) => (BlobKind::External, key, None),
@@ -312,7 +311,7 @@ impl Ptd<'_> {
     /// Every blob of the file, with the keys that name it.
     pub fn blobs(&self) -> Blobs<'_> {
         let mut collector = Collector::default();
-        collector.segments(self.flat_tensor.segments(), |index| self.check_segment(index), |data| self.range(data));
+        collector.segments(self.flat_tensor.segments(), &|index| self.check_segment(index), &|data| self.range(data));
         for (index, entry) in self.entries().enumerate() {
             match self.entry_bytes(&entry).and_then(|bytes| Ok((self.entry_data(&entry)?, bytes.len() as u64))) {
                 Ok((data, size)) => {

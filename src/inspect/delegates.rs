@@ -6,7 +6,7 @@ use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort_by};
 use crate::names::shortened;
-use crate::path::{FieldPath, Step};
+use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::XNNDatatype;
 use alloc::{string::String, vec, vec::Vec};
 
@@ -108,8 +108,7 @@ impl Pte<'_> {
 }
 
 fn path(method: usize, delegate: usize) -> FieldPath {
-    let (plan, delegates) = (Step::Field("execution_plan"), Step::Field("delegates"));
-    [plan, Step::Index(method), delegates, Step::Index(delegate), Step::Field("processed")].into_iter().collect()
+    Path::ROOT.item("execution_plan", method).item("delegates", delegate).field("processed").to_field_path()
 }
 
 impl Xnnpack<'_> {
@@ -119,8 +118,8 @@ impl Xnnpack<'_> {
         for constant in self.constants() {
             if !matches!(constant.place, ConstantPlace::Named { .. }) {
                 if let Err(error) = self.constant_bytes(constant.index, &NamedBlobs::NONE) {
-                    let path = [Step::Field("constant_data"), Step::Index(constant.index as usize)];
-                    found.faults.push(Fault { path: path.into_iter().collect(), error });
+                    let path = Path::ROOT.item("constant_data", constant.index as usize).to_field_path();
+                    found.faults.push(Fault { path, error });
                     continue;
                 }
             }

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
 use crate::keyed;
-use crate::path::{Path, Step};
+use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
 use alloc::{format, vec::Vec};
 use core::fmt;
@@ -233,6 +233,7 @@ impl Pte<'_> {
         delegates: &DelegateOutputs,
         faults: &mut Vec<Fault>,
     ) -> MethodCode<'t> {
+        let root = Path::ROOT.item("execution_plan", method);
         let mut values: Vec<CodeValue<'t>> = Vec::new();
         for (index, value) in plan.values().iter().enumerate() {
             values.push(code_value(value));
@@ -242,16 +243,16 @@ impl Pte<'_> {
             match self.tensor_data(tensor) {
                 Ok(data) => {
                     let place = TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref());
-                    values.last_mut().into_iter().for_each(|value| value.place = Some(place));
+                    if let Some(value) = values.last_mut() {
+                        value.place = Some(place);
+                    }
                 }
                 Err(error) => {
-                    let path = [Step::Field("execution_plan"), Step::Index(method), Step::Field("values")];
-                    let tensor = [Step::Index(index), Step::Field("val"), Step::Field("Tensor")];
-                    faults.push(Fault { path: path.into_iter().chain(tensor).collect(), error });
+                    let path = root.item("values", index).field("val.Tensor").to_field_path();
+                    faults.push(Fault { path, error });
                 }
             }
         }
-        let root = Path::ROOT.item("execution_plan", method);
         let calls = Calls::new(plan, method, delegates);
         let chains: Vec<ChainCode<'t>> = plan
             .chains()
@@ -259,9 +260,12 @@ impl Pte<'_> {
             .enumerate()
             .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), faults))
             .collect();
-        for written in chains.iter().flat_map(|chain| &chain.instructions).flat_map(|code| code.operation.written()) {
-            let value = usize::try_from(written).ok().and_then(|index| values.get_mut(index));
-            value.into_iter().for_each(|value| value.written = true);
+        for code in chains.iter().flat_map(|chain| &chain.instructions) {
+            for written in code.operation.written() {
+                if let Some(value) = usize::try_from(written).ok().and_then(|index| values.get_mut(index)) {
+                    value.written = true;
+                }
+            }
         }
         MethodCode { name: plan.name(), inputs: plan.inputs(), outputs: plan.outputs(), values, chains }
     }

@@ -270,7 +270,9 @@ impl Operators {
             let mut count = |name: &str, count: usize| *backend.operators.entry(name.into()).or_default() += count;
             match payload {
                 Payload::Xnnpack(xnnpack) => {
-                    xnnpack.graph.count_nodes().into_iter().for_each(|(name, nodes)| count(name, nodes));
+                    for (name, nodes) in xnnpack.graph.count_nodes() {
+                        count(name, nodes);
+                    }
                 }
                 Payload::Vulkan(vulkan) => vulkan.graph.chain().iter().for_each(|call| count(call.name(), 1)),
                 _ => {}

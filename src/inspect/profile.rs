@@ -5,7 +5,7 @@ use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort, sort_by};
-use crate::path::{FieldPath, Step};
+use crate::path::{FieldPath, Path};
 use crate::schema::etdump::{Event, ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec::Vec};
@@ -353,15 +353,16 @@ impl<'t> Times<'t> {
                 times.keys.push(key);
                 times.ticks.push(Vec::new());
             }
-            times.ticks.get_mut(place).into_iter().for_each(|all| all.push(ticks));
+            if let Some(all) = times.ticks.get_mut(place) {
+                all.push(ticks);
+            }
         }
         times
     }
 }
 
 fn event_path(run: usize, event: usize) -> FieldPath {
-    let (runs, events) = (Step::Field("run_data"), Step::Field("events"));
-    [runs, Step::Index(run), events, Step::Index(event), Step::Field("profile_event")].into_iter().collect()
+    Path::ROOT.item("run_data", run).item("events", event).field("profile_event").to_field_path()
 }
 
 /// Runs that are alike.
@@ -462,7 +463,7 @@ fn plan_of<'t, 'a>(
         return None;
     }
     let mut say = |message| {
-        let path = [Step::Field("run_data"), Step::Index(group.first)].into_iter().collect();
+        let path = Path::ROOT.item("run_data", group.first).to_field_path();
         mismatches.push(Mismatch { path, message });
     };
     let named = method.map(|name| pte.method(name));

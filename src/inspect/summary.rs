@@ -14,11 +14,11 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
 use crate::keyed::Keyed;
-use crate::schema::ScalarType;
 use crate::schema::flat_tensor::LegacySchema;
 use crate::schema::program::{
     BackendDelegate, DeviceType, ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism,
 };
+use crate::schema::{DataSegment, ScalarType};
 use crate::tensor::TensorShape;
 use alloc::collections::BTreeMap;
 use alloc::{string::String, vec, vec::Vec};
@@ -327,15 +327,20 @@ impl Pte<'_> {
     pub fn summary(&self) -> Summary<'_> {
         let Blobs { blobs, faults } = self.blobs();
         let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
-        let (constant, computing): (Vec<_>, Vec<_>) =
-            self.methods().iter().enumerate().partition(|(_, plan)| plan.is_constant());
-        let metadata = constant.into_iter().filter_map(|(_, plan)| Some((plan.name(), plan.constant()?)));
         let opened = self.open_payloads();
         let operators = delegates::operators(self, &opened);
+        let (mut methods, mut metadata) = (Vec::new(), Vec::new());
+        for (index, plan) in self.methods().iter().enumerate() {
+            if !plan.is_constant() {
+                methods.push(method(self, index, plan, &operators));
+            } else if let Some(value) = plan.constant() {
+                metadata.push(ConstantMethod { name: plan.name(), value });
+            }
+        }
         let content = ProgramSummary {
-            methods: computing.into_iter().map(|(index, plan)| method(self, index, plan, &operators)).collect(),
-            metadata: metadata.map(|(name, value)| ConstantMethod { name, value }).collect(),
-            segments: segment_count(self.program.segments().iter().map(|segment| segment.size)),
+            methods,
+            metadata,
+            segments: segment_count(self.program.segments()),
             constants: count(BlobKind::Constant),
             mutable: count(BlobKind::Mutable),
             external: count(BlobKind::External),
@@ -374,7 +379,7 @@ impl Ptd<'_> {
                 None => "0.7 and later",
             },
             tensor_alignment: legacy.map(|legacy| legacy.tensor_alignment),
-            segments: segment_count(self.flat_tensor.segments().iter().map(|segment| segment.size)),
+            segments: segment_count(self.flat_tensor.segments()),
             keys: keys.collect(),
         };
         Summary {
@@ -387,11 +392,9 @@ impl Ptd<'_> {
     }
 }
 
-fn segment_count(sizes: impl Iterator<Item = u64>) -> SegmentCount {
-    sizes.fold(SegmentCount::default(), |sum, size| SegmentCount {
-        count: sum.count + 1,
-        bytes: sum.bytes.saturating_add(size),
-    })
+fn segment_count(segments: &[DataSegment]) -> SegmentCount {
+    let bytes = segments.iter().map(|segment| segment.size).fold(0, u64::saturating_add);
+    SegmentCount { count: segments.len(), bytes }
 }
 
 impl From<Header> for HeaderSummary {
@@ -421,7 +424,13 @@ fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: 
     let mut calls = vec![0; plan.operators().len()];
     for (_, instruction) in plan.instructions() {
         instructions.total += 1;
-        *instructions.by_kind.entry(instruction.name().unwrap_or("unknown").into()).or_default() += 1;
+        let kind = instruction.name().unwrap_or("unknown");
+        match instructions.by_kind.get_mut(kind) {
+            Some(count) => *count += 1,
+            None => {
+                instructions.by_kind.insert(kind.into(), 1);
+            }
+        }
         if let InstructionArguments::KernelCall(call) = instruction {
             if let Some(count) = usize::try_from(call.op_index).ok().and_then(|index| calls.get_mut(index)) {
                 *count += 1;

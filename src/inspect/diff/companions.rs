@@ -41,8 +41,8 @@ pub(super) fn bundles(
         found.differences.push(Difference { before, after, ..change });
     }
     let name = |suite: &&BundledMethodTestSuite<'_>| suite.method_name().to_owned();
-    let suites = one.bundled_program.method_test_suites().iter();
-    for (before, after) in matched(suites, other.bundled_program.method_test_suites().iter(), name) {
+    let [suites, other_suites] = [one, other].map(|bundle| bundle.bundled_program.method_test_suites());
+    for (before, after) in matched(&mut suites.iter(), &mut other_suites.iter(), &name) {
         let method = before.or(after).map(|suite| suite.method_name());
         let cases = before.map_or(&[][..], |suite| suite.test_cases());
         let other_cases = after.map_or(&[][..], |suite| suite.test_cases());

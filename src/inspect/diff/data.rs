@@ -312,7 +312,9 @@ impl<'s> Comparer<'s> {
             match weight.name.and_then(|name| by_name.get_mut(name)?.take()) {
                 Some(index) => {
                     taken.add(index);
-                    after.get(index).copied().into_iter().for_each(|other| self.pair(&weight, &other));
+                    if let Some(other) = after.get(index) {
+                        self.pair(&weight, other);
+                    }
                 }
                 None => self.lonely_weight(&weight, DifferenceKind::Removed),
             }

@@ -254,7 +254,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     let (version, other_version) = (one.program.version.to_string(), other.program.version.to_string());
     comparer.changed(DifferenceSubject::File, None, "version", &version, &other_version);
     let name = |plan: &&ExecutionPlan<'_>| plan.name().to_owned();
-    for (before, after) in matched(one.methods().iter(), other.methods().iter(), name) {
+    for (before, after) in matched(&mut one.methods().iter(), &mut other.methods().iter(), &name) {
         match (before, after) {
             (Some(before), Some(after)) => method::compare(comparer, (one, before), (other, after)),
             (before, after) => {
@@ -297,7 +297,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     comparer.not_compared(missing, "payload constant");
     comparer.not_compared(comparer.unseen, "external tensor");
     let key = |found: &&(&'s str, Found<'s>)| found.0.to_owned();
-    for (before, after) in matched(found.iter(), other_found.iter(), key) {
+    for (before, after) in matched(&mut found.iter(), &mut other_found.iter(), &key) {
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
         comparer.key(name, before.map(|(_, keyed)| keyed), after.map(|(_, keyed)| keyed));
     }
@@ -306,7 +306,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
 
 fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     let key = |entry: &Entry<'_>| entry.key().to_owned();
-    for (before, after) in matched(one.entries(), other.entries(), key) {
+    for (before, after) in matched(&mut one.entries(), &mut other.entries(), &key) {
         let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
         let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Found {
             bytes: ptd.entry_bytes(&entry),
@@ -367,14 +367,14 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
 
 /// Pairs of one name, in the first list's order, with what has no partner; what only the second has comes last.
 fn matched<T: Copy>(
-    before: impl Iterator<Item = T>,
-    after: impl Iterator<Item = T>,
-    name: impl Fn(&T) -> String,
+    before: &mut dyn Iterator<Item = T>,
+    after: &mut dyn Iterator<Item = T>,
+    name: &dyn Fn(&T) -> String,
 ) -> Vec<(Option<T>, Option<T>)> {
     let mut pairs: Vec<(Option<T>, Option<T>)> = before.map(|item| (Some(item), None)).collect();
     let mut open = Open::default();
     for (index, (item, _)) in pairs.iter().enumerate().rev() {
-        open.add(index, item.as_ref().map(&name).unwrap_or_default());
+        open.add(index, item.as_ref().map(name).unwrap_or_default());
     }
     for item in after {
         match open.take(&name(&item)).and_then(|index| pairs.get_mut(index)) {

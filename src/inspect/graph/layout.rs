@@ -82,12 +82,16 @@ impl Graph<'_> {
                 _ => bands.push(layer.to_vec()),
             }
             for node in layer {
-                band_of.get_mut(*node).into_iter().for_each(|band| *band = bands.len() - 1);
+                if let Some(band) = band_of.get_mut(*node) {
+                    *band = bands.len() - 1;
+                }
             }
         }
         let mut heights = vec![HEIGHT; self.nodes.len()];
         for edge in layout.far.iter().filter_map(|edge| self.edges.get(*edge)) {
-            heights.get_mut(edge.to).into_iter().for_each(|height| *height = HEIGHT + LINE);
+            if let Some(height) = heights.get_mut(edge.to) {
+                *height = HEIGHT + LINE;
+            }
         }
         let mut edges: Vec<Vec<(u32, u32)>> = vec![Vec::new(); bands.len()];
         for edge in self.edges.iter().filter(forward).filter(|edge| !is_far(edge)) {

@@ -8,7 +8,7 @@ use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Needs, Period, Unknown, 
 use crate::error::Error;
 use crate::file::pte::Pte;
 use crate::keyed::{sort, sort_by_key};
-use crate::path::Step;
+use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec::Vec};
 use cover::Cover;
@@ -230,10 +230,12 @@ fn method<'t>(
             }
             (Ok(_), None) => unused += 1,
             (Err(error), _) => {
-                let path =
-                    [Step::Field("execution_plan"), Step::Index(index), Step::Field("values"), Step::Index(value)];
-                let tensor = [Step::Field("val"), Step::Field("Tensor"), Step::Field("allocation_info")];
-                faults.push(Fault { path: path.into_iter().chain(tensor).collect(), error });
+                let path = Path::ROOT
+                    .item("execution_plan", index)
+                    .item("values", value)
+                    .field("val.Tensor.allocation_info")
+                    .to_field_path();
+                faults.push(Fault { path, error });
             }
         }
     }
@@ -314,11 +316,11 @@ fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
     for tensor in tensors {
         let mut first = tensor.first;
         let (start, end) = (tensor.offset, tensor.end());
-        let idle = tensor.idle.iter().copied();
-        for pause in idle.chain([Period { first: tensor.last + 1, last: tensor.last }]) {
+        for pause in &tensor.idle {
             changes.extend([(first, true, start, end), (pause.first, false, start, end)]);
             first = pause.last + 1;
         }
+        changes.extend([(first, true, start, end), (tensor.last + 1, false, start, end)]);
     }
     sort(&mut changes);
     let mut most = (0, 0);

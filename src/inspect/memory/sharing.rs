@@ -1,51 +1,40 @@
 //! Which tensors have bytes of others.
 
 use super::PlannedTensor;
-use alloc::{collections::BTreeMap, vec::Vec};
+use crate::dataflow::{Held, Place};
+use alloc::vec::Vec;
 
 /// No more neighbours of one tensor are looked at: a file may have as many for each.
 const MOST: usize = 64;
 
 /// Fills in what shares with what. The tensors are in order of their first times.
 pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
-    /// Bytes whose last owner is known.
-    #[derive(Clone, Copy)]
-    struct Owned {
-        end: u64,
-        last: usize,
-        value: usize,
-    }
-    let mut owned: BTreeMap<u64, Owned> = BTreeMap::new();
-    for tensor in tensors.iter_mut().filter(|tensor| tensor.bytes > 0) {
-        let (start, end) = (tensor.offset, tensor.end());
-        let before = owned.range(..start).next_back().filter(|(_, old)| old.end > start);
-        let found: Vec<(u64, Owned)> =
-            before.into_iter().chain(owned.range(start..end)).take(MOST).map(|(start, old)| (*start, *old)).collect();
-        let new = Owned { end, last: tensor.last, value: tensor.value };
-        let mut free = start;
-        for (at, old) in found {
-            let list = if old.last >= tensor.first { &mut tensor.shares_with } else { &mut tensor.replaces };
+    // The tensor that had each byte last, by its index.
+    let mut owners = Held::default();
+    for index in 0..tensors.len() {
+        let Some(tensor) = tensors.get(index).filter(|tensor| tensor.bytes > 0) else { continue };
+        let (first, last, end) = (tensor.first, tensor.last, tensor.end());
+        let place = |start: u64, end: u64| Place { buffer: 0, start, end };
+        let (mut free, mut shares_with, mut replaces) = (tensor.offset, Vec::new(), Vec::new());
+        for (at, old_end, owner) in owners.pieces(place(tensor.offset, end), MOST) {
+            let Some(old) = tensors.get(owner as usize) else { continue };
+            let list = if old.last >= first { &mut shares_with } else { &mut replaces };
             if !list.contains(&old.value) {
                 list.push(old.value);
             }
             // One that is needed longer stays: others may share with it.
-            if old.last > tensor.last {
+            if old.last > last {
                 if free < at {
-                    owned.insert(free, Owned { end: at, ..new });
+                    owners.write(place(free, at), index as u32);
                 }
-                free = free.max(old.end);
-                continue;
-            }
-            owned.remove(&at);
-            if at < start {
-                owned.insert(at, Owned { end: start, ..old });
-            }
-            if old.end > end {
-                owned.insert(end, old);
+                free = free.max(old_end);
             }
         }
         if free < end {
-            owned.insert(free, new);
+            owners.write(place(free, end), index as u32);
+        }
+        if let Some(tensor) = tensors.get_mut(index) {
+            (tensor.shares_with, tensor.replaces) = (shares_with, replaces);
         }
     }
 }

@@ -287,7 +287,9 @@ impl Pte<'_> {
         ledger.segments(self.segment_base_offset(), self.program.segments(), &referenced);
         ledger.starts(&self.constant_starts());
         let Blobs { blobs, faults } = self.blobs();
-        blobs.into_iter().for_each(|blob| ledger.blob(blob));
+        for blob in blobs {
+            ledger.blob(blob);
+        }
         let settled = ledger.settle();
         let weights = weights::weights(self);
         let methods = uses::methods(self, &settled.parts, &weights, &settled.methods);
@@ -322,7 +324,9 @@ impl Ptd<'_> {
         let referenced = marked(table.len(), self.entries().map(|entry| entry.segment_index));
         ledger.segments(self.segment_base_offset(), table, &referenced);
         let Blobs { blobs, faults } = self.blobs();
-        blobs.into_iter().for_each(|blob| ledger.blob(blob));
+        for blob in blobs {
+            ledger.blob(blob);
+        }
         Ok(SizeReport::new(source, ledger.settle(), &[], faults))
     }
 }

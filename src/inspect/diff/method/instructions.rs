@@ -25,7 +25,9 @@ impl<'s> Pair<'_, 's> {
         let (mut removed, mut added) = (Vec::new(), Vec::new());
         let (mut first, mut second) = (0, 0);
         let pair_up = |partner: &mut Vec<Option<usize>>, first: usize, second: usize| {
-            partner.get_mut(first).into_iter().for_each(|place| *place = Some(second));
+            if let Some(place) = partner.get_mut(first) {
+                *place = Some(second);
+            }
         };
         for hunk in matched.hunks() {
             while first < hunk.before.start as usize {
@@ -113,7 +115,9 @@ impl<'s> Pair<'_, 's> {
     ) {
         let mut waiting: Keyed<u32, Vec<usize>> = Keyed::new();
         for index in added.iter().rev() {
-            tokens[1].get(*index).into_iter().for_each(|token| waiting.entry(token.0).push(*index));
+            if let Some(token) = tokens[1].get(*index) {
+                waiting.entry(token.0).push(*index);
+            }
         }
         let [before, after] = lists;
         let [plan, other_plan] = self.plans;

@@ -161,7 +161,9 @@ impl<'s> Pair<'_, 's> {
             for (_, instruction) in plan.instructions() {
                 if let InstructionArguments::KernelCall(call) = instruction {
                     let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
-                    calls.get_mut(index).into_iter().for_each(|count| *count += 1);
+                    if let Some(count) = calls.get_mut(index) {
+                        *count += 1;
+                    }
                 }
             }
             for (name, calls) in names.iter().zip(calls) {

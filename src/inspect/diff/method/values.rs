@@ -115,17 +115,23 @@ impl<'s> Pair<'_, 's> {
             let mut mentioned = vec![false; plan.values().len()];
             let mut mention = |value: i32| {
                 let place = usize::try_from(value).ok().and_then(|value| mentioned.get_mut(value));
-                place.into_iter().for_each(|place| *place = true);
+                if let Some(place) = place {
+                    *place = true;
+                }
             };
-            plan.instructions().for_each(|(_, instruction)| arguments(instruction).into_iter().for_each(&mut mention));
-            plan.inputs().iter().chain(plan.outputs()).for_each(|value| mention(*value));
+            for (_, instruction) in plan.instructions() {
+                arguments(instruction).into_iter().for_each(&mut mention);
+            }
+            for list in [plan.inputs(), plan.outputs()] {
+                list.iter().copied().for_each(&mut mention);
+            }
             for value in plan.values() {
                 match &value.val {
                     KernelTypes::IntList(list) => {
                         list.items().iter().filter_map(|item| i32::try_from(*item).ok()).for_each(&mut mention)
                     }
-                    KernelTypes::TensorList(list) => list.items().iter().for_each(|item| mention(*item)),
-                    KernelTypes::OptionalTensorList(list) => list.items().iter().for_each(|item| mention(*item)),
+                    KernelTypes::TensorList(list) => list.items().iter().copied().for_each(&mut mention),
+                    KernelTypes::OptionalTensorList(list) => list.items().iter().copied().for_each(&mut mention),
                     _ => {}
                 }
             }
@@ -155,7 +161,9 @@ impl<'s> Pair<'_, 's> {
             others.for_each(|second| self.unused(DifferenceKind::Added, second, text));
         }
         for ((_, text), indices) in other.into_sorted() {
-            indices.into_iter().for_each(|second| self.unused(DifferenceKind::Added, second, &text));
+            for second in indices {
+                self.unused(DifferenceKind::Added, second, &text);
+            }
         }
         let lonely: Vec<usize> = (0..plan.values().len()).filter(|value| !self.values.contains(value)).collect();
         self.comparer.only(0, pte, plan, lonely.into_iter());
