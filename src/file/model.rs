@@ -122,8 +122,8 @@ impl<'a> Model<'a> {
     /// use executorch_format::schema::any::AnyTable;
     ///
     /// # fn main() -> executorch_format::Result<()> {
-    /// let file = std::fs::read("tests/data/1.5.1/ptd_names/ptd_names.ptd")?;
-    /// assert_eq!(Model::parse(&file)?.root().description().name, "FlatTensor");
+    /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+    /// assert_eq!(Model::parse(&file)?.root().description().name, "Program");
     /// # Ok(())
     /// # }
     /// ```
