@@ -38,7 +38,7 @@ impl<'a> Pte<'a> {
     }
 
     /// The style in which a changed tree is written: that of its source, or the nearest one where no official writer's style gives the
-    /// source. [`Detected::exact`] says which.
+    /// source. [`Detected`] says which.
     ///
     /// ```
     /// use executorch_format::{FieldOrder, Pte};
