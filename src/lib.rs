@@ -162,7 +162,9 @@ pub use file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
-pub use names::{Escaped, is_deceptive, parse_size, shortened};
+#[cfg(feature = "verify")]
+pub use names::parse_size;
+pub use names::{Escaped, is_deceptive, shortened};
 pub use path::{FieldPath, Path, Step};
 pub use tensor::{Element, TensorShape, TensorView};
 #[cfg(feature = "write")]

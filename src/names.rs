@@ -81,6 +81,7 @@ pub(crate) fn check_operator_name(name: &str) -> Result<()> {
 /// ```
 ///
 /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) for anything else, and for more than `u64` has.
+#[cfg(feature = "verify")]
 pub fn parse_size(text: &str) -> Result<u64> {
     const UNITS: [(&str, u64); 10] = [
         ("", 1),
@@ -222,6 +223,7 @@ mod tests {
         assert_eq!(shortened(&longer), "\n".repeat(200) + "…(1001 bytes)");
     }
 
+    #[cfg(feature = "verify")]
     #[test]
     fn sizes_have_units_and_fractions_and_fit_in_64_bits() {
         for (text, bytes) in [

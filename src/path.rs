@@ -160,7 +160,10 @@ impl<'p> Path<'p> {
 
     /// A copy that owns its steps.
     pub fn to_field_path(&self) -> FieldPath {
-        let mut steps: Vec<Step> = self.steps_from_last().collect();
+        let mut steps = Vec::new();
+        for step in self.steps_from_last() {
+            steps.push(step);
+        }
         steps.reverse();
         FieldPath(steps)
     }

@@ -308,7 +308,7 @@ for name in sys.argv[1:]:
 "#;
     let mut made = Vec::new();
     for fixture in programs() {
-        let output = pte().args(["graph", "--json"]).arg(&fixture.path).output().unwrap();
+        let output = pte().args(["graph", "--model-explorer"]).arg(&fixture.path).output().unwrap();
         if output.status.success() {
             made.push(TempFile::new("explorer.json", &output.stdout));
         }

@@ -42,6 +42,16 @@ pub(super) fn number_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a 
     Ok(bytes)
 }
 
+/// As [`number_bytes`], of which those wider than a byte may have to be copied.
+#[inline(always)]
+pub(super) fn held_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a [u8]> {
+    let bytes = number_bytes(place, size)?;
+    if size > 1 {
+        place.hold(bytes.len(), 1)?;
+    }
+    Ok(bytes)
+}
+
 /// Where the items of a vector of offsets are.
 pub(super) struct Items<'s, 'a> {
     /// The next item's offset.
@@ -51,14 +61,15 @@ pub(super) struct Items<'s, 'a> {
 }
 
 impl<'s, 'a> Items<'s, 'a> {
-    /// The items of the vector at that position.
-    #[inline(always)]
-    pub(super) fn of(place: Place<'s, 'a>) -> Result<Self> {
+    /// The items of the vector at that position, each of which takes so many bytes of memory.
+    #[inline(never)]
+    pub(super) fn of(place: Place<'s, 'a>, memory: usize) -> Result<Self> {
         let offsets = number_bytes(place, 4)?;
         // Each item takes at least 4 bytes more, so a count that exceeds the limit is rejected before memory is reserved for it.
         if !place.can_spend(offsets.len()) {
             return Err(place.exhausted_bytes());
         }
+        place.hold(offsets.len() / 4, memory)?;
         Ok(Self { place: place.at(place.position.wrapping_add(4)), offsets })
     }
 
@@ -114,10 +125,7 @@ where
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let bytes = number_bytes(place, T::SIZE).map_err(fatal)?;
-        if T::SIZE > 1 {
-            place.hold(bytes.len(), 1).map_err(fatal)?;
-        }
+        let bytes = held_bytes(place, T::SIZE).map_err(fatal)?;
         Ok((place, OM::Output::bind(|| T::slice(bytes))))
     }
 }
@@ -133,8 +141,7 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
 
     #[inline(never)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let items = Items::of(place).map_err(fatal)?;
-        place.hold(items.len(), size_of::<P::Output>()).map_err(fatal)?;
+        let items = Items::of(place, size_of::<P::Output>()).map_err(fatal)?;
         let mut values = Vec::new();
         // nom's `Check` mode runs no closure, its `Emit` mode runs each.
         OM::Output::bind(|| values.reserve_exact(items.len()));

@@ -5,7 +5,7 @@
 
 use super::buffer::Place;
 use super::table::{Opened, bad_table, count_newer, misaligned, read_vtable, unknown_value};
-use super::vector::{Items, number_bytes, text_bytes};
+use super::vector::{Items, held_bytes, text_bytes};
 use crate::error::Result;
 use crate::flatbuffer::description::{FieldDescription, FieldKind, TableDescription};
 use crate::flatbuffer::read::MAX_FIELDS;
@@ -208,13 +208,7 @@ impl Walk {
         match field.kind {
             FieldKind::Number(_) => {}
             FieldKind::Text => visit.found(index, Found::Text(text_bytes(target)?)),
-            FieldKind::Numbers { number, .. } => {
-                let bytes = number_bytes(target, number.size())?;
-                if number.size() > 1 {
-                    target.hold(bytes.len(), 1)?;
-                }
-                visit.found(index, Found::Numbers(bytes));
-            }
+            FieldKind::Numbers { number, .. } => visit.found(index, Found::Numbers(held_bytes(target, number.size())?)),
             FieldKind::Table(inner) => {
                 // It may be in a box.
                 target.hold(1, inner.memory)?;
@@ -222,8 +216,7 @@ impl Walk {
                 self.table(target, inner, visit.inside(index, 0))?;
             }
             FieldKind::Tables(inner) => {
-                let items = Items::of(target)?;
-                target.hold(items.len(), inner.memory)?;
+                let items = Items::of(target, inner.memory)?;
                 visit.found(index, Found::Tables(items.len()));
                 for (item, place) in items.enumerate() {
                     let done = match place {
