@@ -80,15 +80,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Some(documents) => documents.add(&Dump { file: path.display().to_string(), tree, errors: [] }),
             None => json::print_uncut(&tree),
         };
-        if let Some(payload) = input.payload()? {
-            return print(Tree::Xnnpack(&payload));
-        }
         match &input.parse()? {
             Model::Pte(pte) if arguments.payloads => print(Tree::PteWithPayloads(with_payloads(pte))),
             Model::Pte(pte) => print(Tree::Pte(&pte.program)),
             Model::Ptd(ptd) => print(Tree::Ptd(&ptd.flat_tensor)),
             Model::Bpte(bpte) => print(Tree::Bpte(&bpte.bundled_program)),
             Model::Etdp(etdp) => print(Tree::Etdp(&etdp.etdump)),
+            Model::Xnnpack(payload) => print(Tree::Xnnpack(payload)),
             _ => Err(no_tree(path)),
         }
     })?;

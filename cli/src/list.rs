@@ -104,9 +104,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             Failure::unless_sound(path, &listing.errors)
         };
-        if let Some(payload) = input.payload()? {
-            return print(Blobs::default(), payload.delegate_constants(), 1);
-        }
         let model = input.parse()?;
         match &model {
             Model::Pte(pte) => print(pte.blobs(), pte.delegate_constants(), pte.methods().len()),
@@ -115,6 +112,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 let methods = program.methods().len();
                 print(bpte.blobs_with(&program), bpte.delegate_constants_with(&program), methods)
             }
+            Model::Xnnpack(payload) => print(Blobs::default(), payload.delegate_constants(), 1),
             _ => print(model.blobs(), DelegateConstants::default(), 1),
         }
     })?;

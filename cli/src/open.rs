@@ -2,7 +2,6 @@
 
 use crate::failure::Failure;
 use crate::text;
-use executorch_format::delegate::Xnnpack;
 use executorch_format::{Image, Model, PROBE_SIZE, ParseOptions, Pte, probe};
 use memmap2::Mmap;
 use std::fs::File;
@@ -114,14 +113,6 @@ impl Input {
             Model::Pte(pte) => Ok(pte),
             other => Err(Failure::no_program(&self.path, other.kind())),
         }
-    }
-
-    /// The XNNPACK payload that the file is, if it is one that was cut out of a `.pte`.
-    pub fn payload(&self) -> Result<Option<Xnnpack<'_>>, Failure> {
-        if !Xnnpack::is_one(self.bytes()) {
-            return Ok(None);
-        }
-        Xnnpack::parse(self.bytes()).map(Some).map_err(|error| Failure::bad(&self.path, &error))
     }
 }
 

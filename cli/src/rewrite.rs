@@ -100,10 +100,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.input)?;
     let (options, output) = (&arguments.options, &*arguments.output);
     let unwritable = |error: Error| Failure::unwritable(output, error);
-    if let Some(payload) = input.payload()? {
-        let payload = options.for_payload(payload, input.path())?;
-        return save(&input.copied(payload.image().map_err(unwritable)?), output);
-    }
     match input.parse()? {
         Model::Pte(pte) => {
             options.check_trailing(pte.trailing_bytes(), input.path())?;
@@ -126,6 +122,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 "{file}: a bundle has no layout to recompute: take the program out of it first"
             )))
         }
+        Model::Xnnpack(payload) => {
+            let payload = options.for_payload(payload, input.path())?;
+            save(&input.copied(payload.image().map_err(unwritable)?), output)
+        }
+        Model::Etdp(etdp) if !options.any() => save(&input.copied(etdp.image().map_err(unwritable)?), output),
         _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", text::path(input.path())))),
     }
 }

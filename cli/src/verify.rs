@@ -11,7 +11,6 @@ use crate::json;
 use crate::open::Input;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use executorch_format::Model;
-use executorch_format::delegate::Xnnpack;
 use executorch_format::validate::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
 use output::{Form, Output};
 use serde::Serialize;
@@ -131,12 +130,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The findings of a file, alone and with the `.ptd` files beside it.
 fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Level) -> Vec<Finding> {
-    if Xnnpack::is_one(input.bytes()) {
-        return match Xnnpack::parse(input.bytes()) {
-            Ok(payload) => payload.validate(level),
-            Err(error) => vec![Finding::from(&error)],
-        };
-    }
     match Model::parse(input.bytes()) {
         Ok(Model::Pte(pte)) => {
             let mut findings = pte.validate(level);

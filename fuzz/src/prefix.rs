@@ -31,7 +31,7 @@ pub fn prefix(bytes: &[u8]) {
             agree(part.map(|part| tree(&part.flat_tensor)), Ptd::parse(bytes).map(|ptd| tree(&ptd.flat_tensor)), bytes);
         }
         // These have no metadata apart from their data.
-        FileKind::Bpte | FileKind::Etdp => {
+        FileKind::Bpte | FileKind::Etdp | FileKind::Xnnpack => {
             assert_eq!(metadata.len(), bytes.len());
             assert!(matches!(Pte::parse(bytes).unwrap_err().kind(), ErrorKind::Foreign { .. }));
         }

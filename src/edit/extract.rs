@@ -92,8 +92,7 @@ impl<'m> Model<'m> {
         match self {
             Self::Pte(pte) => pte.bytes(data),
             Self::Ptd(ptd) => ptd.bytes(data),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(_) | Self::Etdp(_) => Err(Error::reference(format!("{data:?} in a {} file", self.kind()))),
+            _ => Err(Error::reference(format!("{data:?} in a {} file", self.kind()))),
         }
     }
 }
@@ -109,7 +108,6 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
         // A delegate's constants are in its payload, or are named data.
         (BlobKind::Segment | BlobKind::External | BlobKind::DelegateConstant, _) => return None,
         // Of kinds of files that have none of these.
-        #[cfg(feature = "devtools")]
         (BlobKind::Named, _) => return None,
         (BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
     };

@@ -111,8 +111,7 @@ impl Model<'_> {
                 trial(SavingKind::EqualBlobs, "dedup", &[]),
                 trial(SavingKind::Padding, "rewrite", &["--segment-alignment", "16"]),
             ],
-            #[cfg(feature = "devtools")]
-            Self::Bpte(_) | Self::Etdp(_) => Vec::new(),
+            _ => Vec::new(),
         };
         let mut savings: Vec<Saving> = Vec::new();
         for Trial { kind, command, options } in trials {
@@ -120,8 +119,7 @@ impl Model<'_> {
             let after = match self {
                 Self::Pte(pte) => pte.tried(kind, command),
                 Self::Ptd(ptd) => ptd.tried(kind),
-                #[cfg(feature = "devtools")]
-                Self::Bpte(_) | Self::Etdp(_) => Ok(None),
+                _ => Ok(None),
             };
             let Ok(Some((after, size))) = after else { continue };
             let Some(bytes @ 1..) = before.checked_sub(size) else { continue };

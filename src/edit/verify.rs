@@ -26,8 +26,7 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
     let after = match after {
         Model::Pte(pte) => read_again_pte(pte, |pte| pte.validate(Level::Strict))?,
         Model::Ptd(ptd) => read_again_ptd(ptd, |ptd| ptd.validate(Level::Strict))?,
-        #[cfg(feature = "devtools")]
-        Model::Bpte(_) | Model::Etdp(_) => after.validate(Level::Strict),
+        _ => after.validate(Level::Strict),
     };
     Ok(of_new_rules(before.validate(Level::Strict), after))
 }

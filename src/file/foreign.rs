@@ -31,9 +31,6 @@ const FORMATS: &[Format] = &[
     format(0, b"\x1f\x8b\x08", "a file compressed with gzip: decompress it first"),
     format(4, b"TFL3", "a TensorFlow Lite model (.tflite)"),
     format(4, b"NPTG", "a program of ExecuTorch's native backend (program.ptg of a .ptn package)"),
-    format(4, b"XH00", "an XNNPACK payload, extracted from a .pte"),
-    format(4, b"XN01", "the FlatBuffer of an XNNPACK payload, extracted from a .pte"),
-    format(4, b"XN00", "the FlatBuffer of an early XNNPACK payload, extracted from a .pte"),
     format(4, b"VH00", "a Vulkan payload, extracted from a .pte"),
 ];
 
@@ -144,7 +141,7 @@ mod tests {
         check(b"\x1f\x8b\x08\0\0\0\0\0\0\x03", "gzip");
         check(b"\x08\x08\x12\x07pytorch\x1a\x052.0", "ONNX");
         check(b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P", "pickle");
-        check(b"\0\0\0\0XH00\x1e\0\x20\0", "XNNPACK payload");
+        check(b"\0\0\0\0VH00\x1e\0\x20\0", "Vulkan payload");
         check(b"\x14\0\0\0NPTG\0\0\0\0", "native backend");
         check(b"\x20\0\0\0ET13\0\0\0\0", "version ET13 of the format, expected ET12");
         check(b"\x20\0\0\0FT02\0\0\0\0", "version FT02 of the format, expected FT01");

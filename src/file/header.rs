@@ -1,4 +1,4 @@
-//! The bytes before the FlatBuffer's tables, for both kinds of file: the identifier and the extended header.
+//! The bytes before the FlatBuffer's tables: the identifier of every kind of file, and the extended header of the two that have one.
 //!
 //! | bytes | `.pte` | `.ptd` |
 //! |---|---|---|
@@ -31,6 +31,8 @@ pub enum FileKind {
     Bpte,
     /// An ETDump: a profile of runs.
     Etdp,
+    /// An XNNPACK payload in a file of its own.
+    Xnnpack,
 }
 
 impl FileKind {
@@ -41,16 +43,18 @@ impl FileKind {
             Self::Ptd => "FT01",
             Self::Bpte => "BP08",
             Self::Etdp => "ED00",
+            Self::Xnnpack => "XH00",
         }
     }
 
-    /// The file name's usual extension, with its dot.
+    /// The file name's usual extension, with its dot; for a payload that which `pte extract` gives it.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Pte => ".pte",
             Self::Ptd => ".ptd",
             Self::Bpte => ".bpte",
             Self::Etdp => ".etdp",
+            Self::Xnnpack => ".payload",
         }
     }
 
@@ -61,6 +65,7 @@ impl FileKind {
             Self::Ptd => "a .ptd file",
             Self::Bpte => "a bundled program (.bpte): a .pte with test inputs around it",
             Self::Etdp => "an ETDump (.etdp), a profile of a run",
+            Self::Xnnpack => "an XNNPACK payload, extracted from a .pte",
         }
     }
 }
@@ -77,6 +82,8 @@ pub(crate) const PTE_IDENTIFIER: &[u8; 4] = b"ET12";
 pub(crate) const PTD_IDENTIFIER: &[u8; 4] = b"FT01";
 /// The identifier of a bundled program.
 pub(crate) const BPTE_IDENTIFIER: &[u8; 4] = b"BP08";
+/// The identifiers of an XNNPACK payload: of its header, and of its FlatBuffer where it has none.
+pub(crate) const XNNPACK_IDENTIFIERS: [&[u8; 4]; 3] = [b"XH00", b"XN01", b"XN00"];
 /// The identifier of an ETDump, which comes after a size prefix: at byte 8.
 const ETDP_IDENTIFIER: &[u8; 4] = b"ED00";
 const PTE_MAGIC: &[u8; 4] = b"eh00";
@@ -247,6 +254,7 @@ pub(crate) fn probe_as(bytes: &[u8], expected: Option<FileKind>) -> Result<Probe
         PTE_IDENTIFIER => probe_pte(bytes, identifier)?,
         PTD_IDENTIFIER => probe_ptd(bytes, identifier)?,
         BPTE_IDENTIFIER => Probe { kind: FileKind::Bpte, identifier, header: None },
+        found if XNNPACK_IDENTIFIERS.contains(&found) => Probe { kind: FileKind::Xnnpack, identifier, header: None },
         _ if chunk(bytes, 8) == Some(*ETDP_IDENTIFIER) => {
             Probe { kind: FileKind::Etdp, identifier: *ETDP_IDENTIFIER, header: None }
         }

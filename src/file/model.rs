@@ -9,11 +9,13 @@ use super::options::ParseOptions;
 use super::ptd::Ptd;
 use super::pte::Pte;
 use super::source::Source;
+#[cfg(feature = "payloads")]
+use crate::delegate::Xnnpack;
 use crate::error::Result;
-#[cfg(not(feature = "devtools"))]
+#[cfg(not(all(feature = "devtools", feature = "payloads")))]
 use crate::error::{Error, ErrorKind};
 use crate::flatbuffer::any::AnyTable;
-#[cfg(not(feature = "devtools"))]
+#[cfg(not(all(feature = "devtools", feature = "payloads")))]
 use alloc::format;
 
 /// A file of any kind, recognized by its bytes.
@@ -45,6 +47,9 @@ pub enum Model<'a> {
     /// A profile of runs.
     #[cfg(feature = "devtools")]
     Etdp(Etdp<'a>),
+    /// An XNNPACK payload in a file of its own.
+    #[cfg(feature = "payloads")]
+    Xnnpack(Xnnpack<'a>),
 }
 
 /// The same expression for whichever kind of file a [`Model`] is: each has the same methods.
@@ -57,6 +62,8 @@ macro_rules! each_file {
             $crate::file::model::Model::Bpte($file) => $value,
             #[cfg(feature = "devtools")]
             $crate::file::model::Model::Etdp($file) => $value,
+            #[cfg(feature = "payloads")]
+            $crate::file::model::Model::Xnnpack($file) => $value,
         }
     };
 }
@@ -79,7 +86,9 @@ impl<'a> Model<'a> {
             FileKind::Bpte => Bpte::parse_with(bytes, options).map(Self::Bpte),
             #[cfg(feature = "devtools")]
             FileKind::Etdp => Etdp::parse_with(bytes, options).map(Self::Etdp),
-            #[cfg(not(feature = "devtools"))]
+            #[cfg(feature = "payloads")]
+            FileKind::Xnnpack => Xnnpack::parse_with(bytes, &options.limits).map(Self::Xnnpack),
+            #[cfg(not(all(feature = "devtools", feature = "payloads")))]
             kind => Err(not_built(kind)),
         }
     }
@@ -93,7 +102,9 @@ impl<'a> Model<'a> {
             FileKind::Bpte => Bpte::check(bytes),
             #[cfg(feature = "devtools")]
             FileKind::Etdp => Etdp::check(bytes),
-            #[cfg(not(feature = "devtools"))]
+            #[cfg(feature = "payloads")]
+            FileKind::Xnnpack => Xnnpack::check(bytes),
+            #[cfg(not(all(feature = "devtools", feature = "payloads")))]
             kind => Err(not_built(kind)),
         }
     }
@@ -107,6 +118,8 @@ impl<'a> Model<'a> {
             Self::Bpte(_) => FileKind::Bpte,
             #[cfg(feature = "devtools")]
             Self::Etdp(_) => FileKind::Etdp,
+            #[cfg(feature = "payloads")]
+            Self::Xnnpack(_) => FileKind::Xnnpack,
         }
     }
 
@@ -135,6 +148,8 @@ impl<'a> Model<'a> {
             Self::Bpte(bpte) => &bpte.bundled_program,
             #[cfg(feature = "devtools")]
             Self::Etdp(etdp) => &etdp.etdump,
+            #[cfg(feature = "payloads")]
+            Self::Xnnpack(xnnpack) => &xnnpack.graph,
         }
     }
 
@@ -170,9 +185,17 @@ impl<'a> From<Etdp<'a>> for Model<'a> {
     }
 }
 
+#[cfg(feature = "payloads")]
+impl<'a> From<Xnnpack<'a>> for Model<'a> {
+    fn from(xnnpack: Xnnpack<'a>) -> Self {
+        Self::Xnnpack(xnnpack)
+    }
+}
+
 /// A kind of file that this build of the crate does not read.
-#[cfg(not(feature = "devtools"))]
+#[cfg(not(all(feature = "devtools", feature = "payloads")))]
 fn not_built(kind: FileKind) -> Error {
-    let found = format!("{}, which needs the crate's feature devtools", kind.as_found());
+    let feature = if kind == FileKind::Xnnpack { "payloads" } else { "devtools" };
+    let found = format!("{}, which needs the crate's feature {feature}", kind.as_found());
     Error::at(4, ErrorKind::Foreign { expected: ".pte or .ptd", found: found.into() })
 }

@@ -33,7 +33,7 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.trailing_bytes(),
             Self::Ptd(ptd) => ptd.trailing_bytes(),
-            #[cfg(feature = "devtools")]
+            #[cfg(any(feature = "devtools", feature = "payloads"))]
             _ => 0..0,
         }
     }

@@ -1,13 +1,15 @@
 //! The blobs of a file: every range of bytes that something refers to, with its users.
 
 use super::Fault;
+#[cfg(doc)]
+use crate::delegate::Xnnpack;
 use crate::error::Error;
 use crate::file::header::Header;
-use crate::file::model::Model;
+use crate::file::model::{Model, each_file};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
-use crate::file::segment::DataRef;
+use crate::file::segment::{DataRef, slice};
 use crate::keyed::Keyed;
 use crate::path::{FieldPath, Path};
 use crate::schema::DataSegment;
@@ -36,8 +38,8 @@ pub struct Blobs<'t> {
 pub struct Blob<'t> {
     /// What it is.
     pub kind: BlobKind,
-    /// The reference from which [`Pte::bytes`] or [`Ptd::bytes`] gets the bytes; `None` if they are outside the file, and in a
-    /// bundle.
+    /// The reference from which [`Pte::bytes`] or [`Ptd::bytes`] gets the bytes; `None` if they are outside the file, and in other
+    /// kinds of files.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: Option<DataRef>,
     /// Bytes from the start of the file; `None` if the file does not contain them.
@@ -170,6 +172,15 @@ pub enum BlobUser<'t> {
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: TensorShape<'t>,
     },
+    /// A value of an XNNPACK payload that is a file of its own: see [`Xnnpack::delegate_constants`] for more of it.
+    Constant {
+        /// Index of the constant in the payload.
+        constant: u32,
+        /// Index of the value; `None` where none uses the constant.
+        value: Option<usize>,
+        /// Whether it holds the value's scales, and not its elements.
+        scales: bool,
+    },
 }
 
 impl<'t> BlobUser<'t> {
@@ -180,7 +191,7 @@ impl<'t> BlobUser<'t> {
             | Self::External { method, .. }
             | Self::Delegate { method, .. }
             | Self::TestCase { method, .. } => Some(method),
-            Self::Segment { .. } | Self::Key { .. } | Self::Bundle { .. } => None,
+            Self::Segment { .. } | Self::Key { .. } | Self::Bundle { .. } | Self::Constant { .. } => None,
         }
     }
 
@@ -189,7 +200,7 @@ impl<'t> BlobUser<'t> {
         match *self {
             Self::Tensor { shape, .. } | Self::External { shape, .. } | Self::TestCase { shape, .. } => Some(shape),
             Self::Key { shape, .. } => shape,
-            Self::Segment { .. } | Self::Delegate { .. } | Self::Bundle { .. } => None,
+            Self::Segment { .. } | Self::Delegate { .. } | Self::Bundle { .. } | Self::Constant { .. } => None,
         }
     }
 }
@@ -332,14 +343,7 @@ fn key<'t>(entry: &Entry<'t>) -> BlobUser<'t> {
 impl Model<'_> {
     /// Every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'_> {
-        match self {
-            Self::Pte(pte) => pte.blobs(),
-            Self::Ptd(ptd) => ptd.blobs(),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => bpte.blobs(),
-            #[cfg(feature = "devtools")]
-            Self::Etdp(_) => Blobs::default(),
-        }
+        each_file!(self, file => file.blobs())
     }
 
     /// The bytes of a blob of this file; `None` for an external one.
@@ -347,11 +351,7 @@ impl Model<'_> {
     /// Fails as [`Pte::bytes`] does.
     pub fn blob_bytes(&self, blob: &Blob<'_>) -> crate::Result<Option<Cow<'_, [u8]>>> {
         match (self, &blob.data) {
-            #[cfg(feature = "devtools")]
-            (Self::Bpte(bpte), _) => return Ok(bpte.blob_bytes(blob).map(Cow::Borrowed)),
-            (_, None) => return Ok(None),
-            #[cfg(feature = "devtools")]
-            (Self::Etdp(_), _) => return Ok(None),
+            (Self::Pte(_) | Self::Ptd(_), None) => return Ok(None),
             (Self::Pte(pte), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
                 pte.segment(*index)
             }
@@ -360,6 +360,12 @@ impl Model<'_> {
             }
             (Self::Pte(pte), Some(data)) => pte.bytes(data).map(Cow::Borrowed),
             (Self::Ptd(ptd), Some(data)) => ptd.bytes(data).map(Cow::Borrowed),
+            // Files in one piece.
+            (other, _) => {
+                let range = blob.offset.map(|start| start..start.saturating_add(blob.size));
+                let bytes = range.and_then(|range| slice(&other.source()?.bytes, range));
+                return Ok(bytes.map(Cow::Borrowed));
+            }
         }
         .map(Some)
     }
@@ -369,8 +375,7 @@ impl Model<'_> {
         match self {
             Self::Pte(pte) => pte.header.map(Header::Pte),
             Self::Ptd(ptd) => ptd.header.map(Header::Ptd),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(_) | Self::Etdp(_) => None,
+            _ => None,
         }
     }
 }

@@ -169,12 +169,6 @@ impl Bpte<'_> {
         found
     }
 
-    /// The bytes of a blob that [`blobs`](Self::blobs) gave; `None` where they are not in the file.
-    pub(super) fn blob_bytes(&self, blob: &Blob<'_>) -> Option<&[u8]> {
-        let start = usize::try_from(blob.offset?).ok()?;
-        self.source.as_ref()?.bytes.get(start..)?.get(..usize::try_from(blob.size).ok()?)
-    }
-
     fn blob<'t>(&'t self, kind: BlobKind, bytes: &'t [u8], user: BlobUser<'t>) -> Blob<'t> {
         let offset = self.source.as_ref().and_then(|source| offset_in(&source.bytes, bytes));
         Blob { kind, data: None, offset, size: bytes.len() as u64, users: vec![user] }

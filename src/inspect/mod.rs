@@ -37,6 +37,7 @@ mod report;
 mod runtime_memory;
 mod size;
 mod summary;
+mod xnnpack;
 
 pub use crate::dataflow::Period;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
@@ -68,6 +69,7 @@ pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
     PlannedBuffer, PlannedMemory, ProgramSummary, SegmentCount, Summary, Value, ValueShape,
 };
+pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 use crate::error::Error;
 use crate::path::FieldPath;

@@ -1,5 +1,6 @@
 //! How long things took, by an ETDump: each event of runs that are alike, with what the program says that it ran.
 
+use super::Blobs;
 use super::summary::{Content, Summary};
 use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
@@ -211,6 +212,11 @@ impl Etdp<'_> {
             content: Content::Trace(TraceSummary { runs: self.etdump.run_data().iter().map(TraceRun::of).collect() }),
             faults: Vec::new(),
         }
+    }
+
+    /// The blobs of the file: a trace has none.
+    pub fn blobs(&self) -> Blobs<'_> {
+        Blobs::default()
     }
 
     /// How long everything took. With the `program` that was run, instructions have the names of what they run; an ETDump does

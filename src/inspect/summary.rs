@@ -7,6 +7,7 @@ use super::delegates::{self, Operators};
 use super::payloads::{self, PayloadFacts};
 #[cfg(feature = "devtools")]
 use super::profile::TraceSummary;
+use super::xnnpack::XnnpackSummary;
 use super::{Blob, BlobKind, Blobs, Fault, MethodAllocator};
 use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};
 use crate::file::model::{Model, each_file};
@@ -58,6 +59,8 @@ pub enum Content<'t> {
     /// Of a `.etdp`.
     #[cfg(feature = "devtools")]
     Trace(TraceSummary<'t>),
+    /// Of an XNNPACK payload.
+    Xnnpack(XnnpackSummary<'t>),
 }
 
 /// The extended header of a `.pte` or `.ptd`.
@@ -103,11 +106,15 @@ pub struct BlobCount {
 
 impl BlobCount {
     fn of<'b, 't: 'b>(blobs: impl Iterator<Item = &'b Blob<'t>>) -> Self {
-        blobs.fold(Self::default(), |sum, blob| Self {
-            count: sum.count + 1,
-            bytes: sum.bytes.saturating_add(blob.size),
-            users: sum.users + blob.users.len(),
-        })
+        let mut count = Self::default();
+        blobs.for_each(|blob| count.add(blob.size, blob.users.len()));
+        count
+    }
+
+    pub(super) fn add(&mut self, size: u64, users: usize) {
+        self.count += 1;
+        self.bytes = self.bytes.saturating_add(size);
+        self.users += users;
     }
 }
 

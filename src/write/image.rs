@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
-use crate::file::model::Model;
+use crate::file::model::{Model, each_file};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::{self, Segment};
@@ -498,13 +498,6 @@ impl Model<'_> {
     /// Fails as the `image` of the file's kind does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a trace that was
     /// changed or not read from a file.
     pub fn image(&self) -> Result<Image<'_>> {
-        match self {
-            Self::Pte(pte) => pte.image(),
-            Self::Ptd(ptd) => ptd.image(),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => bpte.image(),
-            #[cfg(feature = "devtools")]
-            Self::Etdp(etdp) => etdp.image(),
-        }
+        each_file!(self, file => file.image())
     }
 }

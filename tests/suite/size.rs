@@ -5,7 +5,7 @@ use executorch_format::inspect::{BlobUser, SizeKind, SizePart, SizeReport};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::DataLocation;
 use executorch_format::{Model, ParseOptions, Pte, PteOptions};
-use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
+use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each, with_extension};
 use std::collections::BTreeMap;
 
 fn bytes(size: &SizeReport<'_>, kind: SizeKind) -> u64 {
@@ -43,6 +43,25 @@ fn the_parts_of_every_file_sum_up_to_its_size() {
     let fixtures: Vec<_> =
         fixtures().into_iter().filter(|fixture| !fixture.name().ends_with("flatc_only.ptd")).collect();
     for_each(&fixtures, accounted);
+}
+
+#[test]
+fn the_parts_of_bundles_traces_and_payloads_sum_up_to_their_size() {
+    for extension in ["bpte", "etdp", "xnn"] {
+        let mut files = with_extension(extension);
+        // Made by hand: nothing uses its constant data.
+        files.retain(|file| !file.name().ends_with("handmade_every_node.0.xnn"));
+        assert!(!files.is_empty(), "{extension}");
+        for_each(&files, accounted);
+    }
+    let bundle = fixture("1.5.1/bundled/bundled.bpte");
+    let model = Model::parse(bundle.bytes()).unwrap();
+    let Model::Bpte(bpte) = &model else { panic!("another kind") };
+    let size = model.size_report().unwrap();
+    assert_eq!(bytes(&size, SizeKind::Bundled), bpte.bundled_program.program().len() as u64);
+    let tensors = bpte.test_cases().flat_map(|(_, _, case)| case.inputs().iter().chain(case.expected_outputs()));
+    let tensors: usize = tensors.filter_map(|value| value.tensor()).map(|tensor| tensor.data().len()).sum();
+    assert_eq!(bytes(&size, SizeKind::Test), tensors as u64);
 }
 
 #[test]

@@ -3,11 +3,12 @@
 use crate::damage::stride;
 use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload, Xnnpack};
+use executorch_format::inspect::{BlobUser, Content, SizeKind};
 use executorch_format::schema::xnnpack::{
     XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantParams, XNode, XNodeUnion, XValueUnion,
 };
 use executorch_format::validate::Level;
-use executorch_format::{Ptd, Pte};
+use executorch_format::{FileKind, Model, Ptd, Pte};
 use executorch_format_support::fixtures::{self, Fixture, equal, fixtures};
 use executorch_format_support::xnnpack_programs;
 
@@ -45,6 +46,48 @@ fn every_official_payload_is_written_back_byte_for_byte_from_its_graph_alone() {
             _ => assert!(encoded == bytes, "{name}: encoded"),
         }
         assert!(by_hand.clone().into_owned() == by_hand, "{name}: owned");
+    }
+}
+
+#[test]
+fn a_payload_is_a_model_with_the_same_verbs() {
+    let mut seen = (0, 0);
+    for (name, bytes) in payloads() {
+        let payload = Xnnpack::parse(&bytes).unwrap();
+        Model::check(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let model = Model::parse(&bytes).unwrap();
+        assert_eq!(model.kind(), FileKind::Xnnpack, "{name}");
+        assert_eq!(model.root().description().name, "XNNGraph");
+        assert!(model.image().unwrap().to_vec().unwrap() == bytes, "{name}");
+        assert_eq!(model.validate(Level::Strict), payload.validate(Level::Strict), "{name}");
+        let size = model.size_report().unwrap();
+        let blobs = model.blobs();
+        for blob in &blobs.blobs {
+            let BlobUser::Constant { constant, .. } = blob.users[0] else { panic!("{name}: {blob:?}") };
+            let expected = payload.constant_bytes(constant, &NamedBlobs::NONE).unwrap();
+            assert_eq!(model.blob_bytes(blob).unwrap().as_deref(), Some(expected), "{name}");
+        }
+        let constants = size.parts.iter().filter(|part| part.kind == SizeKind::Constant).map(|part| part.bytes);
+        assert_eq!(constants.sum::<u64>(), blobs.blobs.iter().map(|blob| blob.size).sum::<u64>(), "{name}");
+        let summary = model.summary();
+        let Content::Xnnpack(content) = &summary.content else { panic!("{name}: {summary:?}") };
+        assert_eq!(summary.identifier.as_bytes(), &bytes[4..8], "{name}");
+        assert_eq!(content.inputs.len() + content.outputs.len(), payload.graph.externals().len(), "{name}");
+        assert_eq!(
+            content.operators.iter().map(|one| one.calls).sum::<usize>(),
+            payload.graph.xnodes().len(),
+            "{name}"
+        );
+        assert_eq!(content.constants.count - content.keyed.count, blobs.blobs.len(), "{name}");
+        seen = (seen.0 + blobs.blobs.len(), seen.1 + content.keyed.count);
+    }
+    assert!(seen.0 > 10 && seen.1 > 10, "{seen:?}");
+    // Damage is found by the same rule, whether the graph is built or not.
+    let (_, bytes) = payloads().swap_remove(0);
+    for at in (0..bytes.len()).step_by(stride()) {
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 0xff;
+        assert_eq!(Model::check(&damaged).err(), Model::parse(&damaged).err(), "byte {at}");
     }
 }
 

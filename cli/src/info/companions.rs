@@ -1,9 +1,12 @@
 //! The facts about delegates' payloads, a bundle's test cases and an ETDump's runs as text.
 
-use super::print::{MOST, NAME, Out, row};
+use super::print::{MOST, NAME, Out, blobs, row};
 use crate::text;
+use executorch_format::TensorShape;
 use executorch_format::delegate::PayloadKind;
-use executorch_format::inspect::{BundleSummary, PayloadFacts, Returned, TestCase, TestValue, TraceSummary};
+use executorch_format::inspect::{
+    BundleSummary, PayloadFacts, Returned, TestCase, TestValue, TraceSummary, XnnpackArgument, XnnpackSummary,
+};
 use std::io::{self, Write};
 
 pub(super) fn print_bundle(out: &mut Out, facts: &BundleSummary<'_>) -> io::Result<()> {
@@ -44,6 +47,33 @@ pub fn test_value(value: &TestValue<'_>) -> String {
         (None, Some(Returned::NotFinite(name))) => (*name).to_owned(),
         _ => value.kind.unwrap_or("unknown").to_owned(),
     }
+}
+
+pub(super) fn print_xnnpack(out: &mut Out, facts: &XnnpackSummary<'_>) -> io::Result<()> {
+    for (name, arguments) in [("inputs", &facts.inputs), ("outputs", &facts.outputs)] {
+        for (at, argument) in arguments.iter().take(text::most(MOST)).enumerate() {
+            row(out, if at == 0 { name } else { "" }, &argument_text(argument))?;
+        }
+        if arguments.len() > text::most(MOST) {
+            row(out, "", &format!("… {} more", arguments.len() - MOST))?;
+        }
+    }
+    let most = text::most(MOST);
+    let kinds = facts.operators.iter().take(most).map(|kind| format!("{} {}", kind.name, kind.calls));
+    let more = facts.operators.len().saturating_sub(most);
+    let kinds: Vec<String> = kinds.chain((more > 0).then(|| format!("… {more} more kinds"))).collect();
+    row(out, "nodes", &kinds.join(", "))?;
+    blobs(out, "constants", facts.constants, "value")?;
+    blobs(out, "in named data", facts.keyed, "value")
+}
+
+/// As in `argument 0: fp32[1, 3]`.
+fn argument_text(argument: &XnnpackArgument<'_>) -> String {
+    let dims: Vec<String> = argument.dims.iter().take(TensorShape::MOST_SHOWN).map(u32::to_string).collect();
+    let more = if argument.dims.len() > dims.len() { ", …" } else { "" };
+    let datatype = argument.datatype.to_string();
+    let datatype = datatype.trim_start_matches("xnn_datatype_");
+    format!("argument {}: {datatype}[{}{more}]", argument.argument, dims.join(", "))
 }
 
 pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result<()> {

@@ -38,6 +38,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
         FileKind::Ptd => "ExecuTorch tensor data (.ptd)",
         FileKind::Bpte => "ExecuTorch bundled program (.bpte)",
         FileKind::Etdp => "ExecuTorch profile, an ETDump (.etdp)",
+        FileKind::Xnnpack => "XNNPACK payload of an ExecuTorch program",
         _ => "ExecuTorch file",
     };
     writeln!(out, "{HEAD}{}{HEAD:#}: {what}", text::path(path))?;
@@ -70,6 +71,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
         Content::FlatTensor(flat_tensor) => print_flat_tensor(&mut out, flat_tensor)?,
         Content::Bundle(bundle) => companions::print_bundle(&mut out, bundle)?,
         Content::Trace(trace) => companions::print_trace(&mut out, trace)?,
+        Content::Xnnpack(xnnpack) => companions::print_xnnpack(&mut out, xnnpack)?,
         _ => {}
     }
     if let Some(Summary { content: Content::Program(program), .. }) = info.program {
@@ -148,7 +150,7 @@ fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {
 }
 
 /// Prints the number of blobs, their size, and the number of their users.
-fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> io::Result<()> {
+pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> io::Result<()> {
     if count.count == 0 {
         return Ok(());
     }

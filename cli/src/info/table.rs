@@ -25,6 +25,10 @@ impl Rows {
         let [methods, operators, memory, backends] = match (&summary.content, inside) {
             (Content::Program(program), _) | (_, Some(program)) => facts(program),
             (Content::FlatTensor(facts), _) => ["", "", "", &text::count(facts.keys.len(), "key")].map(str::to_owned),
+            (Content::Xnnpack(facts), _) => {
+                let nodes: usize = facts.operators.iter().map(|kind| kind.calls).sum();
+                ["", &nodes.to_string(), "", "XNNPACK"].map(str::to_owned)
+            }
             (Content::Trace(facts), _) => ["", "", "", &text::count(facts.runs.len(), "run")].map(str::to_owned),
             _ => Default::default(),
         };

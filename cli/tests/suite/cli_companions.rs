@@ -39,6 +39,25 @@ fn info_counts_the_runs_of_a_trace_apart_from_loading() {
 }
 
 #[test]
+fn a_payload_is_taken_where_programs_are() {
+    let file = fixture("payloads/linear_fp16.0.xnn");
+    let info = json(&["info", "--json"], &file);
+    assert_eq!((&info["kind"], &info["identifier"]), (&"xnnpack".into(), &"XH00".into()));
+    assert_eq!(info["operators"][0]["name"], "XNNFullyConnected");
+    let (_, text, _) = output(&["info"], &file.path);
+    assert!(text.contains("  inputs          argument 0: fp"), "{text}");
+    assert!(text.contains("  nodes           XNNFullyConnected 1"), "{text}");
+    let file = fixture("payloads/v0.4.0_conv2d.0.xnn");
+    let size = json(&["size", "--json"], &file);
+    let sum: u64 = size["parts"].as_array().unwrap().iter().map(|part| part["size"].as_u64().unwrap()).sum();
+    assert_eq!(sum, file.bytes().len() as u64);
+    assert_eq!(size["operators"][0]["name"], "XnnpackBackend.XNNConv2d");
+    let page = TempFile::new("payload.html", b"");
+    let report = pte().arg("report").arg(&file.path).arg("-o").arg(&page.0).output().unwrap();
+    assert!(report.status.success(), "{report:?}");
+}
+
+#[test]
 fn list_hashes_what_is_at_its_offsets_in_a_bundle() {
     for file in with_extension("bpte") {
         let list = json(&["list", "--json", "--hash"], &file);

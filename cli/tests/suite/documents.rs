@@ -14,7 +14,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
             "info 1.5.1/multi_method/multi_method.pte 1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte",
             "info 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/bundled/bundled.bpte 1.5.1/ptd_shared/ptd_shared.ptd",
             "info payloads/profile_xnnpack.etdp payloads/other/ethosu.pte 0.2.1/add_mul/add_mul.pte",
-            "info 1.5.1/bundled/bundled.bpte no-such-file",
+            "info 1.5.1/bundled/bundled.bpte payloads/v0.4.0_conv2d.0.xnn no-such-file",
         ],
     ),
     (
@@ -28,7 +28,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
         "size",
         &[
             "size 1.5.1/quant_xnnpack/quant_xnnpack.pte 1.5.1/ptd_shared/ptd_shared.ptd 1.5.1/linear/linear.pte",
-            "size 1.5.1/bundled/bundled.bpte 1.5.1/stacktrace/stacktrace.pte 1.5.1/named_data/named_data.pte",
+            "size 1.5.1/bundled/bundled.bpte payloads/v0.4.0_conv2d.0.xnn 1.5.1/stacktrace/stacktrace.pte 1.5.1/named_data/named_data.pte",
         ],
     ),
     ("size-growth", &["size 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),

@@ -179,8 +179,7 @@ fn needed_alignment(model: &Model<'_>) -> Result<u32> {
         }
         Model::Ptd(ptd) => PtdOptions::of(ptd)?.segment_alignment,
         // Programs inside bundles are aligned to this.
-        #[cfg(feature = "devtools")]
-        Model::Bpte(_) | Model::Etdp(_) => ALIGNMENT,
+        _ => ALIGNMENT,
     };
     Ok(needed.max(ALIGNMENT))
 }

@@ -15,8 +15,9 @@ pub use header::XnnpackHeader;
 
 use crate::error::Result;
 use crate::file::options::ParseOptions;
+use crate::file::segment::slice;
 use crate::file::source::Source;
-use crate::flatbuffer::read::{self, Limits};
+use crate::flatbuffer::read::{self, Limits, Record};
 use crate::schema::xnnpack::XNNGraph;
 use alloc::borrow::Cow;
 use alloc::format;
@@ -66,29 +67,23 @@ impl<'a> Xnnpack<'a> {
 
     /// The same with other limits.
     pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
-        let header = match identifier(bytes) {
-            Some(found) if found == *header::MAGIC => Some(XnnpackHeader::parse(bytes, "an XNNPACK")?),
-            _ => None,
-        };
-        let part = |range: Range<u64>| -> &'a [u8] {
-            let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
-            range.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
-        };
-        let flatbuffer = header.map_or(bytes, |header| part(header.flatbuffer()));
-        let constant_data = header.map_or(&[][..], |header| part(header.constant_data()));
-        let start = header.map_or(0, |header| u64::from(header.flatbuffer_offset));
-        let identifier = match identifier(flatbuffer) {
-            Some(found) if IDENTIFIERS.contains(&&found) => found,
-            found => {
-                let found = found.map_or_else(|| "fewer bytes".into(), |found| format!("'{}'", found.escape_ascii()));
-                let found = format!("found {found}, expected XN01 or XN00 as identifier");
-                return Err(header::bad(flatbuffer.len().min(4), found).inside(start));
-            }
-        };
+        let Parts { header, start, identifier, flatbuffer, constant_data } = Parts::of(bytes)?;
         let (graph, seen) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
         let options = ParseOptions { limits: *limits, ..ParseOptions::default() };
         let source = Source::new(bytes, flatbuffer, &options, seen);
         Ok(Self { header, identifier, graph, constant_data: Cow::Borrowed(constant_data), source: Some(source) })
+    }
+
+    /// Checks a payload's structure and nothing else: the same rules as [`parse`](Self::parse), and the same first error, without
+    /// building anything.
+    pub fn check(bytes: &[u8]) -> Result<()> {
+        Self::check_with(bytes, &Limits::default())
+    }
+
+    /// The same with other limits.
+    pub fn check_with(bytes: &[u8], limits: &Limits) -> Result<()> {
+        let Parts { start, flatbuffer, .. } = Parts::of(bytes)?;
+        read::check_described(XNNGraph::DESCRIPTION, flatbuffer, limits).map_err(|error| error.inside(start))
     }
 
     /// An owned copy.
@@ -108,6 +103,40 @@ impl<'a> Xnnpack<'a> {
     /// Where the FlatBuffer is, in bytes from the payload's start.
     pub fn flatbuffer_offset(&self) -> u64 {
         self.header.map_or(0, |header| header.flatbuffer_offset.into())
+    }
+}
+
+/// The parts of a payload's bytes.
+struct Parts<'a> {
+    header: Option<XnnpackHeader>,
+    /// Where the FlatBuffer starts.
+    start: u64,
+    identifier: [u8; 4],
+    flatbuffer: &'a [u8],
+    constant_data: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self> {
+        let header = match identifier(bytes) {
+            Some(found) if found == *header::MAGIC => Some(XnnpackHeader::parse(bytes, "an XNNPACK")?),
+            _ => None,
+        };
+        // The header was checked: both parts are inside the payload.
+        let part = |range: Range<u64>| slice(bytes, range).unwrap_or_default();
+        let flatbuffer = header.map_or(bytes, |header| part(header.flatbuffer()));
+        let constant_data = header.map_or(&[][..], |header| part(header.constant_data()));
+        let start = header.map_or(0, |header| u64::from(header.flatbuffer_offset));
+        match identifier(flatbuffer) {
+            Some(identifier) if IDENTIFIERS.contains(&&identifier) => {
+                Ok(Self { header, start, identifier, flatbuffer, constant_data })
+            }
+            found => {
+                let found = found.map_or_else(|| "fewer bytes".into(), |found| format!("'{}'", found.escape_ascii()));
+                let found = format!("found {found}, expected XN01 or XN00 as identifier");
+                Err(header::bad(flatbuffer.len().min(4), found).inside(start))
+            }
+        }
     }
 }
 

@@ -325,7 +325,6 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
         let segments = match model {
             Model::Pte(pte) => pte.program.segments().len(),
             Model::Ptd(ptd) => ptd.flat_tensor.segments().len(),
-            #[cfg(feature = "devtools")]
             _ => 0,
         };
         let header = match model.header() {

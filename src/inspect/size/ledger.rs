@@ -1,16 +1,17 @@
 //! Who has which bytes of a file: claims are gathered, and what nobody claims is listed separately.
 
 use super::{SizeKind, SizePart, payload};
+use crate::delegate::xnnpack::XnnpackHeader;
 use crate::file::segment::slice;
 use crate::file::source::Source;
 use crate::flatbuffer::description::TableDescription;
-use crate::flatbuffer::read::{Limits, Record};
-use crate::flatbuffer::walk::{PartKind, walk};
+use crate::flatbuffer::read::Limits;
+use crate::flatbuffer::walk::{Part, PartKind, walk_at};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
 use crate::keyed::{Keyed, sort, sort_by};
+use crate::path::Step;
 use crate::schema::DataSegment;
-use crate::schema::program::{BackendDelegateInlineData, Buffer};
 use alloc::{vec, vec::Vec};
 
 /// The part that all vtables belong to.
@@ -98,25 +99,38 @@ impl<'t> Ledger<'t> {
         self.claim(0, self.header_end, self.parts.len() - 1, None);
     }
 
+    /// The header of an XNNPACK payload, and the first bytes of the FlatBuffer after it, which is not at the file's start.
+    pub(super) fn payload_header(&mut self, header: &XnnpackHeader) {
+        let (flatbuffer, constants) = (header.flatbuffer(), header.constant_data());
+        self.header(u32::from(XnnpackHeader::LENGTH) - HEAD_SIZE as u32);
+        self.claim(flatbuffer.start, HEAD_SIZE as u64, self.parts.len() - 1, None);
+        self.metadata_size = flatbuffer.end;
+        self.segments(0, &[DataSegment { offset: constants.start, size: constants.end - constants.start }], &[true]);
+    }
+
     /// Every table, vector and string of the metadata, apart from the blobs in it.
     pub(super) fn program(&mut self, root: &'static TableDescription) {
+        self.tables(0, 0, root);
+    }
+
+    /// The same for a FlatBuffer that starts at byte `start` of the file, and whose root offset is `position` bytes after that.
+    pub(super) fn tables(&mut self, start: u64, position: u32, root: &'static TableDescription) {
         let file = self.file;
-        let metadata = slice(file, 0..self.metadata_size).unwrap_or_default();
-        let blobs = [Buffer::DESCRIPTION, BackendDelegateInlineData::DESCRIPTION].map(|table| table.name);
-        walk(metadata, root, &Limits::default(), &mut |part| {
+        let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
+        walk_at(position, metadata, root, &Limits::default(), &mut |part| {
             let method = part.path.item_of_root("execution_plan");
             let group = self.group(SizeKind::Program, part.owner.name);
             let size = match &part.kind {
                 PartKind::Table(table) => {
                     let vtables = self.group(SizeKind::Program, VTABLES);
-                    self.claim(table.vtable.into(), table.vtable_size.into(), vtables, None);
+                    self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
                     part.size.max(table.inline_size.unwrap_or_default().into())
                 }
                 // What it counts is a blob.
-                PartKind::Numbers { .. } if blobs.contains(&part.owner.name) => 4,
+                PartKind::Numbers { .. } if holds_blob(part) => 4,
                 _ => part.size,
             };
-            self.claim(part.position.into(), size.into(), group, method);
+            self.claim(start + u64::from(part.position), size.into(), group, method);
         });
     }
 
@@ -148,6 +162,9 @@ impl<'t> Ledger<'t> {
             (BlobKind::Mutable, _) => (SizeKind::Mutable, None),
             (BlobKind::Delegate, Some(BlobUser::Delegate { id, .. })) => (SizeKind::Delegate, Some(*id)),
             (BlobKind::Named, Some(BlobUser::Key { key, .. })) => (SizeKind::Named, Some(*key)),
+            (BlobKind::DelegateConstant, _) => (SizeKind::Constant, None),
+            (BlobKind::Program, _) => (SizeKind::Bundled, None),
+            (BlobKind::Input | BlobKind::Expected, _) => (SizeKind::Test, None),
             _ => return,
         };
         let Some(offset) = blob.offset else {
@@ -239,6 +256,21 @@ impl<'t> Ledger<'t> {
             }
         }
     }
+}
+
+/// Whether what a vector of numbers counts is a blob.
+fn holds_blob(part: &Part<'_>) -> bool {
+    let field = match part.path.last() {
+        Some(Step::Field(field)) => field,
+        _ => "",
+    };
+    matches!(
+        (part.owner.name, field),
+        ("Buffer", "storage")
+            | ("BackendDelegateInlineData", "data")
+            | ("BundledProgram", "program")
+            | ("Tensor", "data")
+    )
 }
 
 impl SizePart<'_> {

@@ -6,16 +6,24 @@ mod uses;
 mod weights;
 
 use super::{BlobUser, Blobs, Fault};
+use crate::delegate::Xnnpack;
 use crate::error::{Error, Result};
-use crate::file::model::Model;
+#[cfg(feature = "devtools")]
+use crate::file::bpte::Bpte;
+#[cfg(feature = "devtools")]
+use crate::file::etdp::{Etdp, PREFIX};
+use crate::file::model::{Model, each_file};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::marked;
 use crate::file::source::Source;
 use crate::flatbuffer::read::Record;
 use crate::keyed::{Keyed, sort_by};
+use crate::schema::xnnpack::XNNGraph;
+#[cfg(feature = "devtools")]
+use crate::schema::{BundledProgram, ETDump};
 use crate::schema::{DataSegment, Program, ScalarType};
-use alloc::{format, string::String, vec::Vec};
+use alloc::{string::String, vec, vec::Vec};
 use core::fmt;
 use ledger::{Ledger, Settled};
 use weights::PayloadWeights;
@@ -101,6 +109,10 @@ pub enum SizeKind {
     Delegate,
     /// A blob with a name, or the data of a `.ptd` key.
     Named,
+    /// The program in a bundle, as a whole.
+    Bundled,
+    /// A tensor of a test case.
+    Test,
     /// Zeros that put what follows at a multiple of something.
     Padding,
     /// Bytes that nothing in the file refers to.
@@ -116,6 +128,8 @@ impl fmt::Display for SizeKind {
             Self::Mutable => "mutable",
             Self::Delegate => "delegate",
             Self::Named => "named",
+            Self::Bundled => "bundled",
+            Self::Test => "test",
             Self::Padding => "padding",
             Self::Unreferenced => "unreferenced",
         })
@@ -263,12 +277,7 @@ impl Model<'_> {
     ///
     /// Fails as [`Pte::size_report`] does.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
-        match self {
-            Self::Pte(pte) => pte.size_report(),
-            Self::Ptd(ptd) => ptd.size_report(),
-            #[cfg(feature = "devtools")]
-            other => Err(Error::reference(format!("the bytes of a {} file are not accounted for", other.kind()))),
-        }
+        each_file!(self, file => file.size_report())
     }
 }
 
@@ -293,7 +302,7 @@ impl Pte<'_> {
         let settled = ledger.settle();
         let weights = weights::weights(self);
         let methods = uses::methods(self, &settled.parts, &weights, &settled.methods);
-        let operators = uses::operators(self, &settled.parts, &weights);
+        let operators = uses::operators(self.methods(), &settled.parts, &weights);
         Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, faults) })
     }
 
@@ -328,6 +337,56 @@ impl Ptd<'_> {
             ledger.blob(blob);
         }
         Ok(SizeReport::new(source, ledger.settle(), &[], faults))
+    }
+}
+
+#[cfg(feature = "devtools")]
+impl Bpte<'_> {
+    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`]. The program inside is one part: its own
+    /// report says more.
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        let source = whole(self.source.as_ref())?;
+        let mut ledger = Ledger::new(source, 0);
+        ledger.header(0);
+        ledger.program(BundledProgram::DESCRIPTION);
+        for blob in self.blobs().blobs {
+            ledger.blob(blob);
+        }
+        Ok(SizeReport::new(source, ledger.settle(), &[], Vec::new()))
+    }
+}
+
+#[cfg(feature = "devtools")]
+impl Etdp<'_> {
+    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`].
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        let source = whole(self.source.as_ref())?;
+        let mut ledger = Ledger::new(source, 0);
+        ledger.header(PREFIX as u32);
+        ledger.tables(0, PREFIX as u32, ETDump::DESCRIPTION);
+        Ok(SizeReport::new(source, ledger.settle(), &[], Vec::new()))
+    }
+}
+
+impl Xnnpack<'_> {
+    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`]. Constants with a key are not in it.
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        let source = whole(self.source.as_ref())?;
+        let mut ledger = Ledger::new(source, 0);
+        match &self.header {
+            Some(header) => ledger.payload_header(header),
+            None => ledger.header(0),
+        }
+        ledger.tables(self.flatbuffer_offset(), 0, XNNGraph::DESCRIPTION);
+        let Blobs { blobs, faults } = self.blobs();
+        for blob in blobs {
+            ledger.blob(blob);
+        }
+        let settled = ledger.settle();
+        let weights =
+            [PayloadWeights { methods: Vec::new(), ids: vec!["XnnpackBackend"], weights: weights::of_payload(self) }];
+        let operators = uses::operators(&[], &settled.parts, &weights);
+        Ok(SizeReport { operators, ..SizeReport::new(source, settled, &weights, faults) })
     }
 }
 

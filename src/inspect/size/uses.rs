@@ -126,11 +126,15 @@ impl<'t> Names<'t> {
 }
 
 /// What the arguments of each operator, and the payloads of each backend, take.
-pub(super) fn operators(pte: &Pte<'_>, parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>]) -> Vec<OperatorSize> {
+pub(super) fn operators(
+    methods: &[ExecutionPlan<'_>],
+    parts: &[SizePart<'_>],
+    weights: &[PayloadWeights<'_>],
+) -> Vec<OperatorSize> {
     let named = named_parts(parts);
     let mut names = Names::default();
     let mut uses: Keyed<&str, Uses> = Keyed::new();
-    for plan in pte.methods() {
+    for plan in methods {
         uses.insert(plan.name(), Uses::of(plan, &mut names));
     }
     // Which nodes use which named data.

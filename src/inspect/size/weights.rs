@@ -48,7 +48,8 @@ pub(super) fn weights<'t>(pte: &'t Pte<'_>) -> Vec<PayloadWeights<'t>> {
     all
 }
 
-fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
+/// The weights of one payload.
+pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
     let ids = xnnpack.graph.values_by_id();
     let mut users: Vec<(usize, &'static str)> = Vec::new();
     for node in xnnpack.graph.xnodes() {

@@ -269,6 +269,8 @@ impl Model<'_> {
             },
             #[cfg(feature = "devtools")]
             Self::Etdp(_) => Vec::new(),
+            #[cfg(feature = "payloads")]
+            Self::Xnnpack(_) => Vec::new(),
         }
     }
 }

@@ -1,0 +1,114 @@
+//! What is in an XNNPACK payload that is a file of its own.
+
+use super::delegates::most_first;
+use super::summary::{Content, Summary};
+use super::{Blob, BlobCount, BlobKind, BlobUser, Blobs, DelegateConstants, OperatorCalls};
+use crate::delegate::Xnnpack;
+use crate::delegate::xnnpack::ConstantPlace;
+use crate::file::header::{FileKind, XNNPACK_IDENTIFIERS};
+use crate::keyed::Keyed;
+use crate::schema::xnnpack::{XNNDatatype, XNNTensorValue};
+use alloc::vec::Vec;
+
+/// What is in an XNNPACK payload.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct XnnpackSummary<'t> {
+    /// The arguments of the delegate's call that its nodes read, in order.
+    pub inputs: Vec<XnnpackArgument<'t>>,
+    /// Those that its nodes write.
+    pub outputs: Vec<XnnpackArgument<'t>>,
+    /// How many values it has.
+    pub values: usize,
+    /// The kinds of its nodes, the most frequent first.
+    pub operators: Vec<OperatorCalls>,
+    /// Its constants, in the payload or elsewhere.
+    pub constants: BlobCount,
+    /// Those of them that have a key: they are in the program's named data, or in a `.ptd`.
+    pub keyed: BlobCount,
+}
+
+/// An argument of a delegate's call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct XnnpackArgument<'t> {
+    /// Its index among the arguments.
+    pub argument: u32,
+    /// Index of the value in the payload.
+    pub value: usize,
+    /// The type of its elements.
+    pub datatype: XNNDatatype,
+    /// The size of each dimension, in elements.
+    #[cfg_attr(feature = "serde", serde(rename = "sizes", serialize_with = "crate::tensor::first_items"))]
+    pub dims: &'t [u32],
+}
+
+impl<'t> XnnpackArgument<'t> {
+    fn of(value: usize, tensor: &'t XNNTensorValue<'_>) -> Self {
+        Self { argument: tensor.external_id, value, datatype: tensor.datatype, dims: tensor.dims() }
+    }
+}
+
+impl Xnnpack<'_> {
+    /// A summary of the payload.
+    pub fn summary(&self) -> Summary<'_> {
+        let mut written = Keyed::<u32, ()>::new();
+        for node in self.graph.xnodes() {
+            for (_, id) in node.xnode_union.ids().outputs {
+                written.insert(id, ());
+            }
+        }
+        let (mut inputs, mut outputs) = (Vec::new(), Vec::new());
+        for (value, tensor) in self.graph.externals() {
+            let list = if written.get(&tensor.id_out).is_some() { &mut outputs } else { &mut inputs };
+            list.push(XnnpackArgument::of(value, tensor));
+        }
+        let (mut constants, mut keyed) = (BlobCount::default(), BlobCount::default());
+        for constant in self.constants() {
+            constants.add(constant.place.size(), constant.uses.len());
+            if matches!(constant.place, ConstantPlace::Named { .. }) {
+                keyed.add(constant.place.size(), constant.uses.len());
+            }
+        }
+        let operators = self.graph.count_nodes().into_iter();
+        let mut operators: Vec<OperatorCalls> =
+            operators.map(|(name, calls)| OperatorCalls { name: name.into(), calls }).collect();
+        most_first(&mut operators);
+        let own = if self.header.is_some() { FileKind::Xnnpack.identifier().as_bytes() } else { &self.identifier };
+        let known = XNNPACK_IDENTIFIERS.into_iter().find(|known| *known == own);
+        let values = self.graph.xvalues().len();
+        let content = XnnpackSummary { inputs, outputs, values, operators, constants, keyed };
+        Summary {
+            kind: FileKind::Xnnpack,
+            identifier: known.and_then(|known| core::str::from_utf8(known).ok()).unwrap_or("XN01"),
+            header: None,
+            content: Content::Xnnpack(content),
+            faults: self.delegate_constants().faults,
+        }
+    }
+
+    /// Every constant that is in the payload, with the values that use it.
+    pub fn blobs(&self) -> Blobs<'_> {
+        let DelegateConstants { constants, faults } = self.delegate_constants();
+        let mut blobs: Vec<Blob<'_>> = Vec::new();
+        let mut last = None;
+        for constant in constants.into_iter().filter(|constant| constant.offset.is_some()) {
+            let user = constant.user;
+            let of_last = last.replace(user.constant) == Some(user.constant);
+            let user = BlobUser::Constant { constant: user.constant, value: user.value, scales: user.scales };
+            match blobs.last_mut().filter(|_| of_last) {
+                Some(blob) => blob.users.push(user),
+                None => blobs.push(Blob {
+                    kind: BlobKind::DelegateConstant,
+                    data: None,
+                    offset: constant.offset,
+                    size: constant.size,
+                    users: [user].into(),
+                }),
+            }
+        }
+        Blobs { blobs, faults }
+    }
+}
