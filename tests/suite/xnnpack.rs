@@ -414,3 +414,46 @@ fn a_multiplication_that_waits_for_what_never_comes_takes_any_input() {
     };
     assert!(!broken("dense-qdint8-qbint4-fp32", Level::Runtime, in_a_circle).contains(&"xnnpack-dynamic"));
 }
+
+#[test]
+fn a_bias_of_grouped_weights_that_nothing_writes_is_no_bias_to_the_runtime() {
+    let without_data = |graph: &mut XNNGraph<'_>| {
+        let value = &mut graph.xvalues.as_mut().unwrap()[3].xvalue_union;
+        let XValueUnion::XNNTensorValue(value) = value else { panic!("{value:?}") };
+        value.constant_buffer_idx = 0;
+    };
+    assert_eq!(broken("dense-qdint8-qbint4-fp32", Level::Runtime, without_data), [""; 0]);
+    assert!(broken("dense-qdint8-qbint4-fp32", Level::Strict, without_data).contains(&"xnnpack-dataflow"));
+    assert_eq!(broken("dense-qdint8-qcint4-fp32", Level::Runtime, without_data), ["xnnpack-weights"]);
+}
+
+#[test]
+fn groups_that_do_not_divide_the_columns_are_refused_where_weights_are_packed() {
+    let uneven = |graph: &mut XNNGraph<'_>| {
+        let value = &mut graph.xvalues.as_mut().unwrap()[2].xvalue_union;
+        let XValueUnion::XNNQuantizedTensorValue(value) = value else { panic!("{value:?}") };
+        value.tensor_value.as_mut().unwrap().dims = Some(vec![64, 5].into());
+    };
+    let name = "dense-qdint8-qbint4-fp32";
+    assert!(broken(name, Level::Runtime, uneven).contains(&"xnnpack-quantization"));
+    let alone = broken(name, Level::Runtime, |graph| {
+        uneven(graph);
+        graph.xnodes.as_mut().unwrap().remove(1);
+    });
+    assert!(!alone.contains(&"xnnpack-quantization"), "{alone:?}");
+}
+
+#[test]
+fn channels_of_a_depthwise_convolution_are_divided_by_the_runtime() {
+    let channels = |input: u32, output: u32| {
+        move |graph: &mut XNNGraph<'_>| {
+            let node = &mut graph.xnodes.as_mut().unwrap()[0].xnode_union;
+            let XNodeUnion::XNNDepthwiseConv2d(conv) = node else { panic!("{node:?}") };
+            (conv.group_input_channels, conv.group_output_channels) = (input, output);
+        }
+    };
+    let name = "depthwise-convolution-fp32-fp32-fp32";
+    assert!(broken(name, Level::Runtime, channels(3, 2)).contains(&"xnnpack-node"));
+    assert!(!broken(name, Level::Runtime, channels(2, 5)).contains(&"xnnpack-node"));
+    assert!(broken(name, Level::Strict, channels(2, 5)).contains(&"xnnpack-node-shape"));
+}

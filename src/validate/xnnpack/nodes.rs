@@ -150,10 +150,11 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, re
         XNodeUnion::XNNDepthwiseConv2d(conv) => {
             convolution(conv, rule::XNNPACK_NODE, path, report);
             let (input, output) = (conv.group_input_channels, conv.group_output_channels);
-            // 0 is found there.
+            // 0 is found there. The runtime divides, and refuses no result but 0.
             if input > 0 && output % input != 0 {
                 let found = format!("{output}, expected a multiple of group_input_channels, which is {input}");
-                report.add(rule::XNNPACK_NODE, &path.field("group_output_channels"), found);
+                let rule = if output < input { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_SHAPE };
+                report.add(rule, &path.field("group_output_channels"), found);
             }
         }
         XNodeUnion::XNNAvgPooling2d(pool) => pooling(pool, false, path, report),

@@ -132,10 +132,6 @@ fn groups(
         let found = format!("{size}, expected a multiple of {GROUP}");
         return report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
     };
-    if u64::from(input) % group != 0 && report.concerns(constant) {
-        let found = format!("{size}, which does not divide the {input} columns");
-        report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
-    }
     let expected = u64::from(out) * u64::from(input) / group;
     match quantization.scale_buffer_idx {
         0 => inline(quantization.scale.as_deref(), expected, [rule::XNNPACK_SCALES; 2], path, report),

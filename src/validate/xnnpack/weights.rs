@@ -130,6 +130,15 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
         let found = format!("a filter with scales along dimension {dim}, expected {}", weights.channel_dim);
         report.add(rule::XNNPACK_WEIGHTS, filter_path, found);
     }
+    if let Some(XNNQuantParams::PerChannelGroupQuant(quantization)) = value.quant_params() {
+        let (size, columns) = (quantization.group_size, dims.last().copied().unwrap_or(0));
+        // A size that is not positive is found at the value.
+        if size > 0 && i64::from(columns) % i64::from(size) != 0 && report.concerns(packed) {
+            let found =
+                format!("a filter with scales for groups of {size}, which does not divide the {columns} columns");
+            report.add(rule::XNNPACK_QUANTIZATION, filter_path, found);
+        }
+    }
     if let Some(XNNQuantParams::PerTensorQuant(quantization)) = value.quant_params() {
         if filter.datatype == XNNDatatype::QINT8 && quantization.zero_point != 0 {
             let found = format!("a filter of qint8 with zero point {}, expected 0", quantization.zero_point);
@@ -148,10 +157,12 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
     let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
         && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
     let same = input == Some(filter.datatype);
-    // With weights in groups, the runtime takes a bias that is an input for none, and dies of one that is an output, if it packs the
-    // weights at all.
-    let is_input = graph.tensor(weights.bias).is_some_and(|bias| bias.flags == EXTERNAL_INPUT);
-    let bias = computed || (filter.datatype == XNNDatatype::QBINT4 && (is_input || !packed));
+    // With weights in groups, the runtime takes a bias that is an input, or that nothing writes, for none, and dies of one that is an output,
+    // if it packs the weights at all.
+    let is_none = graph.tensor(weights.bias).is_some_and(|bias| {
+        bias.flags == EXTERNAL_INPUT || (!bias.is_external() && graph.produced.binary_search(&bias.id_out).is_err())
+    });
+    let bias = computed || (filter.datatype == XNNDatatype::QBINT4 && (is_none || !packed));
     for (id, field, computed) in [(weights.filter, "filter_id", computed && same), (weights.bias, "bias_id", bias)] {
         match graph.tensor(id) {
             Some(tensor) if id != NO_ID && tensor.constant_buffer_idx == 0 => {

@@ -1,12 +1,15 @@
 //! What the command takes on files in which much refers to one thing: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints, for each kind of file and each
-//! command, the peak of its memory, its time, and what it prints and writes, with their ratios to the file's size. Linux only.
+//! command, the peak of its memory, its CPU seconds, and what it prints and writes, with their ratios to the file's size. Linux only.
 
 use executorch_format_support::sharing::{self, Scale};
 use std::error::Error;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+/// In a second, as Linux counts for programs on all machines in use.
+const TICKS: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let number = |at: usize, default| rest.get(at).map_or(Ok(default), |text| text.parse());
     let scale = Scale { length: number(0, 60_000)?, count: number(1, 20_000)? };
     println!(
-        "kind      file KiB  command                    exit  peak MiB  over 64+32x  seconds  printed KiB  written KiB"
+        "kind      file KiB  command                    exit  peak MiB  over 64+32x    CPU s  printed KiB  written KiB"
     );
     for (file, other) in sharing::files(scale).into_iter().zip(sharing::files(scale.smaller())) {
         if rest.get(2).is_some_and(|kind| kind != file.kind) {
@@ -31,7 +34,6 @@ fn main() -> Result<(), Box<dyn Error>> {
             let _ = std::fs::remove_dir_all(&out);
             std::fs::create_dir(&out)?;
             std::fs::write(out.join(sharing::TARGET.0), sharing::TARGET.1)?;
-            let start = Instant::now();
             let mut child = Command::new(pte)
                 .args(sharing::arguments(arguments, [&path, &other_path], &out))
                 .stdout(Stdio::piped())
@@ -46,8 +48,13 @@ fn main() -> Result<(), Box<dyn Error>> {
                 all
             });
             let status = format!("/proc/{}/status", child.id());
-            let mut peak = 0;
+            let stat = format!("/proc/{}/stat", child.id());
+            let (mut peak, mut ticks) = (0, 0);
             let code = loop {
+                // The 14th and 15th fields, of which those before the name's end are two.
+                let now = std::fs::read_to_string(&stat).unwrap_or_default();
+                let fields = now.rsplit(')').next().unwrap_or_default().split(' ').skip(12).take(2);
+                ticks = ticks.max(fields.filter_map(|field| field.parse::<u64>().ok()).sum());
                 let now = std::fs::read_to_string(&status).unwrap_or_default();
                 let line = now.lines().find_map(|line| line.strip_prefix("VmHWM:"));
                 let kib = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
@@ -66,7 +73,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 code.code().map_or("died".to_owned(), |code| code.to_string()),
                 peak / 1024,
                 if peak > (64 << 10) + 32 * kib { "over" } else { "" },
-                start.elapsed().as_secs_f64(),
+                ticks as f64 / TICKS,
                 printed / 1024,
                 size(&out) / 1024,
             );
