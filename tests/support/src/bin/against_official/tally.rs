@@ -2,6 +2,7 @@
 
 use crate::cases::{Base, Case};
 use executorch_format::delegate::Payload;
+use executorch_format::schema::xnnpack::XNodeUnion;
 use executorch_format::validate::Level;
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::fixtures::Fixture;
@@ -245,7 +246,7 @@ impl<'t> Judge<'t> {
     }
 }
 
-/// How many elements the largest value inside XNNPACK payloads has.
+/// How many elements the largest value inside XNNPACK payloads has, that around which a convolution puts zeros included.
 fn largest_value(file: &[u8]) -> u64 {
     let Ok(pte) = Pte::parse(file) else { return 0 };
     let mut largest = 0;
@@ -255,6 +256,18 @@ fn largest_value(file: &[u8]) -> u64 {
         let elements =
             tensors.map(|tensor| tensor.dims().iter().fold(1u64, |all, size| all.saturating_mul((*size).into())));
         largest = elements.fold(largest, u64::max);
+        let padded = payload.graph.xnodes().iter().filter_map(|node| match &node.xnode_union {
+            XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNDepthwiseConv2d(conv) => {
+                let mut tensors = payload.graph.xvalues().iter().filter_map(|value| value.tensor());
+                let input = tensors.find(|tensor| tensor.id_out == conv.input1_id)?;
+                let &[batch, height, width, channels] = input.dims() else { return None };
+                let rows = u64::from(height) + u64::from(conv.padding_top) + u64::from(conv.padding_bottom);
+                let columns = u64::from(width) + u64::from(conv.padding_left) + u64::from(conv.padding_right);
+                Some(rows.saturating_mul(columns).saturating_mul(u64::from(batch) * u64::from(channels)))
+            }
+            _ => None,
+        });
+        largest = padded.fold(largest, u64::max);
     }
     largest
 }
