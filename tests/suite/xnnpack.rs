@@ -9,6 +9,7 @@ use executorch_format::schema::xnnpack::{
 };
 use executorch_format::validate::Level;
 use executorch_format::{FileKind, Model, Ptd, Pte};
+use executorch_format_support::corpus::damaged;
 use executorch_format_support::fixtures::{self, Fixture, equal, fixtures};
 use executorch_format_support::xnnpack_programs;
 
@@ -384,6 +385,7 @@ fn a_transposed_convolution_of_8_bits_takes_no_packed_input() {
     for (name, rules) in [
         ("transposed-convolution-qint8-qint8-qint8", &["xnnpack-node"][..]),
         ("transposed-convolution-qint8-qcint8-qint8", &["xnnpack-node"]),
+        ("transposed-convolution-qdint8-qcint8-fp32", &["xnnpack-node"]),
         ("transposed-convolution-fp32-fp32-fp32", &[]),
     ] {
         assert_eq!(broken(name, Level::Runtime, packed), rules, "{name}");
@@ -425,6 +427,26 @@ fn a_bias_of_grouped_weights_that_nothing_writes_is_no_bias_to_the_runtime() {
     assert_eq!(broken("dense-qdint8-qbint4-fp32", Level::Runtime, without_data), [""; 0]);
     assert!(broken("dense-qdint8-qbint4-fp32", Level::Strict, without_data).contains(&"xnnpack-dataflow"));
     assert_eq!(broken("dense-qdint8-qcint4-fp32", Level::Runtime, without_data), ["xnnpack-weights"]);
+}
+
+#[test]
+fn an_empty_output_is_found_in_whichever_order_nodes_come() {
+    fn pad(payload: &mut Xnnpack<'_>) {
+        let node = &mut payload.graph.xnodes.as_mut().unwrap()[1].xnode_union;
+        let XNodeUnion::XNNConv2d(mut conv) = *node else { panic!("{node:?}") };
+        conv.padding_top = 100;
+        *node = XNodeUnion::XNNConvTranspose2d(conv);
+    }
+    fn pad_and_swap(payload: &mut Xnnpack<'_>) {
+        pad(payload);
+        payload.graph.xnodes.as_mut().unwrap().swap(0, 2);
+    }
+    let file = fixtures::fixture("payloads/conv2d.pte");
+    for damage in [pad, pad_and_swap] {
+        let file = damaged(file.bytes(), 0, damage);
+        let rules: Vec<_> = Pte::parse(&file).unwrap().validate(Level::Runtime);
+        assert_eq!(rules.iter().map(|finding| finding.rule).collect::<Vec<_>>(), ["xnnpack-empty-output"]);
+    }
 }
 
 #[test]

@@ -137,7 +137,15 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
         });
         dims.push(known);
     }
+    // XNNPACK sorts the nodes: one is looked at again when the shape of an input becomes known.
+    let mut readers: Vec<(usize, usize)> = Vec::new();
     for (index, node) in tree.xnodes().iter().enumerate() {
+        readers.extend(node.xnode_union.ids().inputs.iter().filter_map(|(_, id)| Some((graph.index(*id)?, index))));
+    }
+    readers.sort_unstable();
+    let mut nodes: Vec<usize> = (0..tree.xnodes().len()).rev().collect();
+    while let Some(index) = nodes.pop() {
+        let Some(node) = tree.xnodes().get(index) else { continue };
         let ids = node.xnode_union.ids();
         let known = |id: u32| -> Option<Vec<u64>> { dims.get(graph.index(id)?)?.clone() };
         let given = ids.inputs.iter().filter(|(_, id)| *id != NO_ID).map(|(_, id)| known(*id));
@@ -145,19 +153,20 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
             continue;
         };
         let output = match inputs.first().map(|input| shapes::inferred(&node.xnode_union, input, &inputs)) {
-            Some(Ok(output)) => output,
+            Some(Ok(Some(output))) => output,
             Some(Err(fault)) if fault == shapes::EMPTY_OUTPUT => {
                 let found = format!("xnodes[{index}] is {fault}");
                 return report.add(rule::XNNPACK_EMPTY_OUTPUT, path, found);
             }
-            // The runtime refuses to run the rest.
-            Some(Err(_)) => return,
-            None => continue,
+            // Not known, or the runtime refuses to run it.
+            _ => continue,
         };
         for (_, id) in &ids.outputs {
-            if let Some(place) = graph.index(*id).and_then(|index| dims.get_mut(index)) {
-                place.clone_from(&output);
-            }
+            let Some(value) = graph.index(*id) else { continue };
+            let Some(place @ None) = dims.get_mut(value) else { continue };
+            *place = Some(output.clone());
+            let first = readers.partition_point(|(other, _)| *other < value);
+            nodes.extend(readers.iter().skip(first).take_while(|(other, _)| *other == value).map(|(_, node)| *node));
         }
     }
 }

@@ -16,8 +16,10 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
     let (inputs, outputs) = (types(&ids.inputs), types(&ids.outputs));
     let converts = matches!(node.xnode_union, XNodeUnion::XNNClamp(_)) && unclamped(node);
     if (converts && inputs != outputs) || !fits(&node.xnode_union, &inputs, &outputs) {
-        // Those with one input are looked at last, when nodes that nobody needs are gone.
-        let is_last = dataflow::in_a_row(&node.xnode_union);
+        // Those with one input are looked at last, when nodes that nobody needs are gone; so is what an average is put into.
+        let is_average = matches!(node.xnode_union, XNodeUnion::XNNGlobalAvgPooling2d(_));
+        let is_last = dataflow::in_a_row(&node.xnode_union)
+            || (is_average && inputs.iter().all(|input| QUANTIZED_OR_PLAIN.contains(input)));
         if !report.concerns(kept || !is_last) {
             return;
         }

@@ -142,7 +142,10 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, re
         XNodeUnion::XNNConv2d(conv) => convolution(conv, rule::XNNPACK_NODE, path, report),
         XNodeUnion::XNNConvTranspose2d(conv) => {
             let types = (graph.datatype(conv.input1_id), graph.datatype(conv.filter_id));
-            let packed = matches!(types, (Some(XNNDatatype::QINT8), Some(XNNDatatype::QINT8 | XNNDatatype::QCINT8)));
+            let packed = matches!(
+                types,
+                (Some(XNNDatatype::QINT8 | XNNDatatype::QDINT8), Some(XNNDatatype::QINT8 | XNNDatatype::QCINT8))
+            );
             let refused = kept && packed && conv.flags & PACKED_INPUT != 0;
             let unknown = if refused { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_FLAGS };
             convolution(conv, unknown, path, report);
