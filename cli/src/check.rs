@@ -78,9 +78,10 @@ pub fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Resu
                 check,
                 errors: [],
             }),
-            None => target::print(path, &check),
+            None => target::print(path, &target, &check),
         }
-    })?;
+    })
+    .map_err(|failure| failure.or_found(u8::from(lacking)))?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome?;
     if lacking { Err(Failure::Reported(1)) } else { Ok(()) }

@@ -4,7 +4,7 @@ mod rename;
 
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::save_all;
+use crate::save::{LastArgument, save_all};
 use crate::{json, status, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
@@ -32,8 +32,8 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A .safetensors, an index of shards (.index.json), a .ptd or a .pte
     input: PathBuf,
-    /// What to write: a .ptd, .safetensors or .c
-    output: PathBuf,
+    #[command(flatten)]
+    output: LastArgument,
     /// Leave out what the other format does not support, with a message, instead of refusing the file
     #[arg(long)]
     skip_unsupported: bool,
@@ -45,6 +45,9 @@ pub struct Arguments {
     /// Start each tensor of a .ptd at a multiple of this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = SEGMENT_ALIGNMENT)]
     alignment: u32,
+    /// Show what would be written, and write nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     form: json::JsonArguments,
 }
@@ -53,13 +56,29 @@ impl Arguments {
     fn unsupported(&self) -> Unsupported {
         if self.skip_unsupported { Unsupported::Skip } else { Unsupported::Refuse }
     }
+
+    /// Writes files that belong together, unless it is a dry run.
+    fn write<'t>(&self, inputs: &[&'t Input], files: Vec<(Image<'t>, PathBuf)>) -> Result<Vec<Written>, Failure> {
+        let copied = |image| inputs.iter().fold(image, |image, input| input.copied(image));
+        let files: Vec<_> = files.into_iter().map(|(image, path)| (copied(image), path)).collect();
+        if self.dry_run {
+            for (image, path) in files.iter().filter(|_| !self.form.any()) {
+                status::say(format_args!("{}: would have {} bytes", text::path(path), image.size()));
+            }
+        } else {
+            save_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>())?;
+        }
+        Ok(files.iter().map(|(image, path)| Written { file: path.display().to_string(), size: image.size() }).collect())
+    }
 }
 
 /// What was done, as JSON has it.
 #[derive(Serialize)]
 struct Outcome {
     files: Vec<json::Named>,
+    /// The files that were written, or would be.
     outputs: Vec<Written>,
+    dry_run: bool,
     tensors: usize,
     skipped: Vec<Skipped>,
 }
@@ -101,10 +120,13 @@ impl Format {
 
 /// Converts a file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let format = Format::of(&arguments.output)?;
+    let format = Format::of(arguments.output.path())?;
     let input = Input::open(&arguments.input)?;
     match (format, ending(&arguments.input)) {
-        (Format::C, _) => to_c::write(&input, &arguments.output),
+        (Format::C, _) if arguments.dry_run => Err(Failure::Usage(
+            "--dry-run is for weights: `pte to-c` says what it would write in its header".to_owned(),
+        )),
+        (Format::C, _) => to_c::write(&input, arguments.output.path()),
         (Format::Weights(to), "safetensors") => finish(arguments, to, &[&input], parse(&input)?, Vec::new()),
         (Format::Weights(to), "json") => sharded(arguments, to, &input),
         (Format::Weights(Weights::Ptd), _) => {
@@ -166,11 +188,12 @@ fn finish(
             let (ptd, more) = safetensors.into_ptd(&options, arguments.unsupported()).map_err(bad)?;
             tensors -= more.len();
             skipped.extend(more);
-            write(inputs, vec![(ptd.image().map_err(bad)?, arguments.output.clone())])?
+            arguments.write(inputs, vec![(ptd.image().map_err(bad)?, arguments.output.path().to_owned())])?
         }
         Weights::Safetensors => match arguments.max_shard_size {
-            Some(most) => write_shards(inputs, &safetensors.split(most), &arguments.output, bad)?,
-            None => write(inputs, vec![(safetensors.image().map_err(bad)?, arguments.output.clone())])?,
+            Some(most) => write_shards(arguments, inputs, &safetensors.split(most), bad)?,
+            None => arguments
+                .write(inputs, vec![(safetensors.image().map_err(bad)?, arguments.output.path().to_owned())])?,
         },
     };
     for Skipped { kind, name, reason, .. } in &skipped {
@@ -178,29 +201,22 @@ fn finish(
     }
     if arguments.form.any() {
         let files = json::Named::all(inputs.iter().map(|input| input.path()));
-        return json::print(&Outcome { files, outputs, tensors, skipped }, &arguments.form);
+        return json::print(&Outcome { files, outputs, dry_run: arguments.dry_run, tensors, skipped }, &arguments.form);
     }
     status::say(format_args!("{}", text::count(tensors, "tensor")));
     Ok(())
 }
 
-/// Writes files that belong together.
-fn write<'t>(inputs: &[&'t Input], files: Vec<(Image<'t>, PathBuf)>) -> Result<Vec<Written>, Failure> {
-    let copied = |image| inputs.iter().fold(image, |image, input| input.copied(image));
-    let files: Vec<_> = files.into_iter().map(|(image, path)| (copied(image), path)).collect();
-    save_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>())?;
-    Ok(files.iter().map(|(image, path)| Written { file: path.display().to_string(), size: image.size() }).collect())
-}
-
 /// Writes shards in one folder, and their index; a single one is an ordinary file.
 fn write_shards(
+    arguments: &Arguments,
     inputs: &[&Input],
     shards: &[Safetensors<'_>],
-    output: &Path,
     bad: impl Fn(Error) -> Failure,
 ) -> Result<Vec<Written>, Failure> {
+    let output = arguments.output.path();
     if let [only] = shards {
-        return write(inputs, vec![(only.image().map_err(bad)?, output.to_owned())]);
+        return arguments.write(inputs, vec![(only.image().map_err(bad)?, output.to_owned())]);
     }
     let stem = output.file_stem().unwrap_or_default().to_string_lossy();
     let name = |number| format!("{stem}-{number:05}-of-{:05}.safetensors", shards.len());
@@ -211,7 +227,7 @@ fn write_shards(
         files.push((shard.image().map_err(&bad)?, output.with_file_name(name)));
     }
     files.push((index.into_bytes().into(), output.with_file_name(format!("{stem}.safetensors.index.json"))));
-    write(inputs, files)
+    arguments.write(inputs, files)
 }
 
 /// A file that is not what it should be, or that the other format cannot say.

@@ -1,27 +1,48 @@
-//! `pte diff`: what differs between two files.
+//! `pte diff`: what differs between two files, or between those of two folders.
 
+mod folders;
+mod limits;
 mod print;
 
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use crate::{status, text};
-use executorch_format::inspect::{Diff, DiffOptions, Side};
+use crate::{policy, status, text};
+use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, Side};
 use executorch_format::{Model, Ptd};
+pub use limits::of_table;
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What differs between two files: methods, instructions, values, plans, delegates, weights, names, metadata
 #[derive(clap::Args)]
 #[command(
     after_help = "Where the same is only stored differently (alignment, segments, order, weights in a .ptd file), that is listed, and is no \
-    difference. With --quiet, nothing is printed, and the exit code says it.\nExit codes: 0 the same model, 1 different, 2 wrong usage or a file cannot be read."
+    difference. With --quiet, nothing is printed, and the exit code says it.
+
+Limits, for --fail-on and in the table [diff] of a policy file (max-abs = 0.001, size = \"5%\"), each without a value: 0
+  any              any difference
+  max-abs=X        values of a weight that are further apart than X; also weights that only one file has, and what cannot be compared
+  size=X           a file that grows by more than X: 5%, 64KiB
+  memory=X         a method whose planned memory grows by more than X
+  operators=N      more than N operators and backends that the first file does not call
+
+Examples:
+  pte diff old.pte new.pte
+  pte diff --stat -r old/ new/
+  pte diff old.pte new.pte --fail-on size=5%,memory=0,operators
+  pte diff f32.pte quantized.pte --before-data f32.ptd --fail-on max-abs=1e-2
+
+Exit codes: 0 the same model, or no limit exceeded, 1 different, or a limit exceeded, 2 wrong usage or a file cannot be read."
 )]
 pub struct Arguments {
-    /// A .pte, .ptd, .bpte or .etdp file
+    /// A .pte, .ptd, .bpte or .etdp file, or, with --recursive, a folder
     before: PathBuf,
-    /// The file to compare it with
+    /// The file or folder to compare it with
     after: PathBuf,
+    /// Compare the files of two folders that have the same name
+    #[arg(short, long, conflicts_with_all = ["before_data", "after_data"])]
+    recursive: bool,
     /// The .ptd files that hold the first program's external tensors
     #[arg(long, value_name = "PTD")]
     before_data: Vec<PathBuf>,
@@ -34,6 +55,12 @@ pub struct Arguments {
     /// Tell how far the values of changed weights are apart
     #[arg(long)]
     tensors: bool,
+    /// Fail only where one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',')]
+    fail_on: Vec<String>,
+    /// A TOML file whose table [diff] has limits, to which --fail-on adds
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -42,9 +69,26 @@ pub struct Arguments {
 #[derive(Serialize)]
 struct Comparison<'d> {
     files: [json::Named; 2],
+    #[serde(flatten)]
+    found: &'d Found,
+}
+
+/// What differs between two files.
+#[derive(Serialize)]
+struct Found {
     same: bool,
     #[serde(flatten)]
-    diff: &'d Diff,
+    diff: Diff,
+    /// The limits that are exceeded, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exceeded: Option<Vec<Excess>>,
+}
+
+impl Found {
+    /// Whether it is what the exit code tells.
+    fn fails(&self) -> bool {
+        self.exceeded.as_ref().map_or(!self.same, |exceeded| !exceeded.is_empty())
+    }
 }
 
 /// The exit code for two different files.
@@ -53,10 +97,21 @@ const DIFFERENT: u8 = 1;
 /// The exit code where nothing could be compared.
 const UNREADABLE: u8 = 2;
 
-/// Compares two files.
+/// Compares two files, or two folders.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    let mut limits = DiffLimits::default();
+    if let Some(path) = &arguments.policy {
+        limits = policy::read(path)?.1;
+    }
+    limits::of_options(&arguments.fail_on, &mut limits)?;
+    let judge = Judge { tensors: arguments.tensors || limits.max_abs.is_some(), limits };
+    let (before, after) = (&arguments.before, &arguments.after);
+    if arguments.recursive && before.is_dir() && after.is_dir() {
+        return folders::run(arguments, &judge);
+    }
     // A bad file is not a different one.
-    let diff = compare(arguments).map_err(|failure| match failure {
+    let found = judge.compare([before, after], [&arguments.before_data, &arguments.after_data]);
+    let found = found.map_err(|failure| match failure {
         bad @ Failure::Bad { .. } => {
             if arguments.form.any() {
                 // That standard output is closed is no news about the file.
@@ -67,32 +122,47 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         other => other,
     })?;
-    let (before, after) = (&arguments.before, &arguments.after);
-    let files = [before, after].map(|path| json::Named::new(path));
-    let comparison = Comparison { files, same: diff.is_same(), diff: &diff };
+    let code = if found.fails() { DIFFERENT } else { 0 };
     if arguments.form.any() {
-        json::print(&comparison, &arguments.form)?;
+        let comparison = Comparison { files: [before, after].map(|path| json::Named::new(path)), found: &found };
+        json::print(&comparison, &arguments.form).map_err(|failure| failure.or_found(code))?;
     } else if !status::is_quiet() {
-        print::text(before, after, &diff, arguments.stat)?;
+        print::text(before, after, &found, arguments.stat).map_err(|failure| failure.or_found(code))?;
     }
-    if comparison.same { Ok(()) } else { Err(Failure::Reported(DIFFERENT)) }
+    if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-fn compare(arguments: &Arguments) -> Result<Diff, Failure> {
-    let open = |paths: &[PathBuf]| paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>();
-    let (before, after) = (Input::open(&arguments.before)?, Input::open(&arguments.after)?);
-    let (before_data, after_data) = (open(&arguments.before_data)?, open(&arguments.after_data)?);
-    let (before, after) = (before.parse()?, after.parse()?);
-    let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
-    for (path, model) in [(&arguments.before, &before), (&arguments.after, &after)] {
-        // Without its program, what a bundle does cannot be compared.
-        if let Model::Bpte(bpte) = model {
-            bpte.program().map_err(|error| Failure::bad(path, &error))?;
+/// How files are compared.
+struct Judge {
+    tensors: bool,
+    /// What decides; as they are by default, any difference does.
+    limits: DiffLimits,
+}
+
+impl Judge {
+    fn compare(
+        &self,
+        [before, after]: [&Path; 2],
+        [before_data, after_data]: [&[PathBuf]; 2],
+    ) -> Result<Found, Failure> {
+        let open = |paths: &[PathBuf]| paths.iter().map(|path| Input::open(path)).collect::<Result<Vec<_>, _>>();
+        let (one, other) = (Input::open(before)?, Input::open(after)?);
+        let (before_data, after_data) = (open(before_data)?, open(after_data)?);
+        let (one, other) = (one.parse()?, other.parse()?);
+        let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
+        for (path, model) in [(before, &one), (after, &other)] {
+            // Without its program, what a bundle does cannot be compared.
+            if let Model::Bpte(bpte) = model {
+                bpte.program().map_err(|error| Failure::bad(path, &error))?;
+            }
         }
+        let sides = (Side::new(&one, &before_data), Side::new(&other, &after_data));
+        let options = DiffOptions::default().with_tensors(self.tensors);
+        let diff = executorch_format::inspect::diff(&sides.0, &sides.1, &options);
+        let limited = self.limits != DiffLimits::default();
+        let exceeded = limited.then(|| self.limits.exceeded(&one, &other, &diff));
+        Ok(Found { same: diff.is_same(), diff, exceeded })
     }
-    let sides = (Side::new(&before, &before_data), Side::new(&after, &after_data));
-    let options = DiffOptions::default().with_tensors(arguments.tensors);
-    Ok(executorch_format::inspect::diff(&sides.0, &sides.1, &options))
 }
 
 /// The keys of `.ptd` files.

@@ -128,6 +128,14 @@ impl Failure {
         }
     }
 
+    /// The same; or, where nobody reads the output any more, the exit code for what was found until then.
+    pub fn or_found(self, found: u8) -> Self {
+        match self {
+            Self::Output(error) if error.kind() == ErrorKind::BrokenPipe && found > 0 => Self::Reported(found),
+            other => other,
+        }
+    }
+
     /// What is to be said about it, without the file's name.
     pub fn messages(&self) -> Vec<String> {
         match self {
@@ -206,7 +214,7 @@ pub fn each(
     for file in files.expand() {
         match work(&file.path, documents.as_deref_mut()) {
             Ok(()) => {}
-            Err(output @ Failure::Output(_)) => return Err(output),
+            Err(output @ Failure::Output(_)) => return Err(output.or_found(code)),
             Err(failure) => {
                 failure.report();
                 code = code.max(failure.code());

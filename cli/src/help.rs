@@ -1,7 +1,9 @@
 //! The help of the whole command: subcommands in groups, and examples in the long form only.
 
+use crate::near::Names;
 use crate::{Arguments, text};
 use anstyle::Style;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Command, CommandFactory};
 
 const GROUPS: [(&str, &[&str]); 5] = [
@@ -25,6 +27,17 @@ pub fn command() -> Command {
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{list}\n{{options}}{{after-help}}"
     ))
+}
+
+/// Says which name is like a subcommand that there is not, where clap does not: `help` has no hints of its own.
+pub fn suggest(error: &mut clap::Error) {
+    let Some(ContextValue::String(wanted)) = error.get(ContextKind::InvalidSubcommand).cloned() else { return };
+    if error.get(ContextKind::SuggestedSubcommand).is_none() {
+        let near = Arguments::command().get_subcommands().map(Command::get_name).collect::<Names>().near(&wanted);
+        if !near.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+        }
+    }
 }
 
 /// What follows the options, examples most of all, belongs to `--help`.

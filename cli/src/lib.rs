@@ -21,6 +21,7 @@ mod memory;
 mod near;
 mod open;
 mod ops;
+mod policy;
 mod profile;
 mod progress;
 mod report;
@@ -35,7 +36,6 @@ mod to_c;
 mod value;
 mod verify;
 
-use crate::failure::Failure;
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -49,9 +49,9 @@ Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a name that matches n
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Show names and lists whole on a terminal too
-    #[arg(long, global = true)]
-    all: bool,
+    /// Show names and lists whole on a terminal too, and each change of an edit
+    #[arg(short, long, global = true)]
+    verbose: bool,
     /// Say only what is wrong, and what was asked for
     #[arg(short, long, global = true)]
     quiet: bool,
@@ -91,27 +91,20 @@ enum Command {
 
 /// Runs the command with the arguments of a process, the first of which is its name, and returns the exit code.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
-    let mut before = arguments.iter().skip(1).take_while(|argument| argument.as_encoded_bytes().starts_with(b"-"));
-    let all_first = before.any(|argument| argument == "--all");
     text::show_whole(!io::stdout().is_terminal());
     let matches = help::command().try_get_matches_from(arguments);
     let parsed = matches.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (arguments, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => {
+        Err(mut error) => {
+            help::suggest(&mut error);
             // Nothing is left to say where it cannot be printed.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    // These have an --all of their own, which clap would set: what is only to be shown whole is not to be stripped whole.
-    if all_first && matches!(arguments.command, Command::Strip(_) | Command::Externalize(_)) {
-        let fault = "--all before the subcommand shows names whole, and here it would also be what --all is after it: give it there";
-        return Failure::Usage(fault.to_owned()).report();
-    }
-    text::show_whole(arguments.all || !io::stdout().is_terminal());
-    status::be_quiet(arguments.quiet);
+    text::show_whole(arguments.verbose || !io::stdout().is_terminal());
+    status::set(arguments.quiet, arguments.verbose);
     let outcome = match arguments.command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),

@@ -3,6 +3,7 @@
 use crate::Arguments;
 use crate::failure::Failure;
 use crate::near::Names;
+use crate::save::OutputArguments;
 use crate::text;
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -14,9 +15,11 @@ use std::{fs, io};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte completions bash > ~/.local/share/bash-completion/completions/pte
-  pte completions zsh > ~/.zfunc/_pte")]
+  pte completions zsh -o ~/.zfunc/_pte")]
 pub struct CompletionArguments {
     shell: Shell,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// Print the manual page of the command or of a subcommand, or write all of them into a folder
@@ -37,7 +40,7 @@ pub struct ManArguments {
 pub fn complete(arguments: &CompletionArguments) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "pte", &mut script);
-    Ok(io::Write::write_all(&mut io::stdout(), &script)?)
+    arguments.output.write(script)
 }
 
 /// Prints a manual page, or writes all.

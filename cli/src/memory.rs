@@ -58,9 +58,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.svg {
         arguments.files.single("--svg")?;
     }
-    arguments.output.only_with(arguments.svg, "--svg")?;
+    arguments.output.only_with(arguments.svg || arguments.arenas, "--svg or --arenas")?;
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
-    let mut apart = false;
+    let (mut apart, mut arenas) = (false, String::new());
     let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
         let mut memory = pte.memory();
         if let Some(name) = &arguments.method {
@@ -74,13 +74,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         } else if arguments.svg {
             arguments.output.write(svg::picture(path, &memory)?)?;
         } else if arguments.arenas {
-            print::arenas(&memory, arguments.files.are_several().then_some(path))?;
+            arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
         } else {
             print::text(path, &memory, arguments.top, std::mem::replace(&mut apart, true))?;
         }
         Failure::unless_sound(path, &memory.faults)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
+    if !arenas.is_empty() {
+        arguments.output.write(arenas.into_bytes())?;
+    }
     outcome
 }
 

@@ -21,12 +21,11 @@ impl Names {
         }
     }
 
-    /// `did you mean "layers.0"?`, or, where no name is like `wanted`, `there are: …`.
-    pub fn hint(mut self, wanted: &str) -> String {
+    /// The names that are like `wanted`, the likest first.
+    pub fn near(&mut self, wanted: &str) -> Vec<String> {
         /// As clap has it for its options.
         const LEAST: f64 = 0.7;
         const NEAR: usize = 3;
-        const SHOWN: usize = 10;
         self.0.sort_unstable();
         self.0.dedup();
         // Of a pattern what is no wildcard counts.
@@ -39,8 +38,15 @@ impl Names {
             }
         }
         near.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        near.into_iter().take(NEAR).map(|(_, name)| name.clone()).collect()
+    }
+
+    /// `did you mean "layers.0"?`, or, where no name is like `wanted`, `there are: …`.
+    pub fn hint(mut self, wanted: &str) -> String {
+        const SHOWN: usize = 10;
+        let near = self.near(wanted);
         if !near.is_empty() {
-            let near: Vec<String> = near.iter().take(NEAR).map(|(_, name)| text::quoted(name, WIDTH)).collect();
+            let near: Vec<String> = near.iter().map(|name| text::quoted(name, WIDTH)).collect();
             return format!("did you mean {}?", near.join(" or "));
         }
         if self.0.is_empty() {

@@ -9,6 +9,7 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::save::OutputArguments;
 use executorch_format::inspect::Operators;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -39,6 +40,8 @@ pub struct Arguments {
     /// List what a target lacks of what each file needs
     #[arg(long, group = "form", value_name = "TARGET")]
     check: Option<PathBuf>,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 /// What a file needs.
@@ -59,6 +62,7 @@ struct MergedOperators<'t> {
 
 /// Prints what each file needs, or all together.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.output.only_with(arguments.yaml, "--yaml")?;
     if let Some(target) = &arguments.check {
         return check::check(&arguments.files, target, &arguments.form);
     }
@@ -86,7 +90,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     documents.map_or(Ok(()), json::Files::end)?;
     match together {
         _ if files.is_empty() => {}
-        _ if arguments.yaml => yaml::print(&all, &files)?,
+        _ if arguments.yaml => arguments.output.write(yaml::text(&all, &files).into_bytes())?,
         true if arguments.form.any() => {
             let files = json::Named::all(files.iter().map(PathBuf::as_path));
             json::print(&MergedOperators { files, operators: &all }, &arguments.form)?

@@ -10,7 +10,6 @@ use executorch_format::Image;
 use executorch_format::inspect::Report;
 use executorch_format::validate::{Finding, Level};
 use serde::Serialize;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A page about a file, to be opened in a browser: sizes, memory, graph, operators, weights, findings
@@ -72,7 +71,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             (None, Some(output)) if !arguments.files.are_several() => output.clone(),
             (None, output) => {
                 let folder = output.as_deref().unwrap_or(Path::new(""));
-                fs::create_dir_all(folder).map_err(|error| Failure::Unwritable { file: folder.to_owned(), error })?;
                 folder.join(format!("{}.html", name.to_string_lossy()))
             }
         };

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::save;
+use crate::save::{LastArgument, save};
 use crate::{status, text};
 use clap::ValueEnum;
 use executorch_format::delegate::Xnnpack;
@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A .pte, .ptd or .bpte file, or an XNNPACK payload cut out of a .pte; - is standard input
     input: PathBuf,
-    /// The file to write; may be the same file; - is standard output
-    output: PathBuf,
+    #[command(flatten)]
+    output: LastArgument,
     #[command(flatten)]
     options: Options,
 }
@@ -98,7 +98,7 @@ fn header_length(text: &str) -> Result<u32, String> {
 /// Writes the file again.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.input)?;
-    let (options, output) = (&arguments.options, &*arguments.output);
+    let (options, output) = (&arguments.options, arguments.output.path());
     let unwritable = |error: Error| Failure::unwritable(output, error);
     match input.parse()? {
         Model::Pte(pte) => {

@@ -4,7 +4,8 @@ use crate::failure::Failure;
 use crate::{progress, status, text};
 use executorch_format::{Image, Prepared, Progress};
 use indicatif::ProgressBar;
-use std::io::{self, IsTerminal, Write};
+use std::fs;
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +23,24 @@ pub struct OutputArguments {
     /// Write to a file, whole or not at all, instead of standard output
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+}
+
+/// The file that a command makes: the last argument, or by an option as in all other commands.
+#[derive(clap::Args)]
+pub struct LastArgument {
+    /// The file to write; may be the same file; - is standard output
+    #[arg(value_name = "OUTPUT", required_unless_present = "to")]
+    last: Option<PathBuf>,
+    /// The same, as an option
+    #[arg(id = "to", short = 'o', long = "output", value_name = "OUT", conflicts_with = "last")]
+    to: Option<PathBuf>,
+}
+
+impl LastArgument {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.to.as_deref().or(self.last.as_deref()).unwrap_or(Path::new(text::STANDARD))
+    }
 }
 
 impl OutputArguments {
@@ -56,6 +75,7 @@ pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
         return Err(Failure::Usage(fault.to_owned()));
     }
     catch_signals();
+    files.iter().try_for_each(|(_, output)| make_folder(output))?;
     let prepared = files.iter().map(|(image, output)| prepare(image, output)).collect::<Result<Vec<_>, _>>()?;
     for (image, _) in pipes {
         image.write_to(io::stdout().lock()).map_err(|error| Failure::Output(error.into()))?;
@@ -65,6 +85,20 @@ pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
         status::say(format_args!("{}: {} bytes", text::path(output), image.size()));
     }
     Ok(())
+}
+
+/// Makes the folder that a file is to be in.
+pub fn make_folder(file: &Path) -> Result<(), Failure> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    fs::create_dir_all(folder).map_err(|error| {
+        let error = match error.kind() {
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                io::Error::new(error.kind(), format!("{} is no folder", text::path(folder)))
+            }
+            _ => error,
+        };
+        Failure::Unwritable { file: file.to_owned(), error }
+    })
 }
 
 fn prepare(image: &Image<'_>, output: &Path) -> Result<Prepared, Failure> {

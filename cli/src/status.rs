@@ -4,10 +4,17 @@ use std::fmt::Arguments;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static QUIET: AtomicBool = AtomicBool::new(false);
+static VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Says nothing from now on (`--quiet`).
-pub fn be_quiet(quiet: bool) {
+/// Says nothing from now on (`--quiet`), or everything (`--verbose`).
+pub fn set(quiet: bool, verbose: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
+    VERBOSE.store(verbose, Ordering::Relaxed);
+}
+
+/// Whether everything is to be said.
+pub fn is_verbose() -> bool {
+    VERBOSE.load(Ordering::Relaxed)
 }
 
 /// Whether nothing is to be said.

@@ -1,9 +1,10 @@
 //! A file that says what a device has, and what a model lacks there.
 
 use crate::failure::Failure;
+use crate::near::Names;
 use crate::{status, text};
 use executorch_format::schema::ScalarType;
-use executorch_format::validate::{Target, TargetCheck};
+use executorch_format::validate::{Lack, Target, TargetCheck};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
@@ -25,7 +26,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
 struct SelectiveBuild {
     #[serde(default)]
     include_all_operators: bool,
-    operators: Option<Names>,
+    operators: Option<OperatorNames>,
     #[serde(default)]
     et_kernel_metadata: BTreeMap<String, Vec<String>>,
     scalar_types: Option<Vec<String>>,
@@ -35,7 +36,7 @@ struct SelectiveBuild {
 /// A list of names, or a map with settings for each.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Names {
+enum OperatorNames {
     List(Vec<String>),
     Map(BTreeMap<String, yaml_serde::Value>),
 }
@@ -43,8 +44,8 @@ enum Names {
 fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     let file: SelectiveBuild = yaml_serde::from_str(text).map_err(|error| Failure::usage_of(path, &error))?;
     let named = match file.operators {
-        Some(Names::List(names)) => names,
-        Some(Names::Map(operators)) => operators.into_keys().collect(),
+        Some(OperatorNames::List(names)) => names,
+        Some(OperatorNames::Map(operators)) => operators.into_keys().collect(),
         None => Vec::new(),
     };
     let mut operators: BTreeMap<_, _> = named.into_iter().map(|name| (name, Vec::new())).collect();
@@ -59,7 +60,7 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
 }
 
 /// Prints what a model lacks, and what is not known.
-pub fn print(path: &Path, check: &TargetCheck) -> Result<(), Failure> {
+pub fn print(path: &Path, target: &Target, check: &TargetCheck) -> Result<(), Failure> {
     let TargetCheck { lacks, unknown, .. } = check;
     if lacks.is_empty() && unknown.is_empty() && status::is_quiet() {
         return Ok(());
@@ -74,10 +75,24 @@ pub fn print(path: &Path, check: &TargetCheck) -> Result<(), Failure> {
     }
     writeln!(out, "{}: {verdict}", text::path(path))?;
     for lack in lacks {
-        writeln!(out, "  {}", text::message(&lack.to_string()))?;
+        writeln!(out, "  {}{}", text::message(&lack.to_string()), near(lack, target))?;
     }
     for unknown in unknown {
         writeln!(out, "  not known: {}", text::message(&unknown.to_string()))?;
     }
     Ok(out.flush()?)
+}
+
+/// What the target has that is called almost as what it lacks: the target file may have a wrong name.
+fn near(lack: &Lack, target: &Target) -> String {
+    let (wanted, mut there): (_, Names) = match lack {
+        Lack::Operator { operator, .. } => {
+            (operator, target.operators.iter().flatten().map(|(name, _)| name.as_str()).collect())
+        }
+        Lack::Backend { backend, .. } => (backend, target.backends.iter().flatten().map(String::as_str).collect()),
+        _ => return String::new(),
+    };
+    // Operators are much alike: only what differs by a letter or two may be meant.
+    let near = there.near(wanted).into_iter().find(|name| strsim::levenshtein(name, wanted) <= 2);
+    near.map(|name| format!("; the target has {}", text::quoted(&name, 60))).unwrap_or_default()
 }

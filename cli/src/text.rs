@@ -40,7 +40,12 @@ pub fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Whether names and lists are shown whole: `--all` was given, or standard output is no terminal.
+/// `1 byte`, `640 bytes`.
+pub fn count_bytes(bytes: u64) -> String {
+    if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
+}
+
+/// Whether names and lists are shown whole: `--verbose` was given, or standard output is no terminal.
 static WHOLE: AtomicBool = AtomicBool::new(true);
 
 /// Shows names and lists whole, or cut so that they fit a terminal.

@@ -3,10 +3,10 @@
 use crate::convert::refused;
 use crate::failure::Failure;
 use crate::open::Input;
+use crate::save::make_folder;
 use crate::{status, text};
 use executorch_format::convert::{CArray, COptions, operator_lines};
 use executorch_format::{Error, Model};
-use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -65,9 +65,7 @@ fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure>
     let bad = |error: Error| refused(input.path(), &error);
     let array = CArray::new(&input.parse()?, input.bytes(), options).map_err(bad)?;
     let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));
-    if let Some(folder) = source.parent() {
-        fs::create_dir_all(folder).map_err(|error| Failure::Unwritable { file: folder.to_owned(), error })?;
-    }
+    make_folder(source)?;
     let saved = array.save(&file.to_string_lossy(), &header, source);
     saved.map_err(|error| Failure::unwritable(source, error))?;
     let (header, source) = (text::path(&header), text::path(source));

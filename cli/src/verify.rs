@@ -1,21 +1,24 @@
 //! `pte verify`: checks files and reports what is wrong and where.
 
 mod output;
+mod page;
 mod runtimes;
 mod sarif;
 
 use crate::data::{Data, folder};
 use crate::failure::Failure;
 use crate::files::{FilePath, expand};
-use crate::json;
+use crate::near::Names;
 use crate::open::Input;
+use crate::save::OutputArguments;
+use crate::{json, policy, text};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use executorch_format::Model;
 use executorch_format::validate::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
 use output::{Form, Output};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Check files: their structure, what the official runtime refuses, and what it should check but does not
 ///
@@ -30,14 +33,15 @@ Examples:
   pte verify model.pte weights.ptd
   pte verify --level runtime --recursive models/
   pte verify --deny warnings --allow trailing-bytes model.pte
-  pte verify --policy policy.toml --format sarif -r models/ > findings.sarif
+  pte verify --policy policy.toml --format sarif -r models/ -o findings.sarif
+  pte verify --explain tensor-rank
 
-A policy file: level = \"strict\", deny = [\"warnings\"], allow = [\"trailing-bytes\"], each on a line of its own.
+A policy file: level = \"strict\", deny = [\"warnings\"], allow = [\"trailing-bytes\"], each on a line of its own; its table [diff] is for `pte diff`.
 
 Exit codes: 0 no errors (there may be warnings), 1 an error was found, 2 wrong usage, or a file cannot be read.")]
 pub struct Arguments {
     /// .pte, .ptd, .bpte and .etdp files, and XNNPACK payloads cut out of a .pte; - is standard input
-    #[arg(value_name = "FILE", required_unless_present = "rules")]
+    #[arg(value_name = "FILE", required_unless_present_any = ["rules", "explain"])]
     files: Vec<PathBuf>,
     /// Take every .pte and .ptd file in folders and the folders in them
     #[arg(short, long)]
@@ -72,6 +76,11 @@ pub struct Arguments {
     /// List every rule, with its level and what it protects from
     #[arg(long, conflicts_with_all = ["files", "data", "level", "deny", "allow", "policy", "format"])]
     rules: bool,
+    /// Say what there is to know about a rule
+    #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "rules"])]
+    explain: Option<String>,
+    #[command(flatten)]
+    output: OutputArguments,
 }
 
 fn levels() -> impl TypedValueParser<Value = Level> {
@@ -96,15 +105,20 @@ struct RuleEntry {
 
 /// Checks files. Reports each as soon as it is checked.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    arguments.output.only_with(arguments.form() == Form::Sarif, "--format sarif")?;
     if arguments.rules {
         return rules(&arguments.json);
+    }
+    if let Some(name) = &arguments.explain {
+        let rule = RULES.iter().find(|rule| rule.name == name.as_str()).ok_or_else(|| no_rule(name))?;
+        return Ok(write!(io::stdout(), "{}\n\n{}", rule.name, page::page(rule))?);
     }
     let mut files = expand(&arguments.data, false);
     files.extend(expand(&arguments.files, arguments.recursive));
     if !arguments.runtime.is_empty() {
         return runtimes::run(&files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
-    let policy = policy(arguments)?;
+    let policy = chosen(arguments)?;
     let inputs: Vec<_> = files.iter().map(|file| Input::open(&file.path)).collect();
     let opened = files.iter().zip(&inputs);
     let data: Vec<_> = opened.clone().filter_map(|(file, input)| Data::of(file, input.as_ref().ok()?)).collect();
@@ -115,7 +129,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             Ok(input) => {
                 let folder = found.then(|| folder(path));
                 let serving = data.iter().filter(|data| data.folder.is_none() || data.folder == folder);
-                output.file(path, &policy.judge(verify(input, serving, policy.level)))?;
+                let findings = policy.judge(verify(input, serving, policy.level));
+                let printed = output.file(path, &findings);
+                printed.map_err(|failure| failure.or_found(u8::from(output.errors() > 0).max(unreadable)))?;
             }
             Err(failure) => {
                 failure.report();
@@ -124,7 +140,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
         }
     }
-    let code = u8::from(output.end()? > 0).max(unreadable);
+    let code = u8::from(output.end(&arguments.output)? > 0).max(unreadable);
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
@@ -158,21 +174,25 @@ impl Arguments {
 }
 
 /// What is checked: what the file says, then what the options say.
-fn policy(arguments: &Arguments) -> Result<Policy, Failure> {
+fn chosen(arguments: &Arguments) -> Result<Policy, Failure> {
     let mut policy = match &arguments.policy {
-        Some(path) => read_policy(path)?,
+        Some(path) => policy::read(path)?.0,
         None => Policy::default(),
     };
     policy.level = arguments.level.unwrap_or(policy.level);
     policy.deny.extend_from_slice(&arguments.deny);
     policy.allow.extend_from_slice(&arguments.allow);
-    policy.check().map_err(|error| Failure::Usage(error.to_string()))?;
+    let known = |name: &&String| RULES.iter().any(|rule| rule.name == name.as_str());
+    let denied = policy.deny.iter().filter(|name| *name != Policy::WARNINGS);
+    if let Some(unknown) = denied.chain(&policy.allow).find(|name| !known(name)) {
+        return Err(no_rule(unknown));
+    }
     Ok(policy)
 }
 
-fn read_policy(path: &Path) -> Result<Policy, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
-    toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))
+fn no_rule(name: &str) -> Failure {
+    let hint = RULES.iter().map(|rule| rule.name).chain([Policy::WARNINGS]).collect::<Names>().hint(name);
+    Failure::Usage(format!("no rule {}, {hint} (`pte verify --rules` lists all)", text::quoted(name, 80)))
 }
 
 fn rules(form: &json::JsonArguments) -> Result<(), Failure> {

@@ -46,7 +46,9 @@ pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 #[cfg(feature = "diff")]
-pub use diff::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff};
+pub use diff::{
+    Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,
+};
 pub use disassembly::{Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, Operation, TensorPlace};
 pub use graph::{Dot, Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 #[cfg(feature = "serde")]

@@ -118,6 +118,8 @@ pub struct Distance {
     pub elements: u64,
     /// Elements that differ. Two that are no number are equal.
     pub changed: u64,
+    /// Elements that differ and have no distance, since one of both is infinite or no number.
+    pub unbounded: u64,
     /// The largest absolute difference of two finite elements.
     pub absolute: f64,
     /// The largest difference relative to the larger of both elements.
@@ -136,10 +138,10 @@ pub(crate) fn distance(scalar_type: ScalarType, before: &[u8], after: &[u8]) -> 
     for (one, other) in before.zip(after) {
         for (one, other) in decode(scalar_type, one)?.into_iter().zip(decode(scalar_type, other)?) {
             distance.elements += 1;
-            if one != other && !(one.is_nan() && other.is_nan()) {
-                distance.changed += 1;
-            }
+            let is_changed = one != other && !(one.is_nan() && other.is_nan());
+            distance.changed += u64::from(is_changed);
             if !one.is_finite() || !other.is_finite() {
+                distance.unbounded += u64::from(is_changed);
                 continue;
             }
             let difference = (one - other).abs();

@@ -63,47 +63,18 @@ setters! {
     }
 }
 
-/// Stands for every rule whose findings are warnings.
-const WARNINGS: &str = "warnings";
-
-/// The rule whose name is nearest to a word, if any is near.
-fn near(word: &str) -> Option<&'static str> {
-    let names = RULES.iter().map(|rule| rule.name).chain([WARNINGS]);
-    let near = names.map(|name| (edits(word, name), name)).min()?;
-    (near.0 <= 2 + word.len() / 8).then_some(near.1)
-}
-
-/// How many bytes have to be put in, taken out or changed, to make one word of another.
-fn edits(word: &str, name: &str) -> usize {
-    const LONGEST: usize = 64;
-    let word = word.as_bytes().get(..LONGEST).unwrap_or(word.as_bytes());
-    let mut row: Vec<usize> = (0..=name.len()).collect();
-    for (at, byte) in word.iter().enumerate() {
-        let mut before = core::mem::replace(row.first_mut().unwrap_or(&mut 0), at + 1);
-        let mut left = at + 1;
-        for (place, other) in row.iter_mut().skip(1).zip(name.bytes()) {
-            let changed = before + usize::from(*byte != other);
-            before = core::mem::replace(place, changed.min(left + 1).min(*place + 1));
-            left = *place;
-        }
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 impl Policy {
+    /// Stands in [`deny`](Self::deny) for every rule whose findings are warnings.
+    pub const WARNINGS: &str = "warnings";
+
     /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) where it names a rule that there is not.
     pub fn check(&self) -> Result<()> {
         let known = |name: &&String| RULES.iter().any(|rule| rule.name == name.as_str());
-        let denied = self.deny.iter().filter(|name| *name != WARNINGS);
+        let denied = self.deny.iter().filter(|name| *name != Self::WARNINGS);
         match denied.chain(&self.allow).find(|name| !known(name)) {
             None => Ok(()),
             Some(name) => {
-                let listed = "name that `pte verify --rules` lists";
-                let expected = match near(name) {
-                    Some(WARNINGS) => format!("{WARNINGS:?}, or a {listed}"),
-                    Some(near) => format!("{near:?}, or another {listed}, or {WARNINGS:?}"),
-                    None => format!("a {listed}, or {WARNINGS:?}"),
-                };
+                let expected = format!("a name that `pte verify --rules` lists, or {:?}", Self::WARNINGS);
                 Err(Error::not_a("rule", name, expected))
             }
         }
@@ -114,7 +85,7 @@ impl Policy {
         let names = |names: &[String], rule: &str| names.iter().any(|name| name == rule);
         findings.retain(|finding| !names(&self.allow, finding.rule));
         for finding in &mut findings {
-            let warning = finding.severity == Severity::Warning && names(&self.deny, WARNINGS);
+            let warning = finding.severity == Severity::Warning && names(&self.deny, Self::WARNINGS);
             if warning || names(&self.deny, finding.rule) {
                 finding.severity = Severity::Error;
             }

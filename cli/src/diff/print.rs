@@ -1,22 +1,24 @@
 //! The differences as text.
 
+use super::Found;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use anstyle::{AnsiColor, Style};
-use executorch_format::inspect::{Diff, Difference, DifferenceKind, DifferenceSubject, Distance};
+use executorch_format::inspect::{Difference, DifferenceKind, DifferenceSubject, Distance};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// So many of one kind are shown on a terminal; `--all` shows all.
+/// So many of one kind are shown on a terminal; `--verbose` shows all.
 const MOST: usize = 8;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
 
 /// Prints the differences by method, then what is only stored differently; with `stat` only how many there are.
-pub(super) fn text(before: &Path, after: &Path, diff: &Diff, stat: bool) -> Result<(), Failure> {
+pub(super) fn text(before: &Path, after: &Path, found: &Found, stat: bool) -> Result<(), Failure> {
+    let diff = &found.diff;
     // Colours only a terminal, and not where NO_COLOR is set.
     let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
     if !diff.differences.is_empty() {
@@ -25,7 +27,7 @@ pub(super) fn text(before: &Path, after: &Path, diff: &Diff, stat: bool) -> Resu
     }
     if stat {
         out.counts(&diff.differences)?;
-        return out.end(diff);
+        return out.end(found);
     }
     out.changes(&diff.differences)?;
     if !diff.storage.is_empty() {
@@ -35,7 +37,7 @@ pub(super) fn text(before: &Path, after: &Path, diff: &Diff, stat: bool) -> Resu
     for what in &diff.not_compared {
         out.line(YELLOW, &format!("not compared: {what}"))?;
     }
-    out.end(diff)
+    out.end(found)
 }
 
 const PLAIN: Style = Style::new();
@@ -82,7 +84,8 @@ impl<W: Write> Printer<W> {
     }
 
     /// The last line.
-    fn end(mut self, diff: &Diff) -> Result<(), Failure> {
+    fn end(mut self, found: &Found) -> Result<(), Failure> {
+        let diff = &found.diff;
         let mut differences = match diff.differences.len() {
             0 if diff.storage.is_empty() => "the same".to_owned(),
             0 => "the same model, stored differently".to_owned(),
@@ -92,6 +95,9 @@ impl<W: Write> Printer<W> {
             differences += ", as far as it was compared";
         }
         self.line(PLAIN, &differences)?;
+        for excess in found.exceeded.iter().flatten() {
+            self.line(RED, &format!("over a limit: {excess}"))?;
+        }
         Ok(self.out.flush()?)
     }
 
@@ -130,7 +136,7 @@ impl<W: Write> Printer<W> {
             }
             if shown < changes.len() {
                 let what = noun(subject);
-                self.line(PLAIN, &format!("{indent}  … {} more of {what} (--all)", changes.len() - shown))?;
+                self.line(PLAIN, &format!("{indent}  … {} more of {what} (-v)", changes.len() - shown))?;
             }
         }
         Ok(())
@@ -168,10 +174,14 @@ impl<W: Write> Printer<W> {
     }
 
     fn distance(&mut self, indent: &str, distance: &Distance) -> io::Result<()> {
-        let Distance { elements, changed, absolute, relative, cosine, .. } = distance;
+        let Distance { elements, changed, unbounded, absolute, relative, cosine, .. } = distance;
         let cosine = cosine.map_or_else(String::new, |cosine| format!(", cosine {cosine:.6}"));
+        let unbounded = match unbounded {
+            0 => String::new(),
+            count => format!(", {count} of them infinite or no number in one file only"),
+        };
         let line = format!(
-            "{indent}    {changed} of {elements} differ, by up to {absolute:.4e} (relative {relative:.4e}){cosine}"
+            "{indent}    {changed} of {elements} differ, by up to {absolute:.4e} (relative {relative:.4e}){cosine}{unbounded}"
         );
         self.line(PLAIN, &line)
     }

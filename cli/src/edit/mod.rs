@@ -20,10 +20,11 @@ use crate::open::Input;
 use crate::save::save_all;
 use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
-use executorch_format::edit::{Subject, new_errors};
+use executorch_format::edit::{Action, Subject, new_errors};
 use executorch_format::validate::Finding;
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -206,14 +207,15 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
-    const MOST: usize = 20;
+    /// So many changes are listed, more are counted.
+    const MOST: usize = 8;
     let mut out = BufWriter::new(io::stdout().lock());
-    let most = text::most(MOST);
-    for change in report.changes.iter().take(most) {
-        writeln!(out, "{}", text::message(&change.to_string()))?;
-    }
-    if let Some(more @ 1..) = report.changes.len().checked_sub(most) {
-        writeln!(out, "… {more} more")?;
+    if status::is_verbose() || report.changes.len() <= MOST {
+        for change in &report.changes {
+            writeln!(out, "{}", text::message(&change.to_string()))?;
+        }
+    } else {
+        summary(&mut out, report)?;
     }
     for note in &report.notes {
         writeln!(out, "note: {}", text::message(note))?;
@@ -226,6 +228,28 @@ fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Resul
         count => writeln!(out, "{}: {before} bytes before, {after} bytes after", text::count(count, "change"))?,
     }
     Ok(out.flush()?)
+}
+
+/// A line for what was done to all of a kind, and a hint how to see each.
+fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
+    let mut kinds: BTreeMap<(Action, Subject), (usize, [u64; 2])> = BTreeMap::new();
+    for change in &report.changes {
+        let (count, [before, after]) = kinds.entry((change.action, change.subject)).or_default();
+        *count += 1;
+        *before = before.saturating_add(change.bytes_before);
+        *after = after.saturating_add(change.bytes_after);
+    }
+    for ((action, subject), (count, [before, after])) in kinds {
+        let bytes = if before == after { text::count_bytes(before) } else { format!("{before} bytes to {after}") };
+        let what = match subject {
+            Subject::NamedData | Subject::StackTraces | Subject::Names | Subject::Padding => {
+                format!("{subject} ({count})")
+            }
+            _ => text::count(count, &subject.to_string()),
+        };
+        writeln!(out, "{action} {what}: {bytes}")?;
+    }
+    writeln!(out, "  (-v lists each)")
 }
 
 /// The program in a file.

@@ -162,6 +162,9 @@ fn create(arguments: &Create) -> Result<(), Failure> {
         let Some((key, file)) = entry.split_once('=') else {
             return Err(Failure::Usage(format!("{entry}: expected KEY=FILE or KEY:TYPE:SIZES=FILE")));
         };
+        if key.is_empty() || key.starts_with(':') {
+            return Err(Failure::Usage(format!("{entry}: an empty key, expected KEY=FILE or KEY:TYPE:SIZES=FILE")));
+        }
         sources.push((key, Source::open(file)?));
     }
     let entry = |(key, source)| new_entry(key, source).map(|entry| entry.with_alignment(arguments.alignment));

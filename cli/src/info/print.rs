@@ -257,7 +257,7 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
 
 /// Says that a list was cut, and what shows all of it.
 fn more(count: usize) -> String {
-    format!("… {count} more (--all)")
+    format!("… {count} more (-v)")
 }
 
 /// How many kinds of operators there are, and how often the first of them are called.

@@ -48,14 +48,14 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>, apart: 
     Ok(out.flush()?)
 }
 
-/// Prints a line for each buffer: index, bytes, device and, if there is one, the file, with a tab between them.
-pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> Result<(), Failure> {
+/// A line for each buffer: index, bytes, device and, if there is one, the file, with a tab between them.
+pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> String {
     let path = path.map(|path| format!("\t{}", text::path(path))).unwrap_or_default();
-    let mut out = io::stdout().lock();
+    let mut lines = String::new();
     for PlannedBuffer { memory_id, size, device_type, device_index, .. } in &memory.arenas {
-        writeln!(out, "{memory_id}\t{size}\t{device_type}:{device_index}{path}")?;
+        lines += &format!("{memory_id}\t{size}\t{device_type}:{device_index}{path}\n");
     }
-    Ok(out.flush()?)
+    lines
 }
 
 fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) -> io::Result<()> {

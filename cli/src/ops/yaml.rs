@@ -1,14 +1,11 @@
 //! Operators as ExecuTorch's selective build reads them: `selected_operators.yaml`.
 
-use crate::failure::Failure;
 use executorch_format::inspect::Operators;
 use executorch_format::is_deceptive;
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-/// Prints what all files need, with the keys that `gen_oplist.py` writes: others make the official reader fail.
-pub(super) fn print(operators: &Operators, files: &[PathBuf]) -> Result<(), Failure> {
-    let mut out = BufWriter::new(io::stdout().lock());
+/// What all files need, with the keys that `gen_oplist.py` writes: others make the official reader fail.
+pub(super) fn text(operators: &Operators, files: &[PathBuf]) -> String {
     let called = operators.operators.iter().filter(|(_, operator)| !operator.kernels.is_empty());
     let kernels = called.map(|(name, operator)| {
         let keys = operator.kernels.keys().map(|key| format!("  - {key}\n"));
@@ -18,20 +15,15 @@ pub(super) fn print(operators: &Operators, files: &[PathBuf]) -> Result<(), Fail
     let settings = "    include_all_overloads: false\n    is_root_operator: true\n    is_used_for_training: true\n";
     let names =
         operators.operators.keys().map(|name| format!("  {}:\n    debug_info:\n{files}{settings}", scalar(name)));
-    write!(out, "build_features: []\ncustom_classes: []\n")?;
-    map(&mut out, "et_kernel_metadata", kernels)?;
-    write!(out, "include_all_non_op_selectives: false\ninclude_all_operators: false\nkernel_metadata: {{}}\n")?;
-    map(&mut out, "operators", names)?;
-    Ok(out.flush()?)
+    let (kernels, names) = (map("et_kernel_metadata", kernels), map("operators", names));
+    format!(
+        "build_features: []\ncustom_classes: []\n{kernels}include_all_non_op_selectives: false\ninclude_all_operators: false\nkernel_metadata: {{}}\n{names}"
+    )
 }
 
-fn map(out: &mut impl Write, name: &str, entries: impl Iterator<Item = String>) -> io::Result<()> {
-    let mut entries = entries.peekable();
-    if entries.peek().is_none() {
-        return writeln!(out, "{name}: {{}}");
-    }
-    writeln!(out, "{name}:")?;
-    entries.try_for_each(|entry| out.write_all(entry.as_bytes()))
+fn map(name: &str, entries: impl Iterator<Item = String>) -> String {
+    let entries: String = entries.collect();
+    if entries.is_empty() { format!("{name}: {{}}\n") } else { format!("{name}:\n{entries}") }
 }
 
 /// A text: as it is if it can only be an operator's name, otherwise in quotes, with escapes for what could act on a terminal.

@@ -2,6 +2,7 @@
 
 use super::sarif::Sarif;
 use crate::failure::Failure;
+use crate::save::OutputArguments;
 use crate::{json, status, text};
 use executorch_format::validate::{Finding, Level, Severity};
 use serde::Serialize;
@@ -93,8 +94,13 @@ impl Output {
         }
     }
 
+    /// How many errors there were so far.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
     /// Ends the report and says how many errors there were.
-    pub fn end(self) -> Result<usize, Failure> {
+    pub fn end(self, output: &OutputArguments) -> Result<usize, Failure> {
         match self.writer {
             Writer::Text if !status::is_quiet() => {
                 let (files, counts) = (text::count(self.files, "file"), counts(self.errors, self.warnings));
@@ -102,7 +108,7 @@ impl Output {
             }
             Writer::Text => {}
             Writer::Json(documents) => documents.end()?,
-            Writer::Sarif(sarif) => sarif.print()?,
+            Writer::Sarif(sarif) => output.write(sarif.document()?)?,
         }
         Ok(self.errors)
     }

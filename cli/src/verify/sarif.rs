@@ -1,5 +1,6 @@
 //! The report as SARIF 2.1.0, the form that code scanning takes.
 
+use super::page;
 use crate::failure::Failure;
 use crate::json;
 use executorch_format::validate::{Finding, RULES, Severity};
@@ -61,20 +62,28 @@ impl Sarif {
         ));
     }
 
-    /// Prints the document.
-    pub fn print(self) -> Result<(), Failure> {
+    /// The document.
+    pub fn document(self) -> Result<Vec<u8>, Failure> {
         let rules: Vec<_> = RULES
             .iter()
             .map(|rule| {
-                json!({
+                let page = page::page(rule);
+                let mut rule = json!({
                     "id": rule.name,
-                    "shortDescription": {"text": format!("Protects from {}.", rule.protects)},
+                    "shortDescription": {"text": page::sentence(rule)},
+                    "fullDescription": {"text": page::sentence(rule)},
+                    "help": {"text": page, "markdown": page},
                     "defaultConfiguration": {"level": level(rule.severity)},
                     "properties": {"checkedFrom": rule.level, "cve": rule.cve},
-                })
+                    "helpUri": page::uri(rule),
+                });
+                if let Some(entry) = rule.as_object_mut().filter(|entry| entry["helpUri"].is_null()) {
+                    entry.remove("helpUri");
+                }
+                rule
             })
             .collect();
-        json::print_alone(&json!({
+        json::to_vec_alone(&json!({
             "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
             "version": "2.1.0",
             "runs": [{

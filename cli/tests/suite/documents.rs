@@ -69,9 +69,11 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
         &[
             "diff --tensors 1.5.1/add/add.pte 1.5.1/add_mul/add_mul.pte",
             "diff --tensors 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte",
+            "diff --fail-on size,max-abs 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte",
             "diff 1.5.1/add/add.pte 1.5.1/add_mul_external/add_mul_external.pte",
         ],
     ),
+    ("diff-folders", &["diff -r --fail-on size,operators 0.7.0/add_mul_external 1.5.1/add_mul_external"]),
     ("profile", &["profile payloads/profile_xnnpack.etdp --program payloads/profile_xnnpack.pte"]),
     ("bundle", &["bundle 1.5.1/bundled/bundled.bpte payloads/bundle_scalars.bpte"]),
     ("metadata", &["metadata 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/multi_method/multi_method.pte"]),
@@ -85,6 +87,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("dedup-several", &["dedup --dry-run 1.5.1/linear/linear.pte 1.5.1/linear_xnnpack/linear_xnnpack.pte"]),
+    ("convert", &["convert --dry-run 1.5.1/linear/linear.pte x.safetensors"]),
     ("dump", &["dump 1.5.1/add/add.pte 1.5.1/ptd_shared/ptd_shared.ptd"]),
 ];
 

@@ -254,7 +254,7 @@ fn a_symbolic_link_stays_one_and_a_folder_that_cannot_be_written_leaves_the_file
     good(&["strip", "link.pte", "--stack-traces", "-i"], &folder);
     assert!(std::fs::symlink_metadata(folder.file("link.pte")).unwrap().is_symlink());
     assert!(std::fs::read(&target).unwrap().len() < original.bytes().len());
-    let (code, told) = refused(&["strip", "link.pte", "--all", "-o", "no/such/folder.pte"], &folder);
+    let (code, told) = refused(&["strip", "link.pte", "--all", "-o", "target.pte/no-folder.pte"], &folder);
     assert!(code == Some(2) && told.contains("cannot be written"), "{told}");
     let made = TempFile::new("same.pte", original.bytes());
     let same = made.0.display().to_string();
@@ -346,7 +346,7 @@ fn where_the_program_cannot_be_written_its_data_is_not_either() {
     std::fs::write(folder.file("old.ptd"), "old").unwrap();
     std::fs::create_dir(folder.file("folder")).unwrap();
     for data in ["new.ptd", "old.ptd"] {
-        for output in ["no/such/folder/p.pte", "folder"] {
+        for output in ["m.pte/no-folder.pte", "folder"] {
             let (code, told) = refused(&["externalize", "m.pte", "--all", "--data", data, "-o", output], &folder);
             assert!(code == Some(2) && told.contains("cannot be written"), "{told}");
         }
@@ -422,12 +422,25 @@ fn a_quiet_edit_prints_nothing_unless_it_is_asked_to() {
 }
 
 #[test]
-fn all_that_is_to_be_shown_is_not_all_that_is_to_be_stripped() {
-    let folder = Folder::new("all-first");
-    folder.copy(&fixture("1.5.1/stacktrace/stacktrace.pte"), "m.pte");
-    let (code, told) = refused(&["--all", "strip", "m.pte", "--names", "--dry-run"], &folder);
-    assert!(code == Some(2) && told.contains("before the subcommand"), "{told}");
-    assert!(good(&["strip", "m.pte", "--all", "--dry-run"], &folder).contains("removed stack traces"));
+fn many_changes_are_counted_and_listed_on_request() {
+    let folder = Folder::new("many-changes");
+    let keys: Vec<String> = (0..12).map(|index| format!("k{index:02}")).collect();
+    std::fs::write(folder.file("f.bin"), [1, 2, 3, 4]).unwrap();
+    let entries: Vec<String> = keys.iter().map(|key| format!("{key}=f.bin")).collect();
+    let create =
+        [&["ptd", "create", "-o", "new/w.ptd"][..], &entries.iter().map(String::as_str).collect::<Vec<_>>()].concat();
+    let told = good(&create, &folder);
+    assert!(
+        told.contains("added 12 keys: 0 bytes to 48") && told.contains("12 changes") && !told.contains("k03"),
+        "{told}"
+    );
+    // Only where each is asked for.
+    let told = good(&[&create[..], &["-v"]].concat(), &folder);
+    assert!(keys.iter().all(|key| told.contains(&format!("added key {key}: 0 bytes to 4"))), "{told}");
+    for entry in ["=f.bin", ":f32:1=f.bin"] {
+        let (code, told) = refused(&["ptd", "create", entry, "-o", "x.ptd"], &folder);
+        assert!(code == Some(2) && told.contains("an empty key"), "{told}");
+    }
 }
 
 #[test]

@@ -163,12 +163,14 @@ fn a_policy_decides_what_counts() {
     assert_eq!(code(&["--deny", "warnings"]), Some(1));
     assert_eq!(code(&["--deny", "external-unchecked"]), Some(1));
     assert_eq!(code(&["--deny", "warnings", "--allow", "external-unchecked"]), Some(0));
-    for (word, near) in
-        [("warning", "\"warnings\""), ("traling-bytes", "\"trailing-bytes\""), ("no-such-rule", "a name")]
-    {
+    for (word, near) in [
+        ("warning", "did you mean \"warnings\""),
+        ("traling-bytes", "did you mean \"trailing-bytes\""),
+        ("zzzz", "there are: "),
+    ] {
         let output = run(&["verify", "--deny", word], &[&warned]);
         let told = text(&output.stderr);
-        let expected = format!("error: \"{word}\" is not a rule, expected {near}");
+        let expected = format!("error: no rule \"{word}\", {near}");
         assert!(output.status.code() == Some(2) && told.starts_with(&expected), "{told}");
     }
     let policy = TempFile::new("policy.toml", b"level = \"strict\"\ndeny = [\"warnings\"]\n");
@@ -195,8 +197,48 @@ fn sarif_has_each_finding_with_its_place() {
     assert!(location["physicalLocation"]["region"]["byteOffset"].is_u64(), "{location}");
     let field = &location["logicalLocations"][0]["fullyQualifiedName"];
     assert_eq!(field, "execution_plan[0].values[0].val.Tensor.sizes");
-    assert!(list(&run["tool"]["driver"], "rules").iter().any(|rule| rule["id"] == "tensor-rank"));
+    let rules = list(&run["tool"]["driver"], "rules");
+    let rule = rules.iter().find(|rule| rule["id"] == "tensor-rank").unwrap();
+    assert!(rule["help"]["markdown"].as_str().unwrap().contains("Published as CVE-2025-54951"), "{rule}");
     assert_eq!(list(&run["invocations"][0], "toolExecutionNotifications").len(), 1);
+}
+
+#[test]
+fn a_rule_is_explained_by_its_page() {
+    let told = text(&run(&["verify", "--explain", "tensor-rank"], &[]).stdout);
+    assert!(told.starts_with("tensor-rank\n\nProtects from ") && told.contains("since 1.0"), "{told}");
+    let refused = run(&["verify", "--explain", "tensor-rang"], &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("did you mean \"tensor-rank\""));
+}
+
+/// GitHub and pre-commit read these files, and nothing else here does: what they call must be there.
+#[test]
+fn what_ci_systems_call_is_there() {
+    let read = |name: &str| std::fs::read_to_string(executorch_format_support::crate_root().join(name)).unwrap();
+    let hooks: yaml_serde::Value = yaml_serde::from_str(&read(".pre-commit-hooks.yaml")).unwrap();
+    for hook in hooks.as_sequence().unwrap() {
+        let entry: Vec<&str> = hook["entry"].as_str().unwrap().split(' ').collect();
+        assert_eq!(entry[0], "pte");
+        let good = fixture("1.5.1/add/add.pte").path;
+        let bad = fixture("malformed/CVE-2025-54951.pte").path;
+        let code = |file: &Path| run(&entry[1..], &[file]).status.code();
+        assert_eq!((code(&good), code(&bad)), (Some(0), Some(1)));
+    }
+    let action: yaml_serde::Value = yaml_serde::from_str(&read("action.yml")).unwrap();
+    let steps = action["runs"]["steps"].as_sequence().unwrap();
+    let script =
+        steps.iter().filter_map(|step| step["run"].as_str()).find(|script| script.contains("pte verify")).unwrap();
+    // Its options are those of the command, and each of its inputs is used.
+    let help = text(&run(&["verify", "--help"], &[]).stdout);
+    for option in ["--recursive", "--format", "--output", "--policy", "--quiet"] {
+        assert!(script.contains(option) && help.contains(option), "{option}");
+    }
+    let whole = read("action.yml");
+    for (input, _) in action["inputs"].as_mapping().unwrap() {
+        let input = input.as_str().unwrap();
+        assert!(whole.contains(&format!("inputs.{input}")), "{input}");
+    }
 }
 
 #[test]
@@ -338,10 +380,12 @@ fn faults_are_named_once() {
         "{told}"
     );
     // What the options ask for is no fault of the input.
-    let output = run(&["rewrite", "--header-length", "24"], &[&good.path, Path::new("no such folder/out.pte")]);
+    let output = run(&["rewrite", "--header-length", "24"], &[&good.path, &good.path.join("out.pte")]);
     let told = text(&output.stderr);
     assert!(
-        told.starts_with("error: no such folder/out.pte: cannot be written: ") && told.lines().count() == 1,
+        told.contains("add_mul.pte/out.pte: cannot be written: ")
+            && told.contains("add_mul.pte is no folder")
+            && told.lines().count() == 1,
         "{told}"
     );
 }
@@ -360,6 +404,80 @@ fn shells_and_man_are_served() {
     let refused = run(&["man", "verfy"], &[]);
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("did you mean \"verify\""));
+    let refused = run(&["help", "verfy"], &[]);
+    assert!(
+        refused.status.code() == Some(2) && text(&refused.stderr).contains("'verify'"),
+        "{}",
+        text(&refused.stderr)
+    );
+}
+
+#[test]
+fn what_commands_make_goes_where_they_are_told_and_folders_are_made() {
+    let folder = std::env::temp_dir().join(format!("executorch-format-{}-outputs", std::process::id()));
+    let model = fixture("1.5.1/linear/linear.pte").path;
+    let model = model.to_str().unwrap();
+    for (arguments, output) in [
+        (&["rewrite", model, "-o"][..], "a/copy.pte"),
+        (&["convert", model, "-o"], "b/weights.safetensors"),
+        (&["memory", "--arenas", model, "-o"], "c/arenas.tsv"),
+        (&["ops", "--yaml", model, "-o"], "d/operators.yaml"),
+        (&["completions", "bash", "-o"], "e/pte.bash"),
+        (&["graph", "--dot", model, "-o"], "f/graph.dot"),
+        (&["strip", "--names", model, "-o"], "g/small.pte"),
+        (&["report", model, "-o"], "h/page.html"),
+        (&["extract", model, "-o"], "i/blobs"),
+        (&["to-c", model, "-o"], "j/firmware"),
+        (&["man", "-o"], "k/man1"),
+    ] {
+        let path = folder.join(output);
+        let output = pte().args(arguments).arg(&path).output().unwrap();
+        assert!(output.status.success() && output.stdout.is_empty() | (arguments[0] == "strip"), "{arguments:?}");
+        assert!(path.metadata().unwrap().len() > 0, "{arguments:?}");
+    }
+    let copied = std::fs::read(folder.join("a/copy.pte")).unwrap();
+    assert_eq!(copied, fixture("1.5.1/linear/linear.pte").bytes());
+    for both in [&["rewrite", model, "x", "-o", "y"][..], &["rewrite", model], &["ops", model, "-o", "y"]] {
+        assert_eq!(run(both, &[]).status.code(), Some(2), "{both:?}");
+    }
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn what_the_help_of_dump_filters_is_there() {
+    let model = fixture("1.5.1/multi_method/multi_method.pte").path;
+    let help = text(&run(&["dump", "--help"], &[]).stdout);
+    assert!(
+        help.contains("jq '.execution_plan[].name'") && help.contains("[.file, .tree.execution_plan[].name]"),
+        "{help}"
+    );
+    let names = |tree: &Value| list(tree, "execution_plan").iter().map(|plan| plan["name"].clone()).collect::<Vec<_>>();
+    let tree: Value = serde_json::from_slice(&run(&["dump"], &[&model]).stdout).unwrap();
+    let line: Value = serde_json::from_slice(&run(&["dump", "--jsonl"], &[&model]).stdout).unwrap();
+    assert_eq!(names(&tree)[..4], ["decode", "encode", "forward", "get_int"]);
+    assert_eq!((names(&line["tree"]), &line["file"]), (names(&tree), &json!(model)));
+}
+
+#[test]
+fn a_dry_conversion_says_what_it_would_write() {
+    let (model, out) = (fixture("1.5.1/linear/linear.pte").path, Path::new("dry/w.safetensors"));
+    let output = run(&["convert", "--dry-run"], &[&model, out]);
+    let told = text(&output.stderr);
+    assert!(output.status.success() && told.contains("w.safetensors: would have ") && !out.exists(), "{told}");
+    let document = document(&run(&["convert", "--dry-run", "--json"], &[&model, out]));
+    assert!(document["dry_run"] == true && document["outputs"][0]["size"].is_u64() && !out.exists(), "{document}");
+}
+
+#[test]
+fn a_target_with_a_wrong_name_is_told_which_it_may_mean() {
+    let target = TempFile::new("typo.toml", b"backends = [\"XnpackBackend\"]\n[operators]\n'aten::ad.out' = []\n");
+    let target = target.0.to_str().unwrap();
+    let add = fixture("1.5.1/add/add.pte").path;
+    let told = text(&run(&["check", "--target", target], &[&add]).stdout);
+    assert!(told.contains("no operator \"aten::add.out\" (1 call); the target has \"aten::ad.out\""), "{told}");
+    let delegated = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte").path;
+    let told = text(&run(&["check", "--target", target], &[&delegated]).stdout);
+    assert!(told.contains("the target has \"XnpackBackend\""), "{told}");
 }
 
 #[test]

@@ -152,7 +152,7 @@ fn wrong_options_leave_the_output_unchanged() {
 #[test]
 fn an_output_that_cannot_be_written_is_reported_with_its_name() {
     let program = fixture("1.5.1/add_mul/add_mul.pte").path;
-    let output = rewrite(&program, Path::new("no such folder/out.pte"), &[]);
+    let output = rewrite(&program, &program.join("out.pte"), &[]);
     assert_eq!(output.status.code(), Some(2));
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert!(stderr.contains("out.pte") && stderr.contains("cannot be written"), "{stderr}");

@@ -4,6 +4,7 @@
 mod companions;
 mod data;
 mod keys;
+mod limits;
 mod method;
 mod tree;
 
@@ -22,6 +23,7 @@ use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 use data::Comparer;
 use keys::Found;
+pub use limits::{DiffLimits, Excess, GrowthLimit};
 
 /// A file to compare.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,131 @@
+//! The files of two folders, those of one name with each other.
+
+use super::{Arguments, DIFFERENT, Found, Judge, UNREADABLE, print};
+use crate::data::folder;
+use crate::failure::Failure;
+use crate::files::expand;
+use crate::json;
+use crate::{status, text};
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const NEW: Style = AnsiColor::Green.on_default();
+const GONE: Style = AnsiColor::Red.on_default();
+
+/// A name, and what the files of that name differ in.
+#[derive(Serialize)]
+struct Pair {
+    /// The name, from the folder.
+    file: String,
+    /// The file in the first folder, if there is one.
+    before: Option<String>,
+    /// The file in the second folder, if there is one.
+    after: Option<String>,
+    #[serde(flatten)]
+    found: Option<Found>,
+    errors: Vec<String>,
+}
+
+/// How many names there are of a kind.
+#[derive(Default)]
+struct Counts {
+    same: usize,
+    different: usize,
+    exceeding: usize,
+    lonely: usize,
+    failed: usize,
+}
+
+/// Compares two folders. What only one has is a difference.
+pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
+    let [before, after] = [&arguments.before, &arguments.after].map(|root| names(root));
+    let all: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
+    if all.is_empty() {
+        let fault = "no .pte, .ptd, .bpte, .etdp or .etdump file in these folders";
+        return Err(Failure::Usage(fault.to_owned()));
+    }
+    let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
+    let (mut counts, mut code) = (Counts::default(), 0);
+    let quiet = status::is_quiet() || arguments.form.any();
+    for name in all {
+        let [one, other] = [&before, &after].map(|files| files.get(name));
+        let mut pair = Pair {
+            file: name.display().to_string(),
+            before: one.map(|path| path.display().to_string()),
+            after: other.map(|path| path.display().to_string()),
+            found: None,
+            errors: Vec::new(),
+        };
+        match (one, other) {
+            (Some(one), Some(other)) => {
+                let found = judge.compare([one, other], [&beside(one, &before), &beside(other, &after)]);
+                match found {
+                    Ok(found) => {
+                        code = code.max(if found.fails() { DIFFERENT } else { 0 });
+                        counts.same += usize::from(found.same);
+                        counts.different += usize::from(!found.same);
+                        counts.exceeding += usize::from(found.exceeded.is_some() && found.fails());
+                        if !quiet && (!found.same || found.fails()) {
+                            print::text(one, other, &found, arguments.stat)
+                                .map_err(|failure| failure.or_found(code))?;
+                        }
+                        pair.found = Some(found);
+                    }
+                    Err(failure) => {
+                        counts.failed += 1;
+                        failure.report();
+                        code = UNREADABLE;
+                        pair.errors = failure.messages();
+                    }
+                }
+            }
+            (one, _) => {
+                counts.lonely += 1;
+                // Under limits, which are about two files, it is told and decides only where any difference does.
+                if judge.limits == Default::default() || judge.limits.any {
+                    code = code.max(DIFFERENT);
+                }
+                if !quiet {
+                    let (mark, style, root) =
+                        if one.is_some() { ('-', GONE, &arguments.before) } else { ('+', NEW, &arguments.after) };
+                    let line = format!("{mark} {}: only in {}", text::path(name), text::path(root));
+                    writeln!(anstream::stdout(), "{style}{line}{style:#}")?;
+                }
+            }
+        }
+        if let Some(documents) = &mut documents {
+            documents.add(&pair).map_err(|failure| failure.or_found(code))?;
+        }
+    }
+    documents.map_or(Ok(()), json::Files::end)?;
+    if !quiet {
+        let Counts { same, different, exceeding, lonely, failed } = counts;
+        let mut line = format!("{same} the same, {different} different, {lonely} in one folder only");
+        for (count, what) in [(exceeding, "over a limit"), (failed, "not comparable")] {
+            if count > 0 {
+                line += &format!(", {count} {what}");
+            }
+        }
+        writeln!(anstream::stdout(), "{line}")?;
+    }
+    if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
+}
+
+/// The files of a folder, by their names from there.
+fn names(root: &Path) -> BTreeMap<PathBuf, PathBuf> {
+    let files = expand(&[root.to_owned()], true).into_iter();
+    files.map(|file| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path)).collect()
+}
+
+/// The `.ptd` files in a program's folder.
+fn beside(program: &Path, files: &BTreeMap<PathBuf, PathBuf>) -> Vec<PathBuf> {
+    if program.extension().is_some_and(|ending| ending == "ptd") {
+        return Vec::new();
+    }
+    let serves =
+        |path: &&PathBuf| path.extension().is_some_and(|ending| ending == "ptd") && folder(path) == folder(program);
+    files.values().filter(serves).cloned().collect()
+}

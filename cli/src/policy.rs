@@ -1,0 +1,23 @@
+//! A team's policy file: what `pte verify` and `pte diff` take for an error.
+
+use crate::diff;
+use crate::failure::Failure;
+use executorch_format::inspect::DiffLimits;
+use executorch_format::validate::Policy;
+use std::path::Path;
+
+/// Reads one: what it says for `verify`, and in its table `[diff]` for `diff`.
+pub fn read(path: &Path) -> Result<(Policy, DiffLimits), Failure> {
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+    let mut table: toml::Table = toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?;
+    let mut limits = DiffLimits::default();
+    match table.remove("diff") {
+        None => {}
+        Some(toml::Value::Table(table)) => {
+            diff::of_table(&table, &mut limits).map_err(|fault| Failure::usage_of(path, &fault))?;
+        }
+        Some(_) => return Err(Failure::usage_of(path, &"diff: expected a table of limits")),
+    }
+    let policy = table.try_into().map_err(|error: toml::de::Error| Failure::usage_of(path, &error))?;
+    Ok((policy, limits))
+}
