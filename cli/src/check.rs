@@ -1,9 +1,12 @@
 //! `pte check`: whether a program will run on a device.
 
+mod init;
+
 use crate::data::{DataFiles, each_program, serving};
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::save::OutputArguments;
 use crate::target;
 use executorch_format::validate::TargetCheck;
 use serde::Serialize;
@@ -30,17 +33,30 @@ use std::path::{Path, PathBuf};
   \"aten::add.out\" = [\"f32\", \"i32\"]
   \"aten::mul.out\" = []
 
+`--init` writes such a file for what models need, with comments. Instead of a file, TARGET can be one of these, with a release after it, such as portable-1.2:
+  portable   the portable kernels and no backend
+  xnnpack    the portable kernels and XNNPACK
+  optimized  the portable and the optimized kernels, and XNNPACK
+  python     what the Python wheel has
+
 Examples:
   pte check model.pte weights.ptd --target board.toml
+  pte check --init model.pte -o board.toml
+  pte check --target portable-1.0 model.pte
   pte check --recursive --jsonl models/ --target board.toml
 
 Exit codes: 0 nothing that was checked is missing, 1 something is missing or a file is invalid, 2 wrong usage, or a file cannot be read.")]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// A TOML file that says what the device has, or YAML as ExecuTorch's selective build reads it
-    #[arg(long, value_name = "TARGET")]
-    target: PathBuf,
+    /// A TOML file that says what the device has, or YAML as ExecuTorch's selective build reads it, or the name of a runtime, such as portable-1.0
+    #[arg(long, value_name = "TARGET", required_unless_present = "init")]
+    target: Option<PathBuf>,
+    /// Print a target file for what the models need
+    #[arg(long, conflicts_with_all = ["target", "json", "jsonl"])]
+    init: bool,
+    #[command(flatten)]
+    output: OutputArguments,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -58,7 +74,22 @@ struct Verdict {
 
 /// Checks each program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
-    check(&arguments.files, &arguments.target, &arguments.form)
+    arguments.output.only_with(arguments.init, "--init")?;
+    match &arguments.target {
+        Some(target) => check(&arguments.files, target, &arguments.form),
+        None => init(arguments),
+    }
+}
+
+/// Writes what the models need as a target file.
+fn init(arguments: &Arguments) -> Result<(), Failure> {
+    let mut needs = init::Needs::default();
+    let outcome = each_program(&arguments.files, None, |path, pte, _| {
+        needs.add(path, pte);
+        Ok(())
+    })?;
+    outcome?;
+    arguments.output.write(needs.text().into_bytes())
 }
 
 /// Checks each program by a target file.

@@ -4,14 +4,61 @@ use crate::failure::Failure;
 use crate::near::Names;
 use crate::{status, text};
 use executorch_format::schema::ScalarType;
-use executorch_format::validate::{Lack, Target, TargetCheck};
+use executorch_format::validate::{Lack, Library, Release, Target, TargetCheck};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Reads what a device has: YAML by the file's ending, otherwise TOML.
+/// Runtimes that are known by name, with the kernel libraries and the backends of each. What prebuilt libraries for Android and iOS have is not
+/// known to this crate.
+const RUNTIMES: [Runtime; 4] = [
+    Runtime { name: "portable", libraries: &[Library::Portable], backends: Some(&[]) },
+    Runtime { name: "xnnpack", libraries: &[Library::Portable], backends: Some(&["XnnpackBackend"]) },
+    Runtime {
+        name: "optimized",
+        libraries: &[Library::Portable, Library::Optimized],
+        backends: Some(&["XnnpackBackend"]),
+    },
+    // Which backends a wheel has, its platform decides.
+    Runtime { name: "python", libraries: &[Library::PythonWheel], backends: None },
+];
+
+struct Runtime {
+    name: &'static str,
+    libraries: &'static [Library],
+    backends: Option<&'static [&'static str]>,
+}
+
+/// A runtime by its name and release, such as `portable-1.0`; `None` where the name is that of no runtime.
+fn named(path: &Path) -> Option<Result<Target, Failure>> {
+    let (name, release) = path.to_str()?.rsplit_once('-')?;
+    let Runtime { libraries, backends, .. } = RUNTIMES.iter().find(|runtime| runtime.name == name)?;
+    let release = release.parse::<Release>().map_err(|error| Failure::Usage(error.to_string()));
+    Some(release.map(|release| {
+        Target::default()
+            .with_runtime(Some(release))
+            .with_libraries(Some(libraries.to_vec()))
+            .with_backends(backends.map(|backends| backends.iter().map(|name| (*name).to_owned()).collect()))
+    }))
+}
+
+/// Reads what a device has: YAML by the file's ending, otherwise TOML; or takes what is known of a runtime by its name.
 pub fn read(path: &Path) -> Result<Target, Failure> {
+    if let Some(target) = named(path).filter(|_| !path.exists()) {
+        return target;
+    }
+    let has_ending =
+        path.extension().is_some_and(|ending| ["toml", "yaml", "yml"].iter().any(|known| ending == *known));
+    if !path.exists() && !has_ending && path.components().count() == 1 {
+        let names =
+            RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{}", Release::LATEST)).collect::<Vec<_>>();
+        let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
+        return Err(Failure::Usage(format!(
+            "no file and no runtime {}, {hint}",
+            text::quoted(&path.to_string_lossy(), 60)
+        )));
+    }
     let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
     let target = match path.extension().and_then(|ending| ending.to_str()) {
         Some("yaml" | "yml") => selective_build(path, &text)?,

@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::make_folder;
 use crate::{status, text};
-use executorch_format::convert::{CArray, COptions, operator_lines};
+use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
 use executorch_format::{Error, Model};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte to-c model.pte --name model -o firmware   (firmware/model.h and firmware/model.c)
+  pte to-c model.pte --incbin -o firmware   (then: cc -I. -c firmware/model.c)
   pte to-c model.pte --section .rodata.model
   pte to-c model.pte --operators >> CMakeLists.txt")]
 pub struct Arguments {
@@ -34,6 +35,12 @@ pub struct Arguments {
     /// Put the array into a section, by GCC's attribute
     #[arg(long)]
     section: Option<String>,
+    /// Take the bytes from the file when the source is assembled (.incbin; GCC or Clang, ELF): with large files, compilers need far less time and memory
+    #[arg(long, conflicts_with_all = ["embed", "operators"])]
+    incbin: bool,
+    /// Take the bytes from the file when the source is compiled, by #embed of C23 (GCC 15, Clang 19)
+    #[arg(long, conflicts_with = "operators")]
+    embed: bool,
     /// Print what registers the operators that a .pte calls, for ExecuTorch's CMake, and write nothing
     #[arg(long, conflicts_with_all = ["output", "alignment", "section"])]
     operators: bool,
@@ -51,8 +58,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(io::stdout().write_all(lines.as_bytes())?);
     }
     let source = arguments.output.join(format!("{name}.c"));
-    let options =
-        COptions::default().with_name(name).with_alignment(arguments.alignment).with_section(arguments.section.clone());
+    let bytes = match (arguments.incbin, arguments.embed) {
+        (true, _) => CBytes::Incbin,
+        (_, true) => CBytes::Embed,
+        _ => CBytes::Numbers,
+    };
+    let options = COptions::default()
+        .with_name(name)
+        .with_alignment(arguments.alignment)
+        .with_section(arguments.section.clone())
+        .with_bytes(bytes);
     save(&input, &source, &options)
 }
 
@@ -63,6 +78,10 @@ pub fn write(input: &Input, source: &Path) -> Result<(), Failure> {
 
 fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure> {
     let bad = |error: Error| refused(input.path(), &error);
+    let name = input.path().file_name().unwrap_or_default().to_string_lossy();
+    if options.bytes == CBytes::Embed && !name.chars().all(|c| matches!(c, ' '..='~') && !"\"\\?".contains(c)) {
+        return Err(Failure::usage_of(input.path(), &"a name that #embed cannot have: expected ASCII without quotes"));
+    }
     let array = CArray::new(&input.parse()?, input.bytes(), options).map_err(bad)?;
     let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));
     make_folder(source)?;

@@ -51,6 +51,6 @@ mod c;
 mod npy;
 mod safetensors;
 
-pub use c::{CArray, COptions, operator_lines};
+pub use c::{CArray, CBytes, COptions, operator_lines};
 pub use npy::Npy;
 pub use safetensors::{Dtype, SafeTensor, Safetensors, ShardIndex, Skipped, Unsupported};

@@ -18,6 +18,7 @@
 mod blobs;
 #[cfg(feature = "devtools")]
 mod bundle;
+mod compile_specs;
 mod constant_methods;
 mod delegates;
 #[cfg(feature = "diff")]
@@ -43,6 +44,7 @@ pub use crate::dataflow::Period;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 #[cfg(feature = "devtools")]
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
+pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 #[cfg(feature = "diff")]
@@ -72,6 +74,8 @@ pub use summary::{
     PlannedBuffer, PlannedMemory, ProgramSummary, SegmentCount, Summary, Value, ValueShape,
 };
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
+
+pub(crate) use compile_specs::accelerator;
 
 use crate::error::Error;
 use crate::path::FieldPath;

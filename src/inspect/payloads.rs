@@ -1,5 +1,6 @@
 //! What is in the payloads of delegates, in short.
 
+use super::{CompileSetting, accelerator};
 use crate::delegate::{OpenPayload, PayloadSummary};
 use crate::file::pte::Pte;
 use alloc::vec::Vec;
@@ -19,6 +20,12 @@ pub struct PayloadFacts<'t> {
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
+    /// What that delegate was compiled with.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub compile_specs: Vec<CompileSetting<'t>>,
+    /// The accelerator that it was compiled for, where it is an Ethos-U: such as `ethos-u55-128`.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub accelerator: Option<&'t str>,
     /// What is inside.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub summary: PayloadSummary,
@@ -36,13 +43,16 @@ pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Pay
     let facts = |opened: &OpenPayload<'_>| {
         let (method, delegate) = opened.delegates.first().copied()?;
         let plan = pte.methods().get(method)?;
-        let id = plan.delegates().get(delegate)?.id();
+        let backend = plan.delegates().get(delegate)?;
+        let id = backend.id();
         Some(PayloadFacts {
             method: plan.name(),
             delegate,
             id,
             offset: pte.range(&opened.data).map(|range| range.start),
             size: opened.data.size(),
+            compile_specs: CompileSetting::all(backend),
+            accelerator: accelerator(backend),
             summary: PayloadSummary::of(id, &opened.payload),
         })
     };

@@ -3,10 +3,11 @@
 use super::release::{Behaviour, Release};
 use super::releases::{Deployment, Library, MissingData, ReleaseVerdict};
 use super::report::Name;
+use crate::delegate::Payload;
 use crate::error::{Error, Result, counted};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::inspect::{Operators, PointerSize, TempAllocator};
+use crate::inspect::{Operators, PointerSize, TempAllocator, accelerator};
 use crate::keyed::{Keyed, set};
 use crate::path::Path;
 use crate::schema::ScalarType;
@@ -92,6 +93,11 @@ pub struct Target {
     /// Whether the runtime has a temporary allocator, too. Without one, which is also taken where this is `None`, it takes more from the method
     /// allocator.
     pub temp_allocator: Option<bool>,
+    /// The accelerator that payloads of Ethos-U have to be compiled for, such as `ethos-u55-128`.
+    pub accelerator: Option<String>,
+    /// Bytes of scratch memory for an Ethos-U: what one run of one delegate may take.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    pub scratch: Option<u64>,
     /// Bits of a pointer: 32, or else 64.
     pub pointer_bits: Option<u32>,
     /// The release of ExecuTorch's runtime, such as `1.2`.
@@ -111,6 +117,8 @@ setters! {
         arena = with_arena: Option<u64>,
         method_allocator = with_method_allocator: Option<u64>,
         temp_allocator = with_temp_allocator: Option<bool>,
+        accelerator = with_accelerator: Option<String>,
+        scratch = with_scratch: Option<u64>,
         pointer_bits = with_pointer_bits: Option<u32>,
         runtime = with_runtime: Option<Release>,
         largest_file = with_largest_file: Option<u64>,
@@ -186,6 +194,28 @@ pub enum Lack {
         /// How many delegates take an unknown number of bytes more.
         other_delegates: usize,
     },
+    /// The accelerator that a delegate of Ethos-U was compiled for.
+    Accelerator {
+        /// The method.
+        method: String,
+        /// Index of the delegate in the method.
+        delegate: usize,
+        /// What it was compiled for.
+        needed: String,
+        /// What there is.
+        available: String,
+    },
+    /// Scratch memory of an Ethos-U.
+    Scratch {
+        /// The method.
+        method: String,
+        /// Index of the delegate in the method.
+        delegate: usize,
+        /// Bytes.
+        needed: u64,
+        /// Bytes.
+        available: u64,
+    },
     /// A runtime that loads the file: what this one does, and why.
     Runtime(Box<ReleaseVerdict>),
     /// Data out of `.ptd` files.
@@ -230,6 +260,15 @@ impl fmt::Display for Lack {
                     _ => write!(f, "; {} of other backends may take more", counted(*other_delegates, "delegate")),
                 }
             }
+            Self::Accelerator { method, delegate, needed, available } => {
+                write!(
+                    f,
+                    "method {method:?}: delegate {delegate} was compiled for {needed:?}, and the device has {available:?}"
+                )
+            }
+            Self::Scratch { method, delegate, needed, available } => {
+                write!(f, "method {method:?}: scratch memory of delegate {delegate}: {}", missing(*needed, *available))
+            }
             Self::Runtime(verdict) => write!(f, "runtime: {verdict}"),
             Self::ExternalData(data) => write!(f, "external data: {data}, and none that was given has it"),
             Self::FileSize { needed, available } => write!(f, "file: {}", missing(*needed, *available)),
@@ -244,6 +283,15 @@ impl fmt::Display for Lack {
 pub enum Unknown {
     /// What the runtime does with the file, and why that is not known.
     Runtime(Box<ReleaseVerdict>),
+    /// What a delegate of Ethos-U was compiled for, or how much scratch memory it takes.
+    Accelerator {
+        /// The method.
+        method: String,
+        /// Index of the delegate in the method.
+        delegate: usize,
+        /// What is not known.
+        what: &'static str,
+    },
     /// What the delegates of a backend take from the method allocator.
     BackendMemory {
         /// The method.
@@ -262,6 +310,9 @@ impl fmt::Display for Unknown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Runtime(verdict) => write!(f, "runtime: {verdict}"),
+            Self::Accelerator { method, delegate, what } => {
+                write!(f, "method {method:?}: {what} of delegate {delegate}")
+            }
             Self::BackendMemory { method, backend } => {
                 write!(f, "method {method:?}: what {backend} takes from the method allocator")
             }
@@ -377,6 +428,9 @@ impl Pte<'_> {
                 );
             }
         }
+        if target.accelerator.is_some() || target.scratch.is_some() {
+            check_ethos_u(self, target, &mut lacks, &mut unknown);
+        }
         if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {
             unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
         }
@@ -400,6 +454,47 @@ fn check_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, target: &Target, ava
         });
     }
 }
+
+/// Whether the device's Ethos-U is the one that payloads were compiled for, and has the memory that they take.
+fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown: &mut Vec<Unknown>) {
+    for opened in pte.open_payloads() {
+        for (method, delegate) in &opened.delegates {
+            let Some(plan) = pte.methods().get(*method) else { continue };
+            let Some(backend) = plan.delegates().get(*delegate).filter(|backend| backend.id() == ETHOS_U) else {
+                continue;
+            };
+            let (method, delegate) = (|| String::from(plan.name()), *delegate);
+            if let Some(available) = &target.accelerator {
+                match accelerator(backend) {
+                    Some(needed) if needed.eq_ignore_ascii_case(available) => {}
+                    Some(needed) => {
+                        let (needed, available) = (needed.into(), available.clone());
+                        lacks.push(Lack::Accelerator { method: method(), delegate, needed, available });
+                    }
+                    None => unknown.push(Unknown::Accelerator { method: method(), delegate, what: "the accelerator" }),
+                }
+            }
+            if let Some(available) = target.scratch {
+                let scratch = match &opened.payload {
+                    Ok(Payload::EthosU(payload)) => payload.scratch_size().map(u64::from),
+                    _ => None,
+                };
+                match scratch {
+                    Some(needed) if needed > available => {
+                        lacks.push(Lack::Scratch { method: method(), delegate, needed, available });
+                    }
+                    Some(_) => {}
+                    None => {
+                        unknown.push(Unknown::Accelerator { method: method(), delegate, what: "the scratch memory" })
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The id of the delegates of Ethos-U.
+const ETHOS_U: &str = "EthosUBackend";
 
 /// Whether an item of an operator's list is a combination of types, and not one type.
 fn is_key(name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! C arrays, compiled with GCC as C and as C++.
 
-use executorch_format::convert::{CArray, COptions, operator_lines};
+use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, IntList, Program, Tensor};
 use executorch_format::{DataCollector, Model, Pte, PteOptions};
@@ -62,6 +62,9 @@ fn check(bytes: &[u8], options: &COptions, file: &str) -> Result<String, String>
     std::fs::create_dir_all(&folder).unwrap();
     array.save(file, &folder.join("model.h"), &folder.join("model.c")).unwrap();
     std::fs::write(folder.join("main.c"), MAIN).unwrap();
+    if options.bytes == CBytes::Incbin {
+        std::fs::write(folder.join(file), bytes).unwrap();
+    }
     let run = |compiler, standard| {
         let program = compile(compiler, standard, &folder, &["main.c", "model.c"])?;
         let output = Command::new(program).output().unwrap();
@@ -98,6 +101,38 @@ fn arrays_compile_and_hold_the_file() {
     let options = named("model").with_section(Some(".rodata.model".into())).with_alignment(Some(1024));
     let header = check(file.bytes(), &options, "x*/ \u{202e}\n/* ??/ \\ \".pte").unwrap();
     assert!(header.contains("#define MODEL_ALIGNMENT 1024u"), "{header}");
+}
+
+#[test]
+fn the_assembler_takes_the_bytes_from_the_file_and_says_where_it_changed() {
+    if !has_compilers() || cfg!(not(target_os = "linux")) {
+        return;
+    }
+    let file = fixture("1.5.1/align_segment_4096/align_segment_4096.pte");
+    let options = named("model").with_bytes(CBytes::Incbin);
+    check(file.bytes(), &options, "a file.pte").unwrap();
+    check(file.bytes(), &options.clone().with_section(Some(".model".into())), "file.pte").unwrap();
+    // The size that the header has is that of another file.
+    let model = Model::parse(file.bytes()).unwrap();
+    let array = CArray::new(&model, file.bytes(), &options).unwrap();
+    let folder = std::env::temp_dir().join(format!("executorch-format-incbin-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    array.save("x.pte", &folder.join("model.h"), &folder.join("model.c")).unwrap();
+    std::fs::write(folder.join("main.c"), MAIN).unwrap();
+    std::fs::write(folder.join("x.pte"), b"other").unwrap();
+    let told = compile("gcc", "-std=c11", &folder, &["main.c", "model.c"]).unwrap_err();
+    assert!(told.contains("the file has another size than the header says"), "{told}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// No compiler here has `#embed`.
+#[test]
+fn embed_stands_where_the_bytes_would() {
+    let file = fixture("1.5.1/add/add.pte");
+    let model = Model::parse(file.bytes()).unwrap();
+    let array = CArray::new(&model, file.bytes(), &named("model").with_bytes(CBytes::Embed)).unwrap();
+    let source: String = array.source("model.h", "add.pte").collect();
+    assert!(source.ends_with("const unsigned char model[MODEL_SIZE] = {\n#embed \"add.pte\"\n};\n"), "{source}");
 }
 
 #[test]

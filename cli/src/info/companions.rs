@@ -107,6 +107,9 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
         let kind = facts.summary.kind.map_or_else(|| "opaque".to_owned(), |kind| kind.to_string());
         let (method, delegate, size) = (text::name(facts.method, NAME), facts.delegate, text::size(facts.size));
         writeln!(out, "  payload of {method}, delegate {delegate}: {kind}, {size}")?;
+        for setting in facts.compile_specs.iter().take(text::most(MOST)) {
+            writeln!(out, "    {}", text::cut(&text::message(&setting.to_string()), 4))?;
+        }
         for part in facts.summary.parts.iter().take(text::most(MOST)) {
             writeln!(out, "    {:>11}  {}", text::size(part.size), text::name(&part.name, NAME))?;
         }

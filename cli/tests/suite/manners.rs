@@ -296,6 +296,78 @@ fn check_and_ops_take_the_data_files_that_serve_a_program() {
 }
 
 #[test]
+fn what_a_model_needs_is_enough_for_it_and_less_is_not() {
+    let out = std::env::temp_dir().join(format!("executorch-format-{}-init.toml", std::process::id()));
+    let target = out.to_str().unwrap();
+    let init = |files: &[&Path]| {
+        let output = run(&["check", "--init", "-o", target], files);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        std::fs::read_to_string(&out).unwrap()
+    };
+    let check = |file: &Path| {
+        let output = run(&["check", "--target", target], &[file]);
+        (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
+    };
+    let models = executorch_format_support::fixtures::with_extension("pte");
+    let (mut tried, mut refused) = (0, 0);
+    for model in models.iter().step_by(7) {
+        if !run(&["verify", "-q", "--level", "runtime"], &[&model.path]).status.success() {
+            continue;
+        }
+        let made = init(&[&model.path]);
+        // A model that no known release loads has no runtime to name.
+        refused += usize::from(made.contains("# runtime ="));
+        let (code, told) = check(&model.path);
+        assert!(code == 0 || told.contains("external data"), "{}: {told}{made}", model.path.display());
+        tried += 1;
+    }
+    assert!(tried > 10 && refused < tried, "{tried} {refused}");
+    let ethos_u = fixture("payloads/other/ethosu.pte").path;
+    let made = init(&[&ethos_u]);
+    assert!(
+        made.contains("accelerator = \"ethos-u55-128\"") && made.contains("backends = [\"EthosUBackend\"]"),
+        "{made}"
+    );
+    let less = made.replace("u55-128\"", "u55-256\"").replace("scratch = ", "scratch = 0 #");
+    std::fs::write(&out, less).unwrap();
+    let (code, told) = check(&ethos_u);
+    assert!(
+        code == 1 && told.contains("was compiled for \"ethos-u55-128\", and the device has \"ethos-u55-256\""),
+        "{told}"
+    );
+    assert!(told.contains("scratch memory of delegate 0: "), "{told}");
+    let _ = std::fs::remove_file(&out);
+}
+
+#[test]
+fn runtimes_are_targets_by_their_names() {
+    let add = fixture("1.5.1/add/add.pte").path;
+    let delegated = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte").path;
+    let check = |target: &str, file: &Path| {
+        let output = run(&["check", "--target", target], &[file]);
+        (output.status.code().unwrap(), text(&output.stdout) + &text(&output.stderr))
+    };
+    assert_eq!(check("portable-1.5", &add).0, 0);
+    assert_eq!(check("xnnpack-1.5", &delegated).0, 0);
+    assert_eq!(check("python-1.5", &delegated).0, 0);
+    let (code, told) = check("portable-1.5", &delegated);
+    assert!(code == 1 && told.contains("no backend \"XnnpackBackend\""), "{told}");
+    let (code, told) = check("portable-0.8", &add);
+    assert!(code == 2 && told.contains("is not a release"), "{told}");
+    let (code, told) = check("portible-1.5", &add);
+    assert!(code == 2 && told.contains("did you mean \"portable-1.5\""), "{told}");
+    // A file of that name comes first, and a path is never a runtime.
+    let (code, told) = check("./portable-x", &add);
+    assert!(code == 2 && told.contains("cannot be read"), "{told}");
+}
+
+#[test]
+fn settings_of_delegates_are_shown_as_text() {
+    let told = text(&run(&["info"], &[&fixture("payloads/other/ethosu.pte").path]).stdout);
+    assert!(told.contains("compile_flags = --accelerator-config=ethos-u55-128 --config=Arm/vela.ini"), "{told}");
+}
+
+#[test]
 fn check_looks_at_the_program_in_a_bundle() {
     let target = TempFile::new("target.toml", b"method-allocator = 1\n");
     let bundle = fixture("payloads/bundle_scalars.bpte").path;

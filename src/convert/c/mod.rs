@@ -29,6 +29,21 @@ pub struct COptions {
     pub alignment: Option<u32>,
     /// The section that the array goes to, by GCC's attribute.
     pub section: Option<String>,
+    /// How the bytes come into the source.
+    pub bytes: CBytes,
+}
+
+/// How the bytes of an array come into a source file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CBytes {
+    /// As numbers.
+    #[default]
+    Numbers,
+    /// By the assembler's `.incbin`, of GCC and Clang for ELF: it takes the file from the folders given by `-I`. C and C++ of any age.
+    Incbin,
+    /// By `#embed` of C23: GCC 15 and Clang 19 have it.
+    Embed,
 }
 
 setters! {
@@ -36,6 +51,7 @@ setters! {
         name = with_name: String,
         alignment = with_alignment: Option<u32>,
         section = with_section: Option<String>,
+        bytes = with_bytes: CBytes,
     }
 }
 
@@ -53,7 +69,7 @@ setters! {
 /// let options = COptions::default().with_name("model".into());
 /// let array = CArray::new(&Model::parse(&file)?, &file, &options)?;
 /// assert!(array.header("add_mul.pte").contains("#define MODEL_FORWARD_INPUT_0_SIZE 16u"));
-/// let source: String = array.source("model.h").collect();
+/// let source: String = array.source("model.h", "add_mul.pte").collect();
 /// assert!(source.contains("const unsigned char model[MODEL_SIZE] = {"));
 /// # Ok(())
 /// # }
@@ -64,6 +80,7 @@ pub struct CArray<'t> {
     section: Option<String>,
     alignment: u32,
     bytes: &'t [u8],
+    form: CBytes,
     facts: String,
 }
 
@@ -73,7 +90,7 @@ impl<'t> CArray<'t> {
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and C++,
     /// the alignment is not a power of two, or the section's name has a quote, a backslash or a control character.
     pub fn new(model: &Model<'_>, bytes: &'t [u8], options: &COptions) -> Result<Self> {
-        let COptions { name, alignment: asked, section } = options;
+        let COptions { name, alignment: asked, section, bytes: form } = options;
         check_identifier(name)?;
         if bytes.is_empty() {
             return Err(Error::unwritable("C has no array without elements"));
@@ -87,7 +104,7 @@ impl<'t> CArray<'t> {
             None => needed_alignment(model)?,
         };
         let facts = facts::lines(model, &upper(name));
-        Ok(Self { name: name.clone(), section: section.clone(), alignment, bytes, facts })
+        Ok(Self { name: name.clone(), section: section.clone(), alignment, bytes, form: *form, facts })
     }
 
     /// What the array starts at a multiple of, in bytes.
@@ -125,14 +142,27 @@ extern const unsigned char {name}[{prefix}_SIZE];
         )
     }
 
-    /// The source's text in pieces. `header` is the name of the header's file.
-    pub fn source(&self, header: &str) -> impl Iterator<Item = String> {
-        let Self { name, section, alignment, bytes, .. } = self;
+    /// The source's text in pieces. `header` is the name of the header's file, `file` that of the file that it is made of: a source with
+    /// [`CBytes::Incbin`] or [`CBytes::Embed`] has it in the place of its bytes.
+    pub fn source(&self, header: &str, file: &str) -> impl Iterator<Item = String> {
+        let (header, file) = (literal(header), literal(file));
+        let (first, bytes) = match self.form {
+            CBytes::Numbers => (self.array_head(&header) + "{\n", self.bytes),
+            CBytes::Embed => (self.array_head(&header) + &format!("{{\n#embed \"{file}\"\n"), Default::default()),
+            CBytes::Incbin => (self.assembly(&header, &file), Default::default()),
+        };
+        let last = if self.form == CBytes::Incbin { "" } else { "};\n" };
+        [first].into_iter().chain(bytes.chunks(PIECE).map(lines)).chain([last.into()])
+    }
+
+    /// The start of a definition in C.
+    fn array_head(&self, header: &str) -> String {
+        let Self { name, section, alignment, .. } = self;
         let prefix = upper(name);
         let section = section.as_ref().map(|section| format!("__attribute__((section(\"{section}\"))) "));
         let section = section.unwrap_or_default();
-        let first = format!(
-            "#include \"{}\"
+        format!(
+            "#include \"{header}\"
 
 #if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
 #error \"this file needs C11 or later, or C++: it says how the array is aligned\"
@@ -143,11 +173,32 @@ alignas({alignment})
 #else
 _Alignas({alignment})
 #endif
-{section}const unsigned char {name}[{prefix}_SIZE] = {{
-",
-            literal(header)
-        );
-        [first].into_iter().chain(bytes.chunks(PIECE).map(lines)).chain(["};\n".into()])
+{section}const unsigned char {name}[{prefix}_SIZE] = "
+        )
+    }
+
+    /// The array by the assembler, which says where the file has another size than it had.
+    fn assembly(&self, header: &str, file: &str) -> String {
+        let Self { name, section, alignment, bytes, .. } = self;
+        let section = section.as_deref().unwrap_or(".rodata");
+        let size = bytes.len();
+        let lines = [
+            format!(".pushsection {section},\"a\",%progbits"),
+            format!(".balign {alignment}"),
+            format!(".globl {name}"),
+            format!(".type {name}, %object"),
+            format!(".size {name}, {size}"),
+            format!("{name}:"),
+            format!(".incbin \"{file}\""),
+            format!(".if . - {name} - {size}"),
+            ".error \"the file has another size than the header says: make both anew\"".into(),
+            ".endif".into(),
+            ".popsection".into(),
+        ];
+        let lines = lines.iter().fold(String::new(), |text, line| text + &format!("\n    \"{}\\n\"", literal(line)));
+        format!(
+            "/* The assembler looks for the file in the folders of -I. */\n#include \"{header}\"\n\n__asm__({lines});\n"
+        )
     }
 
     /// Writes header and source, each whole or not at all. The source includes the header by its file's name. `file` is the name of the
@@ -160,7 +211,8 @@ _Alignas({alignment})
         use std::io::Write;
 
         let name = header.file_name().unwrap_or_default().to_string_lossy();
-        let written = replace(source, |out| self.source(&name).try_for_each(|piece| out.write_all(piece.as_bytes())));
+        let written =
+            replace(source, |out| self.source(&name, file).try_for_each(|piece| out.write_all(piece.as_bytes())));
         written.map_err(|error| Error::io(error, source))?;
         let written = replace(header, |out| out.write_all(self.header(file).as_bytes()));
         written.map_err(|error| Error::io(error, header))

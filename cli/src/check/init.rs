@@ -1,0 +1,137 @@
+//! A target file for what models need, to be changed into what a device has.
+
+use crate::text;
+use executorch_format::inspect::{PointerSize, TempAllocator};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::DeviceType;
+use executorch_format::validate::{Behaviour, Library, Release};
+use executorch_format::{Pte, is_deceptive};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// What several models need together.
+#[derive(Default)]
+pub(super) struct Needs {
+    files: Vec<PathBuf>,
+    /// The releases that load each of them with portable kernels.
+    releases: Option<BTreeSet<Release>>,
+    operators: BTreeMap<String, BTreeSet<ScalarType>>,
+    backends: BTreeSet<String>,
+    arena: u64,
+    allocator: u64,
+    /// What other backends than XNNPACK take is not in it.
+    more: bool,
+    scratch: Option<u64>,
+    accelerators: BTreeSet<String>,
+    largest: u64,
+}
+
+impl Needs {
+    /// One more model.
+    pub fn add(&mut self, path: &Path, pte: &Pte<'_>) {
+        self.files.push(path.to_owned());
+        let verdicts = pte.releases().into_iter();
+        let loads = verdicts.filter(|verdict| verdict.behaviour == Behaviour::Loads).map(|verdict| verdict.release);
+        let loads: BTreeSet<Release> = loads.collect();
+        self.releases = Some(match self.releases.take() {
+            Some(others) => others.intersection(&loads).copied().collect(),
+            None => loads,
+        });
+        let needed = pte.operators();
+        for (name, operator) in needed.operators.into_iter().filter(|(_, operator)| operator.calls > 0) {
+            let tensors = operator.kernels.values().flat_map(|kernel| &kernel.tensors);
+            self.operators.entry(name).or_default().extend(tensors.map(|tensor| tensor.scalar_type));
+        }
+        self.backends.extend(needed.backends.into_keys());
+        for plan in pte.methods() {
+            let buffers = plan.planned_memory().buffers.into_iter();
+            let cpu = buffers.filter(|buffer| buffer.device_type == DeviceType::CPU);
+            self.arena = self.arena.max(cpu.filter_map(|buffer| u64::try_from(buffer.size).ok()).sum());
+            let taken = pte.method_allocator(plan);
+            self.allocator = self.allocator.max(taken.known(PointerSize::Bits64, TempAllocator::Given));
+            self.more |= taken.other_delegates > 0;
+        }
+        for facts in pte.payload_facts() {
+            self.scratch = self.scratch.max(facts.summary.scratch_size.map(u64::from));
+            self.accelerators.extend(facts.accelerator.map(str::to_owned));
+        }
+        self.largest = self.largest.max(pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64));
+    }
+
+    /// The file, with a comment at each line.
+    pub fn text(&self) -> String {
+        let files: Vec<String> = self.files.iter().map(|file| text::path(file)).collect();
+        let mut text = format!(
+            "# What {} needs, made by `pte check --init`. Put in what the device has: what is left out is not checked.\n",
+            files.join(", ")
+        );
+        let mut line = |comment: &str, key: &str, value: Option<String>| {
+            text += &match value {
+                Some(value) => format!("\n# {comment}\n{key} = {value}\n"),
+                None => format!("\n# {comment}\n# {key} =\n"),
+            };
+        };
+        let releases = self.releases.iter().flatten();
+        let names: Vec<&str> = releases.clone().map(|release| release.name()).collect();
+        let comment = match names[..] {
+            [] => "The release of ExecuTorch's runtime: none is known to load this with portable kernels.".to_owned(),
+            _ => format!("The release of ExecuTorch's runtime: {} load this with portable kernels.", names.join(", ")),
+        };
+        let newest = releases.max().map(|release| format!("\"{release}\""));
+        line(&comment, "runtime", newest);
+        let libraries: Vec<&str> = Library::ALL.iter().map(|library| library.name()).collect();
+        line(
+            &format!("Its kernel libraries, besides the operators below: {}.", libraries.join(", ")),
+            "libraries",
+            None,
+        );
+        let backends: Vec<String> = self.backends.iter().map(|name| quoted(name)).collect();
+        line("The backends that are linked.", "backends", Some(format!("[{}]", backends.join(", "))));
+        line(
+            "For the planned memory of a method on the CPU, the largest one's.",
+            "arena",
+            Some(self.arena.to_string()),
+        );
+        let more = if self.more { "; what other backends than XNNPACK take comes to it" } else { "" };
+        line(
+            &format!(
+                "For what the runtime allocates to load a method, with a temporary allocator besides and pointers of 64 bits{more}."
+            ),
+            "method-allocator",
+            Some(self.allocator.to_string()),
+        );
+        line("Whether there is a temporary allocator.", "temp-allocator", Some("true".to_owned()));
+        line("32 or 64.", "pointer-bits", Some("64".to_owned()));
+        let accelerator = match self.accelerators.len() {
+            0 | 1 => self.accelerators.first().map(|name| quoted(name)),
+            _ => None,
+        };
+        if !self.accelerators.is_empty() {
+            let found: Vec<String> = self.accelerators.iter().map(|name| quoted(name)).collect();
+            line(&format!("The Ethos-U: these are compiled for {}.", found.join(", ")), "accelerator", accelerator);
+        }
+        if let Some(scratch) = self.scratch {
+            line("Scratch memory of an Ethos-U, for one run of one delegate.", "scratch", Some(scratch.to_string()));
+        }
+        line("The most bytes of a file.", "largest-file", Some(self.largest.to_string()));
+        text += "\n# The kernels that are linked, each with the types that it takes; [] for any.\n[operators]\n";
+        for (name, types) in &self.operators {
+            let short = |scalar_type: &ScalarType| {
+                quoted(&scalar_type.short_name().map_or_else(|| scalar_type.to_string(), str::to_owned))
+            };
+            let types: Vec<String> = types.iter().map(short).collect();
+            text += &format!("{} = [{}]\n", quoted(name), types.join(", "));
+        }
+        text
+    }
+}
+
+/// A text as TOML has it, with escapes for what could act on a terminal.
+fn quoted(text: &str) -> String {
+    let escape = |character: char| match character {
+        '"' | '\\' => format!("\\{character}"),
+        character if is_deceptive(character) => format!("\\U{:08x}", u32::from(character)),
+        character => character.to_string(),
+    };
+    format!("\"{}\"", text.chars().map(escape).collect::<String>())
+}

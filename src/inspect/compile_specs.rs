@@ -1,0 +1,86 @@
+//! The settings that a delegate was compiled with, as text.
+
+use crate::names::shortened;
+use crate::schema::program::{BackendDelegate, CompileSpec};
+use alloc::{borrow::Cow, vec::Vec};
+use core::fmt;
+
+/// So many settings of a delegate are told: many delegates can share one long list.
+const MOST: usize = 32;
+
+/// A setting for a backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct CompileSetting<'t> {
+    /// Its name, [`shortened`].
+    pub key: Cow<'t, str>,
+    /// Its value where that is text, [`shortened`]; `None` for other bytes.
+    pub text: Option<Cow<'t, str>>,
+    /// The size of its value, in bytes.
+    pub size: usize,
+}
+
+impl<'t> CompileSetting<'t> {
+    fn of(spec: &'t CompileSpec<'_>) -> Self {
+        let value = spec.value();
+        let is_text =
+            |text: &&str| !text.is_empty() && !text.chars().any(|c| c.is_control() && !c.is_ascii_whitespace());
+        let text = core::str::from_utf8(value).ok().filter(is_text);
+        Self { key: shortened(spec.key()), text: text.map(shortened), size: value.len() }
+    }
+
+    /// The first settings of a delegate.
+    pub(crate) fn all(delegate: &'t BackendDelegate<'_>) -> Vec<Self> {
+        delegate.compile_specs().iter().take(MOST).map(Self::of).collect()
+    }
+}
+
+/// As `compile_flags = --output-format=raw`.
+impl fmt::Display for CompileSetting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.text {
+            Some(text) => write!(f, "{} = {text}", self.key),
+            None => write!(f, "{}: {}", self.key, crate::error::counted(self.size as u64, "byte")),
+        }
+    }
+}
+
+/// The accelerator that a delegate of Ethos-U was compiled for, such as `ethos-u55-128`.
+pub(crate) fn accelerator<'t>(delegate: &'t BackendDelegate<'_>) -> Option<&'t str> {
+    const OPTION: &str = "--accelerator-config=";
+    if delegate.id() != "EthosUBackend" {
+        return None;
+    }
+    let value = |key: &str| {
+        let spec = delegate.compile_specs().iter().find(|spec| spec.key() == key)?;
+        core::str::from_utf8(spec.value()).ok()
+    };
+    let flag = value("compile_flags").and_then(|flags| flags.split(' ').find_map(|flag| flag.strip_prefix(OPTION)));
+    flag.or_else(|| value("target")).filter(|name| !name.is_empty() && name.len() < 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::{format, string::String, vec};
+
+    #[test]
+    fn settings_are_text_where_they_are_and_name_an_accelerator() {
+        let spec =
+            |key: &'static str, value: &'static [u8]| CompileSpec { key: Some(key.into()), value: Some(value.into()) };
+        let specs = vec![spec("target", b"ethos-u55-64"), spec("n", &[0, 1]), spec("flags", b"-a -b")];
+        let delegate = |specs| BackendDelegate {
+            id: Some("EthosUBackend".into()),
+            compile_specs: Some(specs),
+            ..Default::default()
+        };
+        let one = delegate(specs.clone());
+        let shown: Vec<String> = CompileSetting::all(&one).iter().map(|setting| format!("{setting}")).collect();
+        assert_eq!(shown, ["target = ethos-u55-64", "n: 2 bytes", "flags = -a -b"]);
+        assert_eq!(accelerator(&one), Some("ethos-u55-64"));
+        let flags = spec("compile_flags", b"--x --accelerator-config=ethos-u85-256 --y");
+        assert_eq!(accelerator(&delegate([specs, vec![flags]].concat())), Some("ethos-u85-256"));
+        assert_eq!(accelerator(&BackendDelegate { id: Some("Other".into()), ..one }), None);
+    }
+}
