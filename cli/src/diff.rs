@@ -157,7 +157,8 @@ impl Judge {
             }
         }
         let sides = (Side::new(&one, &before_data), Side::new(&other, &after_data));
-        let options = DiffOptions::default().with_tensors(self.tensors);
+        let mut options = DiffOptions::default();
+        options.tensors = self.tensors;
         let diff = executorch_format::inspect::diff(&sides.0, &sides.1, &options);
         let limited = self.limits != DiffLimits::default();
         let exceeded = limited.then(|| self.limits.exceeded(&one, &other, &diff));

@@ -99,11 +99,11 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     operators.extend(file.et_kernel_metadata);
     // `f32` and `FLOAT` are the same.
     let long = |name: String| ScalarType::from_short_name(&name).map_or(name, |found| found.to_string());
-    Ok(Target::default()
-        .with_operators(Some(operators))
-        .with_all_operators(file.include_all_operators)
-        .with_scalar_types(file.scalar_types.map(|names| names.into_iter().map(long).collect()))
-        .with_backends(file.backends))
+    let scalar_types = file.scalar_types.map(|names| names.into_iter().map(long).collect());
+    let mut target =
+        Target::default().with_operators(Some(operators)).with_scalar_types(scalar_types).with_backends(file.backends);
+    target.all_operators = file.include_all_operators;
+    Ok(target)
 }
 
 /// Prints what a model lacks, and what is not known.

@@ -100,8 +100,8 @@ impl<'a> EthosU<'a> {
     }
 
     /// The bytes of scratch memory that a run takes.
-    pub fn scratch_size(&self) -> Option<u32> {
-        self.block("scratch_size")?.first_chunk().map(|size| u32::from_le_bytes(*size))
+    pub fn scratch_size(&self) -> Option<u64> {
+        self.block("scratch_size")?.first_chunk().map(|size| u32::from_le_bytes(*size).into())
     }
 
     /// The inputs, in order; `None` where the payload does not name them, or there are fewer than it says.

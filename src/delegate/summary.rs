@@ -22,7 +22,7 @@ pub struct PayloadSummary {
     pub operators: BTreeMap<String, usize>,
     /// The bytes of working memory that a run takes, where the payload says it (Ethos-U).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
-    pub scratch_size: Option<u32>,
+    pub scratch_size: Option<u64>,
     /// Whether machine code runs on the CPU when the payload is loaded.
     pub native_code: bool,
     /// Why no more is known of it.

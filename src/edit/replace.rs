@@ -97,14 +97,16 @@ impl<'a> NewData<'a> {
         Self { tensor_layout, ..self }
     }
 
-    /// Put into the dim order that is needed.
-    pub fn with_permute(self, permute: bool) -> Self {
-        Self { permute, ..self }
+    /// Put into the dim order that is needed: with [`permute`](Self::permute).
+    #[must_use]
+    pub fn with_permute(self) -> Self {
+        Self { permute: true, ..self }
     }
 
-    /// For all that share the old bytes.
-    pub fn with_shared(self, shared: bool) -> Self {
-        Self { shared, ..self }
+    /// For all that share the old bytes: with [`shared`](Self::shared).
+    #[must_use]
+    pub fn with_shared(self) -> Self {
+        Self { shared: true, ..self }
     }
 
     /// With that key.

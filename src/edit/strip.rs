@@ -29,10 +29,11 @@ pub struct Strip {
 
 setters! {
     Strip {
-        stack_traces = with_stack_traces: bool,
-        names = with_names: bool,
-        unreferenced = with_unreferenced: bool,
-        padding = with_padding: bool,
+        ;
+        stack_traces = with_stack_traces,
+        names = with_names,
+        unreferenced = with_unreferenced,
+        padding = with_padding,
     }
 }
 
@@ -51,7 +52,7 @@ impl<'a> Pte<'a> {
     /// # fn main() -> executorch_format::Result<()> {
     /// let file = std::fs::read("tests/data/1.5.1/stacktrace/stacktrace.pte")?;
     /// let mut pte = Pte::parse(&file)?;
-    /// pte.strip(&Strip::default().with_stack_traces(true))?;
+    /// pte.strip(&Strip::default().with_stack_traces())?;
     /// assert!(pte.image()?.size() < file.len() as u64);
     /// # Ok(())
     /// # }

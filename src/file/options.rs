@@ -32,8 +32,9 @@ pub struct ParseOptions {
 setters! {
     ParseOptions {
         limits = with_limits: Limits,
-        metadata_only = with_metadata_only: bool,
         file_size = with_file_size: Option<u64>,
+        ;
+        metadata_only = with_metadata_only,
     }
 }
 

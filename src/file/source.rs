@@ -1,6 +1,7 @@
 //! What a tree was read from.
 
 use super::options::ParseOptions;
+use super::segment::slice;
 use crate::flatbuffer::read::{Limits, Seen};
 use alloc::borrow::Cow;
 use core::fmt;
@@ -13,8 +14,8 @@ use core::fmt;
 pub struct Source<'a> {
     /// The file, or at least its metadata.
     pub bytes: Cow<'a, [u8]>,
-    /// The size of the metadata, which these bytes start with.
-    pub metadata_size: usize,
+    /// Where the metadata ends, in bytes from the start.
+    pub metadata_size: u64,
     /// Whether the segments' bytes were given too.
     pub whole: bool,
     /// The size of the file in bytes, if these bytes are not the whole file and it was said ([`ParseOptions::file_size`](crate::ParseOptions)).
@@ -31,7 +32,7 @@ impl<'a> Source<'a> {
     pub(crate) fn new(bytes: &'a [u8], metadata: &[u8], options: &ParseOptions, seen: Seen) -> Self {
         Self {
             bytes: Cow::Borrowed(bytes),
-            metadata_size: metadata.len(),
+            metadata_size: metadata.len() as u64,
             whole: !options.metadata_only,
             file_size: options.file_size.filter(|_| options.metadata_only),
             newer_tables: seen.newer_tables,
@@ -47,7 +48,7 @@ impl<'a> Source<'a> {
 
     /// The bytes of the metadata.
     pub fn metadata(&self) -> &[u8] {
-        self.bytes.get(..self.metadata_size).unwrap_or_default()
+        slice(&self.bytes, 0..self.metadata_size).unwrap_or_default()
     }
 
     /// An owned copy of the metadata. The bytes of the segments are in the tree.

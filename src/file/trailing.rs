@@ -46,7 +46,7 @@ fn trailing(source: Option<&Source<'_>>, header: Option<(u64, u64)>, segments: &
     let size = source.bytes.len() as u64;
     let last = segments.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or_default();
     // Where there are no segments, the header has no place for them.
-    let end = base.saturating_add(last).max(source.metadata_size as u64);
+    let end = base.saturating_add(last).max(source.metadata_size);
     let announced = base.saturating_add(announced).clamp(end.min(size), size);
     let padding = slice(&source.bytes, end.min(size)..announced).unwrap_or_default();
     let end = if padding.iter().all(|byte| *byte == 0) { announced } else { end };

@@ -1,5 +1,6 @@
 //! The elements of a tensor as numbers, whatever their type.
 
+use crate::delegate::xnnpack::Dequantized;
 use crate::schema::ScalarType;
 use crate::tensor::{Element, TensorView, copied};
 use alloc::{vec, vec::Vec};
@@ -73,11 +74,41 @@ impl TensorView<'_> {
     /// ```
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
         let element = self.shape().scalar_type.element_size()?;
-        let chunks = || self.bytes().chunks(CHUNK * element).map(|bytes| decode(self.shape().scalar_type, bytes));
-        let mut histogram = Histogram { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Histogram::default() };
+        Histogram::of(bins, &|each| {
+            for bytes in self.bytes().chunks(CHUNK * element) {
+                each(&decode(self.shape().scalar_type, bytes).unwrap_or_default());
+            }
+        })
+    }
+}
+
+impl Dequantized<'_> {
+    /// How the numbers are spread over so many ranges; `None` where no element is finite.
+    pub fn histogram(&self, bins: usize) -> Option<Histogram> {
+        Histogram::of(bins, &|each| {
+            let mut chunk = Vec::with_capacity(CHUNK.min(self.elements()));
+            for number in self.values() {
+                chunk.push(f64::from(number));
+                if chunk.len() == CHUNK {
+                    each(&chunk);
+                    chunk.clear();
+                }
+            }
+            each(&chunk);
+        })
+    }
+}
+
+/// Takes some of the numbers.
+type Each<'e> = &'e mut dyn FnMut(&[f64]);
+
+impl Histogram {
+    /// Of the numbers that `all` gives, in parts; it is called twice.
+    fn of(bins: usize, all: &dyn Fn(Each<'_>)) -> Option<Self> {
+        let mut histogram = Self { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Self::default() };
         let (mut sum, mut finite) = (0.0, 0u64);
-        for chunk in chunks() {
-            for number in chunk.unwrap_or_default() {
+        all(&mut |numbers| {
+            for number in numbers.iter().copied() {
                 if number.is_finite() {
                     histogram.min = histogram.min.min(number);
                     histogram.max = histogram.max.max(number);
@@ -88,24 +119,24 @@ impl TensorView<'_> {
                     histogram.not_finite += 1;
                 }
             }
-        }
+        });
         if finite == 0 {
             return None;
         }
         histogram.mean = sum / finite as f64;
-        histogram.bins = vec![0; bins];
+        let mut counts = vec![0; bins];
         // Halved, so that the range of the largest doubles is finite.
-        let width = histogram.max / 2.0 - histogram.min / 2.0;
-        for chunk in chunks() {
-            for number in chunk.unwrap_or_default().into_iter().filter(|number| number.is_finite()) {
-                let part = if width > 0.0 { (number / 2.0 - histogram.min / 2.0) / width } else { 0.0 };
+        let (least, width) = (histogram.min / 2.0, histogram.max / 2.0 - histogram.min / 2.0);
+        all(&mut |numbers| {
+            for number in numbers.iter().filter(|number| number.is_finite()) {
+                let part = if width > 0.0 { (number / 2.0 - least) / width } else { 0.0 };
                 let bin = ((part * bins as f64) as usize).min(bins.saturating_sub(1));
-                if let Some(count) = histogram.bins.get_mut(bin) {
+                if let Some(count) = counts.get_mut(bin) {
                     *count += 1;
                 }
             }
-        }
-        Some(histogram)
+        });
+        Some(Self { bins: counts, ..histogram })
     }
 }
 

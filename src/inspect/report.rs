@@ -1,8 +1,11 @@
 //! Everything that a page about a file shows, as one value.
 
 use super::{BlobKind, BlobUser, Graph, GraphLayout, Histogram, Memory, Operators, SizeReport, Summary};
+use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
+use crate::delegate::{NamedBlobs, Payload};
 use crate::file::model::Model;
-use crate::keyed::sort_by;
+use crate::file::pte::Pte;
+use crate::keyed::{Keyed, sort_by};
 use crate::tensor::TensorView;
 use alloc::vec::Vec;
 
@@ -67,6 +70,36 @@ const MOST: u64 = 128 << 20;
 /// Ranges of a histogram.
 const BINS: usize = 40;
 
+/// The histograms of XNNPACK's weights in named data, as its payloads read them.
+fn dequantized(pte: &Pte<'_>, weights: &mut [Weight<'_>], mut budget: u64) {
+    let mut named = Keyed::new();
+    for (index, weight) in weights.iter().enumerate().filter(|(_, weight)| weight.histogram.is_none()) {
+        for user in &weight.users {
+            if let BlobUser::Key { key, .. } = user {
+                named.insert(*key, index);
+            }
+        }
+    }
+    let blobs = NamedBlobs::new(pte, []);
+    for opened in pte.open_payloads() {
+        let Ok(Payload::Xnnpack(payload)) = opened.payload else { continue };
+        for constant in payload.constants() {
+            let (ConstantPlace::Named { key, .. }, Some(ConstantUse::Tensor { value, .. })) =
+                (&constant.place, constant.uses.first())
+            else {
+                continue;
+            };
+            let weight = named.get(key).and_then(|index| weights.get_mut(*index));
+            let weight = weight.filter(|weight| weight.histogram.is_none() && weight.bytes <= LARGEST.min(budget));
+            if let Some(weight) = weight {
+                budget -= weight.bytes;
+                let numbers = payload.dequantized(*value, &blobs).ok().flatten();
+                weight.histogram = numbers.and_then(|numbers| numbers.histogram(BINS));
+            }
+        }
+    }
+}
+
 impl Model<'_> {
     /// Everything that a page about the file shows. It reads the values of weights of up to 16 MiB, 128 MiB in all.
     pub fn report<'t>(&'t self) -> Report<'t> {
@@ -108,6 +141,9 @@ impl Model<'_> {
                 users: blob.users,
                 histogram,
             });
+        }
+        if let Self::Pte(pte) = self {
+            dequantized(pte, &mut weights, budget);
         }
         weights
     }

@@ -9,12 +9,14 @@ use super::payloads::{self, PayloadFacts};
 use super::profile::TraceSummary;
 use super::xnnpack::XnnpackSummary;
 use super::{Blob, BlobKind, Blobs, Fault, MethodAllocator};
+use crate::error::Error;
 use crate::file::header::{FileKind, Header, PtdHeader, PteHeader};
 use crate::file::model::{Model, each_file};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
 use crate::keyed::Keyed;
+use crate::path::Path;
 use crate::schema::flat_tensor::LegacySchema;
 use crate::schema::program::{
     BackendDelegate, DeviceType, ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism,
@@ -22,7 +24,7 @@ use crate::schema::program::{
 use crate::schema::{DataSegment, ScalarType};
 use crate::tensor::TensorShape;
 use alloc::collections::BTreeMap;
-use alloc::{string::String, vec, vec::Vec};
+use alloc::{format, string::String, vec, vec::Vec};
 
 /// A summary of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -278,9 +280,10 @@ pub struct PlannedMemory {
 #[non_exhaustive]
 pub struct PlannedBuffer {
     /// Its index, from 1.
-    pub memory_id: usize,
-    /// The size, in bytes.
-    pub size: i64,
+    pub memory_id: u32,
+    /// The size, in bytes. 0 where the program says a negative one, which is among the faults of [`Summary`] and
+    /// [`Memory`](super::Memory).
+    pub size: u64,
     /// The kind of device whose memory it is.
     pub device_type: DeviceType,
     /// Which device of that kind.
@@ -332,12 +335,13 @@ impl Model<'_> {
 impl Pte<'_> {
     /// A summary of the file.
     pub fn summary(&self) -> Summary<'_> {
-        let Blobs { blobs, faults } = self.blobs();
+        let Blobs { blobs, mut faults } = self.blobs();
         let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
         let opened = self.open_payloads();
         let operators = delegates::operators(self, &opened);
         let (mut methods, mut metadata) = (Vec::new(), Vec::new());
         for (index, plan) in self.methods().iter().enumerate() {
+            faults.extend(plan.negative_buffers(index));
             if !plan.is_constant() {
                 methods.push(method(self, index, plan, &operators));
             } else if let Some(value) = plan.constant() {
@@ -495,18 +499,29 @@ fn backends<'t>(pte: &Pte<'_>, method: usize, plan: &'t ExecutionPlan<'_>, insid
 impl ExecutionPlan<'_> {
     /// The planned memory of the method: its buffers from 1 on, since entry 0 is reserved.
     pub fn planned_memory(&self) -> PlannedMemory {
-        let buffer = |(memory_id, size): (usize, &i64)| {
+        let buffer = |(memory_id, size): (u32, &i64)| {
             let mut devices = self.non_const_buffer_device().iter();
-            let device = devices.find(|device| usize::try_from(device.buffer_idx) == Ok(memory_id));
+            let device = devices.find(|device| u32::try_from(device.buffer_idx) == Ok(memory_id));
             PlannedBuffer {
                 memory_id,
-                size: *size,
+                size: u64::try_from(*size).unwrap_or_default(),
                 device_type: device.map_or(DeviceType::CPU, |device| device.device_type),
                 device_index: device.map_or(0, |device| device.device_index),
             }
         };
-        let buffers: Vec<_> = self.non_const_buffer_sizes().iter().enumerate().skip(1).map(buffer).collect();
-        let bytes = buffers.iter().filter_map(|buffer| u64::try_from(buffer.size).ok()).fold(0, u64::saturating_add);
+        let buffers: Vec<_> = (0..).zip(self.non_const_buffer_sizes()).skip(1).map(buffer).collect();
+        let bytes = buffers.iter().map(|buffer| buffer.size).fold(0, u64::saturating_add);
         PlannedMemory { bytes, buffers }
+    }
+
+    /// The planned buffers whose size is negative, which no answer has. `index` is that of the method.
+    pub(super) fn negative_buffers(&self, index: usize) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (buffer, size) in self.non_const_buffer_sizes().iter().enumerate().skip(1).filter(|(_, size)| **size < 0) {
+            let path = Path::ROOT.item("execution_plan", index).item("non_const_buffer_sizes", buffer).to_field_path();
+            let error = Error::reference(format!("a planned buffer of {size} bytes, expected no negative size"));
+            faults.push(Fault { path, error });
+        }
+        faults
     }
 }

@@ -10,10 +10,10 @@ use alloc::format;
 
 pub(super) fn check(etdp: &Etdp<'_>, report: &mut Report<'_>) {
     if let Some(source) = &etdp.source {
-        let more = source.bytes.len().saturating_sub(source.metadata_size);
+        let more = (source.bytes.len() as u64).saturating_sub(source.metadata_size);
         if more > 0 {
             let found = format!("{} after the end that the size prefix says", counted(more, "byte"));
-            report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(source.metadata_size as u64), found);
+            report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(source.metadata_size), found);
         }
     }
     for (index, run) in etdp.etdump.run_data().iter().enumerate() {

@@ -202,7 +202,7 @@ fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[Dat
     let end = base.saturating_add(announced);
     ranges.push((end, end));
     sort(&mut ranges);
-    let mut before = source.metadata_size as u64;
+    let mut before = source.metadata_size;
     for (start, end) in ranges {
         // A place past the end of the file has nothing before it, on a 32-bit machine too.
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(source.bytes.len());

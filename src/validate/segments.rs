@@ -41,7 +41,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
     };
     in_metadata(pte.source.as_ref(), segments.base, report);
     if let (Some(header), Some(source)) = (pte.header, &pte.source) {
-        header_length(header.length, (source.metadata_size as u64).saturating_sub(HEAD_SIZE as u64), report);
+        header_length(header.length, source.metadata_size.saturating_sub(HEAD_SIZE as u64), report);
     }
     segments.check(report);
 }
@@ -140,7 +140,7 @@ fn read_of_ptd(ptd: &Ptd<'_>) -> Vec<Option<Read>> {
 
 /// Official readers accept such a file, but a writer would overwrite part of the metadata.
 fn in_metadata(source: Option<&Source<'_>>, base: u64, report: &mut Report<'_>) {
-    let Some(source) = source.filter(|source| base > 0 && base < source.metadata_size as u64) else {
+    let Some(source) = source.filter(|source| base > 0 && base < source.metadata_size) else {
         return;
     };
     let found = format!(

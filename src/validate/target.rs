@@ -111,7 +111,6 @@ setters! {
     Target {
         libraries = with_libraries: Option<Vec<Library>>,
         operators = with_operators: Option<BTreeMap<String, Vec<String>>>,
-        all_operators = with_all_operators: bool,
         scalar_types = with_scalar_types: Option<BTreeSet<String>>,
         backends = with_backends: Option<BTreeSet<String>>,
         arena = with_arena: Option<u64>,
@@ -122,6 +121,8 @@ setters! {
         pointer_bits = with_pointer_bits: Option<u32>,
         runtime = with_runtime: Option<Release>,
         largest_file = with_largest_file: Option<u64>,
+        ;
+        all_operators = with_all_operators,
     }
 }
 
@@ -413,7 +414,7 @@ impl Pte<'_> {
             if let Some(available) = target.arena {
                 let buffers = plan.planned_memory().buffers;
                 let on_cpu = buffers.iter().filter(|buffer| buffer.device_type == DeviceType::CPU);
-                let sizes = on_cpu.filter_map(|buffer| u64::try_from(buffer.size).ok());
+                let sizes = on_cpu.map(|buffer| buffer.size);
                 let needed = sizes.fold(0, u64::saturating_add);
                 lacks.extend((needed > available).then(|| Lack::Arena { method: method(), needed, available }));
             }
@@ -476,7 +477,7 @@ fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown:
             }
             if let Some(available) = target.scratch {
                 let scratch = match &opened.payload {
-                    Ok(Payload::EthosU(payload)) => payload.scratch_size().map(u64::from),
+                    Ok(Payload::EthosU(payload)) => payload.scratch_size(),
                     _ => None,
                 };
                 match scratch {

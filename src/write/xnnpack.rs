@@ -82,7 +82,7 @@ impl Xnnpack<'_> {
         if self.source.as_ref().is_some_and(|source| source.newer_tables > 0) {
             return Err(Error::unwritable("the payload has fields of a newer schema, which would be lost"));
         }
-        let expected = self.source.as_ref().map_or(0, |source| source.metadata_size as u64);
+        let expected = self.source.as_ref().map_or(0, |source| source.metadata_size);
         let body = WriteStyle::FLATC.encode(&self.graph, expected)?;
         let mut flatbuffer = body.head(&self.identifier, 0)?;
         body.parts().for_each(|part| flatbuffer.extend_from_slice(part));

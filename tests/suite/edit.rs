@@ -258,7 +258,7 @@ fn replaced_data_changes_nothing_else_in_the_file() {
                 let mut pte = original.clone();
                 let new: Vec<u8> = original.bytes(&data).map_err(text)?.iter().map(|byte| !byte).collect();
                 let target = Selector::Value { method: plan.name(), value };
-                pte.replace(&target, &NewData::bytes("new", new.clone()).with_shared(true)).map_err(text)?;
+                pte.replace(&target, &NewData::bytes("new", new.clone()).with_shared()).map_err(text)?;
                 let changed = pte.methods()[method].tensor(value).unwrap();
                 equal("new bytes", pte.tensor_view(changed).map_err(text)?.unwrap().bytes(), &new[..])?;
                 let mut expected = fixture.bytes().to_vec();
@@ -343,7 +343,7 @@ fn constants_without_elements_stay_where_another_is_replaced() {
 fn all_that_share_bytes_are_replaced_on_request_and_named() {
     let file = regression("const_named_same_seg.pte");
     let mut pte = Pte::parse(&file).unwrap();
-    let report = pte.replace(&Selector::Name("a"), &NewData::bytes("new", vec![7; 16]).with_shared(true)).unwrap();
+    let report = pte.replace(&Selector::Name("a"), &NewData::bytes("new", vec![7; 16]).with_shared()).unwrap();
     assert!(report.changes[0].to_string().contains("(forward:%0, key a)"), "{}", report.changes[0]);
     assert_eq!(contents(&pte, &[]).unwrap().into_values().collect::<Vec<_>>(), [[7; 16], [7; 16]]);
     assert_eq!(written(&pte).unwrap().len(), file.len());
@@ -373,11 +373,11 @@ fn nothing_is_stripped_that_makes_the_file_larger() {
     offsets.as_mut().unwrap().to_mut().push(16);
     let file = written(&pte).unwrap();
     let mut pte = Pte::parse(&file).unwrap();
-    let report = pte.strip(&Strip::default().with_unreferenced(true)).unwrap();
+    let report = pte.strip(&Strip::default().with_unreferenced()).unwrap();
     assert!(report.changes.is_empty() && report.notes[0].contains("bytes larger"), "{report:?}");
     assert!(written(&pte).unwrap() == file);
     for_each(&programs(), |fixture| {
-        for what in [Strip::default().with_unreferenced(true), Strip::ALL] {
+        for what in [Strip::default().with_unreferenced(), Strip::ALL] {
             let mut pte = Pte::parse(fixture.bytes()).map_err(text)?;
             let report = pte.strip(&what).map_err(text)?;
             let (before, after) = (fixture.bytes().len(), written(&pte)?.len());
@@ -420,7 +420,7 @@ fn data_of_another_shape_is_refused_and_another_dim_order_permuted_on_request() 
     let expected = format!("forward:%{value} is {}, w.npy holds ", view.shape());
     assert!(error.contains(&expected) && error.contains("permutation"), "{error}");
     assert_eq!(pte, before);
-    pte.replace(&target, &new.with_permute(true)).unwrap();
+    pte.replace(&target, &new.with_permute()).unwrap();
     assert_eq!(written(&pte).unwrap(), fixture.bytes());
 
     let error = pte.replace(&target, &NewData::bytes("raw", vec![0; 3])).unwrap_err().to_string();
@@ -434,7 +434,7 @@ fn named_data_may_change_its_size() {
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     let before = contents(&pte, &[]).unwrap();
     let key = pte.named_data()[0].key().to_owned();
-    let report = pte.replace(&Selector::Name(&key), &NewData::bytes("new", vec![7; 1000]).with_shared(true)).unwrap();
+    let report = pte.replace(&Selector::Name(&key), &NewData::bytes("new", vec![7; 1000]).with_shared()).unwrap();
     assert_eq!(report.notes.len(), 1);
     let file = written(&pte).unwrap();
     let after = contents(&Pte::parse(&file).unwrap(), &[]).unwrap();

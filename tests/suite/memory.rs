@@ -33,7 +33,7 @@ fn planned(fixture: &Fixture) -> Result<(), String> {
         equal("tensors", found + method.unused, expected)?;
         equal("bytes", method.bytes, plan.planned_memory().bytes)?;
         for buffer in &method.buffers {
-            let size = buffer.buffer.size as u64;
+            let size = buffer.buffer.size;
             equal("size", buffer.needed + buffer.lost, size)?;
             equal("tensor past its buffer", buffer.tensors.iter().any(|tensor| tensor.end() > size), false)?;
             if size <= 4096 && buffer.tensors.len() < 100 {

@@ -99,7 +99,7 @@ fn a_target_lacks_what_it_does_not_name() {
     let missing = |what: &str| format!("method \"forward\": no operator {what} (1 call)");
     let fewer = listed(&[(addmm, &[])]);
     assert_eq!(lacks(model, &fewer), [missing("\"aten::permute_copy.out\"")]);
-    assert_eq!(lacks(model, &fewer.with_all_operators(true)), [""; 0]);
+    assert_eq!(lacks(model, &fewer.with_all_operators()), [""; 0]);
     // For halves only, as a combination and as a type.
     let halves = listed(&[(addmm, &["FLOAT"]), (permute, &["v1/5;0,1|5;0,1|5;0,1"])]);
     assert_eq!(lacks(model, &halves), [missing("\"aten::permute_copy.out\" for v1/6;0,1|6;0,1|6;0,1")]);
@@ -131,7 +131,7 @@ fn a_target_with_a_runtime_has_the_operators_of_its_libraries() {
     assert!(told(&listed).iter().all(|lack| lack.contains("no operator")), "{:?}", told(&listed));
     let besides = listed.with_libraries(Some(vec![Library::Portable]));
     assert_eq!(told(&besides), [""; 0]);
-    assert_eq!(told(&old.with_all_operators(true)), [""; 0]);
+    assert_eq!(told(&old.with_all_operators()), [""; 0]);
     assert!(Target::default().with_libraries(Some(vec![])).check().is_err());
 }
 

@@ -5,7 +5,8 @@ use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload, Xnnpack};
 use executorch_format::inspect::{BlobUser, Content, SizeKind};
 use executorch_format::schema::xnnpack::{
-    XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantParams, XNode, XNodeUnion, XValueUnion,
+    PerChannelQuant, XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantParams, XNode,
+    XNodeUnion, XValueUnion,
 };
 use executorch_format::validate::Level;
 use executorch_format::{FileKind, Model, Ptd, Pte};
@@ -478,4 +479,96 @@ fn channels_of_a_depthwise_convolution_are_divided_by_the_runtime() {
     assert!(broken(name, Level::Runtime, channels(3, 2)).contains(&"xnnpack-node"));
     assert!(!broken(name, Level::Runtime, channels(2, 5)).contains(&"xnnpack-node"));
     assert!(broken(name, Level::Strict, channels(2, 5)).contains(&"xnnpack-node-shape"));
+}
+
+/// The constant tensors of a program's payloads, as numbers.
+fn numbers(file: &str) -> Vec<(XNNDatatype, Vec<u32>, Vec<f32>)> {
+    let file = fixtures::fixture(file);
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let blobs = NamedBlobs::new(&pte, []);
+    let mut all = Vec::new();
+    for opened in pte.open_payloads() {
+        let Ok(Payload::Xnnpack(payload)) = opened.payload else { continue };
+        for value in 0..payload.graph.xvalues().len() {
+            if let Some(numbers) = payload.dequantized(value, &blobs).unwrap() {
+                assert_eq!(numbers.elements(), numbers.values().count());
+                let histogram = numbers.histogram(10).unwrap();
+                assert_eq!(histogram.bins.iter().sum::<u64>(), numbers.elements() as u64);
+                all.push((numbers.datatype(), numbers.dims().to_vec(), numbers.to_vec()));
+            }
+        }
+    }
+    all
+}
+
+/// Whether two lists of tensors have the same shapes, and numbers no further apart than a part of the largest of each.
+fn close(one: &[(XNNDatatype, Vec<u32>, Vec<f32>)], other: &[(XNNDatatype, Vec<u32>, Vec<f32>)], part: f32) {
+    assert!(!one.is_empty() && one.len() == other.len());
+    for ((_, dims, one), (_, other_dims, other)) in one.iter().zip(other) {
+        assert_eq!(dims, other_dims);
+        let most = one.iter().fold(0f32, |most, number| most.max(number.abs()));
+        for (index, (one, other)) in one.iter().zip(other).enumerate() {
+            assert!((one - other).abs() <= most * part, "{dims:?}, element {index}: {one} and {other}");
+        }
+    }
+}
+
+#[test]
+fn a_weight_is_the_same_numbers_however_it_is_quantized() {
+    // The same network, quantized with a scale for each channel, in the payload, and with one scale, in named data.
+    close(&numbers("payloads/v0.4.0_quant_per_channel.pte"), &numbers("payloads/quant_per_tensor.pte"), 1.0 / 127.0);
+    // Groups of 4 bits: scales of 32 bits in the FlatBuffer, and of 16 bits in named data.
+    let (old, new) = (numbers("payloads/v0.6.0_int4_group_old.pte"), numbers("payloads/int4_group.pte"));
+    assert_eq!((new[0].0, &*new[0].1), (XNNDatatype::QBINT4, &[8, 64][..]));
+    close(&old, &new, 1.0 / 127.0);
+}
+
+#[test]
+fn floats_are_what_their_view_says() {
+    let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let blobs = NamedBlobs::new(&pte, []);
+    let Payload::Xnnpack(payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!() };
+    let views =
+        payload.graph.xvalues().iter().filter_map(|value| payload.constant_view(value.tensor()?, &blobs).unwrap());
+    let views: Vec<Vec<f32>> = views.map(|view| view.to_vec().unwrap()).collect();
+    let numbers: Vec<Vec<f32>> = numbers(file.name().as_str()).into_iter().map(|(_, _, values)| values).collect();
+    assert_eq!(numbers, views);
+}
+
+#[test]
+fn numbers_need_as_many_bytes_and_scales_as_the_shape_says() {
+    let file = fixtures::fixture("payloads/v0.4.0_quant_per_channel.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let Payload::Xnnpack(payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!() };
+    let numbers = |payload: &Xnnpack<'_>| {
+        let values = 0..payload.graph.xvalues().len();
+        let results = values.map(|value| payload.dequantized(value, &NamedBlobs::NONE).map(|_| ()));
+        results.collect::<Result<(), _>>().map_err(|error| error.to_string())
+    };
+    numbers(&payload).unwrap();
+    let damage = |damage: &dyn Fn(&mut XNNQuantParams<'_>, &mut Vec<u32>)| {
+        let mut payload = payload.clone();
+        for value in payload.graph.xvalues.iter_mut().flatten() {
+            if let XValueUnion::XNNQuantizedTensorValue(value) = &mut value.xvalue_union {
+                if let Some(tensor) = value.tensor_value.as_mut().filter(|tensor| tensor.constant_buffer_idx != 0) {
+                    let mut dims = tensor.dims().to_vec();
+                    damage(&mut value.quant_params, &mut dims);
+                    tensor.dims = Some(dims.into());
+                }
+            }
+        }
+        numbers(&payload).unwrap_err()
+    };
+    let channels = |params: &mut XNNQuantParams<'_>, change: &dyn Fn(&mut PerChannelQuant<'_>)| {
+        if let XNNQuantParams::PerChannelQuant(params) = params {
+            change(params);
+        }
+    };
+    let fewer = damage(&|params, _| channels(params, &|params| params.scale.as_mut().unwrap().to_mut().truncate(1)));
+    assert!(fewer.contains("1 scale, expected 4"), "{fewer}");
+    let dim = damage(&|params, _| channels(params, &|params| params.channel_dim = 7));
+    assert!(dim.contains("has no dimension 7"), "{dim}");
+    let more = damage(&|_, dims| dims[0] += 1);
+    assert!(more.contains("but the constant has"), "{more}");
 }

@@ -46,13 +46,13 @@ impl Needs {
         for plan in pte.methods() {
             let buffers = plan.planned_memory().buffers.into_iter();
             let cpu = buffers.filter(|buffer| buffer.device_type == DeviceType::CPU);
-            self.arena = self.arena.max(cpu.filter_map(|buffer| u64::try_from(buffer.size).ok()).sum());
+            self.arena = self.arena.max(cpu.map(|buffer| buffer.size).sum());
             let taken = pte.method_allocator(plan);
             self.allocator = self.allocator.max(taken.known(PointerSize::Bits64, TempAllocator::Given));
             self.more |= taken.other_delegates > 0;
         }
         for facts in pte.payload_facts() {
-            self.scratch = self.scratch.max(facts.summary.scratch_size.map(u64::from));
+            self.scratch = self.scratch.max(facts.summary.scratch_size);
             self.accelerators.extend(facts.accelerator.map(str::to_owned));
         }
         self.largest = self.largest.max(pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64));

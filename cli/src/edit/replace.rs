@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
 use crate::{text, value};
-use executorch_format::edit::{Selector, User};
+use executorch_format::edit::{NewData, Selector, User};
 use executorch_format::{DataUser, Error, Model, Pte};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
@@ -45,6 +45,14 @@ pub struct Arguments {
     destination: Destination,
 }
 
+impl Arguments {
+    /// The data, for the dim orders and the users that the options allow.
+    fn asked_of<'a>(&self, mut new: NewData<'a>) -> NewData<'a> {
+        (new.permute, new.shared) = (self.permute, self.shared);
+        new
+    }
+}
+
 /// Replaces data.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
@@ -66,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 if let Selector::Name(name) = target {
                     known(name, &before, input.path())?;
                 }
-                let new = source.read(name)?.with_permute(arguments.permute).with_shared(arguments.shared);
+                let new = arguments.asked_of(source.read(name)?);
                 let sha256 = || text::hex(&Sha256::digest(&new.bytes));
                 let key = || if arguments.keep_key { (*name).to_owned() } else { sha256() };
                 let key = looked_up.contains(*name).then(key);
@@ -83,7 +91,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                     let there = before.entries().map(|entry| entry.key()).collect();
                     return Err(Failure::no_match(input.path(), "key", key, there));
                 }
-                let new = source.read(key)?.with_permute(arguments.permute).with_shared(arguments.shared);
+                let new = arguments.asked_of(source.read(key)?);
                 let more = ptd.replace(key, &new).map_err(bad)?;
                 done.add(key, new.bytes, more, input.path())?;
             }

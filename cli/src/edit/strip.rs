@@ -47,15 +47,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let before = program(&input)?;
     let mut after = before.clone();
     let What { all, stack_traces, names, unreferenced, padding } = arguments.what;
-    let what = if all {
-        Strip::ALL
-    } else {
-        Strip::default()
-            .with_stack_traces(stack_traces)
-            .with_names(names)
-            .with_unreferenced(unreferenced)
-            .with_padding(padding)
-    };
+    let mut what = Strip::ALL;
+    if !all {
+        what.stack_traces = stack_traces;
+        what.names = names;
+        what.unreferenced = unreferenced;
+        what.padding = padding;
+    }
     let report = after.strip(&what).map_err(|error| Failure::bad(input.path(), &error))?;
     arguments.destination.finish(&input, before, after, &report)
 }

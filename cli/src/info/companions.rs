@@ -120,7 +120,7 @@ pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io
             writeln!(out, "    {:>11}  {}", text::count(*count, "time"), text::name(operator, NAME))?;
         }
         if let Some(size) = facts.summary.scratch_size {
-            writeln!(out, "    {:>11}  scratch memory of a run", text::size(size.into()))?;
+            writeln!(out, "    {:>11}  scratch memory of a run", text::size(size))?;
         }
         if facts.summary.native_code {
             writeln!(out, "    machine code that runs when the program is loaded")?;

@@ -278,7 +278,7 @@ fn operators(out: &mut Out, name: &str, operators: &[OperatorCalls]) -> io::Resu
 fn planned(memory: &PlannedMemory) -> String {
     let mut text = format!("{} in {}", text::size(memory.bytes), text::count(memory.buffers.len(), "buffer"));
     for buffer in memory.buffers.iter().filter(|buffer| buffer.device_type != DeviceType::CPU) {
-        let size = text::size(u64::try_from(buffer.size).unwrap_or_default());
+        let size = text::size(buffer.size);
         text += &format!("; {size} on {}:{}", buffer.device_type, buffer.device_index);
     }
     text

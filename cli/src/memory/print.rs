@@ -41,7 +41,7 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>, apart: 
         writeln!(out, "\nfor all methods, one at a time")?;
         let mut table = Table::new([("BUFFER", Column::Right), ("BYTES", Column::Right), ("SIZE", Column::Right)]);
         for arena in &memory.arenas {
-            table.row([name(arena), arena.size.to_string(), size(arena.size)]);
+            table.row([name(arena), arena.size.to_string(), text::size(arena.size)]);
         }
         table.write(&mut out)?;
     }
@@ -72,8 +72,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         ("TENSORS", Column::Right),
     ]);
     for buffer in &method.buffers {
-        let (tensors, whole) =
-            (buffer.tensors.len().to_string(), u64::try_from(buffer.buffer.size).unwrap_or_default());
+        let (tensors, whole) = (buffer.tensors.len().to_string(), buffer.buffer.size);
         // Figures that rest on an assumption say so where they are.
         let about = if method.assumed.is_empty() { "" } else { "about " };
         let (needed, at) =
@@ -81,7 +80,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         let lost = if buffer.lost == 0 { text::size(0) } else { format!("{about}{}", text::size(buffer.lost)) };
         table.row([
             name(&buffer.buffer),
-            size(buffer.buffer.size),
+            text::size(buffer.buffer.size),
             needed,
             at,
             lost,
@@ -169,9 +168,4 @@ pub(super) fn name(buffer: &PlannedBuffer) -> String {
         DeviceType::CPU => buffer.memory_id.to_string(),
         device => format!("{} on {device}:{}", buffer.memory_id, buffer.device_index),
     }
-}
-
-/// A size that a damaged file may give as less than nothing.
-fn size(bytes: i64) -> String {
-    u64::try_from(bytes).map_or_else(|_| format!("{bytes} B"), text::size)
 }

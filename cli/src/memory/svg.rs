@@ -89,7 +89,7 @@ impl Scale {
 }
 
 fn plot(out: &mut Out, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> io::Result<()> {
-    let size = u64::try_from(buffer.buffer.size).unwrap_or_default();
+    let size = buffer.buffer.size;
     let highest = buffer.tensors.iter().map(PlannedTensor::end).max().unwrap_or_default();
     // Each time is as wide as the others: inputs, the instructions, outputs.
     let scale = Scale { times: method.instructions as f64 + 2.0, bytes: size.max(highest).max(1) as f64 };

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 fn compare(before: &[u8], after: &[u8]) -> Diff {
     let (before, after) = (Model::parse(before).unwrap(), Model::parse(after).unwrap());
-    let options = DiffOptions::default().with_tensors(true);
+    let options = DiffOptions::default().with_tensors();
     diff(&Side::new(&before, &[]), &Side::new(&after, &[]), &options)
 }
 
@@ -365,8 +365,8 @@ fn damaged_files_are_compared_without_a_panic() {
             let Some(damaged) = damage_word(pair[0].bytes(), at, at / 68 % 3) else { continue };
             if let Ok(one) = Model::parse(&damaged) {
                 let (one, other) = (Side::new(&one, &[]), Side::new(&other, &[]));
-                diff(&one, &other, &DiffOptions::default().with_tensors(true));
-                diff(&other, &one, &DiffOptions::default().with_tensors(true));
+                diff(&one, &other, &DiffOptions::default().with_tensors());
+                diff(&other, &one, &DiffOptions::default().with_tensors());
             }
         }
     }
@@ -481,7 +481,7 @@ fn weights_further_apart_than_a_limit_fail() {
         after.replace(&selector, &executorch_format::edit::NewData::bytes("new", &new)).unwrap();
         let after = after.image().unwrap().to_vec().unwrap();
         let after = Model::parse(&after).unwrap();
-        let options = DiffOptions::default().with_tensors(true);
+        let options = DiffOptions::default().with_tensors();
         let diff = diff(&Side::new(&before, &[]), &Side::new(&after, &[]), &options);
         let limits = DiffLimits::default().with_max_abs(Some(most));
         limits.exceeded(&before, &after, &diff).into_iter().map(|excess| excess.to_string()).collect::<Vec<_>>()

@@ -99,7 +99,7 @@ fn backends<'t>(program: &ProgramSummary<'t>) -> Vec<&'t str> {
 fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
     let name = comment(&shortened(method.name));
     let buffers = &method.planned_memory.buffers;
-    let sizes: Vec<String> = buffers.iter().map(|buffer| format!("{}u", buffer.size.max(0))).collect();
+    let sizes: Vec<String> = buffers.iter().map(|buffer| format!("{}u", buffer.size)).collect();
     lines.extend([
         String::new(),
         format!("/* Method {name}. */"),

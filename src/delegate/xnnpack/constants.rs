@@ -165,7 +165,8 @@ impl<'a> Xnnpack<'a> {
     }
 
     /// A constant tensor with its bytes: `None` for a tensor that is no constant, and for a type that PyTorch does not have, such
-    /// as 4-bit ones, whose bytes [`constant_bytes`](Self::constant_bytes) gives.
+    /// as 4-bit ones, whose bytes [`constant_bytes`](Self::constant_bytes) gives. Quantized elements are as they are stored:
+    /// [`dequantized`](Self::dequantized) gives what they stand for.
     ///
     /// Fails as that does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the shape needs other bytes than there
     /// are.

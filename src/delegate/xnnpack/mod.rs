@@ -5,11 +5,13 @@
 //! in the FlatBuffer itself (0.1).
 
 mod constants;
+mod dequantized;
 mod graph;
 mod header;
 
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
+pub use dequantized::Dequantized;
 pub use graph::{NodeIds, tensor_bytes};
 pub use header::XnnpackHeader;
 

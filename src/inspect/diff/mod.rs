@@ -52,7 +52,8 @@ pub struct DiffOptions {
 
 setters! {
     DiffOptions {
-        tensors = with_tensors: bool,
+        ;
+        tensors = with_tensors,
     }
 }
 

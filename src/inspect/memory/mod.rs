@@ -182,7 +182,7 @@ fn method<'t>(
 ) -> (MethodMemory<'t>, Vec<Fault>) {
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
-    let (mut faults, mut unused) = (Vec::new(), 0);
+    let (mut faults, mut unused) = (plan.negative_buffers(index), 0);
     let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
     let Needs { periods, views } = flow.needs();
     let (mut periods, mut views) = (periods.as_slice(), views.as_slice());
@@ -300,7 +300,7 @@ fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> 
     sort_by_key(&mut tensors, |tensor| (tensor.first, tensor.offset, tensor.value));
     sharing::find(&mut tensors);
     let (needed, needed_at) = most_needed(&tensors);
-    let lost = u64::try_from(buffer.size).unwrap_or_default().saturating_sub(needed);
+    let lost = buffer.size.saturating_sub(needed);
     BufferMemory { buffer, needed, needed_at, lost, tensors }
 }
 

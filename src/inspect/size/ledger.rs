@@ -65,7 +65,7 @@ impl<'t> Ledger<'t> {
         Self {
             file: &source.bytes,
             header_end: HEAD_SIZE as u64,
-            metadata_size: source.metadata_size as u64,
+            metadata_size: source.metadata_size,
             newer: source.newer_tables > 0,
             parts: Vec::new(),
             groups: Keyed::new(),
