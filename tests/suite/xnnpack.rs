@@ -451,6 +451,19 @@ fn an_empty_output_is_found_in_whichever_order_nodes_come() {
 }
 
 #[test]
+fn weights_of_four_bits_are_not_transposed_for_plain_numbers() {
+    let transposed = |graph: &mut XNNGraph<'_>| {
+        for node in graph.xnodes.iter_mut().flatten() {
+            if let XNodeUnion::XNNFullyConnected(dense) = &mut node.xnode_union {
+                dense.flags = 1;
+            }
+        }
+    };
+    assert!(broken("dense-fp32-qcint4-fp32", Level::Runtime, transposed).contains(&"xnnpack-node"));
+    assert!(!broken("dense-qdint8-qcint4-fp32", Level::Runtime, transposed).contains(&"xnnpack-node"));
+}
+
+#[test]
 fn groups_that_do_not_divide_the_columns_are_refused_where_weights_are_packed() {
     let uneven = |graph: &mut XNNGraph<'_>| {
         let value = &mut graph.xvalues.as_mut().unwrap()[2].xvalue_union;

@@ -2,7 +2,7 @@
 
 use super::super::report::{Few, Report};
 use super::super::rule;
-use super::{Graph, shapes};
+use super::{Graph, nodes, shapes};
 use crate::error::counted;
 use crate::file::pte::Pte;
 use crate::path::Path;
@@ -143,6 +143,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
         readers.extend(node.xnode_union.ids().inputs.iter().filter_map(|(_, id)| Some((graph.index(*id)?, index))));
     }
     readers.sort_unstable();
+    let mut kept: Option<Vec<bool>> = None;
     let mut nodes: Vec<usize> = (0..tree.xnodes().len()).rev().collect();
     while let Some(index) = nodes.pop() {
         let Some(node) = tree.xnodes().get(index) else { continue };
@@ -155,6 +156,9 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
         let output = match inputs.first().map(|input| shapes::inferred(&node.xnode_union, input, &inputs)) {
             Some(Ok(Some(output))) => output,
             Some(Err(fault)) if fault == shapes::EMPTY_OUTPUT => {
+                if kept.get_or_insert_with(|| nodes::kept(graph)).get(index) == Some(&false) {
+                    continue;
+                }
                 let found = format!("xnodes[{index}] is {fault}");
                 return report.add(rule::XNNPACK_EMPTY_OUTPUT, path, found);
             }

@@ -184,24 +184,30 @@ impl Uses {
         Self { readers, writers, same }
     }
 
+    /// The id that stands for a value.
+    pub(super) fn the_one(&self, id: u32) -> u32 {
+        the_one(&self.same, id)
+    }
+
     fn of<'l>(&self, list: &'l [(u32, usize)], id: u32) -> &'l [(u32, usize)] {
-        let id = the_one(&self.same, id);
+        let id = self.the_one(id);
         let start = list.partition_point(|(other, _)| *other < id);
         let end = list.partition_point(|(other, _)| *other <= id);
         list.get(start..end).unwrap_or_default()
     }
 
-    /// Whether only multiplications read it as their input: they take what was converted in its place.
-    pub(super) fn is_taken_in(&self, graph: &Graph<'_>, id: u32) -> bool {
-        let readers = self.of(&self.readers, id);
-        let takes = |(_, reader): &(u32, usize)| {
+    /// The values that only multiplications read, as their input: they take what was converted in its place. Sorted, by the ids that
+    /// stand for them.
+    pub(super) fn taken_in(&self, graph: &Graph<'_>) -> Vec<u32> {
+        let takes = |(id, reader): &(u32, usize)| {
             graph.payload.graph.xnodes().get(*reader).is_some_and(|node| match &node.xnode_union {
-                XNodeUnion::XNNFullyConnected(dense) => dense.input1_id == id,
-                XNodeUnion::XNNBatchMatrixMultiply(multiply) => multiply.input1_id == id,
+                XNodeUnion::XNNFullyConnected(dense) => self.the_one(dense.input1_id) == *id,
+                XNodeUnion::XNNBatchMatrixMultiply(multiply) => self.the_one(multiply.input1_id) == *id,
                 _ => false,
             })
         };
-        !readers.is_empty() && readers.iter().all(takes)
+        let readers = self.readers.chunk_by(|(one, _), (other, _)| one == other);
+        readers.filter(|readers| readers.iter().all(takes)).filter_map(|readers| Some(readers.first()?.0)).collect()
     }
 
     /// Whether a conversion writes it; XNNPACK takes a clamp to everything for one.
@@ -218,23 +224,26 @@ impl Uses {
     /// none.
     pub(super) fn waits(&self, graph: &Graph<'_>) -> (Vec<usize>, Vec<usize>) {
         let nodes = graph.payload.graph.xnodes();
-        // How many of its inputs each node waits for.
+        // How many of its inputs each node waits for, and for whom: the writer, the value, and who waits.
         let mut waits = vec![0usize; nodes.len()];
+        let mut awaited = Vec::new();
         for (id, reader) in &self.readers {
-            if let (Some(wait), Some(_)) = (waits.get_mut(*reader), self.awaited(graph, *id, *reader)) {
+            if let (Some(wait), Some(writer)) = (waits.get_mut(*reader), self.awaited(graph, *id, *reader)) {
                 *wait += 1;
+                awaited.push((writer, *id, *reader));
             }
         }
+        awaited.sort_unstable();
         let mut ready: Vec<usize> = (0..nodes.len()).filter(|index| waits.get(*index) == Some(&0)).collect();
         let mut next = 0;
-        while let Some(node) = ready.get(next).and_then(|index| nodes.get(*index)) {
-            let index = ready.get(next).copied();
+        while let Some((index, node)) = ready.get(next).and_then(|index| Some((*index, nodes.get(*index)?))) {
             next += 1;
             for (_, id) in node.xnode_union.ids().outputs {
-                for (_, reader) in self.of(&self.readers, id) {
-                    if self.awaited(graph, id, *reader) != index {
-                        continue;
-                    }
+                let id = self.the_one(id);
+                let first = awaited.partition_point(|(writer, value, _)| (*writer, *value) < (index, id));
+                let of_this =
+                    awaited.iter().skip(first).take_while(|(writer, value, _)| (*writer, *value) == (index, id));
+                for (_, _, reader) in of_this {
                     // Each becomes ready once.
                     match waits.get_mut(*reader) {
                         Some(wait) if *wait > 1 => *wait -= 1,
@@ -269,7 +278,8 @@ impl Uses {
             return None;
         }
         let writers = self.writers(id);
-        let before = writers.iter().rev().find(|(_, writer)| *writer < reader);
+        let earlier = writers.partition_point(|(_, writer)| *writer < reader);
+        let before = writers.get(..earlier).and_then(|earlier| earlier.last());
         let (_, writer) = before.filter(|_| flags & EXTERNAL_OUTPUT != 0).or(writers.last())?;
         Some(*writer)
     }

@@ -18,6 +18,7 @@ use crate::error::ErrorKind;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::slice;
+use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -78,6 +79,8 @@ impl<'t> Graph<'t> {
             ids.is_some_and(|ids| ids.iter().any(|(_, id)| is_output(*id) && uses.last_writer(*id) == Some(*index)))
         };
         let mut needed: Vec<usize> = (0..nodes.len()).filter(writes_output).collect();
+        // Values whose writers are in the list already, so that each is put there once.
+        let mut read = Keyed::new();
         while let Some(index) = needed.pop() {
             let (Some(is_needed), Some(node)) = (all.get_mut(index), nodes.get(index)) else {
                 continue;
@@ -86,7 +89,9 @@ impl<'t> Graph<'t> {
                 continue;
             }
             for (_, id) in node.xnode_union.ids().inputs {
-                needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
+                if read.add(uses.the_one(id)) {
+                    needed.extend(uses.writers(id).iter().map(|(_, writer)| *writer));
+                }
             }
         }
         all

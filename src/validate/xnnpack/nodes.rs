@@ -26,18 +26,24 @@ const PACKED_INPUT: u32 = 0x200;
 /// XNNPACK resizes to less than this many rows and columns.
 const MAX_RESIZED: u32 = 1 << 24;
 
+/// Whether XNNPACK makes an operator of each node: an output depends on it, and it does not wait for what never comes.
+pub(super) fn kept(graph: &Graph<'_>) -> Vec<bool> {
+    let uses = Uses::new(graph);
+    let (waits, _) = uses.waits(graph);
+    graph.needed(&uses).iter().zip(waits).map(|(needed, wait)| *needed && wait == 0).collect()
+}
+
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let uses = Uses::new(graph);
-    // Whether XNNPACK makes an operator of a node: an output depends on it, and it does not wait for what never comes.
-    let needed = graph.needed(&uses);
-    let both = |(needed, other): (&bool, bool)| *needed && other;
-    let mut kept: Vec<bool> = needed.iter().zip(uses.waits(graph).0.iter().map(|wait| *wait == 0)).map(both).collect();
+    let mut kept = kept(graph);
     // Its weights are packed although it waits for its own result.
-    let packed: Vec<bool> = needed.iter().zip(uses.stuck(graph).iter().map(|stuck| !stuck)).map(both).collect();
+    let packed: Vec<bool> =
+        graph.needed(&uses).iter().zip(uses.stuck(graph)).map(|(needed, stuck)| *needed && !stuck).collect();
+    let taken_in = uses.taken_in(graph);
     for (node, kept) in graph.payload.graph.xnodes().iter().zip(&mut kept) {
         if let XNodeUnion::XNNConvert(convert) = &node.xnode_union {
             let dynamic = graph.datatype(convert.output_id) == Some(XNNDatatype::QDINT8);
-            *kept &= !(dynamic && uses.is_taken_in(graph, convert.output_id));
+            *kept &= !(dynamic && taken_in.binary_search(&uses.the_one(convert.output_id)).is_ok());
         }
     }
     for ((index, node), (kept, packed)) in

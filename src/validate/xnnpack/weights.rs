@@ -88,6 +88,14 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
     let Some((value, filter)) = graph.value(weights.filter) else {
         return;
     };
+    if let XNodeUnion::XNNFullyConnected(dense) = &node.xnode_union {
+        let types = (graph.datatype(dense.input1_id), filter.datatype);
+        let transposed = dense.flags & TRANSPOSE_WEIGHTS != 0;
+        if types == (Some(XNNDatatype::FP32), XNNDatatype::QCINT4) && transposed && report.concerns(packed) {
+            let found = "weights [in, out] of 4 bits for plain numbers, which the runtime dies of packing";
+            report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
+        }
+    }
     let dims = filter.dims();
     let filter_path = &path.field("filter_id");
     let offset = report.offset(Some(dims));

@@ -7,8 +7,8 @@ use executorch_format::schema::program::{
     Operator, String as Text, Tensor,
 };
 use executorch_format::schema::xnnpack::{
-    ConstantDataOffset, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantizedTensorValue, XNNTensorValue,
-    XNode, XNodeUnion, XValue,
+    ConstantDataOffset, EXTERNAL_OUTPUT, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantizedTensorValue,
+    XNNTensorValue, XNode, XNodeUnion, XValue,
 };
 use executorch_format::schema::{DataSegment, Program, ScalarType};
 use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
@@ -87,7 +87,8 @@ pub fn files(scale: Scale) -> Vec<Shared> {
         ("tensors", program(named_often(EValue::tensor_list(vec![0; length]), add()), 1, None)),
         ("key", with_delegates("XnnpackBackend".into(), keyed(name(), count))),
         ("scales", overlapping(quantized(length / 4), count, 0)),
-        ("nodes", overlapping(nodes(length / 32), count, 0)),
+        ("nodes", overlapping(nodes(length / 32, (0, u32::MAX)), count, 0)),
+        ("writers", overlapping(nodes(2 * count, (EXTERNAL_OUTPUT, 0)), 1, 0)),
         ("ranges", overlapping(vec![1; length], count, 1)),
     ];
     let inputs = vec![0; 8 * count];
@@ -178,10 +179,11 @@ fn quantized(scales: usize) -> Vec<u8> {
     payload(XNNGraph { xvalues: Some(vec![XValue { xvalue_union: value.into() }]), ..XNNGraph::default() })
 }
 
-/// A payload of so many nodes.
-fn nodes(count: usize) -> Vec<u8> {
+/// A payload of so many nodes, which all read and write one value: of those flags and that external id.
+fn nodes(count: usize, (flags, external_id): (u32, u32)) -> Vec<u8> {
+    let shared = XNNTensorValue { flags, external_id, ..value(0, 0) };
     let node = || XNode { xnode_union: XNodeUnion::XNNAdd(XNNNode2x1::default()), ..XNode::default() };
-    let values = vec![XValue { xvalue_union: value(0, 0).into() }];
+    let values = vec![XValue { xvalue_union: shared.into() }];
     payload(XNNGraph {
         xnodes: Some((0..count).map(|_| node()).collect()),
         xvalues: Some(values),
