@@ -52,7 +52,7 @@ struct Arguments {
     /// Show names and lists whole on a terminal too, and each change of an edit
     #[arg(short, long, global = true)]
     verbose: bool,
-    /// Say only what is wrong, and what was asked for
+    /// Print only errors and requested output
     #[arg(short, long, global = true)]
     quiet: bool,
 }

@@ -32,7 +32,7 @@ pub struct Arguments {
     /// What comes first
     #[arg(long, value_enum, default_value_t = Order::Kind)]
     sort: Order,
-    /// Show so many blobs
+    /// Maximum blobs to show
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }

@@ -29,7 +29,7 @@ pub struct Arguments {
     /// Only this method
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
-    /// Show so many tensors of each buffer [else: 10 on a terminal, all otherwise]
+    /// Maximum tensors of each buffer [default: all; on a terminal 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     #[command(flatten)]

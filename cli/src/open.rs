@@ -133,7 +133,7 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
         return Ok(bytes);
     }
     let end = if probe.header.is_some() {
-        // How long a stream is, nobody knows before its end.
+        // The length of a stream is not known before its end.
         let metadata = probe.metadata(u64::MAX).map_err(|error| Failure::bad(path, &error))?;
         if !read_to(&mut bytes, metadata.end.min(MOST_METADATA))? {
             return Ok(bytes);
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_with_no_end_behind_it_is_refused() {
+    fn a_model_with_endless_bytes_after_it_is_refused() {
         let file = executorch_format_support::data().join("1.5.1/add_mul/add_mul.pte");
         let file = std::fs::read(file).unwrap_or_default();
         assert!(!file.is_empty());

@@ -36,7 +36,7 @@ pub struct Arguments {
     /// List what took longest first
     #[arg(long)]
     longest: bool,
-    /// Show so many lines of each group of runs
+    /// Maximum lines of each group of runs
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     #[command(flatten)]

@@ -32,7 +32,7 @@ pub struct Arguments {
     /// What to add up
     #[arg(long, value_name = "WHAT", default_value = "kind")]
     by: By,
-    /// Show so many lines [else: all, and 20 on a terminal]
+    /// Maximum lines [default: all; on a terminal 20]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
 }

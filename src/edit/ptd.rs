@@ -207,7 +207,12 @@ impl<'a> Ptd<'a> {
         }
         let mut next = 0;
         let new_index: Vec<u32> = used.iter().map(|used| (next, next += u32::from(*used)).0).collect();
-        let renumber = |index: &mut u32| *index = new_index.get(*index as usize).copied().unwrap_or_default();
+        // An index that is out of range stays so: there are not more segments than before.
+        let renumber = |index: &mut u32| {
+            if let Some(new) = new_index.get(*index as usize) {
+                *index = *new;
+            }
+        };
         let legacy = self.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
         for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
             renumber(&mut tensor.segment_index);

@@ -11,8 +11,8 @@ use alloc::format;
 /// The bytes of the size prefix: offsets count from after it, alignment from before it.
 pub(crate) const PREFIX: usize = 4;
 
-/// A `.etdp` file, an ETDump: what the runtime recorded while it loaded and ran methods. It names no program: who has both
-/// files knows that they belong together.
+/// A `.etdp` file, an ETDump: what the runtime recorded while it loaded and ran methods. It names no program: nothing in
+/// it says which one was run.
 ///
 /// ```
 /// use executorch_format::Etdp;

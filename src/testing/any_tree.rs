@@ -38,13 +38,17 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
             }
             FieldKind::Table(inner) => {
                 place.change(FieldChange::Insert);
-                place.table_mut(0).into_iter().for_each(|table| fill_table(table, inner, choices));
+                if let Some(table) = place.table_mut(0) {
+                    fill_table(table, inner, choices);
+                }
             }
             FieldKind::Tables(inner) => {
                 let length = choices.below(4).into();
                 place.change(FieldChange::Length(length));
                 for item in 0..length {
-                    place.table_mut(item).into_iter().for_each(|table| fill_table(table, inner, choices));
+                    if let Some(table) = place.table_mut(item) {
+                        fill_table(table, inner, choices);
+                    }
                 }
             }
             FieldKind::Union(union) => {

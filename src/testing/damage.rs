@@ -163,7 +163,9 @@ impl All {
                         Value::Tables(tables) => {
                             self.lengths_of(index, tables.len());
                             for item in 0..tables.len() {
-                                tables.get(item).into_iter().for_each(|table| self.inside(index, item, table));
+                                if let Some(table) = tables.get(item) {
+                                    self.inside(index, item, table);
+                                }
                             }
                         }
                         Value::Numbers(numbers) => self.list(index, description.kind, numbers),

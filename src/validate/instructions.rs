@@ -41,7 +41,9 @@ fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     for instruction in plan.chains().iter().flat_map(|chain| chain.instructions()) {
         if let InstructionArguments::KernelCall(call) = &instruction.instr_args {
             let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
-            called.get_mut(index).into_iter().for_each(|called| *called = true);
+            if let Some(called) = called.get_mut(index) {
+                *called = true;
+            }
         }
     }
     called

@@ -36,7 +36,7 @@ impl Release {
     /// The newest release that the rules describe.
     pub const LATEST: Self = Self::new(1, 5, "1.5");
 
-    /// Every release, oldest first. Nobody looked at what 0.3 does.
+    /// Every release, oldest first. 0.3 was not tested.
     pub const ALL: [Self; 12] = [
         Self::V0_2,
         Self::new(0, 3, "0.3"),
@@ -123,7 +123,7 @@ impl serde::Serialize for Release {
 pub enum Behaviour {
     /// It loads it.
     Loads,
-    /// Nobody looked, or files with this fault were treated differently.
+    /// Not tested, or files with this fault were treated differently.
     Unknown,
     /// It loads it and computes something else, since it ignores a field that it does not know.
     Miscomputes,

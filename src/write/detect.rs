@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::header::{self, FileKind, Header};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::file::style::WriteStyle;
+use crate::file::style::{ALIGNMENT, WriteStyle};
 use crate::flatbuffer::any::same;
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::form::FieldForm;
@@ -13,8 +13,12 @@ use crate::flatbuffer::walk::{PartKind, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
+use crate::schema::program::{CONSTANTS, DELEGATES};
 use crate::schema::{Program, program};
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
+
+/// Blobs inside a FlatBuffer are aligned to two to the power of this at most.
+const LARGEST_INLINE: u32 = 16;
 
 /// Reading the source again needs no limits: it was within the limits when it was first read.
 pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX), memory: None };
@@ -63,21 +67,18 @@ impl<'a> Pte<'a> {
         };
         let metadata = source.metadata();
         let shown = shown_style(metadata, Program::DESCRIPTION);
-        let (constants, delegates) = inline_alignments(&program);
         let mut nearest = None;
         for (align_empty, vtable_sharing) in variants(&shown) {
-            for constant_alignment in candidates(constants) {
-                for delegate_alignment in candidates(delegates) {
-                    let style =
-                        WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
-                    let body = style.encode(&program, metadata.len() as u64)?;
-                    if ends_with(metadata, &body) {
-                        let gap = metadata.len().checked_sub(HEAD_SIZE + body.size()).filter(|_| header.is_some());
-                        let header_gap = gap.and_then(|gap| u32::try_from(gap).ok());
-                        return Ok(Detected::exact(WriteStyle { header_gap, ..style }));
-                    }
-                    nearest.get_or_insert(style);
+            for [constant_alignment, delegate_alignment] in alignments(metadata, align_empty) {
+                let style = WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
+                let body = style.encode(&program, metadata.len() as u64)?;
+                let gap = metadata.len().checked_sub(HEAD_SIZE + body.size());
+                // Without a header, nothing is between the first 8 bytes and the rest.
+                if ends_with(metadata, &body) && (header.is_some() || gap == Some(0)) {
+                    let header_gap = gap.filter(|_| header.is_some()).and_then(|gap| u32::try_from(gap).ok());
+                    return Ok(Detected::exact(WriteStyle { header_gap, ..style }));
                 }
+                nearest.get_or_insert(style);
             }
         }
         Ok(Detected { style: nearest.unwrap_or(shown), exact: false })
@@ -224,22 +225,32 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
     [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
 }
 
-/// Whether the FlatBuffer contains constants and delegate payloads, for which the two alignments matter.
-fn inline_alignments(program: &Program<'_>) -> (bool, bool) {
-    let filled = |bytes: &[u8]| !bytes.is_empty();
-    (
-        program.constant_buffer().iter().any(|buffer: &program::Buffer<'_>| filled(buffer.storage())),
-        program.backend_delegate_data().iter().any(|data| filled(data.data())),
-    )
-}
-
-/// The alignments to try, the usual one first.
-fn candidates(matters: bool) -> Vec<u32> {
-    let mut alignments = vec![16];
-    for power in 0..=16 {
-        if matters && power != 4 {
-            alignments.push(1 << power);
+/// The alignments of constants and delegate payloads inside the FlatBuffer that their places allow, the usual ones first.
+///
+/// Every blob starts at a multiple of its alignment. Any alignment between the one that was meant and the largest that divides all places
+/// puts the blobs at the same places: they differ only in what the whole FlatBuffer is padded to, which is the larger one of both. So it is
+/// tried by that: a pair for each power of two.
+fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
+    let mut largest = [None::<u32>; 2];
+    walk(metadata, Program::DESCRIPTION, &NO_LIMITS, &mut |part| {
+        let kind = match part.owner.name {
+            name if name == program::Buffer::DESCRIPTION.name => &mut largest[CONSTANTS],
+            name if name == program::BackendDelegateInlineData::DESCRIPTION.name => &mut largest[DELEGATES],
+            _ => return,
+        };
+        // After the count of elements.
+        if matches!(part.kind, PartKind::Numbers { .. }) && (part.size > 4 || align_empty) {
+            let divides = 1 << (part.position + 4).trailing_zeros().min(LARGEST_INLINE);
+            *kind = Some(kind.map_or(divides, |other| other.min(divides)));
+        }
+    });
+    let most = largest.into_iter().flatten().max().unwrap_or(ALIGNMENT);
+    let mut pairs = Vec::new();
+    for padded in [ALIGNMENT].into_iter().chain((0..=LARGEST_INLINE).map(|power| 1 << power)) {
+        let pair = largest.map(|largest| largest.map_or(ALIGNMENT, |largest| largest.min(padded)));
+        if padded <= most.max(ALIGNMENT) && !pairs.contains(&pair) {
+            pairs.push(pair);
         }
     }
-    alignments
+    pairs
 }

@@ -195,8 +195,10 @@ impl<'a> Pte<'a> {
         }
         for tensor in tensors_mut(&mut self.program) {
             if DataList::of(tensor) == Some(list) {
-                let new = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place));
-                tensor.data_buffer_idx = new.copied().unwrap_or_default();
+                // An index that is out of range stays so: there are not more entries than before.
+                if let Some(new) = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place)) {
+                    tensor.data_buffer_idx = *new;
+                }
             }
         }
         let inline = offsets(&self.program, list).is_none() && self.program.constant_buffer().len() > 1;
@@ -228,6 +230,7 @@ impl<'a> Pte<'a> {
         let (places, segment) = pack(stored, alignment)?;
         let mut offsets = vec![0u64];
         for blob in kept {
+            // Every blob that is kept got a place above.
             let place = starts.get(blob).copied().flatten();
             offsets.push(place.and_then(|place| places.get(place).copied()).unwrap_or_default());
         }
@@ -253,7 +256,9 @@ impl<'a> Pte<'a> {
             DataList::Constants => {
                 // The placeholder of constants inside the FlatBuffer goes where there are none any more.
                 if offsets.offsets().len() > 1 {
-                    self.program.constant_buffer.iter_mut().for_each(Vec::clear);
+                    if let Some(buffers) = &mut self.program.constant_buffer {
+                        buffers.clear();
+                    }
                 }
                 self.program.constant_segment = Some(offsets);
             }

@@ -290,7 +290,9 @@ impl<'a> Pte<'a> {
             }
         };
         let constants = options.constant_alignment.unwrap_or(ALIGNMENT);
-        program.constant_segment.iter().for_each(|list| at_most(list.segment_index, constants));
+        if let Some(list) = &program.constant_segment {
+            at_most(list.segment_index, constants);
+        }
         program.mutable_data_segments().iter().for_each(|list| at_most(list.segment_index, ALIGNMENT));
         for index in self.payload_segments() {
             at_most(index, options.delegate_alignment);
@@ -456,7 +458,10 @@ impl<'a> Pte<'a> {
         });
         for payload in payloads_mut(&mut self.program) {
             if payload.location == DataLocation::INLINE {
-                payload.index = kept.binary_search(&payload.index).unwrap_or_default() as u32;
+                // What is removed has no user here. An index that is out of range stays so: there are not more payloads than before.
+                if let Ok(new) = kept.binary_search(&payload.index) {
+                    payload.index = new as u32;
+                }
             }
         }
     }

@@ -326,7 +326,7 @@ fn constants_without_elements_stay_where_another_is_replaced() {
     let values = plan.values.as_mut().unwrap();
     values.push(EValue { val: KernelTypes::Tensor(empty) });
     let added = values.len() - 1;
-    // As after a change of the list of constants: parts, an empty one at the end, behind padding.
+    // As after a change of the list of constants: parts, an empty one at the end, after padding.
     let bytes = vec![1; segment.size as usize];
     segment.size += 16;
     offsets.to_mut().push(segment.size);

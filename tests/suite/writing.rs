@@ -1,6 +1,8 @@
 //! Official files are written back byte for byte, and their recomputed layout is that of the official writers.
 
-use executorch_format::schema::program::{DataLocation, ExecutionPlan, Program, Tensor};
+use executorch_format::schema::program::{
+    BackendDelegateInlineData, Buffer, DataLocation, ExecutionPlan, Program, Tensor,
+};
 use executorch_format::schema::{DataSegment, ScalarType};
 use executorch_format::{
     DataCollector, DataRef, ErrorKind, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
@@ -27,6 +29,35 @@ fn official_files_are_encoded_byte_for_byte() {
         let written = encoded(fixture).map_err(|error| error.to_string())?;
         if written == fixture.bytes() { Ok(()) } else { Err("  the bytes differ".to_owned()) }
     });
+}
+
+#[test]
+fn the_alignments_of_what_is_inside_the_flatbuffer_follow_from_its_places() {
+    let blobs = |sizes: &[usize]| sizes.iter().map(|size| Some(vec![7u8; *size].into())).collect::<Vec<_>>();
+    for (sizes, payloads) in
+        [(&[0, 5, 70, 0, 33][..], &[9, 200, 1][..]), (&[0, 16], &[]), (&[], &[64]), (&[0, 64, 64], &[64, 64])]
+    {
+        let constants = blobs(sizes).into_iter().map(|storage| Buffer { storage });
+        let delegates = blobs(payloads).into_iter().map(|data| BackendDelegateInlineData { data });
+        let program = Program {
+            constant_buffer: Some(constants.collect()),
+            backend_delegate_data: Some(delegates.collect()),
+            ..Program::default()
+        };
+        for (powers, delegate_power) in (0..10).flat_map(|power| (0..10).map(move |other| (power, other))) {
+            for base in [WriteStyle::PYTHON, WriteStyle::FLATC] {
+                let mut style = base;
+                (style.constant_alignment, style.delegate_alignment) = (1 << powers, 1 << delegate_power);
+                let written = Pte { program: program.clone(), style: Some(style), ..Pte::default() };
+                let written = written.image().unwrap().to_vec().unwrap();
+                let mut pte = Pte::parse(&written).unwrap();
+                let found = pte.write_style().unwrap();
+                assert!(found.exact, "{sizes:?} {payloads:?} {style:?}");
+                pte.style = Some(found.style);
+                assert!(pte.image_as_is().unwrap().to_vec().unwrap() == written, "{style:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -305,7 +305,9 @@ impl<'s> Comparer<'s> {
         sort_by(&mut after, &|one, other| (one.method, one.value).cmp(&(other.method, other.value)));
         let mut by_name: Keyed<&str, Option<usize>> = Keyed::new();
         for (index, weight) in after.iter().enumerate().rev() {
-            weight.name.map(|name| by_name.insert(name, Some(index)));
+            if let Some(name) = weight.name {
+                by_name.insert(name, Some(index));
+            }
         }
         let mut taken = Keyed::new();
         for weight in rest {

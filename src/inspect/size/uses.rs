@@ -97,7 +97,9 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
             // Two payloads may name the same data.
             Some(key) => match part_of(&named, key) {
                 Some(part) if counted.get(part) == Some(&false) => {
-                    counted.iter_mut().skip(part).take(1).for_each(|counted| *counted = true);
+                    if let Some(counted) = counted.get_mut(part) {
+                        *counted = true;
+                    }
                     parts.get(part).map_or(0, |part| part.bytes)
                 }
                 _ => continue,
@@ -189,10 +191,14 @@ pub(super) fn operators(
         }
     }
     for (number, bytes) in less {
-        sizes.iter_mut().skip(number).take(1).for_each(|size| size.0 = size.0.saturating_sub(bytes));
+        if let Some(size) = sizes.get_mut(number) {
+            size.0 = size.0.saturating_sub(bytes);
+        }
     }
     for (number, bytes) in inside {
-        sizes.iter_mut().skip(number).take(1).for_each(|size| *size = (size.0.saturating_add(bytes), size.1 + 1));
+        if let Some(size) = sizes.get_mut(number) {
+            *size = (size.0.saturating_add(bytes), size.1 + 1);
+        }
     }
     let mut operators: Vec<OperatorSize> = Vec::new();
     for (name, number) in names.numbers.sorted() {

@@ -218,14 +218,20 @@ impl Pte<'_> {
                 let reason = Reason { name: feature.name, path: path.clone(), message: feature.what.into() };
                 format.add((behaviour(feature.since, release), reason));
             }
-            operators.find(release).into_iter().for_each(|found| lacking.add(found));
+            if let Some(found) = operators.find(release) {
+                lacking.add(found);
+            }
             uses.iter().filter_map(|used| used.find(release)).for_each(|found| delegates.add(found));
             if let Some(needs) = &needs {
                 let [tensors, constants] = needs.find(release, deployment.data.is_none_or(|data| !data.is_empty()));
-                tensors.into_iter().for_each(|found| format.add(found));
+                if let Some(found) = tensors {
+                    format.add(found);
+                }
                 // What is refused before, no delegate sees.
                 let reached = format.behaviour < Behaviour::Refuses;
-                constants.into_iter().filter(|_| reached).for_each(|found| delegates.add(found));
+                if let Some(found) = constants.filter(|_| reached) {
+                    delegates.add(found);
+                }
             }
             ReleaseVerdict::new(release, format, lacking, delegates)
         };

@@ -264,7 +264,9 @@ impl Uses {
         let (mut waits, _) = self.waits(graph);
         for (id, reader) in &self.readers {
             if self.awaited(graph, *id, *reader) == Some(*reader) {
-                waits.get_mut(*reader).into_iter().for_each(|wait| *wait = wait.saturating_sub(1));
+                if let Some(wait) = waits.get_mut(*reader) {
+                    *wait = wait.saturating_sub(1);
+                }
             }
         }
         waits.into_iter().map(|wait| wait > 0).collect()
