@@ -6,9 +6,9 @@
 set -eu
 cd "$(dirname "$0")/.."
 input=${1:-llama48_narrow}
-# Line tables for callgrind_annotate. They do not change the instructions.
-export CARGO_PROFILE_BENCH_DEBUG=line-tables-only
-binary=$(cargo bench --no-run --bench instructions --message-format=json 2>/dev/null |
+# Line tables are for callgrind_annotate. They do not change the instructions.
+[ -z "${CALLGRIND_OUT:-}" ] || export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
+binary=$(cargo build --release -p executorch-format-peer --message-format=json 2>/dev/null |
   sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 out=${CALLGRIND_OUT:-$(mktemp -d)}
 mkdir -p "$out"

@@ -8,7 +8,7 @@ mod synthetic;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use executorch_format::Pte;
-use executorch_format_support::peer::{self, Walk};
+use executorch_format_peer::{self as peer, Walk};
 use inputs::Input;
 use look_up::{peer_view, view};
 use memmap2::Mmap;

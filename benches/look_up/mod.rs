@@ -1,7 +1,7 @@
 //! Reads one tensor of a `.ptd` file.
 
 use executorch_format::Ptd;
-use executorch_format_support::peer;
+use executorch_format_peer as peer;
 
 /// The bytes of a tensor, given only the file.
 pub fn view<'a>(file: &'a [u8], key: &str) -> &'a [u8] {

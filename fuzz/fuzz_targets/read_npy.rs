@@ -1,3 +1,3 @@
-#![no_main]
+#![cfg_attr(fuzzing, no_main)]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| executorch_format_fuzz::read_npy(bytes));
+executorch_format_fuzz::target!(read_npy);

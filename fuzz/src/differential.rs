@@ -2,7 +2,7 @@
 
 use crate::round_trip::written;
 use executorch_format::{Ptd, Pte, probe};
-use executorch_format_support::peer;
+use executorch_format_peer as peer;
 use flatbuffers::InvalidFlatbuffer;
 
 /// Verifies the metadata with both, and also the metadata after writing it again.

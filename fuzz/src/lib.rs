@@ -22,3 +22,17 @@ pub use prefix::prefix;
 pub use read::{read_bundled, read_etdump, read_payload, read_ptd, read_pte, read_xnnpack};
 pub use round_trip::round_trip;
 pub use verify_agrees::verify_agrees;
+
+/// What a binary of cargo-fuzz is. Built in any other way, it runs the target on the files that it is given.
+#[macro_export]
+macro_rules! target {
+    ($target:ident) => {
+        #[cfg(fuzzing)]
+        libfuzzer_sys::fuzz_target!(|bytes: &[u8]| $crate::$target(bytes));
+
+        #[cfg(not(fuzzing))]
+        fn main() -> std::io::Result<()> {
+            std::env::args_os().skip(1).try_for_each(|file| Ok($crate::$target(&std::fs::read(file)?)))
+        }
+    };
+}

@@ -155,7 +155,9 @@ fn visited_tables(bytes: &[u8]) -> u32 {
 
 #[test]
 fn an_exponential_tree_is_refused_in_linear_time() {
-    for (n, padding) in [8, 64, 512, 4096].into_iter().flat_map(|n| [0, 1, 4, 12].map(|padding| (n, padding))) {
+    // The largest takes most of the time.
+    let sizes = if stride() == 1 { &[8, 64, 512, 4096][..] } else { &[8, 64, 512] };
+    for (n, padding) in sizes.iter().flat_map(|n| [0, 1, 4, 12].map(|padding| (*n, padding))) {
         for counts in [[n; 4], [n, 2, 2, 2], [2, n, 2, 2], [2, 2, n, 2], [2, 2, 2, n], [1, 1, 2, n], [8, 8, 8, n]] {
             // Padding increases the budget.
             let bytes = padded(exponential(counts), padding);

@@ -1,5 +1,6 @@
 //! The rules on valid files, and cases that no file of the malformed corpus covers.
 
+use crate::damage::stride;
 use executorch_format::Pte;
 use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
 use executorch_format::validate::{Finding, Level, Severity};
@@ -188,7 +189,7 @@ fn validating_files_with_a_changed_byte_never_panics() {
     for name in names {
         let fixture = fixture(name);
         let mut bytes = fixture.bytes().to_vec();
-        for at in 0..bytes.len() {
+        for at in (0..bytes.len()).step_by(stride()) {
             let before = bytes[at];
             for byte in [0, 1, 0x7f, 0xff, before ^ 0x80] {
                 bytes[at] = byte;

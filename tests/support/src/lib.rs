@@ -1,5 +1,5 @@
 //! What the tests, benchmarks and fuzz targets share: the fixtures, a visitor of whole files, the malformed
-//! corpus, the reader with which benchmarks compare, and ExecuTorch's own readers.
+//! corpus, and ExecuTorch's own readers.
 
 pub mod browser;
 pub mod corpus;
@@ -8,11 +8,9 @@ pub mod fixtures;
 pub mod flatc_json;
 pub mod networks;
 pub mod official;
-pub mod peer;
 pub mod sharing;
 pub mod verdict;
 pub mod visit;
-pub mod walk;
 pub mod written;
 pub mod xnnpack_programs;
 

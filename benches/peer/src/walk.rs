@@ -1,7 +1,7 @@
 //! The peer's walk over this crate's tree, with the same checksum. It reads the fields of the structs directly, as a user does. The
 //! compiler checks that it misses none.
 
-use crate::peer::{Walk, walk_list};
+use crate::{Walk, walk_list};
 use executorch_format::Text;
 use executorch_format::schema::program::{self, *};
 use executorch_format::schema::{DataSegment, FlatTensor, Program, ScalarType, flat_tensor};

@@ -1,18 +1,20 @@
-//! Runs one measured call for callgrind: see `instructions.sh`. Usage: instructions WHAT INPUT
+//! Runs one measured call for callgrind: see `benches/instructions.sh`. Usage: instructions WHAT INPUT
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+#[path = "../../../inputs/mod.rs"]
 mod inputs;
+#[path = "../../../look_up/mod.rs"]
 mod look_up;
+#[path = "../../../synthetic/mod.rs"]
 mod synthetic;
 
 use executorch_format::{Pte, WriteStyle};
-use executorch_format_support::peer::{self, Walk};
+use executorch_format_peer::{self as peer, Walk};
 use std::{hint::black_box, process::exit};
 
 fn main() {
-    // Cargo adds `--bench`.
-    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [what, input] = arguments.as_slice() else { return };
     let known = [
         inputs::llama48_narrow(),

@@ -6,6 +6,8 @@
 
 #![allow(missing_docs)]
 
+mod walk;
+
 use flatbuffers::{
     Follow, ForwardsUOffset, InvalidFlatbuffer, Table, Vector, Verifiable, Verifier, VerifierOptions, root_unchecked,
     root_with_opts,
