@@ -15,7 +15,7 @@ use super::foreign;
 use super::options::ParseOptions;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::write::HEAD_SIZE;
-use alloc::{format, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 use core::ops::Range;
 
 /// The kinds of file.
@@ -382,8 +382,9 @@ pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, options: &ParseOption
 impl PteHeader {
     /// Writes the header into `room`, which follows the FlatBuffer's first 8 bytes.
     pub(crate) fn put(&self, room: &mut [u8], program_size: u64) -> Result<()> {
-        let numbers = [program_size, self.segment_base_offset];
-        put(room, PTE_MAGIC, self.length, numbers.into_iter().chain(self.segment_data_size))
+        let mut numbers = vec![program_size, self.segment_base_offset];
+        numbers.extend(self.segment_data_size);
+        put(room, PTE_MAGIC, self.length, &numbers)
     }
 }
 
@@ -392,14 +393,16 @@ impl PtdHeader {
     pub(crate) fn put(&self, room: &mut [u8], flatbuffer_size: u64) -> Result<()> {
         let offset = room.len() as u64;
         let numbers = [offset, flatbuffer_size, self.segment_base_offset, self.segment_data_size];
-        put(room, PTD_MAGIC, self.length, numbers.into_iter())
+        put(room, PTD_MAGIC, self.length, &numbers)
     }
 }
 
-fn put(room: &mut [u8], magic: &[u8; 4], length: u32, numbers: impl Iterator<Item = u64>) -> Result<()> {
+fn put(room: &mut [u8], magic: &[u8; 4], length: u32, numbers: &[u64]) -> Result<()> {
     let mut fields = Vec::from(*magic);
     fields.extend_from_slice(&length.to_le_bytes());
-    numbers.for_each(|number| fields.extend_from_slice(&number.to_le_bytes()));
+    for number in numbers {
+        fields.extend_from_slice(&number.to_le_bytes());
+    }
     match room.get_mut(..fields.len()) {
         Some(place) if fields.len() <= length as usize => {
             place.copy_from_slice(&fields);

@@ -9,7 +9,7 @@ use super::style::WriteStyle;
 use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read;
 use crate::flatbuffer::text::Text;
-use crate::path::{FieldPath, Step};
+use crate::path::{FieldPath, Path};
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, TensorMetadata};
 use crate::tensor::{TensorShape, TensorView};
 use alloc::{borrow::Cow, format, vec::Vec};
@@ -240,7 +240,7 @@ impl<'a> Ptd<'a> {
             Some(index) => ("named_data", index),
             None => ("tensors", index),
         };
-        [Step::Field(list), Step::Index(index)].into_iter().collect()
+        Path::ROOT.item(list, index).to_field_path()
     }
 
     /// Where the bytes that a reference points to are in the file; `None` if it is out of range. Of metadata alone, the file's size is

@@ -3,7 +3,7 @@
 use super::pte::{Pte, TensorData};
 use super::segment::DataRef;
 use crate::error::Result;
-use crate::path::{FieldPath, Step};
+use crate::path::{FieldPath, Path};
 use crate::schema::Program;
 use crate::schema::program::{
     BackendDelegate, BackendDelegateDataReference, DataLocation, ExecutionPlan, KernelTypes, NamedData, Tensor,
@@ -48,18 +48,15 @@ pub enum DataUser<'t> {
 impl DataUser<'_> {
     /// Where it is in the tree.
     pub fn path(&self) -> FieldPath {
-        let in_method = |method, list, index| {
-            [Step::Field("execution_plan"), Step::Index(method), Step::Field(list), Step::Index(index)]
-        };
+        let plan = |method| Path::ROOT.item("execution_plan", method);
         match *self {
             Self::Tensor { method, value, .. } => {
-                let tensor = [Step::Field("val"), Step::Field("Tensor")];
-                in_method(method, "values", value).into_iter().chain(tensor).collect()
+                plan(method).item("values", value).field("val.Tensor").to_field_path()
             }
             Self::Delegate { method, index, .. } => {
-                in_method(method, "delegates", index).into_iter().chain([Step::Field("processed")]).collect()
+                plan(method).item("delegates", index).field("processed").to_field_path()
             }
-            Self::NamedData { index, .. } => [Step::Field("named_data"), Step::Index(index)].into_iter().collect(),
+            Self::NamedData { index, .. } => Path::ROOT.item("named_data", index).to_field_path(),
         }
     }
 }

@@ -140,7 +140,7 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> CompiledWire<'a, Option<C
     fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let alignment = builder.style.alignments.get(CLASS).copied().unwrap_or(FORCE_ALIGN);
         let position = match field {
-            Some(bytes) => Some(builder.numbers::<u8>(bytes, alignment)?),
+            Some(bytes) => Some(tried!(builder.numbers::<u8>(bytes, alignment))),
             None => None,
         };
         row.offset(position);
@@ -166,7 +166,7 @@ impl<'a, T: Compiled<'a> + Encode> CompiledWire<'a, Option<Box<T>>> for InBox {
     #[inline(always)]
     fn write<const N: usize>(field: &Option<Box<T>>, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let position = match field {
-            Some(table) => Some(table.encode(builder)?),
+            Some(table) => Some(tried!(table.encode(builder))),
             None => None,
         };
         row.offset(position);
@@ -329,7 +329,7 @@ impl<'a> CompiledField<'a> for Option<Text<'a>> {
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(builder.text(value.as_bytes())?),
+            Some(value) => Some(tried!(builder.text(value.as_bytes()))),
             None => None,
         };
         row.offset(position);
@@ -352,7 +352,7 @@ impl<'a, T: Kind> CompiledField<'a> for Option<Cow<'a, [T]>> {
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(builder.numbers::<T>(value, T::SIZE)?),
+            Some(value) => Some(tried!(builder.numbers::<T>(value, T::SIZE))),
             None => None,
         };
         row.offset(position);
@@ -375,7 +375,7 @@ impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<Vec<T>> {
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(builder.list(value)?),
+            Some(value) => Some(tried!(builder.list(value))),
             None => None,
         };
         row.offset(position);
@@ -398,7 +398,7 @@ impl<'a, T: Compiled<'a> + Encode> CompiledField<'a> for Option<T> {
     #[inline(always)]
     fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
         let position = match self {
-            Some(value) => Some(value.encode(builder)?),
+            Some(value) => Some(tried!(value.encode(builder))),
             None => None,
         };
         row.offset(position);

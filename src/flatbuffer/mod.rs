@@ -16,6 +16,24 @@
 //! These work on tables of any type: [`description`] (names and types, as data), [`any`] (a struct's fields, one by one),
 //! [`walk`] (the tables, vectors and strings of a FlatBuffer, as bytes).
 
+/// The value of a `Result`; its error is returned, as it is or through a function. What `?` does, without the conversion of an error to
+/// its own type, which would be most of the code of the functions that there are for each type of field.
+macro_rules! tried {
+    ($result:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Err(error),
+        }
+    };
+    ($result:expr, $error:expr) => {
+        match $result {
+            Ok(value) => value,
+            Err(error) => return Err($error(error)),
+        }
+    };
+}
+pub(crate) use tried;
+
 pub mod any;
 pub mod description;
 pub(crate) mod field;

@@ -11,7 +11,7 @@ use crate::file::style::WriteStyle;
 use crate::flatbuffer::write::{Finished, HEAD_SIZE};
 use crate::keyed::sort_by;
 use crate::schema::DataSegment;
-use alloc::{format, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 use core::fmt;
 
 /// A file that is ready to be written: encoded metadata, borrowed blobs, and zeros between them.
@@ -101,22 +101,24 @@ impl<'t> Image<'t> {
 
     /// The metadata as it will be written.
     pub(crate) fn metadata_bytes(&self) -> Vec<u8> {
-        self.metadata_parts().flatten().copied().collect()
+        self.metadata_parts().concat()
     }
 
-    fn metadata_parts(&self) -> impl Iterator<Item = &[u8]> {
-        let (head, body, source) = match &self.metadata {
-            Metadata::Source(bytes) => (&[][..], None, Some(*bytes)),
-            Metadata::Encoded(head, body) => (head.as_slice(), Some(body), None),
-            Metadata::Payload(bytes) => (bytes.as_slice(), None, None),
-        };
-        let body = body.into_iter().flat_map(Finished::parts);
-        [head].into_iter().chain(body).chain(source)
+    fn metadata_parts(&self) -> Vec<&[u8]> {
+        match &self.metadata {
+            Metadata::Source(bytes) => vec![bytes],
+            Metadata::Encoded(head, body) => {
+                let mut parts = vec![head.as_slice()];
+                parts.extend(body.parts());
+                parts
+            }
+            Metadata::Payload(bytes) => vec![bytes],
+        }
     }
 
     /// What is written, in order.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
-        let metadata = self.metadata_parts().map(Piece::Bytes);
+        let metadata = self.metadata_parts().into_iter().map(Piece::Bytes);
         let mut end = self.metadata_size();
         let blobs = self.blobs.iter().copied().chain([(self.size, &[][..])]).flat_map(move |(offset, bytes)| {
             let [same, zeros] = self.between(end, offset);

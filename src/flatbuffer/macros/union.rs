@@ -196,7 +196,7 @@ macro_rules! compiled_union {
                         Self::None => None,
                         $(
                             Self::$member(member) => Some(
-                                member.encode(builder).map_err(|error| error.in_field(stringify!($member)))?,
+                                $crate::flatbuffer::tried!(member.encode(builder), |error: Error| error.in_field(stringify!($member))),
                             ),
                         )*
                         Self::Unknown(member) => member.encode(builder)?,

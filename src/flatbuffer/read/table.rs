@@ -259,8 +259,8 @@ fn enter<'s, 'a, S: Slots>(
     vtables: &'s mut Vtables<S>,
     forms: &[FieldForm],
 ) -> Result<Table<'s, 'a>> {
-    let (opened, table) = open(place, vtables, forms)?;
-    place.spend_table(opened.extent as usize)?;
+    let (opened, table) = tried!(open(place, vtables, forms));
+    tried!(place.spend_table(opened.extent as usize));
     count_newer(place, opened.newer);
     Ok(table)
 }
@@ -281,15 +281,10 @@ fn open<'s, 'a, S: Slots>(
     let vtable_position = position.wrapping_sub(distance);
     let vtable = vtables.entry(vtable_position);
     if vtable_position != vtable.position || vtable_position == 0 {
-        *vtable = Vtable { position: vtable_position, ..Vtable::NONE };
-        // One that could not be read is not kept.
-        match read_vtable(place, vtable_position, forms, vtable.slots.as_mut_slice()) {
-            Ok(opened) => vtable.opened = opened,
-            Err(error) => {
-                vtable.position = 0;
-                return Err(error);
-            }
-        }
+        // One that cannot be read is not kept.
+        *vtable = Vtable::NONE;
+        vtable.opened = tried!(read_vtable(place, vtable_position, forms, vtable.slots.as_mut_slice()));
+        vtable.position = vtable_position;
     }
     let opened = vtable.opened;
     let Some(fields) = place.get(position, opened.extent as usize) else {
@@ -362,7 +357,7 @@ impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
         let (table, slot) = table.field();
         let value = match slot {
             None => T::default(),
-            Some(slot) => table.number(slot).map_err(fatal)?,
+            Some(slot) => tried!(table.number(slot), fatal),
         };
         Ok((table, OM::Output::bind(|| value)))
     }
@@ -423,8 +418,8 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        place.hold(1, size_of::<P::Output>()).map_err(fatal)?;
-        let (place, value) = self.0.process::<OM>(place)?;
+        tried!(place.hold(1, size_of::<P::Output>()), fatal);
+        let (place, value) = tried!(self.0.process::<OM>(place));
         Ok((place, OM::Output::map(value, Box::new)))
     }
 }

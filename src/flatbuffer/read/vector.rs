@@ -102,7 +102,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for TextParser {
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let bytes = text_bytes(place).map_err(fatal)?;
+        let bytes = tried!(text_bytes(place), fatal);
         Ok((place, OM::Output::bind(|| Text::borrowed(bytes))))
     }
 }
@@ -125,7 +125,7 @@ where
 
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let bytes = held_bytes(place, T::SIZE).map_err(fatal)?;
+        let bytes = tried!(held_bytes(place, T::SIZE), fatal);
         Ok((place, OM::Output::bind(|| T::slice(bytes))))
     }
 }
@@ -141,20 +141,22 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
 
     #[inline(never)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
-        let items = Items::of(place, size_of::<P::Output>()).map_err(fatal)?;
-        let mut values = Vec::new();
-        // nom's `Check` mode runs no closure, its `Emit` mode runs each.
-        OM::Output::bind(|| values.reserve_exact(items.len()));
+        let items = tried!(Items::of(place, size_of::<P::Output>()), fatal);
+        // In nom's `Check` mode there is nothing to collect, and no vector to drop.
+        let mut values = OM::Output::bind(|| Vec::with_capacity(items.len()));
         for (index, item) in items.enumerate() {
             let done = match item {
                 Ok(item) => self.0.process::<OM>(item),
                 Err(error) => Err(fatal(error)),
             };
-            match done {
-                Ok((_, value)) => OM::Output::map(value, |value| values.push(value)),
+            values = match done {
+                Ok((_, value)) => OM::Output::combine(values, value, |mut values, value| {
+                    values.push(value);
+                    values
+                }),
                 Err(error) => return Err(in_item(error, index)),
             };
         }
-        Ok((place, OM::Output::bind(|| values)))
+        Ok((place, values))
     }
 }

@@ -21,7 +21,7 @@ pub use style::{FieldOrder, VtableSharing};
 
 use super::form::FieldForm;
 use super::number::Number;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::keyed::Keyed;
 use alloc::{boxed::Box, vec::Vec};
 use row::{Layout, LayoutKey, Layouts, Vtable};
@@ -73,7 +73,7 @@ impl Builder {
 
     /// Writes a vector of numbers, the first of them aligned to `alignment`.
     pub(crate) fn numbers<T: Number>(&mut self, numbers: &[T], alignment: usize) -> Result<Position> {
-        let (position, room) = self.vector(numbers.len(), size_of_val(numbers), alignment)?;
+        let (position, room) = tried!(self.vector(numbers.len(), size_of_val(numbers), alignment));
         T::put(numbers, room);
         Ok(position)
     }
@@ -96,7 +96,7 @@ impl Builder {
     pub(crate) fn list<T: Encode>(&mut self, items: &[T]) -> Result<Position> {
         let base = self.elements.len();
         for (index, item) in items.iter().enumerate() {
-            let position = item.encode(self).map_err(|error| error.in_item(index))?;
+            let position = tried!(item.encode(self), |error: Error| error.in_item(index));
             self.elements.push(position);
         }
         self.list_since(base)

@@ -159,8 +159,8 @@ impl Layout {
     pub(super) fn vtable(&self) -> Vtable {
         let fields = self.places.iter().rposition(|place| *place > 0).map_or(0, |last| last + 1);
         let mut vtable = [0; MAX_FIELDS + 2];
-        let words = [4 + 2 * fields as u16, self.size].into_iter().chain(self.places);
-        vtable.iter_mut().zip(words).for_each(|(place, word)| *place = word);
+        let [size, inline_size, places @ ..] = &mut vtable;
+        (*size, *inline_size, *places) = (4 + 2 * fields as u16, self.size, self.places);
         vtable
     }
 }
