@@ -127,18 +127,22 @@ pub fn cut_around(one: &str, other: &str, before: usize) -> [String; 2] {
 pub fn wrap(parts: &[String], before: usize) -> Vec<String> {
     let room = most(columns().saturating_sub(before).max(20));
     let mut lines: Vec<String> = Vec::new();
+    // The columns of the last line.
+    let mut taken = 0;
     for part in parts {
+        let more = width(part);
         match lines.last_mut() {
-            Some(line) if width(line).saturating_add(width(part) + 3) <= room => {
+            Some(line) if more.saturating_add(taken + 3) <= room => {
                 line.push_str(", ");
                 line.push_str(part);
+                taken += 2 + more;
+                continue;
             }
-            Some(line) => {
-                line.push(',');
-                lines.push(part.clone());
-            }
-            None => lines.push(part.clone()),
+            Some(line) => line.push(','),
+            None => (),
         }
+        lines.push(part.clone());
+        taken = more;
     }
     lines
 }
