@@ -1,23 +1,30 @@
 //! `pte disasm`: every instruction of a program, readable.
 
+mod oneline;
 mod print;
 
 use crate::data::each_program;
+use crate::edit::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use executorch_format::inspect::Disassembly;
+use glob::Pattern;
 use serde::Serialize;
+use std::ops::RangeInclusive;
 
 /// Every instruction: what it calls, its arguments by name, and where their values live
 #[derive(clap::Args)]
 #[command(
-    after_help = "%12 is value 12 of the method. A * marks what a kernel or a delegate writes, a ! what it changes in place.
+    after_help = "%12 is value 12 of the method, and #12 value 12 inside a delegate. A * marks what a kernel or a delegate writes, a ! what it changes in place;
+`is %7` that a value has the bytes of another one.
 
 Examples:
   pte disasm model.pte | less
+  pte disasm model.pte --oneline | grep aten::mm
+  pte disasm model.pte --operator 'aten::*mm*' --range 100..200
   pte disasm model.pte --method forward > forward.txt
-  diff <(pte disasm old.pte) <(pte disasm new.pte)"
+  diff <(pte disasm --oneline old.pte) <(pte disasm --oneline new.pte)"
 )]
 pub struct Arguments {
     #[command(flatten)]
@@ -25,8 +32,42 @@ pub struct Arguments {
     /// Only this method
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
+    /// Print each instruction on one line, without where values live: for grep and diff
+    #[arg(long, group = "form")]
+    oneline: bool,
+    #[command(flatten)]
+    filter: Filter,
     #[command(flatten)]
     form: JsonArguments,
+}
+
+/// Which instructions are printed. With one of these, their numbers are too.
+#[derive(clap::Args)]
+pub struct Filter {
+    /// Only calls of operators, backends and nodes like this, such as 'aten::mm*'
+    #[arg(long, value_name = "GLOB", value_parser = pattern::parse, conflicts_with_all = ["json", "jsonl"])]
+    operator: Vec<Pattern>,
+    /// Only these instructions: 12, or 10..20 with both ends
+    #[arg(long, value_name = "RANGE", value_parser = range, conflicts_with_all = ["json", "jsonl"])]
+    range: Option<RangeInclusive<usize>>,
+}
+
+impl Filter {
+    /// Whether anything is left out.
+    fn is_given(&self) -> bool {
+        self.range.is_some() || !self.operator.is_empty()
+    }
+
+    /// Whether an instruction is printed that runs something of that name.
+    fn takes(&self, index: usize, name: &str) -> bool {
+        self.range.as_ref().is_none_or(|range| range.contains(&index)) && Patterns(&self.operator).allow(name)
+    }
+}
+
+fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let number = |text: &str| text.parse().map_err(|_| "expected a number, or two as in 10..20".to_owned());
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    Ok(number(first)?..=number(last)?)
 }
 
 /// What a file does.
@@ -43,6 +84,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut apart = false;
     let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
         let mut disassembly = pte.disassembly();
+        let names: Vec<String> = print::names(&disassembly);
+        Patterns(&arguments.filter.operator).check(path, "operator like", names.iter().map(String::as_str))?;
         if let Some(name) = &arguments.method {
             disassembly.methods.retain(|method| method.name == name);
             if disassembly.methods.is_empty() {
@@ -55,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             None => {
                 let path = arguments.files.are_several().then_some(path);
-                print::text(path, &disassembly, std::mem::replace(&mut apart, true))?
+                print::text(path, &disassembly, arguments, std::mem::replace(&mut apart, true))?
             }
         }
         Failure::unless_sound(path, &disassembly.faults)

@@ -1,12 +1,13 @@
 //! What a program does, instruction by instruction.
 
 use super::constant_methods::{Returned, double};
+use super::delegate_code::{self, DelegateCode};
 use super::{Fault, ValueShape};
-use crate::dataflow::{Accesses, Calls, DelegateOutputs};
+use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
-use crate::keyed;
+use crate::keyed::{self, Keyed};
 use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
 use alloc::{format, vec::Vec};
@@ -58,6 +59,8 @@ pub struct MethodCode<'t> {
     pub values: Vec<CodeValue<'t>>,
     /// The instructions, in one chain in every file seen.
     pub chains: Vec<ChainCode<'t>>,
+    /// What backends run, by the index that [`Operation::Delegate`] has.
+    pub delegates: Vec<DelegateCode<'t>>,
 }
 
 /// A list of instructions.
@@ -148,6 +151,10 @@ pub struct Argument {
     pub output: bool,
     /// Whether what it writes was its input too, and is changed in place.
     pub in_place: bool,
+    /// The value whose bytes it has: which the instruction makes it a view of, or, where no instruction writes it, which was written at its place in
+    /// planned memory before.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub view_of: Option<i32>,
     /// Index into the method's values.
     pub value: i32,
 }
@@ -222,7 +229,11 @@ impl Pte<'_> {
         let delegates = DelegateOutputs::of_program(self);
         let mut faults = Vec::new();
         let methods = self.methods().iter().enumerate();
-        let methods = methods.map(|(index, plan)| self.method_code(index, plan, &delegates, &mut faults)).collect();
+        let mut methods: Vec<MethodCode<'_>> =
+            methods.map(|(index, plan)| self.method_code(index, plan, &delegates, &mut faults)).collect();
+        for (method, delegates) in methods.iter_mut().zip(delegate_code::of_program(self)) {
+            method.delegates = delegates;
+        }
         Disassembly { methods, faults }
     }
 
@@ -267,7 +278,46 @@ impl Pte<'_> {
                 }
             }
         }
-        MethodCode { name: plan.name(), inputs: plan.inputs(), outputs: plan.outputs(), values, chains }
+        let (inputs, outputs) = (plan.inputs(), plan.outputs());
+        let mut chains = chains;
+        find_aliases(&mut chains, &values, inputs);
+        MethodCode { name: plan.name(), inputs, outputs, values, chains, delegates: Vec::new() }
+    }
+}
+
+/// Finds what is read that no instruction writes, at the place of what one wrote: the exporter leaves out views of planned memory.
+fn find_aliases(chains: &mut [ChainCode<'_>], values: &[CodeValue<'_>], inputs: &[i32]) {
+    let place = |value: i32| match values.get(usize::try_from(value).ok()?)? {
+        CodeValue { place: Some(TensorPlace::Planned { buffer, offset }), .. } => Some((*buffer, *offset)),
+        _ => None,
+    };
+    let inputs = keyed::set(inputs.to_vec());
+    let mut last: Keyed<(u32, u64), i32> = Keyed::new();
+    for input in &inputs {
+        if let Some(place) = place(*input) {
+            last.insert(place, *input);
+        }
+    }
+    let mut written = Vec::new();
+    for code in chains.iter().flat_map(|chain| &chain.instructions) {
+        written.extend(
+            code.operation.arguments().iter().filter(|argument| argument.output).map(|argument| argument.value),
+        );
+    }
+    let written = keyed::set(written);
+    let is_own = |value: &i32| written.binary_search(value).is_ok() || inputs.binary_search(value).is_ok();
+    for code in chains.iter_mut().flat_map(|chain| &mut chain.instructions) {
+        let (Operation::Kernel { arguments, .. } | Operation::Delegate { arguments, .. }) = &mut code.operation else {
+            continue;
+        };
+        for argument in arguments.iter_mut().filter(|argument| !argument.output && !is_own(&argument.value)) {
+            argument.view_of = place(argument.value).and_then(|place| last.get(&place)).copied();
+        }
+        for argument in arguments.iter().filter(|argument| argument.output) {
+            if let Some(place) = place(argument.value) {
+                last.insert(place, argument.value);
+            }
+        }
     }
 }
 
@@ -358,7 +408,11 @@ fn operation<'t>(
     let mut arguments = Vec::with_capacity(accesses.list.len());
     for access in accesses.list {
         let (output, in_place) = (access.role.writes(), access.role.is_in_place());
-        arguments.push(Argument { name: access.name, output, in_place, value: access.value });
+        let view_of = match access.role {
+            Role::View(of) => Some(of),
+            _ => None,
+        };
+        arguments.push(Argument { name: access.name, output, in_place, view_of, value: access.value });
     }
     match instruction {
         InstructionArguments::KernelCall(call) => {
@@ -403,6 +457,14 @@ impl Operation<'_> {
             _ => Default::default(),
         };
         arguments.iter().filter(|argument| argument.output).map(|argument| argument.value).chain(to)
+    }
+
+    /// What a kernel or a delegate works on.
+    fn arguments(&self) -> &[Argument] {
+        match self {
+            Self::Kernel { arguments, .. } | Self::Delegate { arguments, .. } => arguments,
+            _ => Default::default(),
+        }
     }
 
     /// The instruction that it may jump to.

@@ -20,6 +20,7 @@ mod blobs;
 mod bundle;
 mod compile_specs;
 mod constant_methods;
+mod delegate_code;
 mod delegates;
 #[cfg(feature = "diff")]
 mod diff;
@@ -46,6 +47,7 @@ pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
+pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
 #[cfg(feature = "diff")]
 pub use diff::{

@@ -1,15 +1,17 @@
 //! Instructions as text. Nothing in it depends on where things are in the file, so that two files can be compared line by line.
 
+use super::{Arguments, Filter, oneline};
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::inspect::{
-    Argument, Code, CodeValue, Disassembly, MethodCode, Operation, Returned, TensorPlace,
+    Argument, Code, CodeValue, DelegateCode, Disassembly, InsideArgument, InsideNode, MethodCode, Operation, Returned,
+    TensorPlace,
 };
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
 /// The characters of a name that are shown on a terminal.
-const NAME: usize = 24;
+pub(super) const NAME: usize = 24;
 
 /// So many items of a list are shown: many instructions may name one long list.
 const MOST_ITEMS: usize = 16;
@@ -17,10 +19,15 @@ const MOST_ITEMS: usize = 16;
 /// The widest name of an argument that others are aligned to.
 const WIDEST: usize = 16;
 
-type Out = BufWriter<StdoutLock<'static>>;
+pub(super) type Out = BufWriter<StdoutLock<'static>>;
 
 /// Prints every method, after the file's name where there are several, and after an empty line if `apart`.
-pub(super) fn text(path: Option<&Path>, disassembly: &Disassembly<'_>, apart: bool) -> Result<(), Failure> {
+pub(super) fn text(
+    path: Option<&Path>,
+    disassembly: &Disassembly<'_>,
+    arguments: &Arguments,
+    apart: bool,
+) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     if apart {
         writeln!(out)?;
@@ -32,16 +39,105 @@ pub(super) fn text(path: Option<&Path>, disassembly: &Disassembly<'_>, apart: bo
         if index > 0 {
             writeln!(out)?;
         }
-        print_method(&mut out, method)?;
+        match arguments.oneline {
+            true => oneline::method(&mut out, method, &arguments.filter)?,
+            false => print_method(&mut out, method, &arguments.filter)?,
+        }
+        let first = |(method, delegate): (usize, usize)| {
+            let method = disassembly.methods.get(method).map_or("", |method| method.name);
+            format!("{} delegate {delegate}", text::name(method, NAME))
+        };
+        for (index, delegate) in method.delegates.iter().enumerate() {
+            print_delegate(&mut out, index, delegate, first, &arguments.filter)?;
+        }
     }
     Ok(out.flush()?)
 }
 
-fn print_method(out: &mut Out, method: &MethodCode<'_>) -> io::Result<()> {
+/// The names of all that is run, for patterns.
+pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
+    let methods = disassembly.methods.iter();
+    let mut names: Vec<String> = Vec::new();
+    for method in methods {
+        names.extend(method.chains.iter().flat_map(|chain| &chain.instructions).map(|code| name(&code.operation)));
+        names.extend(method.delegates.iter().flat_map(|delegate| &delegate.nodes).map(|node| node.operator.to_owned()));
+        names.sort_unstable();
+        names.dedup();
+    }
+    names
+}
+
+/// What an instruction runs.
+pub(super) fn name(operation: &Operation<'_>) -> String {
+    match operation {
+        Operation::Kernel { operator, overload: "", .. } => (*operator).to_owned(),
+        Operation::Kernel { operator, overload, .. } => format!("{operator}.{overload}"),
+        Operation::Delegate { backend, .. } => (*backend).to_owned(),
+        Operation::Move { .. } => "move".to_owned(),
+        Operation::JumpFalse { .. } => "jump".to_owned(),
+        Operation::Free { .. } => "free".to_owned(),
+        _ => "unknown".to_owned(),
+    }
+}
+
+/// What a delegate was compiled with, and the nodes inside it.
+fn print_delegate(
+    out: &mut Out,
+    index: usize,
+    delegate: &DelegateCode<'_>,
+    first: impl Fn((usize, usize)) -> String,
+    filter: &Filter,
+) -> io::Result<()> {
+    // A range is one of instructions.
+    let nodes: Vec<(usize, &InsideNode)> = match &filter.range {
+        Some(_) => Vec::new(),
+        None => delegate.nodes.iter().enumerate().filter(|(at, node)| filter.takes(*at, node.operator)).collect(),
+    };
+    if filter.is_given() && nodes.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n  delegate {index}: {}", text::name(delegate.id, NAME))?;
+    for setting in delegate.compile_specs.iter().filter(|_| !filter.is_given()) {
+        writeln!(out, "    {}", text::cut(&text::message(&setting.to_string()), 4))?;
+    }
+    if let Some(place) = delegate.same_as {
+        writeln!(out, "    the nodes of {}", first(place))?;
+    }
+    for (at, node) in nodes {
+        let number = if filter.is_given() { format!("{at:6}  ") } else { "    ".to_owned() };
+        writeln!(out, "{number}{}", text::cut(&inside(node), number.len()))?;
+    }
+    Ok(())
+}
+
+/// `#3 fp32[1, 5] = XNNFullyConnected(#0 fp32[1, 8], filter #1 fp32[5, 8] constant)`
+fn inside(node: &InsideNode) -> String {
+    let shown = |argument: &InsideArgument| {
+        let place = match (argument.argument, argument.constant) {
+            (Some(argument), _) => format!(" argument {argument}"),
+            (None, true) => " constant".to_owned(),
+            (None, false) => String::new(),
+        };
+        format!("#{} {}{place}", argument.id, argument.tensor)
+    };
+    let (outputs, inputs): (Vec<_>, Vec<_>) = node.arguments.iter().partition(|argument| argument.output);
+    let outputs: Vec<String> = outputs.into_iter().map(shown).collect();
+    let several = inputs.len() > 1;
+    let inputs = inputs.into_iter().map(|argument| match several {
+        true => format!("{} {}", argument.name, shown(argument)),
+        false => shown(argument),
+    });
+    format!("{} = {}({})", outputs.join(", "), node.operator, inputs.collect::<Vec<_>>().join(", "))
+}
+
+fn print_method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {
     let count = method.chains.iter().map(|chain| chain.instructions.len()).sum();
     let (values, instructions) = (text::count(method.values.len(), "value"), text::count(count, "instruction"));
     writeln!(out, "method {}: {values}, {instructions}", text::name(method.name, NAME))?;
     for (what, values) in [("input", method.inputs), ("output", method.outputs)] {
+        if filter.is_given() {
+            break;
+        }
         for (index, value) in values.iter().enumerate() {
             writeln!(out, "  {what} {index}: {}", operand(method, *value))?;
         }
@@ -50,7 +146,8 @@ fn print_method(out: &mut Out, method: &MethodCode<'_>) -> io::Result<()> {
         if method.chains.len() > 1 {
             writeln!(out, "\n  chain {index}")?;
         }
-        for (index, code) in chain.instructions.iter().enumerate() {
+        let taken = |(index, code): &(usize, &Code<'_>)| filter.takes(*index, &name(&code.operation));
+        for (index, code) in chain.instructions.iter().enumerate().filter(taken) {
             print_code(out, method, index, code)?;
         }
         let end = chain.instructions.len();
@@ -131,7 +228,8 @@ fn print_arguments(out: &mut Out, method: &MethodCode<'_>, arguments: &[Argument
             Argument { output: true, .. } => '*',
             _ => ' ',
         };
-        line(out, mark, name, width, &operand(method, argument.value))?;
+        let view = argument.view_of.map(|of| format!("  is %{of}")).unwrap_or_default();
+        line(out, mark, name, width, &format!("{}{view}", operand(method, argument.value)))?;
     }
     Ok(())
 }
@@ -156,7 +254,7 @@ fn operand(method: &MethodCode<'_>, index: i32) -> String {
     format!("%{index}  {what}")
 }
 
-fn value<'m, 't>(method: &'m MethodCode<'t>, index: i64) -> Option<&'m CodeValue<'t>> {
+pub(super) fn value<'m, 't>(method: &'m MethodCode<'t>, index: i64) -> Option<&'m CodeValue<'t>> {
     method.values.get(usize::try_from(index).ok()?)
 }
 
@@ -174,7 +272,7 @@ fn place_text(place: &TensorPlace<'_>) -> String {
 }
 
 /// What is no tensor.
-fn scalar(method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
+pub(super) fn scalar(method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
     let kind = value.kind.unwrap_or("unknown");
     if value.written {
         return format!("{kind}, computed");

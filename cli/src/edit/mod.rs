@@ -6,7 +6,7 @@ pub mod externalize;
 pub mod extract;
 pub mod internalize;
 pub mod metadata;
-mod pattern;
+pub mod pattern;
 pub mod ptd;
 pub mod replace;
 mod scalar_type;

@@ -255,3 +255,37 @@ fn pte_of(arguments: &[&str], file: &TempFile) -> String {
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
+
+#[test]
+fn instructions_fit_on_a_line_each_and_are_chosen_by_operator_and_number() {
+    let model = ["bench/llama6_external.pte"];
+    let whole = text(&["disasm", "--oneline"], &model);
+    let count = run(&["disasm", "--json"], &model);
+    let document: Value = serde_json::from_slice(&count.stdout).unwrap();
+    let instructions = list(&list(&document["files"][0]["methods"][0], "chains")[0], "instructions").len();
+    assert_eq!(whole.lines().count(), 1 + instructions);
+    // What no instruction writes has the bytes that were written at its place.
+    assert!(whole.lines().any(|line| line.contains(" is %")), "{whole}");
+    let some = text(&["disasm", "--oneline", "--operator", "aten::mm*"], &model);
+    assert_eq!(some.lines().count(), 1 + whole.matches(" = aten::mm.out(").count());
+    let range = text(&["disasm", "--oneline", "--range", "3..5"], &model);
+    let numbers: Vec<_> = range.lines().skip(1).map(|line| line.split_whitespace().next().unwrap()).collect();
+    assert_eq!(numbers, ["3", "4", "5"]);
+    let refused = run(&["disasm", "--operator", "aten::nn*"], &model);
+    let told = String::from_utf8(refused.stderr).unwrap();
+    assert!(refused.status.code() == Some(2) && told.contains("no operator like \"aten::nn*\""), "{told}");
+    assert_eq!(run(&["disasm", "--range", "a..b"], &model).status.code(), Some(2));
+}
+
+#[test]
+fn the_nodes_inside_delegates_are_instructions_too() {
+    let told = text(&["disasm"], &["1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
+    let node = "#3 fp32[1, 5] argument 1 = XNNFullyConnected(input1 #0 fp32[1, 8] argument 0, filter #1 fp32[5, 8] constant, bias #2 fp32[5] constant)";
+    assert!(told.contains(node) && told.contains("* 1  %1"), "{told}");
+    let told = text(&["disasm", "--oneline"], &["1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
+    assert!(told.contains("%1 f32[1, 5] = XnnpackBackend[0](%0 f32[1, 8])") && told.contains(node), "{told}");
+    let told = text(&["disasm", "--operator", "XNN*"], &["1.5.1/linear_xnnpack/linear_xnnpack.pte"]);
+    assert!(told.contains(node) && !told.contains("%0"), "{told}");
+    let told = text(&["disasm"], &["payloads/other/ethosu.pte"]);
+    assert!(told.contains("compile_flags = --accelerator-config=ethos-u55-128"), "{told}");
+}

@@ -56,7 +56,8 @@ pub struct SizeReport<'t> {
     pub methods: Vec<MethodSize<'t>>,
     /// The weights in this file by the type of their elements, the largest first: those of XNNPACK too.
     pub scalar_types: Vec<TypeSize>,
-    /// The weights and payloads in this file by the operator or backend that uses them, the largest first. A weight of XNNPACK counts for
+    /// The weights and payloads in this file by the operator or backend that uses them, the largest first. A weight that is only brought into another
+    /// shape, type or order first (views, `permute_copy`, dequantizing) counts for what takes the result. A weight of XNNPACK counts for
     /// the nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend.
     pub operators: Vec<OperatorSize>,
     /// References that are out of range: their bytes are not counted.

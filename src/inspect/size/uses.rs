@@ -213,9 +213,37 @@ pub(super) fn operators(
     operators
 }
 
+/// Operators whose result is their first argument with another shape, type or order: a weight that they take is a weight of what takes their result.
+const THROUGH: &[&str] = &[
+    "aten::_reshape_alias_copy",
+    "aten::_to_copy",
+    "aten::alias_copy",
+    "aten::clone",
+    "aten::detach_copy",
+    "aten::expand_copy",
+    "aten::lift_fresh_copy",
+    "aten::permute_copy",
+    "aten::select_copy",
+    "aten::slice_copy",
+    "aten::squeeze_copy",
+    "aten::t_copy",
+    "aten::transpose_copy",
+    "aten::unsqueeze_copy",
+    "aten::view_copy",
+    "dim_order_ops::_clone_dim_order",
+    "dim_order_ops::_to_dim_order_copy",
+    "executorch_prim::et_view",
+    "quantized_decomposed::dequantize_per_channel",
+    "quantized_decomposed::dequantize_per_tensor",
+];
+
 /// Which operators name which values of a method as their arguments, by the operators' numbers.
 struct Uses {
     direct: Vec<(usize, usize)>,
+    /// Values, and what the operators of [`THROUGH`] make of them.
+    through: Vec<(usize, usize)>,
+    /// Those operators.
+    passing: Vec<usize>,
     /// The lists that hold a value.
     lists: Vec<(usize, usize)>,
     /// The backend of each delegate.
@@ -227,7 +255,14 @@ impl Uses {
         let operators = plan.operators().iter().map(|operator| names.number((operator.name(), operator.overload())));
         let operators: Vec<usize> = operators.collect();
         let delegates = plan.delegates().iter().map(|delegate| names.number((delegate.id(), "")));
-        let mut uses = Self { direct: Vec::new(), lists: Vec::new(), delegates: delegates.collect() };
+        let passes: Vec<bool> = plan.operators().iter().map(|operator| THROUGH.contains(&operator.name())).collect();
+        let mut uses = Self {
+            direct: Vec::new(),
+            through: Vec::new(),
+            passing: Vec::new(),
+            lists: Vec::new(),
+            delegates: delegates.collect(),
+        };
         for (_, instruction) in plan.instructions() {
             let InstructionArguments::KernelCall(call) = instruction else {
                 continue;
@@ -235,26 +270,59 @@ impl Uses {
             if let Some(operator) = usize::try_from(call.op_index).ok().and_then(|index| operators.get(index)) {
                 let values = call.args().iter().filter_map(|arg| usize::try_from(*arg).ok());
                 uses.direct.extend(values.map(|value| (value, *operator)));
+                if usize::try_from(call.op_index).ok().and_then(|index| passes.get(index)) == Some(&true) {
+                    uses.passing.push(*operator);
+                    let ends = call.args().first().zip(call.args().last());
+                    let ends =
+                        ends.and_then(|(from, to)| Some((usize::try_from(*from).ok()?, usize::try_from(*to).ok()?)));
+                    uses.through.extend(ends.filter(|(from, to)| from != to));
+                }
             }
         }
         for (list, value) in plan.values().iter().enumerate() {
             let items = value.val.tensors().unwrap_or_default().iter();
             uses.lists.extend(items.filter_map(|item| Some((usize::try_from(*item).ok()?, list))));
         }
-        for pairs in [&mut uses.direct, &mut uses.lists] {
+        for pairs in [&mut uses.direct, &mut uses.through, &mut uses.lists] {
             sort(pairs);
             pairs.dedup();
         }
+        sort(&mut uses.passing);
+        uses.passing.dedup();
         uses
     }
 
-    /// Adds the operators that name a value, or a list that holds it.
+    /// Adds the operators that take a value, as it is or in another shape; where none does, those that shape it.
     fn of_value(&self, value: usize, used: &mut Vec<usize>) {
+        /// A chain of shapes is short; a file may hold long ones, for many weights.
+        const MOST: usize = 32;
+        let (mut shapes, mut at, start) = (vec![value], 0, used.len());
+        while let Some(value) = shapes.get(at).copied() {
+            self.named(value, false, used);
+            for (_, to) in of_first(&self.through, value) {
+                if shapes.len() < MOST && !shapes.contains(to) {
+                    shapes.push(*to);
+                }
+            }
+            at += 1;
+        }
+        if used.len() == start {
+            self.named(value, true, used);
+        }
+    }
+
+    /// Adds the operators that name a value, or a list that holds it: those that only shape it, if `passing`, or the others.
+    fn named(&self, value: usize, passing: bool, used: &mut Vec<usize>) {
         /// A list is an argument of one operator or two; a file may hold long ones, and name them in thousands of calls.
         const MOST: usize = 16;
-        used.extend(of_first(&self.direct, value).iter().map(|(_, operator)| *operator));
+        let mut add = |operator: usize| {
+            if self.passing.binary_search(&operator).is_ok() == passing {
+                used.push(operator);
+            }
+        };
+        of_first(&self.direct, value).iter().for_each(|(_, operator)| add(*operator));
         for (_, list) in of_first(&self.lists, value).iter().take(MOST) {
-            used.extend(of_first(&self.direct, *list).iter().take(MOST).map(|(_, operator)| *operator));
+            of_first(&self.direct, *list).iter().take(MOST).for_each(|(_, operator)| add(*operator));
         }
     }
 }

@@ -1,0 +1,94 @@
+//! Instructions, each on a line: `%7 f32[2, 2] = aten::mm.out(%3 f32[2, 2], %4 f32[2, 2] constant 1)`.
+
+use super::Filter;
+use super::print::{NAME, Out, name, scalar, value};
+use crate::text;
+use executorch_format::inspect::{Argument, Code, MethodCode, Operation, TensorPlace};
+use std::io::{self, Write};
+
+/// Prints a method. Numbers of instructions would differ after each that was put in: they are shown where only some are.
+pub(super) fn method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {
+    writeln!(out, "method {}", text::name(method.name, NAME))?;
+    for (index, chain) in method.chains.iter().enumerate() {
+        if method.chains.len() > 1 {
+            writeln!(out, "  chain {index}")?;
+        }
+        for (index, code) in chain.instructions.iter().enumerate() {
+            if !filter.takes(index, &name(&code.operation)) {
+                continue;
+            }
+            if code.jumped_to && !filter.is_given() {
+                writeln!(out, "L{index}:")?;
+            }
+            let number = if filter.is_given() { format!("{index:6}  ") } else { "  ".to_owned() };
+            writeln!(out, "{number}{}", text::cut(&line(method, code), number.len()))?;
+        }
+    }
+    Ok(())
+}
+
+fn line(method: &MethodCode<'_>, code: &Code<'_>) -> String {
+    let called = text::name(&name(&code.operation), 3 * NAME);
+    let line = match &code.operation {
+        Operation::Kernel { arguments, .. } => call(method, &called, arguments),
+        Operation::Delegate { delegate, arguments, .. } => call(method, &format!("{called}[{delegate}]"), arguments),
+        Operation::Move { from, to } => format!("%{to} = {}", operand(method, *from)),
+        Operation::JumpFalse { condition, destination } => format!("jump to L{destination} if not %{condition}"),
+        Operation::Free { value } => format!("free %{value}"),
+        _ => "unknown instruction".to_owned(),
+    };
+    code.assumed.map_or(line.clone(), |assumed| format!("{line}  ({assumed})"))
+}
+
+fn call(method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String {
+    let mut results: Vec<String> = Vec::new();
+    let mut written: Vec<i32> = Vec::new();
+    // A call repeats its results at its end.
+    for argument in arguments.iter().filter(|argument| argument.output) {
+        if written.contains(&argument.value) {
+            continue;
+        }
+        written.push(argument.value);
+        let mark = if argument.in_place { "!" } else { "" };
+        let view = argument.view_of.map(|of| format!(" is %{of}")).unwrap_or_default();
+        results.push(format!("{}{mark}{view}", operand(method, argument.value)));
+    }
+    let taken = arguments.iter().filter(|argument| !argument.output || argument.in_place);
+    let taken = taken.map(|argument| {
+        let is_tensor = value(method, argument.value.into()).is_some_and(|value| value.tensor.is_some());
+        match argument.name.filter(|_| !is_tensor) {
+            Some(name) => format!("{name}={}", operand(method, argument.value)),
+            None => {
+                let view =
+                    argument.view_of.filter(|_| !argument.output).map(|of| format!(" is %{of}")).unwrap_or_default();
+                operand(method, argument.value) + &view
+            }
+        }
+    });
+    let taken = taken.collect::<Vec<_>>().join(", ");
+    if results.is_empty() {
+        format!("{called}({taken})")
+    } else {
+        format!("{} = {called}({taken})", results.join(", "))
+    }
+}
+
+/// A tensor with its shape and, where it does not come from an instruction, what it is; anything else by what it says.
+fn operand(method: &MethodCode<'_>, index: i32) -> String {
+    let Some(value) = value(method, index.into()) else {
+        return format!("%{index} out of range");
+    };
+    let Some(tensor) = &value.tensor else {
+        let shown = scalar(method, value);
+        return if value.written { format!("%{index}") } else { shown };
+    };
+    let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
+    let place = match (tensor.name, &value.place) {
+        (Some(name), _) => format!(" {}", text::quoted(name, NAME)),
+        (None, Some(TensorPlace::Constant { index, .. })) => format!(" constant {index}"),
+        (None, Some(TensorPlace::Mutable { index, .. })) => format!(" state {index}"),
+        (None, Some(TensorPlace::External { key })) => format!(" external {}", text::quoted(key, NAME)),
+        _ => String::new(),
+    };
+    format!("%{index} {shape}{place}")
+}

@@ -1,0 +1,105 @@
+//! What a delegate runs: its settings, and the nodes of XNNPACK's graphs.
+
+use super::CompileSetting;
+use crate::delegate::{Payload, Xnnpack};
+use crate::file::pte::Pte;
+use crate::schema::xnnpack::NO_ID;
+use alloc::{string::String, string::ToString, vec::Vec};
+
+/// What a delegate runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct DelegateCode<'t> {
+    /// The backend's name.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
+    pub id: &'t str,
+    /// What it was compiled with.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub compile_specs: Vec<CompileSetting<'t>>,
+    /// The nodes inside, in the order in which they run, as far as the payload can be read.
+    pub nodes: Vec<InsideNode>,
+    /// The method and the index of the delegate that has the same payload, whose nodes these are.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub same_as: Option<(usize, usize)>,
+}
+
+/// A node inside a delegate.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct InsideNode {
+    /// What it does, by the schema's name, such as `XNNFullyConnected`.
+    pub operator: &'static str,
+    /// What it reads and writes.
+    pub arguments: Vec<InsideArgument>,
+}
+
+/// What a node inside a delegate reads or writes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct InsideArgument {
+    /// Its name in the schema, such as `filter`.
+    pub name: &'static str,
+    /// The id of the value inside.
+    pub id: u32,
+    /// Whether the node writes it.
+    pub output: bool,
+    /// Its datatype and dimensions.
+    pub tensor: String,
+    /// Which of the delegate's arguments it is, from 0; `None` for what is inside alone.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub argument: Option<u32>,
+    /// Whether it is a constant.
+    pub constant: bool,
+}
+
+/// What the delegates of each method run. A payload that several share is told once.
+pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
+    let mut methods = Vec::new();
+    for plan in pte.methods() {
+        let code = |delegate| {
+            let compile_specs = CompileSetting::all(delegate);
+            DelegateCode { id: delegate.id(), compile_specs, nodes: Vec::new(), same_as: None }
+        };
+        methods.push(plan.delegates().iter().map(code).collect::<Vec<_>>());
+    }
+    for opened in pte.open_payloads() {
+        let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
+        let first = opened.delegates.first().copied();
+        for (method, index) in &opened.delegates {
+            let Some(code) = methods.get_mut(*method).and_then(|list| list.get_mut(*index)) else { continue };
+            if first == Some((*method, *index)) {
+                code.nodes = nodes(payload);
+            } else {
+                code.same_as = first;
+            }
+        }
+    }
+    methods
+}
+
+fn nodes(payload: &Xnnpack<'_>) -> Vec<InsideNode> {
+    let ids = payload.graph.values_by_id();
+    let argument = |(name, id): (&'static str, u32), output: bool| {
+        let tensor = ids.get(&id).and_then(|index| payload.graph.xvalues().get(*index)?.tensor());
+        InsideArgument {
+            name: name.trim_end_matches("_id"),
+            id,
+            output,
+            tensor: tensor.map_or_else(String::new, ToString::to_string),
+            argument: tensor.filter(|tensor| tensor.is_external()).map(|tensor| tensor.external_id),
+            constant: tensor.is_some_and(|tensor| tensor.constant_buffer_idx != 0),
+        }
+    };
+    let mut nodes = Vec::new();
+    for node in payload.graph.xnodes() {
+        let ids = node.xnode_union.ids();
+        let present = |list: Vec<(&'static str, u32)>| list.into_iter().filter(|(_, id)| *id != NO_ID);
+        let inputs = present(ids.inputs).map(|input| argument(input, false));
+        let outputs = present(ids.outputs).map(|output| argument(output, true));
+        nodes.push(InsideNode { operator: node.name(), arguments: inputs.chain(outputs).collect() });
+    }
+    nodes
+}
