@@ -59,8 +59,9 @@ impl Filter {
     }
 
     /// Whether an instruction is printed that runs something of that name.
-    fn takes(&self, index: usize, name: &str) -> bool {
-        self.range.as_ref().is_none_or(|range| range.contains(&index)) && Patterns(&self.operator).allow(name)
+    fn takes(&self, index: usize, name: impl FnOnce() -> String) -> bool {
+        let in_range = self.range.as_ref().is_none_or(|range| range.contains(&index));
+        in_range && (self.operator.is_empty() || Patterns(&self.operator).any(&name()))
     }
 }
 
@@ -84,8 +85,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut apart = false;
     let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
         let mut disassembly = pte.disassembly();
-        let names: Vec<String> = print::names(&disassembly);
-        Patterns(&arguments.filter.operator).check(path, "operator like", names.iter().map(String::as_str))?;
+        if !arguments.filter.operator.is_empty() {
+            let names = print::names(&disassembly);
+            Patterns(&arguments.filter.operator).check(path, "operator like", names.iter().map(String::as_str))?;
+        }
         if let Some(name) = &arguments.method {
             disassembly.methods.retain(|method| method.name == name);
             if disassembly.methods.is_empty() {

@@ -5,15 +5,19 @@ use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::near::Names;
+use crate::open::Input;
+use crate::profile::{Tick, etdp, time};
 use crate::save::OutputArguments;
 use crate::text;
+use executorch_format::Pte;
 use executorch_format::inspect::{Graph, model_explorer};
 use serde::Serialize;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The dataflow of a program as a picture (SVG), for Graphviz (DOT), for Google's Model Explorer, or as JSON
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  pte graph model.pte --svg -o model.svg\n  \
+    pte graph model.pte --trace trace.etdp --svg -o times.svg\n  \
     pte graph model.pte --dot | dot -Tpdf > model.pdf\n  \
     pte graph model.pte --model-explorer -o model.json && model-explorer model.json")]
 #[command(group = clap::ArgGroup::new("any").args(["svg", "dot", "model_explorer", "json", "jsonl"]).required(true))]
@@ -34,6 +38,9 @@ pub struct Arguments {
     /// Only this method; a picture needs it where there are several
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
+    /// Add how long each node took, by an ETDump of this program
+    #[arg(long, value_name = "TRACE.etdp")]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
 }
@@ -53,6 +60,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if *svg || arguments.model_explorer {
         files.single(if *svg { "--svg" } else { "--model-explorer" })?;
     }
+    let trace = arguments.trace.as_deref().map(Times::open).transpose()?;
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut made = Vec::new();
     let outcome = each_program(files, documents.as_mut(), |path, pte, documents| {
@@ -62,6 +70,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             graphs.retain(|graph| graph.method == method);
             if graphs.is_empty() {
                 return Err(Failure::no_match(path, "method that computes something is called", method, there));
+            }
+        }
+        if let Some(trace) = &trace {
+            trace.put_on(pte, &mut graphs)?;
+            if documents.is_none() {
+                graphs.iter_mut().for_each(|graph| graph.label_times(&|ticks| time(ticks, Tick::Ns)));
             }
         }
         if let Some(documents) = documents {
@@ -81,6 +95,31 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         arguments.output.write(made)?;
     }
     outcome
+}
+
+/// A trace whose times go to graphs.
+pub struct Times {
+    input: Input,
+}
+
+impl Times {
+    /// Opens it.
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        Ok(Self { input: Input::open(path)? })
+    }
+
+    /// Puts times on the nodes of a program's graphs. Fails where the trace is of another program.
+    pub fn put_on(&self, pte: &Pte<'_>, graphs: &mut [Graph<'_>]) -> Result<(), Failure> {
+        let etdp = etdp(self.input.path(), self.input.parse()?)?;
+        let profile = etdp.profile(Some(pte), None);
+        Failure::unless_sound(self.input.path(), &profile.mismatches)?;
+        for graph in graphs {
+            for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {
+                graph.add_times(run);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The one graph that a picture shows.

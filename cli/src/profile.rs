@@ -4,12 +4,16 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::save::OutputArguments;
 use crate::table::{Column, Table};
 use crate::text;
 use clap::ValueEnum;
-use executorch_format::Model;
-use executorch_format::inspect::{EventKind, EventProfile, Profile, RunProfile};
+use executorch_format::inspect::{
+    EventKind, EventProfile, Mismatch, OperatorTime, Profile, RunChange, RunProfile, TimelineEvent,
+};
+use executorch_format::{Etdp, Model, Pte};
 use serde::Serialize;
+use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -20,6 +24,9 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte profile trace.etdp --program model.pte --longest
+  pte profile trace.etdp --program model.pte --by operator --top 10
+  pte profile new.etdp --before old.etdp --by operator
+  pte profile trace.etdp --program model.pte --timeline -o trace.json   (then open it in ui.perfetto.dev)
   pte profile --json trace.etdp | jq '.files[].runs[].events[] | [.name, .total]'")]
 pub struct Arguments {
     #[command(flatten)]
@@ -33,6 +40,17 @@ pub struct Arguments {
     /// What one tick of the platform's clock is; the file does not say
     #[arg(long, value_enum, default_value_t = Tick::Ns)]
     tick: Tick,
+    /// What to list: each instruction and what is in it, or times added up by operator
+    #[arg(long, value_enum, default_value_t = By::Event)]
+    by: By,
+    /// Compare with this trace: what took how long there, and takes now, in one run
+    #[arg(long, value_name = "OLD.etdp", conflicts_with_all = ["longest", "timeline"])]
+    before: Option<PathBuf>,
+    /// Print JSON that Perfetto, chrome://tracing and speedscope open: every event at its time
+    #[arg(long, group = "form")]
+    timeline: bool,
+    #[command(flatten)]
+    output: OutputArguments,
     /// List what took longest first
     #[arg(long)]
     longest: bool,
@@ -41,6 +59,46 @@ pub struct Arguments {
     top: Option<usize>,
     #[command(flatten)]
     form: JsonArguments,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// Each instruction, and the events in it
+    Event,
+    /// The operator, the backend, and inside delegates what the backend names its steps
+    Operator,
+}
+
+/// The times of a trace by operator, in ticks.
+#[derive(Serialize)]
+struct FileTimes<'t> {
+    file: String,
+    runs: Vec<RunTimes<'t>>,
+    errors: &'t [Mismatch],
+}
+
+#[derive(Serialize)]
+struct RunTimes<'t> {
+    name: &'t str,
+    test_case: Option<i32>,
+    method: Option<&'t str>,
+    count: usize,
+    total: u64,
+    operators: Vec<OperatorTime>,
+}
+
+impl<'t> RunTimes<'t> {
+    fn of(run: &RunProfile<'t>) -> Self {
+        let RunProfile { name, test_case, method, count, total, .. } = *run;
+        Self { name, test_case, method, count, total, operators: run.by_operator() }
+    }
+}
+
+/// Two traces compared.
+#[derive(Serialize)]
+struct Comparison<'t> {
+    files: [json::Named; 2],
+    runs: &'t [RunChange<'t>],
 }
 
 /// The times of a trace, in ticks.
@@ -52,7 +110,7 @@ struct FileProfile<'t> {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Tick {
+pub enum Tick {
     /// A nanosecond: Linux, macOS, Windows
     Ns,
     /// A microsecond
@@ -72,6 +130,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             return Err(Failure::no_method(input.path(), name, pte));
         }
     }
+    arguments.output.only_with(arguments.timeline, "--timeline")?;
+    if let Some(before) = &arguments.before {
+        return compare(before, arguments.files.single("--before")?, pte.as_ref(), arguments);
+    }
+    if arguments.timeline {
+        let path = arguments.files.single("--timeline")?;
+        let input = Input::open(path)?;
+        let document =
+            timeline(&etdp(path, input.parse()?)?.timeline(pte.as_ref(), arguments.method.as_deref()), arguments.tick);
+        return arguments.output.write(json::to_vec_alone(&document)?);
+    }
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
@@ -79,16 +148,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let etdp = match input.parse()? {
             Model::Etdp(etdp) => etdp,
             _ if arguments.files.recursive => return Ok(()),
-            other => {
-                let fault = format!("a {} file, which has no times: expected a .etdp", other.kind());
-                return Err(Failure::usage_of(path, &fault));
-            }
+            other => etdp(path, other)?,
         };
         let mut profile = etdp.profile(pte.as_ref(), arguments.method.as_deref());
         if arguments.longest {
             profile.sort_by_total();
         }
         match documents {
+            Some(documents) if arguments.by == By::Operator => {
+                let runs = profile.runs.iter().map(RunTimes::of).collect();
+                documents.add(&FileTimes { file: path.display().to_string(), runs, errors: &profile.mismatches })?
+            }
             Some(documents) => documents.add(&FileProfile { file: path.display().to_string(), profile: &profile })?,
             None => {
                 let path = arguments.files.are_several().then_some(path);
@@ -101,6 +171,104 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome
 }
 
+/// The trace in a file.
+pub fn etdp<'i>(path: &Path, model: Model<'i>) -> Result<Etdp<'i>, Failure> {
+    match model {
+        Model::Etdp(etdp) => Ok(etdp),
+        other => {
+            let fault = format!("a {} file, which has no times: expected a .etdp", other.kind());
+            Err(Failure::usage_of(path, &fault))
+        }
+    }
+}
+
+/// Prints what took how long in two traces.
+fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &Arguments) -> Result<(), Failure> {
+    let inputs = [Input::open(before)?, Input::open(after)?];
+    let traces = [etdp(before, inputs[0].parse()?)?, etdp(after, inputs[1].parse()?)?];
+    let [one, other] = traces.each_ref().map(|trace| trace.profile(program, arguments.method.as_deref()));
+    let runs = one.compare(&other, arguments.by == By::Operator);
+    if arguments.form.any() {
+        let files = [before, after].map(json::Named::new);
+        json::print(&Comparison { files, runs: &runs }, &arguments.form)?;
+    } else {
+        let mut out = BufWriter::new(anstream::stdout().lock());
+        for (index, run) in runs.iter().enumerate() {
+            let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
+            let [before, after] = [run.before, run.after]
+                .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
+            let space = if index > 0 { "\n" } else { "" };
+            writeln!(
+                out,
+                "{space}{}{case}: {before} before, {after} after{}",
+                text::name(run.name, 80),
+                percent(run.before, run.after)
+            )?;
+            let mut table = Table::new([
+                ("INSTRUCTION", Column::Left),
+                ("BEFORE", Column::Right),
+                ("AFTER", Column::Right),
+                ("CHANGE", Column::Right),
+                ("WHAT", Column::Left),
+            ]);
+            let most = arguments.top.unwrap_or(usize::MAX);
+            for change in run.changes.iter().take(most) {
+                let place = change.chain.zip(change.instruction).map_or_else(|| "-".to_owned(), place);
+                let [before, after] = [change.before, change.after]
+                    .map(|ticks| ticks.map_or_else(|| "-".to_owned(), |ticks| time(ticks, arguments.tick)));
+                let indent = if change.inside { "  " } else { "" };
+                let what = format!("{indent}{}", text::name(&change.name, 60));
+                let percent = percent(change.before, change.after);
+                table.row([place, before, after, percent.trim_start_matches(", ").to_owned(), what]);
+            }
+            table.write(&mut out)?;
+            if let Some(more @ 1..) = run.changes.len().checked_sub(most) {
+                writeln!(out, "  … {more} more")?;
+            }
+        }
+        out.flush()?;
+    }
+    Failure::unless_sound(before, &one.mismatches)?;
+    Failure::unless_sound(after, &other.mismatches)
+}
+
+/// By how much a time grew: `, +12.5 %`.
+fn percent(before: Option<f64>, after: Option<f64>) -> String {
+    match (before, after) {
+        (Some(before), Some(after)) if before > 0.0 => format!(", {:+.1} %", (after / before - 1.0) * 100.0),
+        _ => String::new(),
+    }
+}
+
+/// An instruction, with its chain where that is not the first.
+fn place((chain, instruction): (usize, usize)) -> String {
+    if chain == 0 { instruction.to_string() } else { format!("{chain}:{instruction}") }
+}
+
+/// Events in the form of Chrome's tracing, which Perfetto and speedscope open too: in microseconds from the first.
+fn timeline(events: &[TimelineEvent], tick: Tick) -> serde_json::Value {
+    let first = events.iter().map(|event| event.start).min().unwrap_or_default();
+    // A cycle has no time: it is shown as a nanosecond.
+    let unit = match tick {
+        Tick::Ns | Tick::Cycle => 1e-3,
+        Tick::Us => 1.0,
+        Tick::Ms => 1e3,
+    };
+    let event = |event: &TimelineEvent| {
+        json!({
+            "name": text::message(&event.name),
+            "cat": event.kind,
+            "ph": "X",
+            "ts": (event.start - first) as f64 * unit,
+            "dur": event.ticks as f64 * unit,
+            "pid": 1,
+            "tid": 1,
+            "args": {"run": event.run, "instruction": event.instruction},
+        })
+    };
+    json!({"displayTimeUnit": "ns", "traceEvents": events.iter().map(event).collect::<Vec<_>>()})
+}
+
 fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if let Some(path) = path {
@@ -111,6 +279,10 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
             writeln!(out)?;
         }
         writeln!(out, "{}", title(run, arguments.tick))?;
+        if arguments.by == By::Operator {
+            operators(&mut out, run, arguments)?;
+            continue;
+        }
         let mut table = Table::new([
             ("INSTRUCTION", Column::Left),
             ("COUNT", Column::Right),
@@ -132,6 +304,27 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
     Ok(out.flush()?)
 }
 
+/// Times added up by operator.
+fn operators(out: &mut impl Write, run: &RunProfile<'_>, arguments: &Arguments) -> Result<(), Failure> {
+    let mut table = Table::new([
+        ("COUNT", Column::Right),
+        ("TOTAL", Column::Right),
+        ("SHARE", Column::Right),
+        ("OPERATOR OR BACKEND", Column::Left),
+    ]);
+    let (times, most) = (run.by_operator(), arguments.top.unwrap_or(usize::MAX));
+    for OperatorTime { name, inside, count, total, share, .. } in times.iter().take(most) {
+        let indent = if *inside { "  " } else { "" };
+        let name = format!("{indent}{}", text::name(name, 60));
+        table.row([count.to_string(), time(*total as f64, arguments.tick), format!("{:.1} %", share * 100.0), name]);
+    }
+    table.write(out)?;
+    if let Some(more @ 1..) = times.len().checked_sub(most) {
+        writeln!(out, "  … {more} more")?;
+    }
+    Ok(())
+}
+
 fn title(run: &RunProfile<'_>, tick: Tick) -> String {
     let method = run.method.map(|method| format!(" of method {}", text::name(method, 80))).unwrap_or_default();
     let case = run.test_case.map(|case| format!(", test case {case}")).unwrap_or_default();
@@ -142,8 +335,7 @@ fn title(run: &RunProfile<'_>, tick: Tick) -> String {
 fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
     let instruction = match (event.chain, event.instruction) {
         (_, _) if event.kind == EventKind::Method => "-".to_owned(),
-        (Some(0), Some(instruction)) => instruction.to_string(),
-        (Some(chain), Some(instruction)) => format!("{chain}:{instruction}"),
+        (Some(chain), Some(instruction)) => place((chain, instruction)),
         _ => "-".to_owned(),
     };
     let own = match (event.name, event.delegate_debug_id) {
@@ -151,7 +343,10 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
         (name, _) => text::name(name, 60),
     };
     let what = match (event.kind, &event.runs) {
-        (EventKind::Part | EventKind::Delegate, _) => format!("  {own}"),
+        (EventKind::Part | EventKind::Delegate, _) => {
+            let node = event.node.map(|node| format!(" = node {} {}", node.index, node.operator));
+            format!("  {own}{}", node.unwrap_or_default())
+        }
         (EventKind::Instruction, Some(target)) => text::name(&target.to_string(), 60),
         _ => own,
     };
@@ -161,7 +356,7 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
 }
 
 /// `12.3 µs`, `1.50 ms`; `120 cycles`.
-fn time(ticks: f64, tick: Tick) -> String {
+pub fn time(ticks: f64, tick: Tick) -> String {
     let nanoseconds = match tick {
         Tick::Ns => ticks,
         Tick::Us => ticks * 1e3,

@@ -2,13 +2,15 @@
 
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
+use crate::graph::Times;
 use crate::json::{self, JsonArguments};
 use crate::open::{Input, Unbundled};
+use crate::profile::{Tick, time};
 use crate::save::save;
 use crate::size::{Offer, offers};
-use executorch_format::Image;
 use executorch_format::inspect::Report;
 use executorch_format::validate::{Finding, Level};
+use executorch_format::{Image, Model};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +26,9 @@ pub struct Arguments {
     /// Where to write the page; - is standard output; of several files, the folder for the pages
     #[arg(short, long, value_name = "HTML", required_unless_present_any = ["json", "jsonl"])]
     output: Option<PathBuf>,
+    /// Add how long each node of the graph took, by an ETDump of this program
+    #[arg(long, value_name = "TRACE.etdp")]
+    trace: Option<PathBuf>,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -53,7 +58,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let Unbundled { model, program_offset } = input.unbundled()?;
-        let report = model.report();
+        let mut report = model.report();
+        if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
+            let trace = Times::open(trace)?;
+            for drawing in &mut report.graphs {
+                trace.put_on(pte, std::slice::from_mut(&mut drawing.graph))?;
+                drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
+                drawing.layout = drawing.graph.layout();
+            }
+        }
         let inside = if program_offset.is_some() { ", the program inside" } else { "" };
         let name = path.file_name().unwrap_or(path.as_os_str());
         let file = if arguments.form.any() { path.as_os_str() } else { name }.to_string_lossy();

@@ -26,6 +26,8 @@ mod delegates;
 mod diff;
 mod disassembly;
 mod graph;
+#[cfg(feature = "devtools")]
+mod linked;
 #[cfg(feature = "layout")]
 mod markup;
 mod memory;
@@ -39,6 +41,8 @@ mod report;
 mod runtime_memory;
 mod size;
 mod summary;
+#[cfg(feature = "devtools")]
+mod times;
 mod xnnpack;
 
 pub use crate::dataflow::Period;
@@ -61,12 +65,16 @@ pub use graph::{
 };
 #[cfg(feature = "layout")]
 pub use graph::{GraphLayout, Placed, Svg};
+#[cfg(feature = "devtools")]
+pub use linked::ProfiledNode;
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, PlannedTensor};
 pub use numbers::{Distance, Histogram};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
 #[cfg(feature = "devtools")]
-pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile, TraceRun, TraceSummary};
+pub use profile::{
+    EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile, TimelineEvent, TraceRun, TraceSummary,
+};
 #[cfg(feature = "layout")]
 pub use report::{Drawing, Report, Weight};
 pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
@@ -78,6 +86,8 @@ pub use summary::{
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use compile_specs::accelerator;
+#[cfg(feature = "devtools")]
+pub use times::{OperatorTime, RunChange, TimeChange};
 
 use crate::error::Error;
 use crate::path::FieldPath;

@@ -1,11 +1,13 @@
 //! How long things took, by an ETDump: each event of runs that are alike, with what the program says that it ran.
 
 use super::Blobs;
+use super::linked::{self, ProfiledNode};
 use super::summary::{Content, Summary};
 use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
 use crate::file::pte::Pte;
 use crate::keyed::{Keyed, sort, sort_by};
+use crate::names::shortened;
 use crate::path::{FieldPath, Path};
 use crate::schema::etdump::{Event, ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
@@ -109,6 +111,9 @@ pub struct EventProfile<'t> {
     pub instruction: Option<usize>,
     /// What the program says that its instruction runs.
     pub runs: Option<EventTarget<'t>>,
+    /// The node of an XNNPACK graph that it is the time of: where as many events as nodes are of its kind, by their order.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub node: Option<ProfiledNode>,
     /// How often it happened.
     pub count: usize,
     /// All times together, in ticks.
@@ -130,6 +135,25 @@ impl EventProfile<'_> {
     fn place(&self) -> (Option<usize>, Option<usize>) {
         (self.chain, self.instruction)
     }
+}
+
+/// Something that was timed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TimelineEvent {
+    /// What ran.
+    pub name: String,
+    /// What was timed.
+    pub kind: EventKind,
+    /// The index of its run, in the file's order.
+    pub run: usize,
+    /// Index of its instruction in its chain.
+    pub instruction: Option<usize>,
+    /// When it started, in ticks.
+    pub start: u64,
+    /// How long it took, in ticks.
+    pub ticks: u64,
 }
 
 /// What an event times.
@@ -249,8 +273,46 @@ impl Etdp<'_> {
             let plan = program.and_then(|pte| plan_of(pte, method, &group, &mut mismatches));
             group.profile(plan)
         };
-        let runs = groups.into_iter().map(profile).collect();
+        let mut runs: Vec<RunProfile<'_>> = groups.into_iter().map(profile).collect();
+        if let Some(pte) = program {
+            linked::link(pte, &mut runs);
+        }
         Profile { runs, mismatches }
+    }
+
+    /// Everything that was timed, each time by itself, in the file's order, with names as in [`profile`](Self::profile). What is inside a delegate is laid
+    /// end to end from the start of its call by the runtime: its times are durations.
+    pub fn timeline<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Vec<TimelineEvent> {
+        let mut all = Vec::new();
+        for (index, run) in self.etdump.run_data().iter().enumerate() {
+            // What does not fit, the profile tells.
+            let mut mismatches = Vec::new();
+            let keys = Times::of(run, index, &mut mismatches).keys;
+            let group = Group { first: index, run, keys, count: 1, total: 0, ticks: Vec::new() };
+            let plan = program.and_then(|pte| plan_of(pte, method, &group, &mut mismatches));
+            for (_, event) in run.profile_events() {
+                let key = Key::of(event);
+                let place = key.place();
+                let target = plan.and_then(|plan| target(plan, instruction(plan, place?)?));
+                let own = key.delegate_id.or(key.name).unwrap_or_default();
+                let name = match (key.kind(), target) {
+                    (EventKind::Instruction, Some(target)) => format!("{target}"),
+                    (EventKind::Delegate, _) if own.is_empty() => format!("event {}", key.delegate_number),
+                    _ => String::from(shortened(own)),
+                };
+                let ticks = event.end_time.saturating_sub(event.start_time);
+                let instruction = place.map(|(_, instruction)| instruction);
+                all.push(TimelineEvent {
+                    name,
+                    kind: key.kind(),
+                    run: index,
+                    instruction,
+                    start: event.start_time,
+                    ticks,
+                });
+            }
+        }
+        all
     }
 }
 
@@ -332,7 +394,7 @@ const CALLS: [(&str, &str); 5] = [
 ];
 
 /// What comes before the kernel's name in the event of a kernel.
-const KERNEL: &str = "native_call_";
+pub(super) const KERNEL: &str = "native_call_";
 
 /// The events of one run: each thing that happened once, and all its times.
 struct Times<'t> {
@@ -429,6 +491,7 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
         chain: place.map(|(chain, _)| chain),
         instruction: place.map(|(_, instruction)| instruction),
         runs: plan.and_then(|plan| target(plan, instruction(plan, place?)?)),
+        node: None,
         count,
         total,
         min: at(0),

@@ -14,7 +14,7 @@ pub(super) fn method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) ->
             writeln!(out, "  chain {index}")?;
         }
         for (index, code) in chain.instructions.iter().enumerate() {
-            if !filter.takes(index, &name(&code.operation)) {
+            if !filter.takes(index, || name(&code.operation)) {
                 continue;
             }
             if code.jumped_to && !filter.is_given() {

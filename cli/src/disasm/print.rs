@@ -7,6 +7,7 @@ use executorch_format::inspect::{
     Argument, Code, CodeValue, DelegateCode, Disassembly, InsideArgument, InsideNode, MethodCode, Operation, Returned,
     TensorPlace,
 };
+use executorch_format::shortened;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
 
@@ -59,7 +60,8 @@ pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     let methods = disassembly.methods.iter();
     let mut names: Vec<String> = Vec::new();
     for method in methods {
-        names.extend(method.chains.iter().flat_map(|chain| &chain.instructions).map(|code| name(&code.operation)));
+        let code = method.chains.iter().flat_map(|chain| &chain.instructions);
+        names.extend(code.map(|code| name(&code.operation)));
         names.extend(method.delegates.iter().flat_map(|delegate| &delegate.nodes).map(|node| node.operator.to_owned()));
         names.sort_unstable();
         names.dedup();
@@ -67,12 +69,12 @@ pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     names
 }
 
-/// What an instruction runs.
+/// What an instruction runs; long names, which many instructions may have, in part.
 pub(super) fn name(operation: &Operation<'_>) -> String {
     match operation {
-        Operation::Kernel { operator, overload: "", .. } => (*operator).to_owned(),
-        Operation::Kernel { operator, overload, .. } => format!("{operator}.{overload}"),
-        Operation::Delegate { backend, .. } => (*backend).to_owned(),
+        Operation::Kernel { operator, overload: "", .. } => shortened(operator).into_owned(),
+        Operation::Kernel { operator, overload, .. } => format!("{}.{}", shortened(operator), shortened(overload)),
+        Operation::Delegate { backend, .. } => shortened(backend).into_owned(),
         Operation::Move { .. } => "move".to_owned(),
         Operation::JumpFalse { .. } => "jump".to_owned(),
         Operation::Free { .. } => "free".to_owned(),
@@ -91,7 +93,12 @@ fn print_delegate(
     // A range is one of instructions.
     let nodes: Vec<(usize, &InsideNode)> = match &filter.range {
         Some(_) => Vec::new(),
-        None => delegate.nodes.iter().enumerate().filter(|(at, node)| filter.takes(*at, node.operator)).collect(),
+        None => delegate
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(at, node)| filter.takes(*at, || node.operator.to_owned()))
+            .collect(),
     };
     if filter.is_given() && nodes.is_empty() {
         return Ok(());
@@ -146,7 +153,7 @@ fn print_method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::
         if method.chains.len() > 1 {
             writeln!(out, "\n  chain {index}")?;
         }
-        let taken = |(index, code): &(usize, &Code<'_>)| filter.takes(*index, &name(&code.operation));
+        let taken = |(index, code): &(usize, &Code<'_>)| filter.takes(*index, || name(&code.operation));
         for (index, code) in chain.instructions.iter().enumerate().filter(taken) {
             print_code(out, method, index, code)?;
         }

@@ -150,7 +150,7 @@ fn profile_prints_a_table_with_the_programs_names() {
     let call =
         ["0", "1", "57.61", "µs", "57.61", "µs", "57.61", "µs", "39.3", "%", "XnnpackBackend", "(delegate", "0)"];
     assert_eq!(line("(delegate 0)"), call);
-    assert!(line("TanH").ends_with(&["TanH", "(NC)", "#1"]));
+    assert!(line("TanH").ends_with(&["TanH", "(NC)", "#1", "=", "node", "1", "XNNTanh"]));
     let profile = json(&["profile", "--json", "--program", program], &trace);
     assert_eq!(profile["runs"][1]["events"][1]["runs"]["backend"], "XnnpackBackend");
     assert_eq!(profile["runs"][1]["events"][1]["total"], 57607);
@@ -176,4 +176,89 @@ fn info_tells_what_is_in_an_ethos_u_payload() {
     let (_, text, _) = output(&["info"], &file.path);
     assert!(text.contains("payload of forward, delegate 0: Ethos-U, 768 B\n"), "{text}");
     assert!(text.contains("328 B  cmd_data\n") && text.contains("32 B  scratch memory of a run\n"), "{text}");
+}
+
+fn profiled(arguments: &[&str]) -> String {
+    let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
+    let program = program.path.to_str().unwrap();
+    let (code, text, errors) = output(&[&["profile", "--program", program], arguments].concat(), &trace.path);
+    assert!(code == 0 && errors.is_empty(), "{errors}");
+    text
+}
+
+#[test]
+fn times_are_added_up_by_operator() {
+    let text = profiled(&["--by", "operator"]);
+    // 57.607 and 37.701 microseconds of the two calls.
+    assert!(text.contains("2  95.31 µs  65.0 %  XnnpackBackend\n"), "{text}");
+    assert!(text.contains("2  39.00 µs  26.6 %    XnnpackBackend: Fully Connected (NC, F32) GEMM\n"), "{text}");
+    assert!(text.contains("aten::cumsum.out"), "{text}");
+    let top = profiled(&["--by", "operator", "--top", "1"]);
+    let (first, rest) = text.split_once("Execute").unwrap();
+    assert!(first.lines().count() == 2 && rest.lines().count() == 6, "{text}");
+    assert!(top.contains("XnnpackBackend\n") && !top.contains("cumsum") && top.contains("… 3 more"), "{top}");
+    // The lines that --top leaves out are counted, in each group of runs.
+    let top = profiled(&["--longest", "--top", "2"]);
+    assert!(top.contains("… 6 more") && top.contains("Method::execute") && !top.contains("cumsum"), "{top}");
+}
+
+#[test]
+fn events_inside_a_delegate_are_those_of_its_nodes() {
+    let text = profiled(&[]);
+    assert!(text.contains("Fully Connected (NC, F32) GEMM #1 = node 0 XNNFullyConnected\n"), "{text}");
+    assert!(text.contains("TanH (NC) #1 = node 1 XNNTanh\n"), "{text}");
+    let document: serde_json::Value = serde_json::from_str(&profiled(&["--json"])).unwrap();
+    let events = document["files"][0]["runs"][1]["events"].as_array().unwrap();
+    let nodes: Vec<_> = events.iter().filter_map(|event| event["node"]["index"].as_u64()).collect();
+    assert_eq!(nodes, [0, 0, 1]);
+}
+
+#[test]
+fn a_trace_is_compared_with_itself_and_with_another() {
+    let trace = |name: &str| fixture(&format!("payloads/{name}.etdp")).path;
+    let old = trace("profile_portable");
+    let old = old.to_str().unwrap();
+    let (code, text, _) = output(&["profile", "--before", old], &trace("profile_portable"));
+    assert!(code == 0 && text.contains("+0.0 %") && !text.contains("+1"), "{text}");
+    let (code, text, _) = output(&["profile", "--before", old, "--by", "operator"], &trace("profile_xnnpack"));
+    assert!(code == 0 && text.contains("cumsum.out"), "{text}");
+    let line = text.lines().find(|line| line.ends_with("cumsum.out")).unwrap();
+    assert!(line.contains("  -  "), "the first trace has none: {line}");
+}
+
+#[test]
+fn the_timeline_has_every_event_at_its_time() {
+    let document: serde_json::Value = serde_json::from_str(&profiled(&["--timeline"])).unwrap();
+    let events = document["traceEvents"].as_array().unwrap();
+    assert_eq!(events.len(), 10);
+    let call = events.iter().find(|event| event["name"] == "XnnpackBackend (delegate 0)").unwrap();
+    assert_eq!((call["ph"].as_str(), call["args"]["instruction"].as_u64()), (Some("X"), Some(0)));
+    assert!((call["dur"].as_f64().unwrap() - 57.607).abs() < 1e-6, "{call}");
+    // From the first start, of 3689229.
+    assert!((call["ts"].as_f64().unwrap() - 958.918).abs() < 1e-6, "{call}");
+}
+
+#[test]
+fn times_are_put_on_the_graph() {
+    let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
+    let trace = trace.path.to_str().unwrap();
+    let (code, text, errors) = output(&["graph", "--json", "--trace", trace], &program.path);
+    assert_eq!((code, &*errors), (0, ""));
+    let document: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let nodes = document["files"][0]["graphs"][0]["nodes"].as_array().unwrap();
+    let times: Vec<_> =
+        nodes.iter().filter_map(|node| Some((node["label"].as_str()?, node["time"].as_f64()?))).collect();
+    assert_eq!(
+        times,
+        [
+            ("XNNFullyConnected", 39000.0),
+            ("aten::cumsum.out", 47979.0),
+            ("XNNFullyConnected", 0.0),
+            ("XNNTanh", 26000.0)
+        ]
+    );
+    let (_, dot, _) = output(&["graph", "--dot", "--trace", trace], &program.path);
+    assert!(dot.contains("aten::cumsum.out (47.98 µs)"), "{dot}");
+    let (code, _, errors) = output(&["graph", "--dot", "--trace", trace], &fixture("1.5.1/add/add.pte").path);
+    assert!(code == 1 && errors.contains("run_data"), "{errors}");
 }

@@ -74,6 +74,17 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
         ],
     ),
     ("diff-folders", &["diff -r --fail-on size,operators 0.7.0/add_mul_external 1.5.1/add_mul_external"]),
+    (
+        "profile-operators",
+        &["profile --by operator payloads/profile_xnnpack.etdp --program payloads/profile_xnnpack.pte"],
+    ),
+    (
+        "profile-before",
+        &[
+            "profile --before payloads/profile_xnnpack.etdp payloads/profile_portable.etdp",
+            "profile --by operator --before payloads/profile_xnnpack.etdp payloads/profile_portable.etdp",
+        ],
+    ),
     ("profile", &["profile payloads/profile_xnnpack.etdp --program payloads/profile_xnnpack.pte"]),
     ("bundle", &["bundle 1.5.1/bundled/bundled.bpte payloads/bundle_scalars.bpte"]),
     ("metadata", &["metadata 1.5.1/evalue_kinds/evalue_kinds.pte 1.5.1/multi_method/multi_method.pte"]),

@@ -113,7 +113,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             place: self.place_of(taken.value),
         };
         let arguments = arguments.into_iter().map(argument).collect();
-        self.graph.nodes.push(Node { kind, label, delegate: None, instruction, arguments });
+        self.graph.nodes.push(Node { kind, label, delegate: None, instruction, arguments, time: None });
         self.graph.nodes.len() - 1
     }
 

@@ -78,6 +78,9 @@ pub struct Node<'t> {
     pub instruction: Option<InstructionPlace>,
     /// What it takes and gives, in the file's order.
     pub arguments: Vec<GraphArgument<'t>>,
+    /// How long it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub time: Option<f64>,
 }
 
 /// Where an instruction is.

@@ -1,0 +1,232 @@
+//! Times of a profile added up by operator, compared with those of another trace, and put on a graph.
+
+use super::{EventKind, EventProfile, EventTarget, Graph, NodeKind, Profile, RunProfile};
+use crate::keyed::{Keyed, sort_by};
+use alloc::{format, string::String, string::ToString, vec::Vec};
+use core::cmp::Ordering;
+
+/// How long the calls of an operator took, or those of a kind of step inside a backend.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct OperatorTime {
+    /// The operator with its overload, the backend, or the backend and what it names its step: `XnnpackBackend: Softmax (NC, F32)`.
+    pub name: String,
+    /// Whether it is inside a backend, whose time has it too.
+    pub inside: bool,
+    /// How often it ran.
+    pub count: usize,
+    /// All times together, in ticks.
+    pub total: u64,
+    /// Which part of the runs' time it took: 1 is all of it.
+    pub share: f64,
+}
+
+/// How long something took before, and takes now: in ticks, for one run.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TimeChange {
+    /// What it is called.
+    pub name: String,
+    /// Whether it is inside a backend, whose time has it too.
+    pub inside: bool,
+    /// The chain of its instruction; `None` for what is added up by operator.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub chain: Option<usize>,
+    /// Index of its instruction in the chain.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub instruction: Option<usize>,
+    /// Ticks in the first trace; `None` where it is not there.
+    pub before: Option<f64>,
+    /// Ticks in the second trace; `None` where it is not there.
+    pub after: Option<f64>,
+}
+
+/// How long runs took before, and take now: in ticks, for one run.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RunChange<'t> {
+    /// Their name, as in [`RunProfile`].
+    pub name: &'t str,
+    /// The test case that was loaded before.
+    pub test_case: Option<i32>,
+    /// Ticks in the first trace; `None` where no runs are alike.
+    pub before: Option<f64>,
+    /// Ticks in the second trace; `None` where no runs are alike.
+    pub after: Option<f64>,
+    /// What is in them, the largest change first.
+    pub changes: Vec<TimeChange>,
+}
+
+impl RunProfile<'_> {
+    /// What instructions run, without the names of the program: as far as events name the kernels in them.
+    fn kernels(&self) -> Keyed<(Option<usize>, Option<usize>), &str> {
+        let mut kernels = Keyed::new();
+        for event in &self.events {
+            if let (EventKind::Part, Some(name)) = (event.kind, event.name.strip_prefix(super::profile::KERNEL)) {
+                kernels.or_insert((event.chain, event.instruction), name);
+            }
+        }
+        kernels
+    }
+
+    /// What an event is called among others of its kind; `None` for what is no step of a run, or a part of one.
+    fn step(&self, event: &EventProfile<'_>, kernels: &Keyed<(Option<usize>, Option<usize>), &str>) -> Option<String> {
+        let backend = match &event.runs {
+            Some(EventTarget::Delegate { backend, .. }) => backend,
+            _ => "delegate",
+        };
+        match (event.kind, &event.runs) {
+            (EventKind::Instruction, Some(EventTarget::Delegate { backend, .. })) => Some((*backend).into()),
+            (EventKind::Instruction, Some(target)) => Some(target.to_string()),
+            (EventKind::Instruction, None) => {
+                Some((*kernels.get(&(event.chain, event.instruction)).unwrap_or(&event.name)).into())
+            }
+            (EventKind::Delegate, _) => {
+                // XNNPACK numbers its steps.
+                let name = event.name.rsplit_once(" #").map_or(event.name, |(name, _)| name);
+                let number = event.delegate_debug_id.filter(|_| name.is_empty());
+                Some(match number {
+                    Some(number) => format!("{backend}: event {number}"),
+                    None => format!("{backend}: {name}"),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The times added up by operator and, inside delegates, by what the backend names its steps: the longest first.
+    pub fn by_operator(&self) -> Vec<OperatorTime> {
+        let kernels = self.kernels();
+        let mut sums: Keyed<(bool, String), (usize, u64, f64)> = Keyed::new();
+        for event in &self.events {
+            if let Some(name) = self.step(event, &kernels) {
+                let (count, total, share) = sums.entry((event.kind == EventKind::Delegate, name));
+                *count += event.count;
+                *total = total.saturating_add(event.total);
+                *share += event.share;
+            }
+        }
+        let time = |((inside, name), (count, total, share))| OperatorTime { name, inside, count, total, share };
+        let mut times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(time).collect();
+        sort_by(&mut times, &|one, other| other.total.cmp(&one.total));
+        times
+    }
+
+    /// What its steps took in one run, by operator or each by itself.
+    fn steps(&self, by_operator: bool) -> Vec<(Step, f64)> {
+        let runs = self.count.max(1) as f64;
+        if by_operator {
+            let step = |time: OperatorTime| {
+                (Step { name: time.name, inside: time.inside, place: None, nth: 0 }, time.total as f64 / runs)
+            };
+            return self.by_operator().into_iter().map(step).collect();
+        }
+        let kernels = self.kernels();
+        let mut seen: Keyed<Step, usize> = Keyed::new();
+        let mut steps = Vec::new();
+        for event in &self.events {
+            let Some(name) = self.step(event, &kernels) else { continue };
+            let place = event.chain.zip(event.instruction);
+            let mut step = Step { name, inside: event.kind == EventKind::Delegate, place, nth: 0 };
+            let count = seen.entry(step.clone());
+            step.nth = *count;
+            *count += 1;
+            steps.push((step, event.total as f64 / runs));
+        }
+        steps
+    }
+}
+
+/// What is compared with its like.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    inside: bool,
+    place: Option<(usize, usize)>,
+    name: String,
+    /// Of several alike, which one.
+    nth: usize,
+}
+
+impl<'t> Profile<'t> {
+    /// How long everything took, and takes in `after`: for one run, by instruction, or added up by operator.
+    pub fn compare(&self, after: &Profile<'t>, by_operator: bool) -> Vec<RunChange<'t>> {
+        let mut rest: Vec<&RunProfile<'t>> = after.runs.iter().collect();
+        let mut changes = Vec::new();
+        for run in &self.runs {
+            let alike = |other: &&RunProfile<'_>| (other.name, other.test_case) == (run.name, run.test_case);
+            let other = rest.iter().position(alike).map(|at| rest.remove(at));
+            changes.push(change(Some(run), other, by_operator));
+        }
+        changes.extend(rest.into_iter().map(|run| change(None, Some(run), by_operator)));
+        changes
+    }
+}
+
+fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, by_operator: bool) -> RunChange<'t> {
+    let mean = |run: &RunProfile<'_>| run.total as f64 / run.count.max(1) as f64;
+    let mut times: Keyed<Step, [Option<f64>; 2]> = Keyed::new();
+    for (step, time) in before.into_iter().flat_map(|run| run.steps(by_operator)) {
+        let [before, _] = times.entry(step);
+        *before = Some(time);
+    }
+    for (step, time) in after.into_iter().flat_map(|run| run.steps(by_operator)) {
+        let [_, after] = times.entry(step);
+        *after = Some(time);
+    }
+    let change = |(step, [before, after]): (Step, [Option<f64>; 2])| {
+        let (chain, instruction) = step.place.unzip();
+        TimeChange { name: step.name, inside: step.inside, chain, instruction, before, after }
+    };
+    let mut changes: Vec<TimeChange> = times.into_sorted().into_iter().map(change).collect();
+    let size = |change: &TimeChange| (change.after.unwrap_or_default() - change.before.unwrap_or_default()).abs();
+    sort_by(&mut changes, &|one, other| size(other).partial_cmp(&size(one)).unwrap_or(Ordering::Equal));
+    RunChange {
+        name: before.or(after).map_or("", |run| run.name),
+        test_case: before.or(after).and_then(|run| run.test_case),
+        before: before.map(mean),
+        after: after.map(mean),
+        changes,
+    }
+}
+
+impl Graph<'_> {
+    /// Puts the times of runs of this method on its nodes: what each took in one run. Nodes inside delegates have those of the events that are linked
+    /// to them.
+    pub fn add_times(&mut self, run: &RunProfile<'_>) {
+        let runs = run.count.max(1) as f64;
+        let mut times: Keyed<(usize, usize, Option<usize>), u64> = Keyed::new();
+        for event in &run.events {
+            let Some(place) = event.chain.zip(event.instruction) else { continue };
+            let node = match (event.kind, &event.node) {
+                (EventKind::Instruction, _) => None,
+                (EventKind::Delegate, Some(node)) => Some(node.index),
+                _ => continue,
+            };
+            let time = times.entry((place.0, place.1, node));
+            *time = time.saturating_add(event.total);
+        }
+        let mut inside = (None, 0);
+        for node in &mut self.nodes {
+            let Some(place) = node.instruction else { continue };
+            let mut key = (place.chain, place.index, None);
+            if node.kind == NodeKind::Inside {
+                // Those of one call follow each other, in the payload's order.
+                inside = if inside.0 == Some(place) { (inside.0, inside.1 + 1) } else { (Some(place), 0) };
+                key.2 = Some(inside.1);
+            }
+            node.time = times.get(&key).map(|time| *time as f64 / runs);
+        }
+    }
+
+    /// Puts the times of nodes behind their labels, for pictures.
+    pub fn label_times(&mut self, show: &dyn Fn(f64) -> String) {
+        for node in &mut self.nodes {
+            if let Some(time) = node.time {
+                node.label = format!("{} ({})", node.label, show(time));
+            }
+        }
+    }
+}
