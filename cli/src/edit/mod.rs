@@ -212,7 +212,7 @@ fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Resul
     let mut out = BufWriter::new(io::stdout().lock());
     if status::is_verbose() || report.changes.len() <= MOST {
         for change in &report.changes {
-            writeln!(out, "{}", text::message(&change.to_string()))?;
+            writeln!(out, "{}", text::cut(&text::message(&change.to_string()), 0))?;
         }
     } else {
         summary(&mut out, report)?;

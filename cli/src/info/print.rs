@@ -103,7 +103,9 @@ fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::R
     if let Some(data) = &info.external_data {
         row(out, "external data", &text::message(&data.to_string()))?;
     }
-    others.map_or(Ok(()), |others| row(out, "", &text::message(&format!("not known: {}", others.message))))
+    others.map_or(Ok(()), |others| {
+        row(out, "", &text::cut(&text::message(&format!("not known: {}", others.message)), 18))
+    })
 }
 
 fn releases(

@@ -222,6 +222,27 @@ fn ptd_files_are_made_merged_split_renamed_and_filtered() {
 }
 
 #[test]
+fn of_a_key_that_several_files_have_the_preferred_content_is_taken() {
+    let folder = Folder::new("prefer");
+    for (file, content) in [("a", "of a"), ("b", "of b"), ("c", "of c")] {
+        std::fs::write(folder.file(&format!("{file}.bin")), content).unwrap();
+    }
+    good(&["ptd", "create", "-o", "a.ptd", "shared=a.bin", "only.a=a.bin"], &folder);
+    good(&["ptd", "create", "-o", "b.ptd", "shared=b.bin", "late=b.bin"], &folder);
+    good(&["ptd", "create", "-o", "c.ptd", "late=c.bin"], &folder);
+    for (preferred, shared, late) in [("first", "of a", "of b"), ("last", "of b", "of c")] {
+        good(&["ptd", "merge", "a.ptd", "b.ptd", "c.ptd", "--prefer", preferred, "-o", "merged.ptd"], &folder);
+        let bytes = std::fs::read(folder.file("merged.ptd")).unwrap();
+        let ptd = Ptd::parse(&bytes).unwrap();
+        let mut found: Vec<_> =
+            ptd.entries().map(|entry| (entry.key().to_owned(), ptd.entry_bytes(&entry).unwrap().to_vec())).collect();
+        found.sort();
+        let expected = [("late", late), ("only.a", "of a"), ("shared", shared)];
+        assert_eq!(found, expected.map(|(key, content)| (key.to_owned(), content.as_bytes().to_vec())), "{preferred}");
+    }
+}
+
+#[test]
 fn dedup_tells_what_several_files_have_in_common() {
     let folder = Folder::new("dedup");
     folder.copy(&fixture("1.5.1/add_mul/add_mul.pte"), "a.pte");

@@ -13,6 +13,7 @@ mod documents;
 mod edit_command;
 mod graph;
 mod hostile;
+mod jobs;
 mod manners;
 mod payloads;
 mod report;
