@@ -112,7 +112,7 @@ impl<'a> Segment<'a> {
     }
 
     /// Its parts and the zeros between them as `size` bytes; `None` if they take more, or if it has no parts.
-    fn joined(&self, size: u64) -> Option<Vec<u8>> {
+    pub(crate) fn joined(&self, size: u64) -> Option<Vec<u8>> {
         let Self::Parts(parts) = self else {
             return None;
         };

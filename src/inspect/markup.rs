@@ -1,4 +1,5 @@
-//! Text from a file inside XML, and so inside SVG and HTML.
+//! Text from a file inside XML, and so inside SVG and HTML. An XML crate escapes the five characters; here, what XML has no form for and what
+//! turns the direction of writing shows too.
 
 use crate::names::is_deceptive;
 use core::fmt::{self, Write};

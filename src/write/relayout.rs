@@ -560,14 +560,7 @@ impl<'a> Segment<'a> {
         match self {
             Self::Absent => None,
             Self::Whole(bytes) => Some(bytes.clone()),
-            Self::Parts(parts) => {
-                let mut bytes = Vec::new();
-                for (offset, part) in parts {
-                    bytes.resize(usize::try_from(*offset).ok()?, 0);
-                    bytes.extend_from_slice(part);
-                }
-                Some(Cow::Owned(bytes))
-            }
+            Self::Parts(_) => self.joined(self.len()).map(Cow::Owned),
         }
     }
 }

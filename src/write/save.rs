@@ -1,4 +1,7 @@
 //! Writing to any writer, or to a path.
+//!
+//! Temporary files are made here, and not by a crate such as `tempfile`: several files are prepared and then renamed together, permissions of
+//! the file that is replaced are kept, and the default features need no more crates.
 
 use super::image::{Image, Piece};
 use crate::error::{Error, Result};
