@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # What a dependent pays to compile the crate, beside the parsers that a Rust user could add: CPU seconds (user and system) with all
-# dependencies, from nothing, and lines of LLVM. Needs the crates registry; `cargo llvm-lines` for the peers' lines, where it is installed.
-# Usage: benches/cost.sh [FLATC]      FLATC: a flatc, for what it generates from the official schemas (`.ci/official/get.sh` has both)
+# dependencies, from nothing. Needs the crates registry. `.ci/budgets lines` counts what is compiled of this crate.
+# Usage: benches/cost.sh [ROW]...      A row is `three` (the dependencies alone), `reader`, `default`, a feature, `all`, or a peer: `object`,
+# `wasmparser`, `gimli`, `flatbuffers`; without any: all of them. FLATC=PATH is a flatc, for what it generates from the official schemas
+# (`.ci/official/get.sh` has both).
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
-flatc=${1:-}
+flatc=${FLATC:-}
+wanted=" $* "
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
@@ -29,11 +32,12 @@ seconds() {
     ) | awk '{printf "%.1f", $1 + $2}'
 }
 
+# row NAME LIBRARY TEXT
 row() {
-    local dev release
+    [[ "$wanted" = "  " || "$wanted" = *" $1 "* ]] || return 0
+    local dev release rlib=-
     dev=$(seconds "$1")
-    local rlib="-"
-    rlib=$(du -cm "$work"/target/debug/deps/lib"$2"-*.rlib 2>/dev/null | tail -n 1 | cut -f1)
+    [ "$2" = - ] || rlib=$(du -cm "$work"/target/debug/deps/lib"$2"-*.rlib | tail -n 1 | cut -f1)
     release=$(seconds "$1" --release)
     printf '| %s | %s | %s | %s |\n' "$3" "$dev" "$rlib" "$release"
 }
@@ -65,7 +69,7 @@ fi
 
 echo '| what | dev, CPU s | rlib in dev, MB | release, CPU s |'
 echo '|---|---|---|---|'
-row three none 'nom, bytemuck and thiserror alone'
+row three - 'nom, bytemuck and thiserror alone'
 row reader executorch_format 'reader (`default-features = false`)'
 row default executorch_format 'default features'
 for feature in verify inspect edit payloads devtools convert; do
