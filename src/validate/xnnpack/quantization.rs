@@ -10,7 +10,7 @@ use crate::schema::xnnpack::{
 use alloc::format;
 
 /// XNNPACK's kernels take groups of a multiple of so many numbers.
-const GROUP: i32 = 32;
+pub(super) const GROUP: i32 = 32;
 
 /// `path` is that of the quantized value. `constant`: its groups are multiplied.
 pub(super) fn check(
@@ -127,8 +127,8 @@ fn groups(
     };
     channel_dim(tensor, quantization.channel_dim, path, report);
     let size = quantization.group_size;
-    let fits = size > 0 && (size % GROUP == 0 || !report.concerns(constant));
-    let Some(group) = u64::try_from(size).ok().filter(|_| fits) else {
+    // How groups divide the columns matters where weights are packed: see `weights`.
+    let Some(group) = u64::try_from(size).ok().filter(|size| *size > 0) else {
         let found = format!("{size}, expected a multiple of {GROUP}");
         return report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
     };

@@ -4,6 +4,7 @@ use super::super::report::{Few, Report};
 use super::super::rule;
 use super::Graph;
 use super::constants::{Keys, numbers};
+use super::quantization::GROUP;
 use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
 use crate::path::Path;
@@ -140,7 +141,11 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
     }
     if let Some(XNNQuantParams::PerChannelGroupQuant(quantization)) = value.quant_params() {
         let (size, columns) = (quantization.group_size, dims.last().copied().unwrap_or(0));
-        // A size that is not positive is found at the value.
+        // What is not positive is found at the value.
+        if size > 0 && size % GROUP != 0 && report.concerns(packed) {
+            let found = format!("a filter with scales for groups of {size}, expected a multiple of {GROUP}");
+            report.add(rule::XNNPACK_QUANTIZATION, filter_path, found);
+        }
         if size > 0 && i64::from(columns) % i64::from(size) != 0 && report.concerns(packed) {
             let found =
                 format!("a filter with scales for groups of {size}, which does not divide the {columns} columns");
