@@ -51,8 +51,9 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
     let has_ending =
         path.extension().is_some_and(|ending| ["toml", "yaml", "yml"].iter().any(|known| ending == *known));
     if !path.exists() && !has_ending && path.components().count() == 1 {
-        let names =
-            RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{}", Release::LATEST)).collect::<Vec<_>>();
+        // Of the release that was asked for, where it is one.
+        let release = path.to_str().and_then(|name| name.rsplit_once('-')?.1.parse().ok()).unwrap_or(Release::LATEST);
+        let names = RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{release}")).collect::<Vec<_>>();
         let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
         return Err(Failure::Usage(format!(
             "no file and no runtime {}, {hint}",

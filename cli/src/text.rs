@@ -76,14 +76,14 @@ pub fn width(text: &str) -> usize {
 /// The widest column that cells are aligned in: a longer cell, whose length is a file's choice, stands out and moves no other row.
 pub const WIDEST: usize = 200;
 
-/// The width of a column of cells, in characters.
+/// The width of a column of cells.
 pub fn column<'c>(cells: impl Iterator<Item = &'c String>) -> usize {
-    cells.map(|cell| cell.chars().count()).filter(|count| *count <= WIDEST).max().unwrap_or_default()
+    cells.map(|cell| width(cell)).filter(|count| *count <= WIDEST).max().unwrap_or_default()
 }
 
 /// A cell with spaces after it, for a column. Rust's own widths end in a panic where a name is longer than they can be.
 pub fn left(cell: &str, column: usize) -> String {
-    format!("{cell}{}", " ".repeat(column.saturating_sub(cell.chars().count())))
+    format!("{cell}{}", " ".repeat(column.saturating_sub(width(cell))))
 }
 
 /// The columns of the terminal that standard output is; 0: not asked yet.
@@ -221,6 +221,7 @@ mod tests {
         let width = column([&short, &long, &"abc".to_owned()].into_iter());
         assert_eq!((width, left(&short, width)), (3, "a  ".to_owned()));
         assert_eq!(left(&long, width), long);
+        assert_eq!(left("重み", 6), "重み  ", "each of them takes two columns");
     }
 
     #[test]

@@ -323,9 +323,11 @@ fn print_flat_tensor(out: &mut Out, facts: &FlatTensorSummary<'_>) -> io::Result
         (text::name(key.key, NAME), shape.unwrap_or_else(|| "blob".to_owned()), text::size(key.size))
     });
     let shown: Vec<_> = shown.collect();
-    let key_width = text::column(shown.iter().map(|(key, _, _)| key));
     let shape_width = text::column(shown.iter().map(|(_, shape, _)| shape));
-    for (key, shape, size) in &shown {
+    let size_width = text::column(shown.iter().map(|(_, _, size)| size));
+    let keys: Vec<String> = shown.iter().map(|(key, _, _)| text::cut(key, 8 + shape_width + size_width)).collect();
+    let key_width = text::column(keys.iter());
+    for (key, (_, shape, size)) in keys.iter().zip(&shown) {
         writeln!(out, "    {}  {}  {size}", text::left(key, key_width), text::left(shape, shape_width))?;
     }
     if facts.keys.len() > most {

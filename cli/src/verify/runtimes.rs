@@ -103,11 +103,11 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
 /// One line for each release.
 fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    writeln!(out, "{}:", text::path(path))?;
-    for verdict in verdicts {
-        if status::is_quiet() && verdict.behaviour == Behaviour::Loads {
-            continue;
-        }
+    let said = |verdict: &&ReleaseVerdict| !status::is_quiet() || verdict.behaviour != Behaviour::Loads;
+    if verdicts.iter().any(|verdict| said(&verdict)) {
+        writeln!(out, "{}:", text::path(path))?;
+    }
+    for verdict in verdicts.iter().filter(said) {
         writeln!(out, "  {}", text::message(&verdict.to_string()))?;
     }
     Ok(out.flush()?)
