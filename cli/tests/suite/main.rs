@@ -16,6 +16,7 @@ mod hostile;
 mod jobs;
 mod manners;
 mod payloads;
+mod readme;
 mod report;
 mod rewrite;
 mod savings;
