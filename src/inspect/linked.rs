@@ -30,18 +30,26 @@ const NAMES: &[(&str, &str)] = &[
     ("staticresizebilinear2d", "resizebilinear"),
 ];
 
+/// The nodes of a payload: of which kind each is, its index and its name. Sorted.
+type Nodes = Vec<(String, usize, &'static str)>;
+
 /// Links the events of each delegate call to the nodes of the delegate's payload.
 pub(super) fn link(pte: &Pte<'_>, runs: &mut [RunProfile<'_>]) {
-    let mut payloads: Vec<Vec<Vec<&'static str>>> =
-        pte.methods().iter().map(|plan| alloc::vec![Vec::new(); plan.delegates().len()]).collect();
+    let mut payloads: Vec<Nodes> = Vec::new();
+    // By method and delegate.
+    let mut places: Vec<Vec<Option<usize>>> =
+        pte.methods().iter().map(|plan| alloc::vec![None; plan.delegates().len()]).collect();
     for opened in pte.open_payloads() {
         let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
-        // A payload that thousands share is no reason for as many lists.
-        for (method, delegate) in opened.delegates.iter().take(64) {
-            if let Some(nodes) = payloads.get_mut(*method).and_then(|method| method.get_mut(*delegate)) {
-                *nodes = xnnpack.graph.xnodes().iter().map(|node| node.name()).collect();
+        for (method, delegate) in &opened.delegates {
+            if let Some(place) = places.get_mut(*method).and_then(|method| method.get_mut(*delegate)) {
+                *place = Some(payloads.len());
             }
         }
+        let names = xnnpack.graph.xnodes().iter().map(|node| node.name()).enumerate();
+        let mut nodes: Nodes = names.map(|(index, name)| (kind_of_node(name), index, name)).collect();
+        nodes.sort_unstable();
+        payloads.push(nodes);
     }
     for run in runs {
         let Some(method) = pte.methods().iter().position(|plan| Some(plan.name()) == run.method) else { continue };
@@ -51,29 +59,28 @@ pub(super) fn link(pte: &Pte<'_>, runs: &mut [RunProfile<'_>]) {
                 Some(EventTarget::Delegate { delegate, .. }) => usize::try_from(delegate).ok(),
                 _ => None,
             });
-            if let Some(nodes) = delegate.and_then(|delegate| payloads.get(method)?.get(delegate)) {
+            let payload = delegate.and_then(|delegate| *places.get(method)?.get(delegate)?);
+            if let Some(nodes) = payload.and_then(|payload| payloads.get(payload)) {
                 link_call(call, nodes);
             }
         }
     }
 }
 
-fn link_call(call: &mut [EventProfile<'_>], nodes: &[&'static str]) {
-    let nodes: Vec<(usize, &'static str, String)> =
-        nodes.iter().enumerate().map(|(index, name)| (index, *name, kind_of_node(name))).collect();
-    let mut kinds: Vec<String> = call.iter().filter_map(kind_of_event).collect();
-    kinds.sort_unstable();
-    kinds.dedup();
-    for kind in kinds {
-        let of_kind = nodes.iter().filter(|(_, _, own)| *own == kind);
-        let count = call.iter().filter(|event| kind_of_event(event).as_ref() == Some(&kind)).count();
-        if of_kind.clone().count() != count {
-            // Some were joined or left out: nothing says which.
-            continue;
-        }
-        let events = call.iter_mut().filter(|event| kind_of_event(event).as_ref() == Some(&kind));
-        for (event, (index, operator, _)) in events.zip(of_kind) {
-            event.node = Some(ProfiledNode { index: *index, operator });
+fn link_call(call: &mut [EventProfile<'_>], nodes: &Nodes) {
+    let of_event = |(index, event): (usize, &EventProfile<'_>)| Some((kind_of_event(event)?, index));
+    let mut events: Vec<(String, usize)> = call.iter().enumerate().filter_map(of_event).collect();
+    events.sort_unstable();
+    for events in events.chunk_by(|(one, _), (other, _)| one == other) {
+        let Some((kind, _)) = events.first() else { continue };
+        let start = nodes.partition_point(|(other, _, _)| other < kind);
+        let end = nodes.partition_point(|(other, _, _)| other <= kind);
+        // Where there are not as many, some were joined or left out: nothing says which.
+        let of_kind = nodes.get(start..end).filter(|of_kind| of_kind.len() == events.len()).unwrap_or_default();
+        for ((_, event), (_, index, operator)) in events.iter().zip(of_kind) {
+            if let Some(event) = call.get_mut(*event) {
+                event.node = Some(ProfiledNode { index: *index, operator });
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::report::{Few, Report};
 use super::super::rule;
+use super::dataflow::Uses;
 use super::{Graph, nodes, shapes};
 use crate::error::counted;
 use crate::file::pte::Pte;
@@ -144,8 +145,8 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
     }
     readers.sort_unstable();
     let mut kept: Option<Vec<bool>> = None;
-    let mut nodes: Vec<usize> = (0..tree.xnodes().len()).rev().collect();
-    while let Some(index) = nodes.pop() {
+    let mut waiting: Vec<usize> = (0..tree.xnodes().len()).rev().collect();
+    while let Some(index) = waiting.pop() {
         let Some(node) = tree.xnodes().get(index) else { continue };
         let ids = node.xnode_union.ids();
         let known = |id: u32| -> Option<Vec<u64>> { dims.get(graph.index(id)?)?.clone() };
@@ -156,7 +157,11 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
         let output = match inputs.first().map(|input| shapes::inferred(&node.xnode_union, input, &inputs)) {
             Some(Ok(Some(output))) => output,
             Some(Err(fault)) if fault == shapes::EMPTY_OUTPUT => {
-                if kept.get_or_insert_with(|| nodes::kept(graph)).get(index) == Some(&false) {
+                let is_kept = kept.get_or_insert_with(|| {
+                    let uses = Uses::new(graph);
+                    nodes::kept(graph, &uses, &graph.needed(&uses))
+                });
+                if is_kept.get(index) == Some(&false) {
                     continue;
                 }
                 let found = format!("xnodes[{index}] is {fault}");
@@ -170,7 +175,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
             let Some(place @ None) = dims.get_mut(value) else { continue };
             *place = Some(output.clone());
             let first = readers.partition_point(|(other, _)| *other < value);
-            nodes.extend(readers.iter().skip(first).take_while(|(other, _)| *other == value).map(|(_, node)| *node));
+            waiting.extend(readers.iter().skip(first).take_while(|(other, _)| *other == value).map(|(_, node)| *node));
         }
     }
 }

@@ -26,19 +26,18 @@ const PACKED_INPUT: u32 = 0x200;
 /// XNNPACK resizes to less than this many rows and columns.
 const MAX_RESIZED: u32 = 1 << 24;
 
-/// Whether XNNPACK makes an operator of each node: an output depends on it, and it does not wait for what never comes.
-pub(super) fn kept(graph: &Graph<'_>) -> Vec<bool> {
-    let uses = Uses::new(graph);
+/// Whether XNNPACK makes an operator of each node: an output depends on it (`needed`), and it does not wait for what never comes.
+pub(super) fn kept(graph: &Graph<'_>, uses: &Uses, needed: &[bool]) -> Vec<bool> {
     let (waits, _) = uses.waits(graph);
-    graph.needed(&uses).iter().zip(waits).map(|(needed, wait)| *needed && wait == 0).collect()
+    needed.iter().zip(waits).map(|(needed, wait)| *needed && wait == 0).collect()
 }
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let uses = Uses::new(graph);
-    let mut kept = kept(graph);
+    let needed = graph.needed(&uses);
+    let mut kept = kept(graph, &uses, &needed);
     // Its weights are packed although it waits for its own result.
-    let packed: Vec<bool> =
-        graph.needed(&uses).iter().zip(uses.stuck(graph)).map(|(needed, stuck)| *needed && !stuck).collect();
+    let packed: Vec<bool> = needed.iter().zip(uses.stuck(graph)).map(|(needed, stuck)| *needed && !stuck).collect();
     let taken_in = uses.taken_in(graph);
     for (node, kept) in graph.payload.graph.xnodes().iter().zip(&mut kept) {
         if let XNodeUnion::XNNConvert(convert) = &node.xnode_union {
