@@ -174,7 +174,7 @@ pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) 
     rearrange(order, &mut |one, other| items.swap(one, other));
 }
 
-/// The positions of so many items in the order of the items.
+/// The positions of this many items in the order of the items.
 fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     if count < 2 {
         return Vec::new();

@@ -2,10 +2,10 @@
 
 use crate::text;
 
-/// A name is shown, and compared, by so many characters.
+/// At most this many characters of a name are shown and compared.
 const WIDTH: usize = 80;
 
-/// So many names are compared.
+/// At most this many names are compared.
 const MOST: usize = 10_000;
 
 /// Names of a file, as many and as much of them as is compared.

@@ -163,7 +163,7 @@ pub fn cut_start(path: &str, before: usize) -> String {
     format!("…{}", path.chars().skip(skipped).collect::<String>())
 }
 
-/// A text, cut to so many columns.
+/// A text, cut to this many columns.
 pub fn cut_to(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();

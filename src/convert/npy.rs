@@ -23,7 +23,7 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// The longest header read, in bytes. NumPy itself writes about a hundred.
 const MAX_HEADER: usize = 1 << 16;
 
-/// The data starts at a multiple of so many bytes.
+/// The data starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
 
 /// How many digits NumPy leaves room for in the size of the outermost dimension, so that a file can grow in place.

@@ -31,9 +31,9 @@ use walk::{Passed, TooMuch, Walk, places};
 /// Instead of a write: what is read was there before the first instruction, or never.
 pub(crate) const BEFORE: u32 = held::BEFORE;
 
-/// So many lists are too long.
+/// Why dataflow is unknown: lists are too long.
 const LONG_LISTS: &str = "the instructions name long lists so often that not all of them were followed";
-/// So many jumps, or pieces of memory.
+/// Why dataflow is unknown: too many jumps, or too many pieces of memory.
 const TOO_MANY_WAYS: &str = "the method jumps so often that only the order of its instructions was followed";
 const TOO_MANY_PIECES: &str = "its tensors overlap so often that they were not followed";
 

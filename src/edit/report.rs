@@ -229,7 +229,7 @@ impl fmt::Display for Subject {
 /// As `externalized constant layer.weight (forward:%12): 64 bytes to 0`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// So many of those who keep the old bytes are named.
+        /// At most this many of those who keep the old bytes are named.
         const MOST: usize = 10;
         let Self { action, subject, name, users, others, bytes_before, bytes_after } = self;
         write!(f, "{action} {subject}")?;

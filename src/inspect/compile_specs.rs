@@ -5,7 +5,7 @@ use crate::schema::program::{BackendDelegate, CompileSpec};
 use alloc::{borrow::Cow, vec::Vec};
 use core::fmt;
 
-/// So many settings of a delegate are told: many delegates can share one long list.
+/// At most this many settings of a delegate are told: many delegates can share one long list.
 const MOST: usize = 32;
 
 /// A setting for a backend.

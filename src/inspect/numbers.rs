@@ -55,7 +55,7 @@ pub struct Histogram {
 }
 
 impl TensorView<'_> {
-    /// How the values are spread over so many ranges; `None` for a type that has no numbers (complex, packed and 8-bit floats, and
+    /// How the values are spread over this many ranges; `None` for a type that has no numbers (complex, packed and 8-bit floats, and
     /// halves without the feature `half`), and where no element is finite.
     ///
     /// ```
@@ -83,7 +83,7 @@ impl TensorView<'_> {
 }
 
 impl Dequantized<'_> {
-    /// How the numbers are spread over so many ranges; `None` where no element is finite.
+    /// How the numbers are spread over this many ranges; `None` where no element is finite.
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
         Histogram::of(bins, &|each| {
             let mut chunk = Vec::with_capacity(CHUNK.min(self.elements()));

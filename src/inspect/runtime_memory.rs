@@ -115,7 +115,7 @@ impl Bump {
         self.end = self.end.next_multiple_of(alignment).saturating_add(size.saturating_mul(count as u64));
     }
 
-    /// So many structures of so many pointers each.
+    /// This many structures of this many pointers each.
     fn pointers(&mut self, count: usize, pointers: u64) {
         self.list(count, pointers * self.sizes.pointer, self.sizes.pointer);
     }

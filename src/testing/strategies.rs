@@ -50,7 +50,7 @@ use proptest::strategy::{BoxedStrategy, Strategy};
 /// How many choices a file of the usual size is made of.
 const USUAL: core::ops::Range<usize> = 0..1200;
 
-/// So many bytes, as choices: the size of what is made of them.
+/// This many bytes, as choices: the size of what is made of them.
 fn made<T: core::fmt::Debug>(
     size: impl Into<SizeRange>,
     make: impl Fn(&mut Choices<'_>) -> T,

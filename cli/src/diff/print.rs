@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// So many of one kind are shown on a terminal; `--verbose` shows all.
+/// At most this many of one kind are shown on a terminal; `--verbose` shows all.
 const MOST: usize = 8;
 
 /// The characters of a name that are shown on a terminal.

@@ -14,7 +14,7 @@ use std::path::Path;
 /// The characters of a name that are shown on a terminal.
 pub(super) const NAME: usize = 24;
 
-/// So many items of a list are shown: many instructions may name one long list.
+/// At most this many items of a list are shown: many instructions may name one long list.
 const MOST_ITEMS: usize = 16;
 
 /// The widest name of an argument that others are aligned to.

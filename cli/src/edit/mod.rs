@@ -207,7 +207,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
-    /// So many changes are listed, more are counted.
+    /// At most this many changes are listed, more are counted.
     const MOST: usize = 8;
     let mut out = BufWriter::new(io::stdout().lock());
     if status::is_verbose() || report.changes.len() <= MOST {

@@ -63,7 +63,7 @@ fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
     [blob.kind.to_string(), offset, text::size(blob.size), users(blob, several), whats.join(", ")]
 }
 
-/// So many descriptions of a blob are shown that differ.
+/// At most this many descriptions of a blob are shown that differ.
 const MOST_KINDS: usize = 8;
 
 /// What uses a blob, neighbours among the values of a method as one: `%3–%12, %20`.

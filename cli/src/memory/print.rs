@@ -10,13 +10,13 @@ use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// So many tensors of a buffer are shown on a terminal.
+/// At most this many tensors of a buffer are shown on a terminal.
 const MOST: usize = 10;
 
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
 
-/// So many values are named that share memory.
+/// At most this many values are named that share memory.
 const MOST_SHARED: usize = 4;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;

@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// So many operators are shown on a terminal, and so many combinations of types of each.
+/// At most this many operators are shown on a terminal, and this many combinations of types of each.
 const MOST: usize = 30;
 const MOST_KERNELS: usize = 4;
 

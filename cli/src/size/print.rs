@@ -8,7 +8,7 @@ use executorch_format::inspect::{BlobUser, Growth, SizeKey, SizeKind, SizePart, 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// So many lines are shown on a terminal.
+/// At most this many lines are shown on a terminal.
 const MOST: usize = 20;
 
 /// The characters of a name that are shown on a terminal.

@@ -7,7 +7,7 @@ use crate::write::image::Image;
 use alloc::{borrow::Cow, format, string::ToString, vec::Vec};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-/// The data starts at a multiple of so many bytes.
+/// The data starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 8;
 
 impl Safetensors<'_> {

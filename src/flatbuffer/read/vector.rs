@@ -61,7 +61,7 @@ pub(super) struct Items<'s, 'a> {
 }
 
 impl<'s, 'a> Items<'s, 'a> {
-    /// The items of the vector at that position, each of which takes so many bytes of memory.
+    /// The items of the vector at that position, each of which takes this many bytes of memory.
     #[inline(never)]
     pub(super) fn of(place: Place<'s, 'a>, memory: usize) -> Result<Self> {
         let offsets = number_bytes(place, 4)?;

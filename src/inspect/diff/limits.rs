@@ -54,9 +54,9 @@ setters! {
 /// By how much a number of bytes may grow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GrowthLimit {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(u64),
-    /// So many hundredths of what there was.
+    /// This many hundredths of what there was.
     Percent(f64),
 }
 

@@ -172,7 +172,7 @@ impl Pte<'_> {
     }
 }
 
-/// So many values that one is a view of are listed.
+/// At most this many values that one is a view of are listed.
 const MOST_VIEWS: usize = 64;
 
 fn method<'t>(

@@ -41,15 +41,15 @@ table! {
         pub input1_id: u32,
         /// The id of the second input.
         pub input2_id: u32,
-        /// The id of the third input, if the node has so many.
+        /// The id of the third input, if the node has that many.
         pub input3_id: u32,
-        /// The id of the fourth input, if the node has so many.
+        /// The id of the fourth input, if the node has that many.
         pub input4_id: u32,
         /// The id of the output.
         pub output_id: u32,
         /// XNNPACK's flags.
         pub flags: u32,
-        /// The id of the fifth input, if the node has so many.
+        /// The id of the fifth input, if the node has that many.
         pub input5_id: u32,
     }
 }

@@ -17,7 +17,7 @@ pub(super) const BACKEND: &str = "XnnpackBackend";
 /// the source of 1.5.
 pub(super) const TABLE: &str = include_str!("xnnpack.tsv");
 
-/// So many backends are named in a reason.
+/// At most this many backends are named in a reason.
 const MOST: usize = 4;
 
 /// Something in a payload that some releases do not understand.

@@ -16,7 +16,7 @@ use core::str::FromStr;
 /// in the wheels register. 0.3's wheel was not looked at.
 pub(super) const TABLE: &str = include_str!("operators.tsv");
 
-/// So many missing operators are named in a reason.
+/// At most this many missing operators are named in a reason.
 const MOST: usize = 4;
 
 /// A library of kernels that ExecuTorch has.

@@ -9,7 +9,7 @@ use crate::schema::xnnpack::{
 };
 use alloc::format;
 
-/// XNNPACK's kernels take groups of a multiple of so many numbers.
+/// XNNPACK's kernels take groups of a multiple of this many numbers.
 pub(super) const GROUP: i32 = 32;
 
 /// `path` is that of the quantized value. `constant`: its groups are multiplied.

@@ -72,7 +72,7 @@ pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u
     }
 }
 
-/// The bytes of so many elements of a tensor.
+/// The bytes of this many elements of a tensor.
 fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
     let bits = tensor.datatype.element_bits().unwrap_or(0);
     dims.iter().fold(u64::from(bits), |all, size| all.saturating_mul(*size)).div_ceil(8)
