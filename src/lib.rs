@@ -134,6 +134,8 @@ pub mod inspect;
 mod keyed;
 mod names;
 mod path;
+#[cfg(feature = "payloads")]
+mod quantized;
 pub mod schema;
 mod setters;
 mod tensor;
@@ -166,6 +168,8 @@ pub use flatbuffer::write::{FieldOrder, VtableSharing};
 pub use names::parse_size;
 pub use names::{Escaped, is_deceptive, shortened};
 pub use path::{FieldPath, Path, Step};
+#[cfg(feature = "payloads")]
+pub use quantized::Dequantized;
 pub use tensor::{Element, TensorShape, TensorView};
 #[cfg(feature = "write")]
 pub use write::collect::{DataCollector, NewEntry};

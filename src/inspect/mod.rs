@@ -22,6 +22,7 @@ mod compile_specs;
 mod constant_methods;
 mod delegate_code;
 mod delegates;
+mod dequantized;
 #[cfg(feature = "diff")]
 mod diff;
 mod disassembly;
@@ -53,6 +54,7 @@ pub use compile_specs::CompileSetting;
 pub use constant_methods::{ConstantMethod, Returned};
 pub use delegate_code::{DelegateCode, InsideArgument, InsideNode};
 pub use delegates::{DelegateConstant, DelegateConstantUser, DelegateConstants};
+pub use dequantized::QuantizedTensor;
 #[cfg(feature = "diff")]
 pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,

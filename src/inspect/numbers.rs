@@ -1,6 +1,6 @@
 //! The elements of a tensor as numbers, whatever their type.
 
-use crate::delegate::xnnpack::Dequantized;
+use crate::quantized::Dequantized;
 use crate::schema::ScalarType;
 use crate::tensor::{Element, TensorView, copied};
 use alloc::{vec, vec::Vec};

@@ -1,7 +1,10 @@
 //! Reads the elements of tensors as Rust numbers.
 
 use executorch_format::schema::ScalarType;
-use executorch_format::{Element, ErrorKind, Ptd, Pte, TensorShape, TensorView};
+use executorch_format::schema::program::{
+    EValue, ExecutionPlan, Instruction, KernelTypes, Null, Operator, Program, Tensor,
+};
+use executorch_format::{DataCollector, Element, ErrorKind, Ptd, Pte, PteOptions, TensorShape, TensorView};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
 /// The constants of a program with elements `T`, read both as a slice and as a copy.
@@ -134,4 +137,100 @@ fn every_tensor_of_a_ptd_has_a_view_and_strides() {
         }
         Ok(())
     });
+}
+
+/// A program that takes a weight of these sizes, with these scales and zero points, by an operator; `rest` are its other arguments.
+fn quantized(
+    operator: &'static str,
+    (scalar_type, sizes, bytes): (ScalarType, [i32; 2], Vec<u8>),
+    scales: EValue<'static>,
+    zero_points: EValue<'static>,
+    rest: impl FnOnce(&mut DataCollector<'static>) -> Vec<EValue<'static>>,
+) -> Pte<'static> {
+    let mut data = DataCollector::new();
+    let mut own = |value: EValue<'static>, bytes: &[f32]| match value.val {
+        KernelTypes::Tensor(tensor) => {
+            let bytes: Vec<u8> = bytes.iter().flat_map(|number| number.to_le_bytes()).collect();
+            tensor.with_data(data.constant(bytes)).into()
+        }
+        val => EValue { val },
+    };
+    let (scales, zero_points) = (own(scales, &[0.5, 2.0]), own(zero_points, &[1.0, -1.0]));
+    let weight = Tensor::new(scalar_type, sizes.to_vec()).with_data(data.constant(bytes)).into();
+    let mut values = vec![weight, scales, zero_points];
+    values.extend(rest(&mut data));
+    values.push(Tensor::new(ScalarType::FLOAT, vec![2, 2]).with_planned(1, 0).into());
+    let arguments: Vec<i32> = (0..values.len() as i32).collect();
+    let result = values.len() as i32 - 1;
+    let call = Instruction::kernel_call(0, arguments);
+    let plan =
+        ExecutionPlan::new("forward", values, vec![Operator::new(operator, "out")], vec![call.clone(), call], 16)
+            .with_outputs(vec![result]);
+    data.finish(Program { execution_plan: Some(vec![plan]), ..Program::default() }, &PteOptions::default()).unwrap()
+}
+
+/// The numbers of the only quantized tensor.
+fn only(pte: &Pte<'_>) -> Result<Vec<f32>, String> {
+    let found = pte.dequantized();
+    assert_eq!(found.len(), 1, "two calls take the same tensor");
+    assert_eq!((found[0].method, found[0].value), (0, 0));
+    found[0].numbers.as_ref().map(|numbers| numbers.to_vec()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_programs_own_weights_are_the_numbers_that_its_operators_take_them_for() {
+    let floats = |sizes: &[i32]| -> EValue<'static> { Tensor::new(ScalarType::FLOAT, sizes.to_vec()).into() };
+    let none = || EValue { val: Null {}.into() };
+    let bytes = || (ScalarType::CHAR, [2, 2], vec![1, 3, 0xff, 1]);
+    let axis = |axis: i64| move |_: &mut DataCollector<'static>| vec![axis.into()];
+    let no_more = |_: &mut DataCollector<'static>| Vec::new();
+    let channel = "quantized_decomposed::dequantize_per_channel";
+    for (pte, expected) in [
+        (
+            quantized("quantized_decomposed::dequantize_per_tensor", bytes(), 0.5.into(), 1i64.into(), no_more),
+            [0.0, 1.0, -1.0, 0.0],
+        ),
+        (quantized(channel, bytes(), floats(&[2]), none(), axis(0)), [0.5, 1.5, -2.0, 2.0]),
+        (quantized(channel, bytes(), floats(&[2]), floats(&[2]), axis(-1)), [0.0, 8.0, -1.0, 4.0]),
+        (
+            quantized("quantized_decomposed::dequantize_per_token", bytes(), floats(&[2, 1]), floats(&[2, 1]), no_more),
+            [0.0, 1.0, 0.0, 4.0],
+        ),
+        (
+            quantized("quantized_decomposed::embedding_byte", bytes(), floats(&[2]), floats(&[2]), no_more),
+            [0.0, 1.0, 0.0, 4.0],
+        ),
+    ] {
+        assert_eq!(only(&pte).unwrap(), expected);
+    }
+    // Two numbers in a byte, the first one in its high half; 8 stands for 0. Each column of bytes is a group.
+    let halves = (ScalarType::BYTE, [1, 2], vec![0x8f, 0x09]);
+    let pte = quantized("quantized_decomposed::embedding_4bit", halves, floats(&[1, 2]), none(), no_more);
+    assert_eq!(only(&pte).unwrap(), [0.0, 3.5, -16.0, 2.0]);
+    // Four in a byte, the first one in its lowest bits; 2 stands for 0.
+    let quarters = (ScalarType::BYTE, [2, 1], vec![0b11_10_01_00, 0b00_00_00_11]);
+    let pte = quantized("quantized_decomposed::embedding_2bit", quarters, floats(&[2]), none(), no_more);
+    assert_eq!(only(&pte).unwrap(), [-1.0, -0.5, 0.0, 0.5, 2.0, -4.0, -4.0, -4.0]);
+}
+
+#[test]
+fn scales_that_do_not_fit_a_weight_are_an_error() {
+    let floats = |sizes: &[i32]| -> EValue<'static> { Tensor::new(ScalarType::FLOAT, sizes.to_vec()).into() };
+    let none = || EValue { val: Null {}.into() };
+    let bytes = |rows: i32| (ScalarType::CHAR, [rows, 1], vec![0; rows as usize]);
+    let axis = |axis: i64| move |_: &mut DataCollector<'static>| vec![axis.into()];
+    let channel = "quantized_decomposed::dequantize_per_channel";
+    for (pte, expected) in [
+        (quantized(channel, bytes(3), floats(&[2]), none(), axis(0)), "2 scales, expected 3"),
+        (quantized(channel, bytes(2), floats(&[2]), none(), axis(2)), "no dimension with that axis"),
+        (quantized(channel, bytes(2), floats(&[2]), none(), axis(i64::MIN)), "no dimension with that axis"),
+        (quantized(channel, bytes(2), none(), none(), axis(0)), "the scales are not in the program"),
+        (
+            quantized("quantized_decomposed::embedding_4bit", bytes(2), floats(&[1, 2]), none(), |_| Vec::new()),
+            "2 scales, expected 4",
+        ),
+    ] {
+        let found = only(&pte).unwrap_err();
+        assert!(found.contains(expected), "{found}");
+    }
 }

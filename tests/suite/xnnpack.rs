@@ -507,7 +507,8 @@ fn numbers(file: &str) -> Vec<(XNNDatatype, Vec<u32>, Vec<f32>)> {
                 assert_eq!(numbers.elements(), numbers.values().count());
                 let histogram = numbers.histogram(10).unwrap();
                 assert_eq!(histogram.bins.iter().sum::<u64>(), numbers.elements() as u64);
-                all.push((numbers.datatype(), numbers.dims().to_vec(), numbers.to_vec()));
+                let datatype = payload.graph.xvalues()[value].tensor().unwrap().datatype;
+                all.push((datatype, numbers.dims().to_vec(), numbers.to_vec()));
             }
         }
     }

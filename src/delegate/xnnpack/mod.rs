@@ -11,7 +11,6 @@ mod header;
 
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
-pub use dequantized::Dequantized;
 pub use graph::{NodeIds, tensor_bytes};
 pub use header::XnnpackHeader;
 

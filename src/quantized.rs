@@ -1,0 +1,279 @@
+//! Tensors as the numbers that they stand for, however they are stored.
+
+use crate::error::{Error, Result, counted};
+use crate::schema::ScalarType;
+use alloc::{borrow::Cow, format, vec::Vec};
+
+/// A constant tensor as the numbers that it stands for: quantized elements, those of 4 and 2 bits too, less their zero point, times their
+/// scale.
+///
+/// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized) makes one of a payload's constant,
+/// [`Pte::dequantized`](crate::Pte::dequantized) (feature `inspect`) those of a program's own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dequantized<'t> {
+    stored: Stored,
+    dims: Cow<'t, [u32]>,
+    elements: usize,
+    bytes: &'t [u8],
+    scales: Parameters<'t>,
+    zero_points: Parameters<'t>,
+    runs: Runs,
+}
+
+/// Which scale and zero point is whose: those of element `i` have the number `i / size % count`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Runs {
+    pub(crate) count: usize,
+    pub(crate) size: usize,
+}
+
+/// How a number is stored: little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    F16,
+    Bf16,
+    F32,
+    F64,
+    I8,
+    U8,
+    I16,
+    U16,
+    I32,
+    U32,
+    I64,
+    U64,
+    /// Two in a byte, the first one in its low half, without a sign.
+    LowHalfFirst,
+    /// Two in a byte, the first one in its high half, stored as their sum with 8.
+    HighHalfFirst,
+    /// Four in a byte, the first one in its lowest bits, stored as their sum with 2.
+    Quarters,
+}
+
+impl Stored {
+    /// `None` for types without numbers: complex, packed and 8-bit floats.
+    pub(crate) fn of(scalar_type: ScalarType) -> Option<Self> {
+        Some(match scalar_type {
+            ScalarType::HALF => Self::F16,
+            ScalarType::BFLOAT16 => Self::Bf16,
+            ScalarType::FLOAT => Self::F32,
+            ScalarType::DOUBLE => Self::F64,
+            ScalarType::CHAR | ScalarType::QINT8 => Self::I8,
+            ScalarType::BYTE | ScalarType::QUINT8 | ScalarType::BOOL => Self::U8,
+            ScalarType::SHORT => Self::I16,
+            ScalarType::UINT16 => Self::U16,
+            ScalarType::INT | ScalarType::QINT32 => Self::I32,
+            ScalarType::UINT32 => Self::U32,
+            ScalarType::LONG => Self::I64,
+            ScalarType::UINT64 => Self::U64,
+            _ => return None,
+        })
+    }
+
+    fn bits(self) -> usize {
+        match self {
+            Self::Quarters => 2,
+            Self::LowHalfFirst | Self::HighHalfFirst => 4,
+            Self::I8 | Self::U8 => 8,
+            Self::F16 | Self::Bf16 | Self::I16 | Self::U16 => 16,
+            Self::F32 | Self::I32 | Self::U32 => 32,
+            Self::F64 | Self::I64 | Self::U64 => 64,
+        }
+    }
+
+    fn is_float(self) -> bool {
+        matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
+    }
+
+    /// The bytes of a row of so many elements: each row starts with a byte of its own.
+    pub(crate) fn row_size(self, columns: usize) -> usize {
+        columns.saturating_mul(self.bits()).div_ceil(8)
+    }
+
+    /// The element in a column of a row; `None` outside the row.
+    fn at(self, row: &[u8], column: usize) -> Option<f64> {
+        let start = column.checked_mul(self.bits())?;
+        let bytes = row.get(start / 8..(start + self.bits()).div_ceil(8))?;
+        let bits = bytes.iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte));
+        Some(match self {
+            Self::F16 => half(bits as u16).into(),
+            Self::Bf16 => bfloat16(bits as u16).into(),
+            Self::F32 => f32::from_bits(bits as u32).into(),
+            Self::F64 => f64::from_bits(bits),
+            Self::I8 => f64::from(bits as u8 as i8),
+            Self::I16 => f64::from(bits as u16 as i16),
+            Self::I32 => f64::from(bits as u32 as i32),
+            Self::I64 => bits as i64 as f64,
+            Self::U8 | Self::U16 | Self::U32 | Self::U64 => bits as f64,
+            Self::LowHalfFirst => (bits >> (start % 8) & 15) as f64,
+            Self::HighHalfFirst => (bits >> (4 - start % 8) & 15) as f64 - 8.0,
+            Self::Quarters => (bits >> (start % 8) & 3) as f64 - 2.0,
+        })
+    }
+}
+
+/// Scales or zero points: one for all elements, or one for each of their runs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Parameters<'t> {
+    One(f64),
+    Floats(&'t [f32]),
+    Stored(Stored, &'t [u8]),
+}
+
+impl Parameters<'_> {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Floats(floats) => floats.len(),
+            Self::Stored(stored, bytes) => bytes.len() * 8 / stored.bits(),
+        }
+    }
+
+    fn get(&self, index: usize) -> Option<f64> {
+        match self {
+            Self::One(number) => Some(*number),
+            Self::Floats(floats) => floats.get(index).copied().map(f64::from),
+            Self::Stored(stored, bytes) => stored.at(bytes, index),
+        }
+    }
+}
+
+impl<'t> Dequantized<'t> {
+    /// Elements of these dimensions. `runs` says how many scales and zero points there are, where there is not one for all.
+    ///
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where there are other bytes, scales or zero points than that takes.
+    pub(crate) fn new(
+        stored: Stored,
+        dims: Cow<'t, [u32]>,
+        bytes: &'t [u8],
+        [scales, zero_points]: [Parameters<'t>; 2],
+        runs: Runs,
+    ) -> Result<Self> {
+        let elements = elements(&dims);
+        let columns = dims.last().map_or(1, |columns| (*columns as usize).max(1));
+        let size = (elements / columns).saturating_mul(stored.row_size(columns));
+        if bytes.len() != size {
+            let (size, found) = (counted(size, "byte"), counted(bytes.len(), "byte"));
+            return Err(Error::tensor(format!("its elements take {size}, but the constant has {found}")));
+        }
+        for (what, parameters) in [("scale", &scales), ("zero point", &zero_points)] {
+            if !matches!(parameters, Parameters::One(_)) && parameters.len() != runs.count {
+                let found = counted(parameters.len(), what);
+                return Err(Error::tensor(format!("{found}, expected {}", runs.count)));
+            }
+        }
+        Ok(Self { stored, dims, elements, bytes, scales, zero_points, runs })
+    }
+
+    /// The size of each dimension, in elements. They are stored in this order.
+    pub fn dims(&self) -> &[u32] {
+        &self.dims
+    }
+
+    /// The number of elements.
+    pub fn elements(&self) -> usize {
+        self.elements
+    }
+
+    /// The scales: one for all elements, or one for each channel, token or group in their order.
+    pub fn scales(&self) -> impl Iterator<Item = f32> + '_ {
+        (0..self.scales.len()).map_while(|index| Some(self.scales.get(index)? as f32))
+    }
+
+    /// The numbers, the last dimension innermost.
+    pub fn values(&self) -> impl Iterator<Item = f32> + '_ {
+        let columns = self.dims.last().map_or(1, |columns| (*columns as usize).max(1));
+        let row_size = self.stored.row_size(columns);
+        // There are as many rows, scales and zero points as `new` has checked.
+        (0..self.elements).map_while(move |index| {
+            let row = self.bytes.get(index / columns * row_size..)?;
+            let stored = self.stored.at(row, index % columns)?;
+            if self.stored.is_float() {
+                return Some(stored as f32);
+            }
+            let run = index / self.runs.size.max(1) % self.runs.count.max(1);
+            let zero_point = self.zero_points.get(run)?;
+            Some((stored - zero_point) as f32 * self.scales.get(run)? as f32)
+        })
+    }
+
+    /// The numbers, copied.
+    pub fn to_vec(&self) -> Vec<f32> {
+        self.values().collect()
+    }
+}
+
+/// How many elements a tensor has.
+pub(crate) fn elements(dims: &[u32]) -> usize {
+    if dims.contains(&0) {
+        return 0;
+    }
+    dims.iter().fold(1usize, |count, size| count.saturating_mul(*size as usize))
+}
+
+fn bfloat16(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
+}
+
+/// IEEE half precision. The crate `half` is optional.
+fn half(bits: u16) -> f32 {
+    let (sign, fraction) = (u32::from(bits >> 15) << 31, u32::from(bits & 0x3ff));
+    match u32::from(bits >> 10 & 31) {
+        0 => {
+            let least = f32::from_bits((127 - 24) << 23);
+            let size = fraction as f32 * least;
+            if sign == 0 { size } else { -size }
+        }
+        31 => f32::from_bits(sign | 0xff << 23 | fraction << 13),
+        exponent => f32::from_bits(sign | (exponent + 127 - 15) << 23 | fraction << 13),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_what_ieee_says() {
+        for (bits, expected) in [
+            (0, 0.0),
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x7bff, 65504.0),
+            (1, 5.960_464_5e-8),
+            (0x8000, -0.0),
+            (0x3555, 0.333_251_95),
+        ] {
+            assert_eq!(half(bits).to_bits(), f32::to_bits(expected), "{bits:#x}");
+        }
+        assert!(half(0x7c00) == f32::INFINITY && half(0xfc00) == f32::NEG_INFINITY && half(0x7e00).is_nan());
+        assert_eq!(bfloat16(0x3f80), 1.0);
+    }
+
+    #[test]
+    fn elements_of_less_than_a_byte_are_found_in_rows_of_whole_bytes() {
+        let one = || [Parameters::One(1.0), Parameters::One(0.0)];
+        let all = Runs { count: 1, size: 6 };
+        let of = |stored, bytes: &'static [u8]| {
+            Dequantized::new(stored, Cow::Borrowed(&[2, 3]), bytes, one(), all).unwrap().to_vec()
+        };
+        assert_eq!(of(Stored::LowHalfFirst, &[0x21, 0x03, 0x54, 0x06]), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(of(Stored::HighHalfFirst, &[0x12, 0x30, 0x8f, 0x90]), [-7.0, -6.0, -5.0, 0.0, 7.0, 1.0]);
+        assert_eq!(of(Stored::Quarters, &[0b10_01_00, 0b10_01_11]), [-2.0, -1.0, 0.0, 1.0, -1.0, 0.0]);
+        let short = Dequantized::new(Stored::LowHalfFirst, Cow::Borrowed(&[2, 3]), &[0; 3], one(), all);
+        assert!(alloc::format!("{}", short.unwrap_err()).contains("take 4 bytes, but the constant has 3 bytes"));
+    }
+
+    #[test]
+    fn each_run_has_its_scale_and_its_zero_point() {
+        let parameters = [Parameters::Floats(&[0.5, 2.0]), Parameters::Stored(Stored::I8, &[1, 0xff])];
+        let of =
+            |parameters, runs| Dequantized::new(Stored::U8, Cow::Borrowed(&[2, 2]), &[1, 3, 0, 1], parameters, runs);
+        let rows = Runs { count: 2, size: 2 };
+        assert_eq!(of(parameters.clone(), rows).unwrap().to_vec(), [0.0, 1.0, 2.0, 4.0]);
+        let columns = Runs { count: 2, size: 1 };
+        assert_eq!(of(parameters, columns).unwrap().to_vec(), [0.0, 8.0, -0.5, 4.0]);
+        let few = of([Parameters::Floats(&[0.5]), Parameters::One(0.0)], rows);
+        assert!(alloc::format!("{}", few.unwrap_err()).contains("1 scale, expected 2"));
+    }
+}
