@@ -230,6 +230,7 @@ fn half(bits: u16) -> f32 {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
