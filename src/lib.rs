@@ -178,7 +178,7 @@ pub use write::detect::Detected;
 #[cfg(feature = "write")]
 pub use write::image::Image;
 #[cfg(feature = "write")]
-pub use write::relayout::{PtdOptions, PteOptions};
+pub use write::options::{PtdOptions, PteOptions};
 #[cfg(all(feature = "std", feature = "write"))]
 pub use write::save::{Prepared, Progress};
 

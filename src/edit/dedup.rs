@@ -1,6 +1,8 @@
 //! Equal blobs, stored once.
 
+use super::change::{change_ptd, layout_to_keep};
 use super::report::{Action, EditReport, Subject, User};
+use super::segments;
 use crate::error::Result;
 use crate::file::model::Model;
 use crate::file::ptd::Ptd;
@@ -10,7 +12,8 @@ use crate::file::segment::DataRef;
 use crate::inspect::{BlobKind, BlobUser};
 use crate::keyed::Keyed;
 use crate::schema::program::DataLocation;
-use crate::write::relayout::{kept_alignments, least_common_multiple};
+use crate::write::entries::{self, Entries};
+use crate::write::{self, alignment};
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// For each of some blobs the first that is equal, if it is another one.
@@ -25,125 +28,113 @@ fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> Keyed<usize, usize
     firsts
 }
 
-impl<'a> Pte<'a> {
-    /// Stores equal blobs once: among constants, among initial states, and among delegate payloads and named data. The report has each
-    /// copy that is gone.
-    ///
-    /// ```
-    /// # fn main() -> executorch_format::Result<()> {
-    /// let file = std::fs::read("tests/data/1.5.1/const_dtypes/const_dtypes.pte")?;
-    /// let mut pte = executorch_format::Pte::parse(&file)?;
-    /// println!("{} bytes are copies of others", pte.dedup()?.bytes_saved());
-    /// assert_eq!(pte.dedup()?.changes, []);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Fails as [`lay_out`](Self::lay_out) does.
-    pub fn dedup(&mut self) -> Result<EditReport> {
-        let mut report = EditReport::default();
-        let options = self.layout_to_keep()?;
-        let users = self.users_by_place()?;
-        let mut changed = self.clone();
-        for list in DataList::ALL {
-            changed.dedup_list(list, &users, &mut report)?;
-        }
-        changed.dedup_segments(&users, &mut report)?;
-        changed.dedup_inline(&users, &mut report);
-        if !report.changes.is_empty() {
-            *self = changed.lay_out(&options)?;
-        }
-        Ok(report)
+pub(super) fn dedup(pte: &mut Pte<'_>) -> Result<EditReport> {
+    let mut report = EditReport::default();
+    let options = layout_to_keep(pte)?;
+    let users = users_by_place(pte)?;
+    let mut changed = pte.clone();
+    for list in DataList::ALL {
+        dedup_list(&mut changed, list, &users, &mut report)?;
     }
+    dedup_segments(&mut changed, &users, &mut report)?;
+    dedup_inline(&mut changed, &users, &mut report);
+    if !report.changes.is_empty() {
+        *pte = changed.lay_out(&options)?;
+    }
+    Ok(report)
+}
 
-    fn users_by_place(&self) -> Result<Keyed<Place, Vec<User>>> {
-        let mut users = Keyed::<Place, Vec<User>>::new();
-        for (user, data) in self.data_users() {
-            let place = match (user, data?) {
-                (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::Mutable(_)) => {
-                    DataList::of(tensor).map(|list| Place::Entry(list, tensor.data_buffer_idx))
-                }
-                (DataUser::Delegate { delegate, .. }, _) => delegate.processed.map(|payload| match payload.location {
-                    DataLocation::SEGMENT => Place::Segment(payload.index),
-                    _ => Place::Inline(payload.index),
-                }),
-                (DataUser::NamedData { named, .. }, _) => Some(Place::Segment(named.segment_index)),
-                _ => None,
-            };
-            if let Some(place) = place {
-                users.entry(place).push(User::of(&user));
+fn users_by_place(pte: &Pte<'_>) -> Result<Keyed<Place, Vec<User>>> {
+    let mut users = Keyed::<Place, Vec<User>>::new();
+    for (user, data) in pte.data_users() {
+        let place = match (user, data?) {
+            (DataUser::Tensor { tensor, .. }, TensorData::Constant(_) | TensorData::Mutable(_)) => {
+                DataList::of(tensor).map(|list| Place::Entry(list, tensor.data_buffer_idx))
             }
-        }
-        Ok(users)
-    }
-
-    fn dedup_list(&mut self, list: DataList, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
-        let mut entries = self.entries(list)?;
-        let firsts = firsts(&mut entries.blobs.iter().map(|blob| &**blob).enumerate());
-        if firsts.is_empty() {
-            return Ok(());
-        }
-        for (at, data_buffer_idx) in entries.at.iter_mut().zip(1..) {
-            let Some(first) = at.and_then(|blob| firsts.get(&blob)) else { continue };
-            let size = at.and_then(|blob| entries.blobs.get(blob)).map_or(0, |blob| blob.len() as u64);
-            *at = Some(*first);
-            let users = users.get(&Place::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
-            report.add(Action::Shared, list.into(), "", users, [size, 0]);
-        }
-        self.put_entries(list, entries, self.entry_alignment(list).into())
-    }
-
-    fn dedup_segments(&mut self, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
-        let before = self.segment_users();
-        let whole = |index: &u32| {
-            let data = self.whole_segment(*index).ok()?;
-            Some((*index as usize, self.bytes(&data).ok().filter(|bytes| !bytes.is_empty())?))
-        };
-        let indices = users.sorted().into_iter().filter_map(|(place, _)| match place {
-            Place::Segment(index) => Some(index),
+            (DataUser::Delegate { delegate, .. }, _) => delegate.processed.map(|payload| match payload.location {
+                DataLocation::SEGMENT => Place::Segment(payload.index),
+                _ => Place::Inline(payload.index),
+            }),
+            (DataUser::NamedData { named, .. }, _) => Some(Place::Segment(named.segment_index)),
             _ => None,
-        });
-        let firsts = firsts(&mut indices.filter_map(whole));
-        let first = |index: u32| firsts.get(&(index as usize)).map_or(index, |first| *first as u32);
-        let kept = kept_alignments(self.program.segments());
-        for (index, first) in firsts.sorted() {
-            let (index, first) = (*index as u32, *first as u32);
-            let [own, other] = [first, index].map(|index| kept.get(index as usize).copied().unwrap_or(1));
-            self.set_segment_alignment(first, least_common_multiple(own, other)?);
-            let size = self.whole_segment(index)?.size();
-            let users = users.get(&Place::Segment(index)).cloned().unwrap_or_default();
-            let named = users.iter().any(|user| matches!(user, User::Key { .. }));
-            let subject = if named { Subject::NamedData } else { Subject::Payload };
-            report.add(Action::Shared, subject, "", users, [size, 0]);
+        };
+        if let Some(place) = place {
+            users.entry(place).push(User::of(&user));
         }
-        for named in self.program.named_data.as_deref_mut().unwrap_or_default() {
-            named.segment_index = first(named.segment_index);
-        }
-        for payload in
-            payloads_mut(&mut self.program).into_iter().filter(|payload| payload.location == DataLocation::SEGMENT)
-        {
-            payload.index = first(payload.index);
-        }
-        self.remove_unused_segments(&before);
-        Ok(())
     }
+    Ok(users)
+}
 
-    fn dedup_inline(&mut self, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) {
-        let inline = self.program.backend_delegate_data();
-        let mut filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
-        let firsts = firsts(&mut filled);
-        let size = |index: usize| inline.get(index).map_or(0, |data| data.data().len() as u64);
-        for (index, _) in firsts.sorted() {
-            let users = users.get(&Place::Inline(*index as u32)).cloned().unwrap_or_default();
-            report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
-        }
-        for payload in
-            payloads_mut(&mut self.program).into_iter().filter(|payload| payload.location == DataLocation::INLINE)
-        {
-            payload.index = firsts.get(&(payload.index as usize)).map_or(payload.index, |first| *first as u32);
-        }
-        self.remove_inline_payloads(&|index| firsts.contains(&(index as usize)));
+fn dedup_list(
+    pte: &mut Pte<'_>,
+    list: DataList,
+    users: &Keyed<Place, Vec<User>>,
+    report: &mut EditReport,
+) -> Result<()> {
+    let mut entries = Entries::of(pte, list)?;
+    let firsts = firsts(&mut entries.blobs.iter().map(|blob| &**blob).enumerate());
+    if firsts.is_empty() {
+        return Ok(());
     }
+    for (at, data_buffer_idx) in entries.at.iter_mut().zip(1..) {
+        let Some(first) = at.and_then(|blob| firsts.get(&blob)) else { continue };
+        let size = at.and_then(|blob| entries.blobs.get(blob)).map_or(0, |blob| blob.len() as u64);
+        *at = Some(*first);
+        let users = users.get(&Place::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
+        report.add(Action::Shared, list.into(), "", users, [size, 0]);
+    }
+    entries.put(pte, list, entries::alignment(pte, list).into())
+}
+
+fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) -> Result<()> {
+    let before = pte.segment_users();
+    let whole = |index: &u32| {
+        let data = pte.whole_segment(*index).ok()?;
+        Some((*index as usize, pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty())?))
+    };
+    let indices = users.sorted().into_iter().filter_map(|(place, _)| match place {
+        Place::Segment(index) => Some(index),
+        _ => None,
+    });
+    let firsts = firsts(&mut indices.filter_map(whole));
+    let first = |index: u32| firsts.get(&(index as usize)).map_or(index, |first| *first as u32);
+    let kept = alignment::kept(pte.program.segments());
+    for (index, first) in firsts.sorted() {
+        let (index, first) = (*index as u32, *first as u32);
+        let [own, other] = [first, index].map(|index| kept.get(index as usize).copied().unwrap_or(1));
+        segments::set_alignment(pte, first, alignment::least_common_multiple(own, other)?);
+        let size = pte.whole_segment(index)?.size();
+        let users = users.get(&Place::Segment(index)).cloned().unwrap_or_default();
+        let named = users.iter().any(|user| matches!(user, User::Key { .. }));
+        let subject = if named { Subject::NamedData } else { Subject::Payload };
+        report.add(Action::Shared, subject, "", users, [size, 0]);
+    }
+    for named in pte.program.named_data.as_deref_mut().unwrap_or_default() {
+        named.segment_index = first(named.segment_index);
+    }
+    for payload in
+        payloads_mut(&mut pte.program).into_iter().filter(|payload| payload.location == DataLocation::SEGMENT)
+    {
+        payload.index = first(payload.index);
+    }
+    segments::remove_unused(pte, &before);
+    Ok(())
+}
+
+fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &mut EditReport) {
+    let inline = pte.program.backend_delegate_data();
+    let mut filled = inline.iter().map(|data| data.data()).enumerate().filter(|(_, data)| !data.is_empty());
+    let firsts = firsts(&mut filled);
+    let size = |index: usize| inline.get(index).map_or(0, |data| data.data().len() as u64);
+    for (index, _) in firsts.sorted() {
+        let users = users.get(&Place::Inline(*index as u32)).cloned().unwrap_or_default();
+        report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
+    }
+    for payload in payloads_mut(&mut pte.program).into_iter().filter(|payload| payload.location == DataLocation::INLINE)
+    {
+        payload.index = firsts.get(&(payload.index as usize)).map_or(payload.index, |first| *first as u32);
+    }
+    write::segments::remove_inline_payloads(pte, &|index| firsts.contains(&(index as usize)));
 }
 
 /// Where a blob of a program is.
@@ -154,50 +145,45 @@ enum Place {
     Inline(u32),
 }
 
-impl<'a> Ptd<'a> {
-    /// Stores equal blobs once, whatever their keys.
-    ///
-    /// Fails as [`lay_out`](Self::lay_out) does.
-    pub fn dedup(&mut self) -> Result<EditReport> {
-        let mut report = EditReport::default();
-        let mut blobs = Keyed::new();
-        let mut keys = Keyed::<u32, Vec<User>>::new();
-        for entry in self.entries() {
-            // Early files have several tensors in a segment: only what has one of its own is shared.
-            if let Some(bytes) = self.segments.get(entry.segment_index as usize).and_then(|segment| {
-                let size = self.flat_tensor.segments().get(entry.segment_index as usize)?.size;
-                segment.get(0, size).filter(|bytes| !bytes.is_empty())
-            }) {
-                blobs.insert(entry.segment_index as usize, bytes);
-            }
-            keys.entry(entry.segment_index).push(User::Key { key: entry.key().into() });
+pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
+    let mut report = EditReport::default();
+    let mut blobs = Keyed::new();
+    let mut keys = Keyed::<u32, Vec<User>>::new();
+    for entry in ptd.entries() {
+        // Early files have several tensors in a segment: only what has one of its own is shared.
+        if let Some(bytes) = ptd.segments.get(entry.segment_index as usize).and_then(|segment| {
+            let size = ptd.flat_tensor.segments().get(entry.segment_index as usize)?.size;
+            segment.get(0, size).filter(|bytes| !bytes.is_empty())
+        }) {
+            blobs.insert(entry.segment_index as usize, bytes);
         }
-        let firsts = firsts(&mut blobs.sorted().into_iter().copied());
-        if firsts.is_empty() {
-            return Ok(report);
-        }
-        for (index, _) in firsts.sorted() {
-            let size = blobs.get(index).map_or(0, |bytes| bytes.len() as u64);
-            let users = keys.get(&(*index as u32)).cloned().unwrap_or_default();
-            report.add(Action::Shared, Subject::Key, "", users, [size, 0]);
-        }
-        self.change(|ptd| {
-            for (index, first) in firsts.sorted() {
-                ptd.share_alignment(*index, *first)?;
-            }
-            let first = |index: &mut u32| *index = firsts.get(&(*index as usize)).map_or(*index, |first| *first as u32);
-            let legacy = ptd.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
-            for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
-                first(&mut tensor.segment_index);
-            }
-            for named in ptd.flat_tensor.named_data.as_deref_mut().unwrap_or_default() {
-                first(&mut named.segment_index);
-            }
-            ptd.remove_unused_segments();
-            Ok(())
-        })?;
-        Ok(report)
+        keys.entry(entry.segment_index).push(User::Key { key: entry.key().into() });
     }
+    let firsts = firsts(&mut blobs.sorted().into_iter().copied());
+    if firsts.is_empty() {
+        return Ok(report);
+    }
+    for (index, _) in firsts.sorted() {
+        let size = blobs.get(index).map_or(0, |bytes| bytes.len() as u64);
+        let users = keys.get(&(*index as u32)).cloned().unwrap_or_default();
+        report.add(Action::Shared, Subject::Key, "", users, [size, 0]);
+    }
+    change_ptd(ptd, |ptd| {
+        for (index, first) in firsts.sorted() {
+            segments::share_alignment(ptd, *index, *first)?;
+        }
+        let first = |index: &mut u32| *index = firsts.get(&(*index as usize)).map_or(*index, |first| *first as u32);
+        let legacy = ptd.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
+        for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {
+            first(&mut tensor.segment_index);
+        }
+        for named in ptd.flat_tensor.named_data.as_deref_mut().unwrap_or_default() {
+            first(&mut named.segment_index);
+        }
+        segments::remove_unused_ptd(ptd);
+        Ok(())
+    })?;
+    Ok(report)
 }
 
 /// Bytes that several places hold.

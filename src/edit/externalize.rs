@@ -1,19 +1,22 @@
 //! Data out of a program, into a `.ptd`.
 
+use super::change::change;
 use super::report::{Action, EditReport, Subject, User};
+use super::segments;
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensor_mut};
-use crate::file::segment::Segment;
 use crate::flatbuffer::text::Text;
 use crate::keyed::{Keyed, sort_by_key};
 use crate::names::shortened;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::schema::program::{ExecutionPlan, Tensor, TensorDataLocation};
 use crate::tensor::TensorShape;
+use crate::write::alignment;
 use crate::write::collect::NewEntry;
-use crate::write::relayout::{PtdOptions, kept_alignments};
+use crate::write::entries::{self, Entries};
+use crate::write::options::PtdOptions;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
 /// What can be moved into a `.ptd`: a tensor's data, or named data.
@@ -120,215 +123,178 @@ struct Moves<'a> {
     report: EditReport,
 }
 
-impl<'a> Pte<'a> {
-    /// Moves constants, initial states and named data into a `.ptd`, which is returned. `choose` gets each candidate and returns its
-    /// key, usually [`Candidate::key`], or `None` to leave it where it is. All tensors that share a constant go with it. Named data keeps
-    /// its key, by which delegates look for it.
-    ///
-    /// ```
-    /// use executorch_format::edit::Subject;
-    /// use executorch_format::{PtdOptions, Pte};
-    ///
-    /// # fn main() -> executorch_format::Result<()> {
-    /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
-    /// let mut pte = Pte::parse(&file)?;
-    /// let (weights, report) = pte.externalize(&PtdOptions::default(), |candidate| {
-    ///     (candidate.subject == Subject::Constant && candidate.size > 16).then(|| candidate.key.to_owned())
-    /// })?;
-    /// assert_eq!(weights.entries().next().unwrap().key(), report.changes[0].name);
-    /// assert_eq!(pte.validate_with(&[weights], Default::default()), []);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a key would name two different blobs, in the `.ptd` or together with
-    /// what the program already has under that key, and as [`lay_out`](Self::lay_out).
-    pub fn externalize(
-        &mut self,
-        options: &PtdOptions,
-        mut choose: impl FnMut(&Candidate<'_>) -> Option<String>,
-    ) -> Result<(Ptd<'a>, EditReport)> {
-        self.externalize_chosen(options, &mut choose)
-    }
-
-    fn externalize_chosen(&mut self, options: &PtdOptions, choose: Choose<'_>) -> Result<(Ptd<'a>, EditReport)> {
-        let Moves { tensors, groups, named, entries, report } = self.moves(choose)?;
-        let data = Ptd::build(entries, options)?;
-        self.change(|pte| {
-            // Renumbering goes by the indices that tensors still have, so the lists are taken first.
-            let mut lists = DataList::ALL.map(|list| (list, pte.entries(list)));
-            for (method, value, key) in tensors {
-                if let Some(tensor) = tensor_mut(&mut pte.program, method, value) {
-                    let extra = tensor.extra_tensor_info.get_or_insert_default();
-                    extra.fully_qualified_name = Some(key.into());
-                    extra.location = TensorDataLocation::EXTERNAL;
-                    tensor.data_buffer_idx = 0;
-                }
+pub(super) fn externalize<'a>(
+    pte: &mut Pte<'a>,
+    options: &PtdOptions,
+    choose: Choose<'_>,
+) -> Result<(Ptd<'a>, EditReport)> {
+    let Moves { tensors, groups, named, entries, report } = moves(pte, choose)?;
+    let data = Ptd::build(entries, options)?;
+    change(pte, |pte| {
+        // Renumbering goes by the indices that tensors still have, so the lists are taken first.
+        let mut lists = DataList::ALL.map(|list| (list, Entries::of(pte, list)));
+        for (method, value, key) in tensors {
+            if let Some(tensor) = tensor_mut(&mut pte.program, method, value) {
+                let extra = tensor.extra_tensor_info.get_or_insert_default();
+                extra.fully_qualified_name = Some(key.into());
+                extra.location = TensorDataLocation::EXTERNAL;
+                tensor.data_buffer_idx = 0;
             }
-            for (list, entries) in &mut lists {
-                let moved: Vec<u32> = groups.iter().filter(|group| group.0 == *list).map(|group| group.1).collect();
-                if !moved.is_empty() {
-                    let mut entries = core::mem::replace(entries, Ok(Default::default()))?;
-                    for index in moved {
-                        entries.remove(index);
-                    }
-                    pte.put_entries(*list, entries, pte.entry_alignment(*list).into())?;
+        }
+        for (list, entries) in &mut lists {
+            let moved: Vec<u32> = groups.iter().filter(|group| group.0 == *list).map(|group| group.1).collect();
+            if !moved.is_empty() {
+                let mut entries = core::mem::replace(entries, Ok(Default::default()))?;
+                for index in moved {
+                    entries.remove(index);
                 }
+                entries.put(pte, *list, entries::alignment(pte, *list).into())?;
             }
-            pte.remove_named_data(&named);
-            Ok(())
-        })?;
-        Ok((data, report))
-    }
-
-    /// Calls `visit` with each candidate of [`externalize`](Self::externalize).
-    ///
-    /// Fails where the shape of a tensor with data has no size.
-    pub fn candidates(&self, mut visit: impl FnMut(&Candidate<'_>)) -> Result<()> {
-        self.proposed()?.iter().for_each(|place| visit(&place.candidate()));
-        self.chosen_named_data(&mut |candidate| {
-            visit(candidate);
-            None
-        });
+        }
+        segments::remove_named_data(pte, &named);
         Ok(())
-    }
+    })?;
+    Ok((data, report))
+}
 
-    fn moves(&self, choose: Choose<'_>) -> Result<Moves<'a>> {
-        let places = self.proposed()?;
-        let chosen: Vec<Option<String>> = places.iter().map(|place| choose(&place.candidate())).collect();
-        let mut groups = Keyed::<Group, Keyed<ShapeKey<'_>, &str>>::new();
-        for (place, key) in places.iter().zip(&chosen) {
-            if let Some(key) = key {
-                groups.entry(place.group).or_insert(shape_key(place.tensor), key);
-            }
-        }
-        let mut moves = Moves {
-            tensors: Vec::new(),
-            groups: groups.sorted().into_iter().map(|(group, _)| *group).collect(),
-            named: self.chosen_named_data(choose),
-            entries: Vec::new(),
-            report: EditReport::default(),
-        };
-        let mut taken = self.keys_that_stay(&moves.named);
-        let mut keys = Keyed::<(Group, &str), usize>::new();
-        // In the order of the lists, so that `internalize` can give the same indices again.
-        let mut in_order: Vec<(&Place<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
-        sort_by_key(&mut in_order, |(place, _)| place.group);
-        let list = |list| self.entries(list).map(|entries| (entries, self.entry_alignment(list)));
-        let (constants, states) = (list(DataList::Constants)?, list(DataList::States)?);
-        for (place, own) in in_order {
-            let Some(shapes) = groups.get(&place.group) else { continue };
-            let shared = || shapes.get(&shape_key(place.tensor)).copied();
-            let key = own.as_deref().or_else(shared).unwrap_or(&place.key);
-            moves.tensors.push((place.method, place.value, key.into()));
-            if let Some(at) = keys.get(&(place.group, key)) {
-                if let Some(change) = moves.report.changes.get_mut(*at) {
-                    change.users.push(place.user());
-                }
-                if taken.get(key) == Some(&Some((place.group, shape_key(place.tensor)))) {
-                    continue;
-                }
-            }
-            if taken.insert(key.into(), Some((place.group, shape_key(place.tensor)))).is_some() {
-                return Err(two_meanings(key, &place.user()));
-            }
-            keys.insert((place.group, key), moves.report.changes.len());
-            let (entries, alignment) = if place.group.0 == DataList::Constants { &constants } else { &states };
-            let bytes = entries
-                .bytes(place.group.1)
-                .and_then(|bytes| cut(bytes, place.size))
-                .ok_or_else(|| Error::reference(format!("the data of {} is not in the file", place.user())))?;
-            let layout = TensorLayout::from(place.tensor.shape()).into_owned();
-            let (key_text, alignment) = (Text::from(String::from(key)), *alignment);
-            let entry = NewEntry { key: key_text, tensor_layout: Some(layout), bytes, alignment };
-            moves.entries.push(entry);
-            let (subject, users) = (place.group.0.into(), alloc::vec![place.user()]);
-            moves.report.add(Action::Externalized, subject, key, users, [place.size, 0]);
-        }
-        let alignments = kept_alignments(self.program.segments());
-        for index in &moves.named {
-            let Some(named) = self.named_data().get(*index) else { continue };
-            let key = named.key.clone().unwrap_or_default();
-            if taken.insert(key.as_str().into(), None).is_some() {
-                return Err(two_meanings(&key, &User::Key { key: key.as_str().into() }));
-            }
-            let index = named.segment_index as usize;
-            let bytes = self.segments.get(index).and_then(Segment::contiguous);
-            let bytes = bytes.ok_or_else(|| Error::reference(format!("the bytes of segment {index} are not there")))?;
-            let alignment = alignments.get(index).map_or(1, |alignment| *alignment as u32);
-            moves.report.add(
-                Action::Externalized,
-                Subject::NamedData,
-                key.as_str(),
-                Vec::new(),
-                [bytes.len() as u64, 0],
-            );
-            moves.entries.push(NewEntry { key, tensor_layout: None, bytes, alignment });
-        }
-        Ok(moves)
-    }
+pub(super) fn candidates(pte: &Pte<'_>, mut visit: impl FnMut(&Candidate<'_>)) -> Result<()> {
+    proposed(pte)?.iter().for_each(|place| visit(&place.candidate()));
+    chosen_named_data(pte, &mut |candidate| {
+        visit(candidate);
+        None
+    });
+    Ok(())
+}
 
-    /// Every tensor with data in the file, with the key that it would get.
-    fn proposed(&self) -> Result<Vec<Place<'_>>> {
-        let mut places = Vec::new();
-        for (method, plan) in self.methods().iter().enumerate() {
-            for (value, tensor) in plan.tensors() {
-                let Some(list) = DataList::of(tensor) else { continue };
-                let size = tensor.byte_size()?;
-                let group = (list, tensor.data_buffer_idx);
-                places.push(Place { method, value, plan, tensor, group, size, key: String::new() });
-            }
+fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
+    let places = proposed(pte)?;
+    let chosen: Vec<Option<String>> = places.iter().map(|place| choose(&place.candidate())).collect();
+    let mut groups = Keyed::<Group, Keyed<ShapeKey<'_>, &str>>::new();
+    for (place, key) in places.iter().zip(&chosen) {
+        if let Some(key) = key {
+            groups.entry(place.group).or_insert(shape_key(place.tensor), key);
         }
-        let mut meanings = Keyed::<String, Meaning<'_>>::new();
-        let mut shared = Keyed::<Meaning<'_>, String>::new();
-        // The file's own names first: a name that two different tensors have is the first one's.
-        for place in &mut places {
-            let meaning = (place.group, shape_key(place.tensor));
-            let Some(name) = own_name(place.tensor) else { continue };
-            if *meanings.or_insert(name.into(), meaning) == meaning {
-                place.key = name.into();
-                shared.or_insert(meaning, name.into());
-            }
-        }
-        for place in places.iter_mut().filter(|place| place.key.is_empty()) {
-            let meaning = (place.group, shape_key(place.tensor));
-            let default = default_key(place.plan, place.value);
-            place.key = shared.or_insert(meaning, default).clone();
-        }
-        Ok(places)
     }
+    let mut moves = Moves {
+        tensors: Vec::new(),
+        groups: groups.sorted().into_iter().map(|(group, _)| *group).collect(),
+        named: chosen_named_data(pte, choose),
+        entries: Vec::new(),
+        report: EditReport::default(),
+    };
+    let mut taken = keys_that_stay(pte, &moves.named);
+    let mut keys = Keyed::<(Group, &str), usize>::new();
+    // In the order of the lists, so that `internalize` can give the same indices again.
+    let mut in_order: Vec<(&Place<'_>, &Option<String>)> = places.iter().zip(&chosen).collect();
+    sort_by_key(&mut in_order, |(place, _)| place.group);
+    let list = |list| Entries::of(pte, list).map(|entries| (entries, entries::alignment(pte, list)));
+    let (constants, states) = (list(DataList::Constants)?, list(DataList::States)?);
+    for (place, own) in in_order {
+        let Some(shapes) = groups.get(&place.group) else { continue };
+        let shared = || shapes.get(&shape_key(place.tensor)).copied();
+        let key = own.as_deref().or_else(shared).unwrap_or(&place.key);
+        moves.tensors.push((place.method, place.value, key.into()));
+        if let Some(at) = keys.get(&(place.group, key)) {
+            if let Some(change) = moves.report.changes.get_mut(*at) {
+                change.users.push(place.user());
+            }
+            if taken.get(key) == Some(&Some((place.group, shape_key(place.tensor)))) {
+                continue;
+            }
+        }
+        if taken.insert(key.into(), Some((place.group, shape_key(place.tensor)))).is_some() {
+            return Err(two_meanings(key, &place.user()));
+        }
+        keys.insert((place.group, key), moves.report.changes.len());
+        let (entries, alignment) = if place.group.0 == DataList::Constants { &constants } else { &states };
+        let bytes = entries
+            .bytes(place.group.1)
+            .and_then(|bytes| cut(bytes, place.size))
+            .ok_or_else(|| Error::reference(format!("the data of {} is not in the file", place.user())))?;
+        let layout = TensorLayout::from(place.tensor.shape()).into_owned();
+        let (key_text, alignment) = (Text::from(String::from(key)), *alignment);
+        let entry = NewEntry { key: key_text, tensor_layout: Some(layout), bytes, alignment };
+        moves.entries.push(entry);
+        let (subject, users) = (place.group.0.into(), alloc::vec![place.user()]);
+        moves.report.add(Action::Externalized, subject, key, users, [place.size, 0]);
+    }
+    let alignments = alignment::kept(pte.program.segments());
+    for index in &moves.named {
+        let Some(named) = pte.named_data().get(*index) else { continue };
+        let key = named.key.clone().unwrap_or_default();
+        if taken.insert(key.as_str().into(), None).is_some() {
+            return Err(two_meanings(&key, &User::Key { key: key.as_str().into() }));
+        }
+        let index = named.segment_index as usize;
+        let bytes = pte.segments.get(index).and_then(|segment| segment.joined(segment.len()));
+        let bytes = bytes.ok_or_else(|| Error::reference(format!("the bytes of segment {index} are not there")))?;
+        let alignment = alignments.get(index).map_or(1, |alignment| *alignment as u32);
+        moves.report.add(Action::Externalized, Subject::NamedData, key.as_str(), Vec::new(), [bytes.len() as u64, 0]);
+        moves.entries.push(NewEntry { key, tensor_layout: None, bytes, alignment });
+    }
+    Ok(moves)
+}
 
-    fn chosen_named_data(&self, choose: Choose<'_>) -> Vec<usize> {
-        let mut chosen = Vec::new();
-        // What has no key cannot be found anywhere.
-        for (index, named) in self.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some()) {
-            let size = self.named_data_ref(named).map_or(0, |data| data.size());
-            let (subject, key) = (Subject::NamedData, named.key());
-            let candidate = Candidate { subject, method: "", index, name: Some(key), key, shape: None, size };
-            if choose(&candidate).is_some() {
-                chosen.push(index);
-            }
+/// Every tensor with data in the file, with the key that it would get.
+fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<Place<'t>>> {
+    let mut places = Vec::new();
+    for (method, plan) in pte.methods().iter().enumerate() {
+        for (value, tensor) in plan.tensors() {
+            let Some(list) = DataList::of(tensor) else { continue };
+            let size = tensor.byte_size()?;
+            let group = (list, tensor.data_buffer_idx);
+            places.push(Place { method, value, plan, tensor, group, size, key: String::new() });
         }
-        chosen
     }
+    let mut meanings = Keyed::<String, Meaning<'_>>::new();
+    let mut shared = Keyed::<Meaning<'_>, String>::new();
+    // The file's own names first: a name that two different tensors have is the first one's.
+    for place in &mut places {
+        let meaning = (place.group, shape_key(place.tensor));
+        let Some(name) = own_name(place.tensor) else { continue };
+        if *meanings.or_insert(name.into(), meaning) == meaning {
+            place.key = name.into();
+            shared.or_insert(meaning, name.into());
+        }
+    }
+    for place in places.iter_mut().filter(|place| place.key.is_empty()) {
+        let meaning = (place.group, shape_key(place.tensor));
+        let default = default_key(place.plan, place.value);
+        place.key = shared.or_insert(meaning, default).clone();
+    }
+    Ok(places)
+}
 
-    /// The keys that are in use already: those of external tensors, and of named data except that with the given indices.
-    fn keys_that_stay<'t>(&self, moved: &[usize]) -> Keyed<String, Option<Meaning<'t>>> {
-        let mut keys = Keyed::new();
-        for plan in self.methods() {
-            for (_, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
-                if let Some(name) = tensor.fully_qualified_name() {
-                    keys.or_insert(name.into(), None);
-                }
-            }
+fn chosen_named_data(pte: &Pte<'_>, choose: Choose<'_>) -> Vec<usize> {
+    let mut chosen = Vec::new();
+    // What has no key cannot be found anywhere.
+    for (index, named) in pte.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some()) {
+        let size = pte.named_data_ref(named).map_or(0, |data| data.size());
+        let (subject, key) = (Subject::NamedData, named.key());
+        let candidate = Candidate { subject, method: "", index, name: Some(key), key, shape: None, size };
+        if choose(&candidate).is_some() {
+            chosen.push(index);
         }
-        for (index, named) in self.named_data().iter().enumerate() {
-            if moved.binary_search(&index).is_err() {
-                keys.or_insert(named.key().into(), None);
-            }
-        }
-        keys
     }
+    chosen
+}
+
+/// The keys that are in use already: those of external tensors, and of named data except that with the given indices.
+fn keys_that_stay<'t>(pte: &Pte<'_>, moved: &[usize]) -> Keyed<String, Option<Meaning<'t>>> {
+    let mut keys = Keyed::new();
+    for plan in pte.methods() {
+        for (_, tensor) in plan.tensors().filter(|(_, tensor)| tensor.is_external()) {
+            if let Some(name) = tensor.fully_qualified_name() {
+                keys.or_insert(name.into(), None);
+            }
+        }
+    }
+    for (index, named) in pte.named_data().iter().enumerate() {
+        if moved.binary_search(&index).is_err() {
+            keys.or_insert(named.key().into(), None);
+        }
+    }
+    keys
 }
 
 /// The first `size` bytes, borrowed where the whole is.

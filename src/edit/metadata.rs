@@ -1,6 +1,8 @@
 //! A program's metadata: methods that return a constant, and named data under `metadata.`.
 
+use super::change::change;
 use super::report::{Action, EditReport, Subject};
+use super::segments;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::inspect::Returned;
@@ -85,118 +87,93 @@ impl From<MetadataValue> for EValue<'_> {
 /// How PyTorch writes that a method returns one value.
 const ONE_OUTPUT: &str = r#"[1, {"type": null, "context": null, "children_spec": []}]"#;
 
-impl<'a> Pte<'a> {
-    /// The methods that return a constant, and the named data under `metadata.`.
-    ///
-    /// ```
-    /// # fn main() -> executorch_format::Result<()> {
-    /// use executorch_format::Pte;
-    /// use executorch_format::edit::MetadataValue;
-    ///
-    /// let file = std::fs::read("tests/data/1.5.1/add/add.pte")?;
-    /// let mut pte = Pte::parse(&file)?;
-    /// pte.set_metadata("get_vocab_size", MetadataValue::Int(32_000))?;
-    /// pte.set_metadata("metadata.author", MetadataValue::String("someone".into()))?;
-    /// let names: Vec<_> = pte.metadata().iter().map(|entry| entry.name).collect();
-    /// assert_eq!(names, ["get_vocab_size", "metadata.author"]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn metadata(&self) -> Vec<Metadata<'_>> {
-        let methods = self.methods().iter().filter_map(|plan| {
-            Some(Metadata { name: plan.name(), content: MetadataContent::Method(plan.constant()?) })
-        });
-        let named = self.named_data().iter().filter(|named| named.key().starts_with(METADATA_PREFIX));
-        let named = named.filter_map(|named| {
-            let bytes = self.bytes(&self.named_data_ref(named).ok()?).ok()?;
-            let eight = <[u8; 8]>::try_from(bytes).ok();
-            let content = MetadataContent::Bytes {
-                size: bytes.len(),
-                text: core::str::from_utf8(bytes).ok(),
-                int: eight.map(i64::from_le_bytes),
-                float: eight.map(f64::from_le_bytes),
-            };
-            Some(Metadata { name: named.key(), content })
-        });
-        methods.chain(named).collect()
-    }
-
-    /// Sets an entry, or adds it: named data where the name starts with `metadata.`, else a method that returns the value,
-    /// after all others, as the exporter has it.
-    ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a method of that name computes something, or named data has no
-    /// form for the value.
-    pub fn set_metadata(&mut self, name: &str, value: MetadataValue) -> Result<EditReport> {
-        let mut report = EditReport::default();
-        self.change(|pte| match name.starts_with(METADATA_PREFIX) {
-            true => pte.set_named(name, value.into_bytes()?, &mut report),
-            false => pte.set_method(name, value, &mut report),
-        })?;
-        Ok(report)
-    }
-
-    fn set_named(&mut self, name: &str, bytes: Vec<u8>, report: &mut EditReport) -> Result<()> {
-        let size = bytes.len() as u64;
-        let old = self.named_data().iter().position(|named| named.key() == name);
-        let old_size = old.and_then(|index| self.named_data().get(index));
-        let old_size = old_size.map(|named| self.named_data_ref(named)).transpose()?.map(|data| data.size());
-        // Others may share the old segment: a new one is added, and the old one goes where nobody needs it.
-        let segment_index = self.add_segment(bytes);
-        self.set_segment_alignment(segment_index, 1);
-        let before = self.segment_users();
-        let named = self.program.named_data.get_or_insert_default();
-        match old.and_then(|index| named.get_mut(index)) {
-            Some(named) => named.segment_index = segment_index,
-            None => named.push(NamedData { key: Some(String::from(name).into()), segment_index }),
-        }
-        self.remove_unused_segments(&before);
-        let action = if old.is_some() { Action::Replaced } else { Action::Added };
-        report.add(action, Subject::NamedData, name, Vec::new(), [old_size.unwrap_or_default(), size]);
-        Ok(())
-    }
-
-    fn set_method(&mut self, name: &str, value: MetadataValue, report: &mut EditReport) -> Result<()> {
-        let mut plan = ExecutionPlan::new(String::from(name), vec![value.into()], Vec::new(), Vec::new(), 0);
-        plan = plan.with_outputs(vec![0]);
-        plan.non_const_buffer_sizes = Some(vec![0].into());
-        let containers = plan.container_meta_type.get_or_insert_default();
-        containers.encoded_out_str = Some(ONE_OUTPUT.into());
-        let plans = self.program.execution_plan.get_or_insert_default();
-        let action = match plans.iter_mut().find(|plan| plan.name() == name) {
-            Some(old) if !old.is_constant() => {
-                return Err(Error::unwritable(format!("the method {name:?} computes something, expected a constant")));
-            }
-            Some(old) => {
-                *old = plan;
-                Action::Replaced
-            }
-            None => {
-                plans.push(plan);
-                Action::Added
-            }
+pub(super) fn entries<'t>(pte: &'t Pte<'_>) -> Vec<Metadata<'t>> {
+    let methods = pte
+        .methods()
+        .iter()
+        .filter_map(|plan| Some(Metadata { name: plan.name(), content: MetadataContent::Method(plan.constant()?) }));
+    let named = pte.named_data().iter().filter(|named| named.key().starts_with(METADATA_PREFIX));
+    let named = named.filter_map(|named| {
+        let bytes = pte.bytes(&pte.named_data_ref(named).ok()?).ok()?;
+        let eight = <[u8; 8]>::try_from(bytes).ok();
+        let content = MetadataContent::Bytes {
+            size: bytes.len(),
+            text: core::str::from_utf8(bytes).ok(),
+            int: eight.map(i64::from_le_bytes),
+            float: eight.map(f64::from_le_bytes),
         };
-        report.add(action, Subject::Method, name, Vec::new(), [0, 0]);
-        Ok(())
-    }
+        Some(Metadata { name: named.key(), content })
+    });
+    methods.chain(named).collect()
+}
 
-    /// Removes an entry.
-    ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none of that name.
-    pub fn remove_metadata(&mut self, name: &str) -> Result<EditReport> {
-        if self.methods().iter().any(|plan| plan.name() == name && plan.is_constant()) {
-            return self.select(|method| method != name);
-        }
-        let index = self.named_data().iter().position(|named| named.key() == name && name.starts_with(METADATA_PREFIX));
-        let Some((index, named)) = index.and_then(|index| Some((index, self.named_data().get(index)?))) else {
-            return Err(Error::reference(format!("no metadata has the name {name:?}")));
-        };
-        let mut report = EditReport::default();
-        let size = self.named_data_ref(named)?.size();
-        report.add(Action::Removed, Subject::NamedData, name, Vec::new(), [size, 0]);
-        self.change(|pte| {
-            pte.remove_named_data(&[index]);
-            Ok(())
-        })?;
-        Ok(report)
+pub(super) fn set(pte: &mut Pte<'_>, name: &str, value: MetadataValue) -> Result<EditReport> {
+    let mut report = EditReport::default();
+    change(pte, |pte| match name.starts_with(METADATA_PREFIX) {
+        true => set_named(pte, name, value.into_bytes()?, &mut report),
+        false => set_method(pte, name, value, &mut report),
+    })?;
+    Ok(report)
+}
+
+fn set_named(pte: &mut Pte<'_>, name: &str, bytes: Vec<u8>, report: &mut EditReport) -> Result<()> {
+    let size = bytes.len() as u64;
+    let old = pte.named_data().iter().position(|named| named.key() == name);
+    let old_size = old.and_then(|index| pte.named_data().get(index));
+    let old_size = old_size.map(|named| pte.named_data_ref(named)).transpose()?.map(|data| data.size());
+    // Others may share the old segment: a new one is added, and the old one goes where nobody needs it.
+    let segment_index = pte.add_segment(bytes);
+    segments::set_alignment(pte, segment_index, 1);
+    let before = pte.segment_users();
+    let named = pte.program.named_data.get_or_insert_default();
+    match old.and_then(|index| named.get_mut(index)) {
+        Some(named) => named.segment_index = segment_index,
+        None => named.push(NamedData { key: Some(String::from(name).into()), segment_index }),
     }
+    segments::remove_unused(pte, &before);
+    let action = if old.is_some() { Action::Replaced } else { Action::Added };
+    report.add(action, Subject::NamedData, name, Vec::new(), [old_size.unwrap_or_default(), size]);
+    Ok(())
+}
+
+fn set_method(pte: &mut Pte<'_>, name: &str, value: MetadataValue, report: &mut EditReport) -> Result<()> {
+    let mut plan = ExecutionPlan::new(String::from(name), vec![value.into()], Vec::new(), Vec::new(), 0);
+    plan = plan.with_outputs(vec![0]);
+    plan.non_const_buffer_sizes = Some(vec![0].into());
+    let containers = plan.container_meta_type.get_or_insert_default();
+    containers.encoded_out_str = Some(ONE_OUTPUT.into());
+    let plans = pte.program.execution_plan.get_or_insert_default();
+    let action = match plans.iter_mut().find(|plan| plan.name() == name) {
+        Some(old) if !old.is_constant() => {
+            return Err(Error::unwritable(format!("the method {name:?} computes something, expected a constant")));
+        }
+        Some(old) => {
+            *old = plan;
+            Action::Replaced
+        }
+        None => {
+            plans.push(plan);
+            Action::Added
+        }
+    };
+    report.add(action, Subject::Method, name, Vec::new(), [0, 0]);
+    Ok(())
+}
+
+pub(super) fn remove(pte: &mut Pte<'_>, name: &str) -> Result<EditReport> {
+    if pte.methods().iter().any(|plan| plan.name() == name && plan.is_constant()) {
+        return pte.select(|method| method != name);
+    }
+    let index = pte.named_data().iter().position(|named| named.key() == name && name.starts_with(METADATA_PREFIX));
+    let Some((index, named)) = index.and_then(|index| Some((index, pte.named_data().get(index)?))) else {
+        return Err(Error::reference(format!("no metadata has the name {name:?}")));
+    };
+    let mut report = EditReport::default();
+    let size = pte.named_data_ref(named)?.size();
+    report.add(Action::Removed, Subject::NamedData, name, Vec::new(), [size, 0]);
+    change(pte, |pte| {
+        segments::remove_named_data(pte, &[index]);
+        Ok(())
+    })?;
+    Ok(report)
 }

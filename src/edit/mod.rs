@@ -33,16 +33,21 @@
 
 #[cfg(feature = "devtools")]
 mod bundle;
+mod change;
 mod dedup;
 mod externalize;
 mod extract;
 mod internalize;
+mod keys;
 mod metadata;
+mod new_data;
 mod payload_keys;
 mod ptd;
+mod pte;
 mod replace;
 mod report;
 mod savings;
+mod segments;
 mod select;
 mod strip;
 mod verify;
@@ -51,53 +56,8 @@ pub use dedup::{Copies, CopyUser, copies};
 pub use externalize::{Candidate, default_key};
 pub use extract::{Extracted, Extraction};
 pub use metadata::{METADATA_PREFIX, Metadata, MetadataContent, MetadataValue};
-pub use replace::{NewData, Selector};
+pub use new_data::{NewData, Selector};
 pub use report::{Action, Change, EditReport, Subject, User};
 pub use savings::{Saving, SavingKind};
 pub use strip::Strip;
 pub use verify::{new_errors, new_errors_of_pair};
-
-use crate::error::{Error, Result};
-use crate::file::ptd::Ptd;
-use crate::file::pte::Pte;
-use crate::path::Step;
-use crate::write::relayout::{PtdOptions, PteOptions};
-
-impl<'a> Pte<'a> {
-    /// How the file is laid out. Fails if a reference to data is out of range: after an edit it could refer to something else.
-    fn layout_to_keep(&self) -> Result<PteOptions> {
-        self.check_references()?;
-        for (user, data) in self.data_users() {
-            data.map_err(|error| user.path().steps().iter().rev().fold(error, located))?;
-        }
-        PteOptions::of(self)
-    }
-
-    /// Makes a change and recomputes the layout. If either fails, nothing is changed.
-    fn change<R>(&mut self, change: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        let options = self.layout_to_keep()?;
-        let mut changed = self.clone();
-        let result = change(&mut changed)?;
-        *self = changed.lay_out(&options)?;
-        Ok(result)
-    }
-}
-
-fn located(error: Error, step: &Step) -> Error {
-    match *step {
-        Step::Field(name) => error.in_field(name),
-        Step::Index(index) => error.in_item(index),
-    }
-}
-
-impl<'a> Ptd<'a> {
-    /// As for a program.
-    fn change<R>(&mut self, change: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        self.check_references()?;
-        let options = PtdOptions::of(self)?;
-        let mut changed = self.clone();
-        let result = change(&mut changed)?;
-        *self = changed.lay_out(&options)?;
-        Ok(result)
-    }
-}

@@ -1,5 +1,6 @@
 //! The keys of named data that delegates' payloads name.
 
+use super::segments;
 use crate::delegate::VulkanPlace;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
@@ -17,87 +18,73 @@ pub(super) struct PayloadKeys {
     pub(super) unknown: BTreeSet<String>,
 }
 
-impl<'a> Pte<'a> {
-    /// The keys under which payloads of XNNPACK find their constants. Its cache of packed weights goes by them: content that changes
-    /// needs another key.
-    ///
-    /// ```
-    /// # fn main() -> executorch_format::Result<()> {
-    /// let file = std::fs::read("tests/data/1.5.1/linear_xnnpack/linear_xnnpack.pte")?;
-    /// let pte = executorch_format::Pte::parse(&file)?;
-    /// // The exporter's keys are the SHA-256 of what they name.
-    /// assert!(pte.xnnpack_keys().iter().all(|key| key.len() == 64));
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn xnnpack_keys(&self) -> BTreeSet<String> {
-        let mut keys = BTreeSet::new();
-        for open in self.open_payloads() {
-            if let Ok(Payload::Xnnpack(xnnpack)) = open.payload {
-                keys.extend(keys_of(&xnnpack));
-            }
+pub(super) fn of_xnnpack(pte: &Pte<'_>) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    for open in pte.open_payloads() {
+        if let Ok(Payload::Xnnpack(xnnpack)) = open.payload {
+            keys.extend(keys_of(&xnnpack));
         }
-        keys
     }
+    keys
+}
 
-    /// The keys that those of `payloads` name that are of these methods. `of` gets a method's index.
-    pub(super) fn payload_keys(&self, payloads: &[OpenPayload<'_>], of: &dyn Fn(usize) -> bool) -> PayloadKeys {
-        let mut keys = PayloadKeys::default();
-        for open in payloads {
-            let delegates = open.delegates.iter().filter(|(method, _)| of(*method));
-            let ids = delegates.filter_map(|(method, index)| self.methods().get(*method)?.delegates().get(*index));
-            let ids: BTreeSet<String> = ids.map(|delegate| delegate.id().into()).collect();
-            if ids.is_empty() {
-                continue;
-            }
-            match &open.payload {
-                Ok(Payload::Xnnpack(xnnpack)) => keys.named.extend(keys_of(xnnpack)),
-                Ok(Payload::Vulkan(vulkan)) => {
-                    let blobs = vulkan.graph.constants().iter().chain(vulkan.graph.shaders());
-                    keys.named.extend(blobs.filter_map(|bytes| match vulkan.place(bytes) {
-                        Some(VulkanPlace::Named(key)) => Some(String::from(key)),
-                        _ => None,
-                    }));
-                }
-                _ => keys.unknown.extend(ids),
-            }
+/// The keys that those of `payloads` name that are of these methods. `of` gets a method's index.
+pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn Fn(usize) -> bool) -> PayloadKeys {
+    let mut keys = PayloadKeys::default();
+    for open in payloads {
+        let delegates = open.delegates.iter().filter(|(method, _)| of(*method));
+        let ids = delegates.filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
+        let ids: BTreeSet<String> = ids.map(|delegate| delegate.id().into()).collect();
+        if ids.is_empty() {
+            continue;
         }
-        keys
+        match &open.payload {
+            Ok(Payload::Xnnpack(xnnpack)) => keys.named.extend(keys_of(xnnpack)),
+            Ok(Payload::Vulkan(vulkan)) => {
+                let blobs = vulkan.graph.constants().iter().chain(vulkan.graph.shaders());
+                keys.named.extend(blobs.filter_map(|bytes| match vulkan.place(bytes) {
+                    Some(VulkanPlace::Named(key)) => Some(String::from(key)),
+                    _ => None,
+                }));
+            }
+            _ => keys.unknown.extend(ids),
+        }
     }
+    keys
+}
 
-    /// Gives named data another key, in payloads of XNNPACK too. Several old keys become one.
-    pub(super) fn change_keys(&mut self, old: &[String], new: &str) -> Result<()> {
-        let mut payloads: Vec<(DataRef, Vec<u8>)> = Vec::new();
-        for open in self.open_payloads() {
-            let Ok(Payload::Xnnpack(mut xnnpack)) = open.payload else { continue };
-            let constants = xnnpack.graph.constant_data.iter_mut().flatten();
-            let keys = constants.filter_map(|constant| constant.named_key.as_mut());
-            let mut changed = false;
-            for key in keys.filter(|key| old.iter().any(|old| **old == ***key)) {
-                *key = String::from(new).into();
-                changed = true;
-            }
-            if changed {
-                payloads.push((open.data, xnnpack.to_vec()?));
-            }
+/// Gives named data another key, in payloads of XNNPACK too. Several old keys become one.
+pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()> {
+    let mut payloads: Vec<(DataRef, Vec<u8>)> = Vec::new();
+    for open in pte.open_payloads() {
+        let Ok(Payload::Xnnpack(mut xnnpack)) = open.payload else { continue };
+        let constants = xnnpack.graph.constant_data.iter_mut().flatten();
+        let keys = constants.filter_map(|constant| constant.named_key.as_mut());
+        let mut changed = false;
+        for key in keys.filter(|key| old.iter().any(|old| **old == ***key)) {
+            *key = String::from(new).into();
+            changed = true;
         }
-        for (data, bytes) in payloads {
-            self.overwrite(&data, Cow::Owned(bytes));
+        if changed {
+            payloads.push((open.data, xnnpack.to_vec()?));
         }
-        // The first keeps its place; the others, and what already had the key, are the same bytes.
-        let keyed = |key: &str| old.iter().any(|old| old == key);
-        let named = self.named_data().iter().enumerate();
-        let mut same = named.filter(|(_, named)| keyed(named.key()) || named.key() == new).map(|(index, _)| index);
-        let first = same.next();
-        let others: Vec<usize> = same.collect();
-        let place = first.and_then(|first| self.program.named_data.as_mut()?.get_mut(first));
-        let named = place.ok_or_else(|| Error::reference(format!("no named data has the key {old:?}")))?;
-        named.key = Some(String::from(new).into());
-        if !others.is_empty() {
-            self.remove_named_data(&others);
-        }
-        Ok(())
     }
+    for (data, bytes) in payloads {
+        segments::overwrite(pte, &data, Cow::Owned(bytes));
+    }
+    // The first keeps its place; the others, and what already had the key, are the same bytes.
+    let keyed = |key: &str| old.iter().any(|old| old == key);
+    let named = pte.named_data().iter().enumerate();
+    let mut same = named.filter(|(_, named)| keyed(named.key()) || named.key() == new).map(|(index, _)| index);
+    let first = same.next();
+    let others: Vec<usize> = same.collect();
+    let place = first.and_then(|first| pte.program.named_data.as_mut()?.get_mut(first));
+    let named = place.ok_or_else(|| Error::reference(format!("no named data has the key {old:?}")))?;
+    named.key = Some(String::from(new).into());
+    if !others.is_empty() {
+        segments::remove_named_data(pte, &others);
+    }
+    Ok(())
 }
 
 fn keys_of(xnnpack: &Xnnpack<'_>) -> Vec<String> {

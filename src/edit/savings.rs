@@ -8,7 +8,7 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::source::Source;
 use crate::keyed::sort_by_key;
-use crate::write::relayout::{PtdOptions, PteOptions};
+use crate::write::options::{PtdOptions, PteOptions};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::fmt;
@@ -117,8 +117,8 @@ impl Model<'_> {
         for Trial { kind, command, options } in trials {
             // What cannot be edited is not offered.
             let after = match self {
-                Self::Pte(pte) => pte.tried(kind, command),
-                Self::Ptd(ptd) => ptd.tried(kind),
+                Self::Pte(pte) => tried_pte(pte, kind, command),
+                Self::Ptd(ptd) => tried_ptd(ptd, kind),
                 _ => Ok(None),
             };
             let Ok(Some((after, size))) = after else { continue };
@@ -138,55 +138,51 @@ impl Model<'_> {
     }
 }
 
-impl<'a> Pte<'a> {
-    /// The program after an edit, and the size of its file; `None` where that does nothing.
-    fn tried(&self, kind: SavingKind, command: &str) -> Result<Option<(Model<'a>, u64)>> {
-        let mut after = self.clone();
-        let none = Strip::default();
-        let report = match kind {
-            SavingKind::EqualBlobs => after.dedup()?,
-            SavingKind::Unreferenced => after.strip(&Strip { unreferenced: true, ..none })?,
-            SavingKind::StackTraces => after.strip(&Strip { stack_traces: true, ..none })?,
-            SavingKind::Padding if command == "strip" => after.strip(&Strip { padding: true, ..none })?,
-            SavingKind::Padding => {
-                if !self.trailing_bytes().is_empty() {
-                    return Ok(None);
-                }
-                let default = PteOptions::default();
-                let header_length = self.header.map_or(default.header_length, |header| header.length);
-                let constant_alignment = Some(16);
-                let options = PteOptions { segment_alignment: 16, constant_alignment, header_length, ..default };
-                let after = after.lay_out(&options)?;
-                let size = after.image()?.size();
-                return Ok(Some((Model::Pte(after), size)));
+/// The program after an edit, and the size of its file; `None` where that does nothing.
+fn tried_pte<'a>(pte: &Pte<'a>, kind: SavingKind, command: &str) -> Result<Option<(Model<'a>, u64)>> {
+    let mut after = pte.clone();
+    let none = Strip::default();
+    let report = match kind {
+        SavingKind::EqualBlobs => after.dedup()?,
+        SavingKind::Unreferenced => after.strip(&Strip { unreferenced: true, ..none })?,
+        SavingKind::StackTraces => after.strip(&Strip { stack_traces: true, ..none })?,
+        SavingKind::Padding if command == "strip" => after.strip(&Strip { padding: true, ..none })?,
+        SavingKind::Padding => {
+            if !pte.trailing_bytes().is_empty() {
+                return Ok(None);
             }
-        };
-        if report.changes.is_empty() {
-            return Ok(None);
+            let default = PteOptions::default();
+            let header_length = pte.header.map_or(default.header_length, |header| header.length);
+            let constant_alignment = Some(16);
+            let options = PteOptions { segment_alignment: 16, constant_alignment, header_length, ..default };
+            let after = after.lay_out(&options)?;
+            let size = after.image()?.size();
+            return Ok(Some((Model::Pte(after), size)));
         }
-        let size = after.image()?.size();
-        Ok(Some((Model::Pte(after), size)))
+    };
+    if report.changes.is_empty() {
+        return Ok(None);
     }
+    let size = after.image()?.size();
+    Ok(Some((Model::Pte(after), size)))
 }
 
-impl<'a> Ptd<'a> {
-    /// As for a program.
-    fn tried(&self, kind: SavingKind) -> Result<Option<(Model<'a>, u64)>> {
-        let mut after = self.clone();
-        match kind {
-            SavingKind::EqualBlobs => {
-                if after.dedup()?.changes.is_empty() {
-                    return Ok(None);
-                }
-            }
-            _ => {
-                if !self.trailing_bytes().is_empty() {
-                    return Ok(None);
-                }
-                after = after.lay_out(&PtdOptions { segment_alignment: 16, style: None })?;
+/// As for a program.
+fn tried_ptd<'a>(ptd: &Ptd<'a>, kind: SavingKind) -> Result<Option<(Model<'a>, u64)>> {
+    let mut after = ptd.clone();
+    match kind {
+        SavingKind::EqualBlobs => {
+            if after.dedup()?.changes.is_empty() {
+                return Ok(None);
             }
         }
-        let size = after.image()?.size();
-        Ok(Some((Model::Ptd(after), size)))
+        _ => {
+            if !ptd.trailing_bytes().is_empty() {
+                return Ok(None);
+            }
+            after = after.lay_out(&PtdOptions { segment_alignment: 16, style: None })?;
+        }
     }
+    let size = after.image()?.size();
+    Ok(Some((Model::Ptd(after), size)))
 }

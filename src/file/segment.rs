@@ -102,6 +102,43 @@ impl<'a> Segment<'a> {
         }
     }
 
+    /// Puts bytes in the place of `size` bytes at `offset`; where they are all of the segment, they may be more or fewer.
+    pub(crate) fn overwrite(&mut self, entry: &mut DataSegment, offset: u64, size: u64, bytes: Cow<'a, [u8]>) {
+        if offset == 0 && size == entry.size {
+            entry.size = bytes.len() as u64;
+            *self = Self::Whole(bytes);
+            return;
+        }
+        let end = offset.saturating_add(size);
+        let parts = match core::mem::take(self) {
+            Self::Absent => Vec::new(),
+            Self::Whole(whole) => vec![(0, whole)],
+            Self::Parts(parts) => parts,
+        };
+        let mut kept = Vec::with_capacity(parts.len() + 2);
+        let mut new = Some((offset, bytes));
+        for (start, part) in parts {
+            let part_end = start.saturating_add(part.len() as u64);
+            // What is before the new bytes, these, what is after them.
+            let cut = |from: u64, to: u64| {
+                let range = from.checked_sub(start)? as usize..to.checked_sub(start)? as usize;
+                let bytes = match &part {
+                    Cow::Borrowed(bytes) => bytes.get(range).map(Cow::Borrowed),
+                    Cow::Owned(bytes) => bytes.get(range).map(|bytes| Cow::Owned(bytes.to_vec())),
+                };
+                // A part that was empty before is data without elements, and stays.
+                bytes.filter(|bytes| !bytes.is_empty() || part.is_empty()).map(|bytes| (from, bytes))
+            };
+            kept.extend(cut(start, part_end.min(offset)));
+            if part_end >= end || start >= end {
+                kept.extend(new.take());
+            }
+            kept.extend(cut(start.max(end), part_end));
+        }
+        kept.extend(new);
+        *self = Self::Parts(kept);
+    }
+
     /// Whether both are the same bytes at the same address, or both absent.
     pub(crate) fn is_the_same(&self, other: &Segment<'_>) -> bool {
         match (self, other) {
@@ -111,16 +148,46 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Its parts and the zeros between them as `size` bytes; `None` if they take more, or if it has no parts.
-    pub(crate) fn joined(&self, size: u64) -> Option<Vec<u8>> {
+    /// `size` bytes from `offset`, borrowed from the input if the segment is.
+    pub(crate) fn take(&self, offset: u64, size: u64) -> Option<Cow<'a, [u8]>> {
+        let (start, part) = match self {
+            Self::Absent => return None,
+            Self::Whole(bytes) => (0, bytes),
+            Self::Parts(parts) => {
+                let at = parts.partition_point(|(start, _)| *start <= offset).checked_sub(1)?;
+                parts.get(at).map(|(start, bytes)| (*start, bytes))?
+            }
+        };
+        let from = usize::try_from(offset.checked_sub(start)?).ok()?;
+        let range = from..from.checked_add(usize::try_from(size).ok()?)?;
+        match part {
+            Cow::Borrowed(bytes) => bytes.get(range).map(Cow::Borrowed),
+            Cow::Owned(bytes) => bytes.get(range).map(|bytes| Cow::Owned(bytes.to_vec())),
+        }
+    }
+
+    /// `size` bytes from its start in one piece, with zeros between its parts and after them; `None` if it has more in parts, or fewer without.
+    pub(crate) fn joined(&self, size: u64) -> Option<Cow<'a, [u8]>> {
         let Self::Parts(parts) = self else {
-            return None;
+            return self.take(0, size);
         };
         let mut bytes = vec![0; usize::try_from(size).ok().filter(|_| self.len() <= size)?];
         for (start, part) in parts {
             bytes.get_mut(usize::try_from(*start).ok()?..)?.get_mut(..part.len())?.copy_from_slice(part);
         }
-        Some(bytes)
+        Some(Cow::Owned(bytes))
+    }
+
+    /// How many bytes are from `offset` to the end of its part; 0 where none starts there.
+    pub(crate) fn part_from(&self, offset: u64) -> u64 {
+        match self {
+            Self::Parts(parts) => {
+                let at = parts.binary_search_by_key(&offset, |(start, _)| *start).ok();
+                at.and_then(|at| parts.get(at)).map_or(0, |(_, bytes)| bytes.len() as u64)
+            }
+            Self::Whole(bytes) if offset == 0 => bytes.len() as u64,
+            Self::Whole(_) | Self::Absent => 0,
+        }
     }
 
     /// An owned copy.
@@ -211,7 +278,7 @@ impl<'t, 'a> Segments<'t, 'a> {
         match segment.get(0, entry.size) {
             Some(bytes) => Ok(Cow::Borrowed(bytes)),
             None => match segment.joined(entry.size) {
-                Some(bytes) => Ok(Cow::Owned(bytes)),
+                Some(bytes) => Ok(bytes),
                 None => self.bytes(index, 0, entry.size).map(Cow::Borrowed),
             },
         }

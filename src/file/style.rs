@@ -1,8 +1,7 @@
 //! The style in which a file is encoded.
 
-use crate::error::{Error, Result, counted};
-use crate::flatbuffer::write::{Builder, Encode, FieldOrder, Finished, Style, VtableSharing};
-use crate::schema::program::{CONSTANTS, DELEGATES};
+use crate::error::{Error, Result};
+use crate::flatbuffer::write::{FieldOrder, VtableSharing};
 use alloc::format;
 
 /// The style in which a file's metadata is encoded: where the official writers differ, and the tree and header do not say how.
@@ -49,38 +48,6 @@ impl WriteStyle {
     pub const EARLY_FLATC: Self = Self { align_empty: true, ..Self::FLATC };
     /// C++ `save_ptd`: `.ptd`.
     pub const SAVE_PTD: Self = Self { interleaved: true, ..Self::FLATC };
-
-    /// Encodes a tree; `expected` is a guess at its size in bytes, such as its previous size.
-    pub(crate) fn encode(&self, root: &impl Encode, expected: u64) -> Result<Finished> {
-        let mut alignments = [0; 2];
-        alignments[CONSTANTS] = alignment(self.constant_alignment, "constant_alignment")?;
-        alignments[DELEGATES] = alignment(self.delegate_alignment, "delegate_alignment")?;
-        let Self { field_order, vtable_sharing, align_empty, .. } = *self;
-        let style = Style { field_order, vtable_sharing, align_empty, alignments };
-        let mut builder = Builder::new(style, usize::try_from(expected).unwrap_or_default());
-        let root = root.encode(&mut builder)?;
-        builder.finish(root)
-    }
-
-    /// The bytes between the FlatBuffer's first 8 and the rest, for a header of `length` bytes.
-    pub(crate) fn gap(&self, length: u32) -> Result<usize> {
-        if length > MAX_HEADER {
-            return Err(Error::unwritable(format!(
-                "the header's length is {length} bytes, expected at most {MAX_HEADER}"
-            )));
-        }
-        let padded = length.checked_next_multiple_of(16.max(self.constant_alignment).max(self.delegate_alignment));
-        match self.header_gap.or(padded) {
-            Some(gap) if gap >= length => Ok(gap as usize),
-            gap => {
-                let gap = counted(gap.unwrap_or_default(), "byte");
-                Err(Error::unwritable(format!(
-                    "the header has a length of {}, but a gap of {gap}",
-                    counted(length, "byte")
-                )))
-            }
-        }
-    }
 }
 
 impl Default for WriteStyle {
@@ -97,9 +64,6 @@ pub const SEGMENT_ALIGNMENT: u32 = 128;
 
 /// The largest alignment accepted. A FlatBuffer is smaller than 2 GiB, so a larger one has no use.
 pub(crate) const MAX_ALIGNMENT: u32 = 1 << 30;
-
-/// The longest header written, in bytes: official ones have 24 to 40.
-const MAX_HEADER: u32 = 1 << 16;
 
 pub(crate) fn alignment(alignment: u32, name: &'static str) -> Result<usize> {
     if alignment.is_power_of_two() && alignment <= MAX_ALIGNMENT {

@@ -40,7 +40,7 @@ use crate::file::pte::Pte;
 use crate::file::style::WriteStyle;
 use crate::schema::any::AnyTable;
 use crate::schema::{FlatTensor, Program};
-use crate::write::relayout::PteOptions;
+use crate::write::options::PteOptions;
 use alloc::vec::Vec;
 use proptest::arbitrary::{Arbitrary, any};
 use proptest::collection::{SizeRange, vec};

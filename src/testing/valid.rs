@@ -13,7 +13,7 @@ use crate::schema::program::{
     OptionalTensorList, Program, Tensor, TensorShapeDynamism,
 };
 use crate::write::collect::{DataCollector, NewEntry};
-use crate::write::relayout::{PtdOptions, PteOptions};
+use crate::write::options::{PtdOptions, PteOptions};
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
 /// A good program: methods with planned, constant, mutable and dynamic tensors, lists, calls of operators and delegates, moves,

@@ -1,7 +1,9 @@
 //! Building new files: collects the data of a program, or the keys of a `.ptd`.
 
+use super::alignment::least_common_multiple;
 use super::entries::pack;
-use super::relayout::{PtdOptions, PteOptions, least_common_multiple};
+use super::options::{PtdOptions, PteOptions};
+use super::place::{place_ptd, place_pte};
 use crate::error::{Error, Result, counted};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -200,7 +202,7 @@ impl<'a> DataCollector<'a> {
         program.segments = Some(data.table);
         let pte = Pte { program, segments: data.segments, ..Pte::default() };
         pte.check_references()?;
-        pte.place_segments(&data.alignments, options)
+        place_pte(pte, &data.alignments, options)
     }
 }
 
@@ -322,35 +324,27 @@ fn little_endian<T: Element>(elements: &[T]) -> Cow<'_, [u8]> {
     }
 }
 
-impl<'a> Ptd<'a> {
-    /// Makes a new file: a segment for each entry, in order. Entries with equal bytes share a segment, aligned to the least common
-    /// multiple of their alignments.
-    ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two keys are equal or an alignment is 0 or above 2^30,
-    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor's bytes and shape differ in size.
-    pub fn build(entries: impl IntoIterator<Item = NewEntry<'a>>, options: &PtdOptions) -> Result<Self> {
-        let (mut blobs, mut alignments, mut named_data) = (Shared::default(), Vec::new(), Vec::new());
-        for (index, NewEntry { key, tensor_layout, bytes, alignment }) in entries.into_iter().enumerate() {
-            let shape = tensor_layout.as_ref().map(TensorLayout::shape);
-            let checked = shape.map_or(Ok(bytes.len() as u64), |shape| shape.byte_size());
-            let in_path = |error: Error| error.in_item(index).in_field("named_data");
-            let expected = checked.map_err(in_path)?;
-            if expected != bytes.len() as u64 {
-                let (shape, found) = (shape.unwrap_or_default(), counted(bytes.len(), "byte"));
-                return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
-            }
-            let segment_index = blobs.add(bytes);
-            share_alignment(&mut alignments, segment_index, alignment).map_err(in_path)?;
-            named_data.push(flat_tensor::NamedData { key: Some(key), segment_index, tensor_layout });
+pub(super) fn build_ptd<'a>(entries: impl IntoIterator<Item = NewEntry<'a>>, options: &PtdOptions) -> Result<Ptd<'a>> {
+    let (mut blobs, mut alignments, mut named_data) = (Shared::default(), Vec::new(), Vec::new());
+    for (index, NewEntry { key, tensor_layout, bytes, alignment }) in entries.into_iter().enumerate() {
+        let shape = tensor_layout.as_ref().map(TensorLayout::shape);
+        let checked = shape.map_or(Ok(bytes.len() as u64), |shape| shape.byte_size());
+        let in_path = |error: Error| error.in_item(index).in_field("named_data");
+        let expected = checked.map_err(in_path)?;
+        if expected != bytes.len() as u64 {
+            let (shape, found) = (shape.unwrap_or_default(), counted(bytes.len(), "byte"));
+            return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
         }
-        let mut data = Segments::default();
-        for (bytes, alignment) in blobs.blobs.into_iter().zip(&alignments) {
-            data.push(Segment::Whole(bytes), *alignment);
-        }
-        let flat_tensor =
-            FlatTensor { segments: Some(data.table), named_data: Some(named_data), ..FlatTensor::default() };
-        let ptd = Ptd { flat_tensor, segments: data.segments, ..Ptd::default() };
-        ptd.check_references()?;
-        ptd.place_segments(&alignments, options)
+        let segment_index = blobs.add(bytes);
+        share_alignment(&mut alignments, segment_index, alignment).map_err(in_path)?;
+        named_data.push(flat_tensor::NamedData { key: Some(key), segment_index, tensor_layout });
     }
+    let mut data = Segments::default();
+    for (bytes, alignment) in blobs.blobs.into_iter().zip(&alignments) {
+        data.push(Segment::Whole(bytes), *alignment);
+    }
+    let flat_tensor = FlatTensor { segments: Some(data.table), named_data: Some(named_data), ..FlatTensor::default() };
+    let ptd = Ptd { flat_tensor, segments: data.segments, ..Ptd::default() };
+    ptd.check_references()?;
+    place_ptd(ptd, &alignments, options)
 }

@@ -23,112 +23,90 @@ const LARGEST_INLINE: u32 = 16;
 /// Reading the source again needs no limits: it was within the limits when it was first read.
 pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX), memory: None };
 
-impl<'a> Pte<'a> {
-    /// The source's metadata, if header and program still equal it.
-    pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
-        let source = self.source.as_ref().filter(|_| self.style.is_none())?;
-        let (header, program) = self.decoded_source()?;
-        (header == self.header && same(&program, &self.program)).then(|| source.metadata())
-    }
-
-    fn decoded_source(&self) -> Option<(Option<header::PteHeader>, Program<'_>)> {
-        let metadata = self.source.as_ref()?.metadata();
-        let header = match header::probe_as(metadata, Some(FileKind::Pte)).ok()?.header {
-            Some(Header::Pte(header)) => Some(header),
-            _ => None,
-        };
-        let (program, _) = read::decode(TableParser::<Program>::default(), metadata, &NO_LIMITS).ok()?;
-        Some((header, program))
-    }
-
-    /// The style in which a changed tree is written: that of its source, or the nearest one where no official writer's style gives the
-    /// source. [`Detected`] says which.
-    ///
-    /// ```
-    /// use executorch_format::{FieldOrder, Pte};
-    ///
-    /// # fn main() -> executorch_format::Result<()> {
-    /// let file = std::fs::read("tests/data/0.4.0/add_mul/add_mul.pte")?;
-    /// let detected = Pte::parse(&file)?.write_style()?;
-    /// // Up to ExecuTorch 1.1, flatc wrote the metadata.
-    /// assert!(detected.exact && detected.style.field_order == FieldOrder::BySize);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the source has union members of a newer schema with
-    /// fields, which cannot be encoded.
-    pub fn write_style(&self) -> Result<Detected> {
-        if let Some(style) = self.style {
-            return Ok(Detected::exact(style));
-        }
-        let (Some(source), Some((header, program))) = (&self.source, self.decoded_source()) else {
-            return Ok(Detected::exact(WriteStyle::PYTHON));
-        };
-        let metadata = source.metadata();
-        let shown = shown_style(metadata, Program::DESCRIPTION);
-        let mut nearest = None;
-        for (align_empty, vtable_sharing) in variants(&shown) {
-            for [constant_alignment, delegate_alignment] in alignments(metadata, align_empty) {
-                let style = WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
-                let body = style.encode(&program, metadata.len() as u64)?;
-                let gap = metadata.len().checked_sub(HEAD_SIZE + body.size());
-                // Without a header, nothing is between the first 8 bytes and the rest.
-                if ends_with(metadata, &body) && (header.is_some() || gap == Some(0)) {
-                    let header_gap = gap.filter(|_| header.is_some()).and_then(|gap| u32::try_from(gap).ok());
-                    return Ok(Detected::exact(WriteStyle { header_gap, ..style }));
-                }
-                nearest.get_or_insert(style);
-            }
-        }
-        Ok(Detected { style: nearest.unwrap_or(shown), exact: false })
-    }
+/// The source's metadata, if header and program still equal it.
+pub(super) fn unchanged_pte<'t>(pte: &'t Pte<'_>) -> Option<&'t [u8]> {
+    let source = pte.source.as_ref().filter(|_| pte.style.is_none())?;
+    let (header, program) = decoded_pte(pte)?;
+    (header == pte.header && same(&program, &pte.program)).then(|| source.metadata())
 }
 
-impl<'a> Ptd<'a> {
-    /// The source's metadata, if header and keys still equal it.
-    pub(super) fn unchanged_metadata(&self) -> Option<&[u8]> {
-        let source = self.source.as_ref().filter(|_| self.style.is_none())?;
-        let (header, flat_tensor) = self.decoded_source()?;
-        // There are no floats, so `==` is bitwise.
-        (header == self.header && flat_tensor == self.flat_tensor).then(|| source.metadata())
-    }
+fn decoded_pte<'t>(pte: &'t Pte<'_>) -> Option<(Option<header::PteHeader>, Program<'t>)> {
+    let metadata = pte.source.as_ref()?.metadata();
+    let header = match header::probe_as(metadata, Some(FileKind::Pte)).ok()?.header {
+        Some(Header::Pte(header)) => Some(header),
+        _ => None,
+    };
+    let (program, _) = read::decode(TableParser::<Program>::default(), metadata, &NO_LIMITS).ok()?;
+    Some((header, program))
+}
 
-    fn decoded_source(&self) -> Option<(Option<header::PtdHeader>, FlatTensor<'_>)> {
-        let metadata = self.source.as_ref()?.metadata();
-        let header = match header::probe_as(metadata, Some(FileKind::Ptd)).ok()?.header {
-            Some(Header::Ptd(header)) => Some(header),
-            _ => None,
-        };
-        let (flat_tensor, _) = read::decode(FlatTensorParser::default(), metadata, &NO_LIMITS).ok()?;
-        Some((header, flat_tensor))
+pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
+    if let Some(style) = pte.style {
+        return Ok(Detected::exact(style));
     }
-
-    /// Encodes the keys in that style.
-    pub(super) fn encode(&self, style: &WriteStyle) -> Result<Finished> {
-        encode(&self.flat_tensor, style, self.header.map_or(0, |header| header.flatbuffer_size))
-    }
-
-    /// The style in which a changed tree is written, as for [`Pte::write_style`].
-    pub fn write_style(&self) -> Result<Detected> {
-        if let Some(style) = self.style {
-            return Ok(Detected::exact(style));
+    let (Some(source), Some((header, program))) = (&pte.source, decoded_pte(pte)) else {
+        return Ok(Detected::exact(WriteStyle::PYTHON));
+    };
+    let metadata = source.metadata();
+    let shown = shown_style(metadata, Program::DESCRIPTION);
+    let mut nearest = None;
+    for (align_empty, vtable_sharing) in variants(&shown) {
+        for [constant_alignment, delegate_alignment] in alignments(metadata, align_empty) {
+            let style = WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
+            let body = style.encode(&program, metadata.len() as u64)?;
+            let gap = metadata.len().checked_sub(HEAD_SIZE + body.size());
+            // Without a header, nothing is between the first 8 bytes and the rest.
+            if ends_with(metadata, &body) && (header.is_some() || gap == Some(0)) {
+                let header_gap = gap.filter(|_| header.is_some()).and_then(|gap| u32::try_from(gap).ok());
+                return Ok(Detected::exact(WriteStyle { header_gap, ..style }));
+            }
+            nearest.get_or_insert(style);
         }
-        let (Some(source), Some((_, flat_tensor))) = (&self.source, self.decoded_source()) else {
-            return Ok(Detected::exact(WriteStyle::FLATC));
-        };
-        let metadata = source.metadata();
-        let shown = shown_style(metadata, flat_tensor.root());
-        for vtable_sharing in sharings(&shown) {
-            for interleaved in [false, true] {
-                let style = WriteStyle { interleaved, vtable_sharing, ..shown };
-                if ends_with(metadata, &encode(&flat_tensor, &style, metadata.len() as u64)?) {
-                    return Ok(Detected::exact(style));
-                }
+    }
+    Ok(Detected { style: nearest.unwrap_or(shown), exact: false })
+}
+
+/// The source's metadata, if header and keys still equal it.
+pub(super) fn unchanged_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<&'t [u8]> {
+    let source = ptd.source.as_ref().filter(|_| ptd.style.is_none())?;
+    let (header, flat_tensor) = decoded_ptd(ptd)?;
+    // There are no floats, so `==` is bitwise.
+    (header == ptd.header && flat_tensor == ptd.flat_tensor).then(|| source.metadata())
+}
+
+fn decoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<(Option<header::PtdHeader>, FlatTensor<'t>)> {
+    let metadata = ptd.source.as_ref()?.metadata();
+    let header = match header::probe_as(metadata, Some(FileKind::Ptd)).ok()?.header {
+        Some(Header::Ptd(header)) => Some(header),
+        _ => None,
+    };
+    let (flat_tensor, _) = read::decode(FlatTensorParser::default(), metadata, &NO_LIMITS).ok()?;
+    Some((header, flat_tensor))
+}
+
+/// Encodes the keys in that style.
+pub(super) fn encode_ptd(ptd: &Ptd<'_>, style: &WriteStyle) -> Result<Finished> {
+    encode(&ptd.flat_tensor, style, ptd.header.map_or(0, |header| header.flatbuffer_size))
+}
+
+pub(super) fn ptd_style(ptd: &Ptd<'_>) -> Result<Detected> {
+    if let Some(style) = ptd.style {
+        return Ok(Detected::exact(style));
+    }
+    let (Some(source), Some((_, flat_tensor))) = (&ptd.source, decoded_ptd(ptd)) else {
+        return Ok(Detected::exact(WriteStyle::FLATC));
+    };
+    let metadata = source.metadata();
+    let shown = shown_style(metadata, flat_tensor.root());
+    for vtable_sharing in sharings(&shown) {
+        for interleaved in [false, true] {
+            let style = WriteStyle { interleaved, vtable_sharing, ..shown };
+            if ends_with(metadata, &encode(&flat_tensor, &style, metadata.len() as u64)?) {
+                return Ok(Detected::exact(style));
             }
         }
-        Ok(Detected { style: shown, exact: false })
     }
+    Ok(Detected { style: shown, exact: false })
 }
 
 fn encode(flat_tensor: &FlatTensor<'_>, style: &WriteStyle, expected: u64) -> Result<Finished> {

@@ -1,6 +1,6 @@
 //! Constants and initial states, out of their segment and into it again.
 
-use super::relayout::common_alignment;
+use super::{alignment, segments};
 use crate::error::{Error, Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::{DataList, tensors_mut};
@@ -10,7 +10,7 @@ use crate::keyed::Keyed;
 use crate::schema::program::{Buffer, Program, SubsegmentOffsets};
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 
-/// What a list of constants or initial states holds: change this, then [`Pte::put_entries`].
+/// What a list of constants or initial states holds: change this, then [`Entries::put`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries<'a> {
     /// For each entry after the placeholder, which of `blobs` it is; `None` removes it. Entry `i` is at `i - 1`.
@@ -20,79 +20,19 @@ pub(crate) struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// Which of `blobs` the entry with that `data_buffer_idx` is.
-    pub(crate) fn blob(&self, data_buffer_idx: u32) -> Option<usize> {
-        *self.at.get(place(data_buffer_idx)?)?
-    }
-
-    /// The bytes of the entry with that `data_buffer_idx`: its largest tensor's, or all up to the next one.
-    pub(crate) fn bytes(&self, data_buffer_idx: u32) -> Option<&Cow<'a, [u8]>> {
-        self.blobs.get(self.blob(data_buffer_idx)?)
-    }
-
-    /// Adds bytes after all others. The result is their `data_buffer_idx`.
-    pub(crate) fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
-        self.blobs.push(bytes);
-        self.at.push(Some(self.blobs.len() - 1));
-        self.at.len() as u32
-    }
-
-    /// Makes an entry another one of `blobs`.
-    pub(crate) fn set(&mut self, data_buffer_idx: u32, blob: Option<usize>) {
-        if let Some(at) = place(data_buffer_idx).and_then(|place| self.at.get_mut(place)) {
-            *at = blob;
-        }
-    }
-
-    /// Removes an entry; what refers to it is to be changed, too.
-    pub(crate) fn remove(&mut self, data_buffer_idx: u32) {
-        self.set(data_buffer_idx, None);
-    }
-}
-
-fn place(data_buffer_idx: u32) -> Option<usize> {
-    (data_buffer_idx as usize).checked_sub(1)
-}
-
-/// Puts blobs one after the other: where each starts, and the segment.
-pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
-    let (mut starts, mut parts, mut end) = (Vec::new(), Vec::new(), 0u64);
-    for bytes in blobs {
-        let start = end.checked_next_multiple_of(alignment);
-        let next = start.and_then(|start| start.checked_add(bytes.len() as u64));
-        let (Some(start), Some(next)) = (start, next) else {
-            return Err(Error::unwritable("a segment takes more than 2^64 bytes"));
-        };
-        starts.push(start);
-        parts.push((start, bytes));
-        end = next;
-    }
-    Ok((starts, Segment::Parts(parts)))
-}
-
-/// The offsets of a list, if it has any but its placeholder.
-fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
-    let offsets = match list {
-        DataList::Constants => program.constant_segment.as_ref(),
-        DataList::States => program.mutable_data_segments().first(),
-    };
-    offsets.filter(|list| list.offsets().len() > 1)
-}
-
-impl<'a> Pte<'a> {
     /// What a list holds.
     ///
     /// Fails where entries overlap, are outside their segment, or their size is not known.
-    pub(crate) fn entries(&self, list: DataList) -> Result<Entries<'a>> {
-        let Some(offsets) = offsets(&self.program, list) else {
-            return Ok(self.inline_constants(list));
+    pub(crate) fn of(pte: &Pte<'a>, list: DataList) -> Result<Self> {
+        let Some(offsets) = offsets(&pte.program, list) else {
+            return Ok(inline_constants(pte, list));
         };
         let (index, offsets) = (offsets.segment_index as usize, offsets.offsets());
-        let (Some(segment), Some(entry)) = (self.segments.get(index), self.program.segments().get(index)) else {
-            let found = counted(self.segments.len(), "segment");
+        let (Some(segment), Some(entry)) = (pte.segments.get(index), pte.program.segments().get(index)) else {
+            let found = counted(pte.segments.len(), "segment");
             return Err(Error::reference(format!("segment {index} in a list of {found}")));
         };
-        let sizes = self.entry_sizes(list, offsets.len())?;
+        let sizes = entry_sizes(pte, list, offsets.len())?;
         // What each offset holds: as much as the largest tensor there.
         let mut stored = Keyed::<u64, u64>::new();
         for (offset, used) in offsets.iter().zip(&sizes).skip(1) {
@@ -133,58 +73,42 @@ impl<'a> Pte<'a> {
         for offset in offsets.iter().skip(1) {
             at.push(stored.binary_search_by_key(offset, |(start, _)| *start).ok());
         }
-        Ok(Entries { at, blobs })
+        Ok(Self { at, blobs })
     }
 
-    fn inline_constants(&self, list: DataList) -> Entries<'a> {
-        let buffers = match list {
-            DataList::Constants => self.program.constant_buffer(),
-            DataList::States => &[],
-        };
-        let (mut at, mut blobs) = (Vec::new(), Vec::new());
-        for buffer in buffers.get(1..).unwrap_or_default() {
-            at.push(Some(blobs.len()));
-            blobs.push(buffer.storage.clone().unwrap_or_default());
+    /// Which of `blobs` the entry with that `data_buffer_idx` is.
+    pub(crate) fn blob(&self, data_buffer_idx: u32) -> Option<usize> {
+        *self.at.get(place(data_buffer_idx)?)?
+    }
+
+    /// The bytes of the entry with that `data_buffer_idx`: its largest tensor's, or all up to the next one.
+    pub(crate) fn bytes(&self, data_buffer_idx: u32) -> Option<&Cow<'a, [u8]>> {
+        self.blobs.get(self.blob(data_buffer_idx)?)
+    }
+
+    /// Adds bytes after all others. The result is their `data_buffer_idx`.
+    pub(crate) fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
+        self.blobs.push(bytes);
+        self.at.push(Some(self.blobs.len() - 1));
+        self.at.len() as u32
+    }
+
+    /// Makes an entry another one of `blobs`.
+    pub(crate) fn set(&mut self, data_buffer_idx: u32, blob: Option<usize>) {
+        if let Some(at) = place(data_buffer_idx).and_then(|place| self.at.get_mut(place)) {
+            *at = blob;
         }
-        Entries { at, blobs }
     }
 
-    /// The bytes that each of the `count` entries has, by its index: its largest tensor's.
-    fn entry_sizes(&self, list: DataList, count: usize) -> Result<Vec<u64>> {
-        let mut sizes = vec![0u64; count];
-        for method in self.methods() {
-            for (_, tensor) in method.tensors() {
-                if DataList::of(tensor) != Some(list) {
-                    continue;
-                }
-                if let TensorData::Constant(DataRef::Segment { size, .. })
-                | TensorData::Mutable(DataRef::Segment { size, .. }) = self.tensor_data(tensor)?
-                {
-                    if let Some(most) = sizes.get_mut(tensor.data_buffer_idx as usize) {
-                        *most = size.max(*most);
-                    }
-                }
-            }
-        }
-        Ok(sizes)
-    }
-
-    /// What the entries of a list start at multiples of: what their offsets have in common, at most 4096.
-    pub(crate) fn entry_alignment(&self, list: DataList) -> u32 {
-        let usual = match list {
-            DataList::Constants => ALIGNMENT,
-            DataList::States => 1,
-        };
-        let Some(offsets) = offsets(&self.program, list) else {
-            return usual;
-        };
-        common_alignment(offsets.offsets(), usual)
+    /// Removes an entry; what refers to it is to be changed, too.
+    pub(crate) fn remove(&mut self, data_buffer_idx: u32) {
+        self.set(data_buffer_idx, None);
     }
 
     /// Writes a list again: each blob once, at a multiple of `alignment`. Entries that were removed are gone, and every tensor has
     /// its entry's new index. What else is in a segment that the list shared stays there.
-    pub(crate) fn put_entries(&mut self, list: DataList, entries: Entries<'a>, alignment: u64) -> Result<()> {
-        let Entries { at, blobs } = entries;
+    pub(crate) fn put(self, pte: &mut Pte<'a>, list: DataList, alignment: u64) -> Result<()> {
+        let Self { at, blobs } = self;
         let mut new_index = vec![0u32; at.len()];
         let mut kept = Vec::new();
         for (place, blob) in new_index.iter_mut().zip(&at) {
@@ -193,7 +117,7 @@ impl<'a> Pte<'a> {
                 *place = kept.len() as u32;
             }
         }
-        for tensor in tensors_mut(&mut self.program) {
+        for tensor in tensors_mut(&mut pte.program) {
             if DataList::of(tensor) == Some(list) {
                 // An index that is out of range stays so: there are not more entries than before.
                 if let Some(new) = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place)) {
@@ -201,9 +125,9 @@ impl<'a> Pte<'a> {
                 }
             }
         }
-        let inline = offsets(&self.program, list).is_none() && self.program.constant_buffer().len() > 1;
+        let inline = offsets(&pte.program, list).is_none() && pte.program.constant_buffer().len() > 1;
         if inline && list == DataList::Constants {
-            let buffers = self.program.constant_buffer.get_or_insert_default();
+            let buffers = pte.program.constant_buffer.get_or_insert_default();
             buffers.truncate(1);
             for blob in kept {
                 buffers.push(Buffer { storage: blobs.get(blob).cloned() });
@@ -211,7 +135,7 @@ impl<'a> Pte<'a> {
             return Ok(());
         }
         if list == DataList::States && kept.is_empty() {
-            return self.remove_states();
+            return remove_states(pte);
         }
         // Where each blob goes; those that no entry is have no place.
         let mut starts = vec![None; blobs.len()];
@@ -234,92 +158,150 @@ impl<'a> Pte<'a> {
             let place = starts.get(blob).copied().flatten();
             offsets.push(place.and_then(|place| places.get(place).copied()).unwrap_or_default());
         }
-        self.put_offsets(list, offsets, segment)
-    }
-
-    fn put_offsets(&mut self, list: DataList, offsets: Vec<u64>, segment: Segment<'a>) -> Result<()> {
-        let segment_index =
-            match self.own_segment(list).and_then(|index| Some((index, self.segments.get_mut(index as usize)?))) {
-                Some((index, place)) => {
-                    let size = segment.len();
-                    *place = segment;
-                    let table = self.program.segments.get_or_insert_default();
-                    if let Some(entry) = table.get_mut(index as usize) {
-                        entry.size = size;
-                    }
-                    index
-                }
-                None => self.insert_segment(list, segment),
-            };
-        let offsets = SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) };
-        match list {
-            DataList::Constants => {
-                // The placeholder of constants inside the FlatBuffer goes where there are none any more.
-                if offsets.offsets().len() > 1 {
-                    if let Some(buffers) = &mut self.program.constant_buffer {
-                        buffers.clear();
-                    }
-                }
-                self.program.constant_segment = Some(offsets);
-            }
-            DataList::States => match self.program.mutable_data_segments.get_or_insert_default().first_mut() {
-                Some(first) => *first = offsets,
-                None => self.program.mutable_data_segments = Some(vec![offsets]),
-            },
-        }
-        Ok(())
-    }
-
-    /// The segment of a list, if nothing else refers to it.
-    fn own_segment(&self, list: DataList) -> Option<u32> {
-        let list = match list {
-            DataList::Constants => self.program.constant_segment.as_ref(),
-            DataList::States => self.program.mutable_data_segments().first(),
-        };
-        list.map(|list| list.segment_index).filter(|index| self.segment_users().get(*index as usize) == Some(&1))
-    }
-
-    /// Removes the list of initial states and its segment. With further lists, list 0 stays as an empty one.
-    fn remove_states(&mut self) -> Result<()> {
-        let lists = self.program.mutable_data_segments().len();
-        if lists > 1 {
-            return self.put_offsets(DataList::States, vec![0], Segment::Parts(Vec::new()));
-        }
-        let own = self.own_segment(DataList::States);
-        self.program.mutable_data_segments = self.program.mutable_data_segments.take().filter(|_| lists == 0);
-        if let Some(own) = own {
-            self.remove_segments(&|index| index == own as usize);
-        }
-        Ok(())
-    }
-
-    /// Adds a segment for a list where the exporter has it: constants come first, then initial states.
-    fn insert_segment(&mut self, list: DataList, segment: Segment<'a>) -> u32 {
-        let at = match list {
-            DataList::Constants => 0,
-            DataList::States => {
-                self.program.constant_segment.as_ref().map_or(0, |list| list.segment_index as usize + 1)
-            }
-        };
-        let last = self.push_segment(segment) as usize;
-        let at = at.min(last);
-        let mut order: Vec<usize> = (0..last).collect();
-        order.insert(at, last);
-        self.reorder_segments(&order, &mut Vec::new());
-        at as u32
+        put_offsets(pte, list, offsets, segment)
     }
 }
 
-impl Segment<'_> {
-    /// The bytes from `offset` to the end of its part; 0 where none starts there.
-    fn part_from(&self, offset: u64) -> u64 {
-        match self {
-            Self::Parts(parts) => {
-                let at = parts.binary_search_by_key(&offset, |(start, _)| *start).ok();
-                at.and_then(|at| parts.get(at)).map_or(0, |(_, bytes)| bytes.len() as u64)
+fn place(data_buffer_idx: u32) -> Option<usize> {
+    (data_buffer_idx as usize).checked_sub(1)
+}
+
+/// Puts blobs one after the other: where each starts, and the segment.
+pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
+    let (mut starts, mut parts, mut end) = (Vec::new(), Vec::new(), 0u64);
+    for bytes in blobs {
+        let start = end.checked_next_multiple_of(alignment);
+        let next = start.and_then(|start| start.checked_add(bytes.len() as u64));
+        let (Some(start), Some(next)) = (start, next) else {
+            return Err(Error::unwritable("a segment takes more than 2^64 bytes"));
+        };
+        starts.push(start);
+        parts.push((start, bytes));
+        end = next;
+    }
+    Ok((starts, Segment::Parts(parts)))
+}
+
+/// The offsets of a list, if it has any but its placeholder.
+fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
+    let offsets = match list {
+        DataList::Constants => program.constant_segment.as_ref(),
+        DataList::States => program.mutable_data_segments().first(),
+    };
+    offsets.filter(|list| list.offsets().len() > 1)
+}
+
+fn inline_constants<'a>(pte: &Pte<'a>, list: DataList) -> Entries<'a> {
+    let buffers = match list {
+        DataList::Constants => pte.program.constant_buffer(),
+        DataList::States => &[],
+    };
+    let (mut at, mut blobs) = (Vec::new(), Vec::new());
+    for buffer in buffers.get(1..).unwrap_or_default() {
+        at.push(Some(blobs.len()));
+        blobs.push(buffer.storage.clone().unwrap_or_default());
+    }
+    Entries { at, blobs }
+}
+
+/// The bytes that each of the `count` entries has, by its index: its largest tensor's.
+fn entry_sizes(pte: &Pte<'_>, list: DataList, count: usize) -> Result<Vec<u64>> {
+    let mut sizes = vec![0u64; count];
+    for method in pte.methods() {
+        for (_, tensor) in method.tensors() {
+            if DataList::of(tensor) != Some(list) {
+                continue;
             }
-            Self::Whole(bytes) if offset == 0 => bytes.len() as u64,
-            Self::Whole(_) | Self::Absent => 0,
+            if let TensorData::Constant(DataRef::Segment { size, .. })
+            | TensorData::Mutable(DataRef::Segment { size, .. }) = pte.tensor_data(tensor)?
+            {
+                if let Some(most) = sizes.get_mut(tensor.data_buffer_idx as usize) {
+                    *most = size.max(*most);
+                }
+            }
         }
     }
+    Ok(sizes)
+}
+
+/// What the entries of a list start at multiples of: what their offsets have in common, at most 4096.
+pub(crate) fn alignment(pte: &Pte<'_>, list: DataList) -> u32 {
+    let usual = match list {
+        DataList::Constants => ALIGNMENT,
+        DataList::States => 1,
+    };
+    let Some(offsets) = offsets(&pte.program, list) else {
+        return usual;
+    };
+    alignment::common(offsets.offsets(), usual)
+}
+
+fn put_offsets<'a>(pte: &mut Pte<'a>, list: DataList, offsets: Vec<u64>, segment: Segment<'a>) -> Result<()> {
+    let segment_index =
+        match own_segment(pte, list).and_then(|index| Some((index, pte.segments.get_mut(index as usize)?))) {
+            Some((index, place)) => {
+                let size = segment.len();
+                *place = segment;
+                let table = pte.program.segments.get_or_insert_default();
+                if let Some(entry) = table.get_mut(index as usize) {
+                    entry.size = size;
+                }
+                index
+            }
+            None => insert_segment(pte, list, segment),
+        };
+    let offsets = SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) };
+    match list {
+        DataList::Constants => {
+            // The placeholder of constants inside the FlatBuffer goes where there are none any more.
+            if offsets.offsets().len() > 1 {
+                if let Some(buffers) = &mut pte.program.constant_buffer {
+                    buffers.clear();
+                }
+            }
+            pte.program.constant_segment = Some(offsets);
+        }
+        DataList::States => match pte.program.mutable_data_segments.get_or_insert_default().first_mut() {
+            Some(first) => *first = offsets,
+            None => pte.program.mutable_data_segments = Some(vec![offsets]),
+        },
+    }
+    Ok(())
+}
+
+/// The segment of a list, if nothing else refers to it.
+fn own_segment(pte: &Pte<'_>, list: DataList) -> Option<u32> {
+    let list = match list {
+        DataList::Constants => pte.program.constant_segment.as_ref(),
+        DataList::States => pte.program.mutable_data_segments().first(),
+    };
+    list.map(|list| list.segment_index).filter(|index| pte.segment_users().get(*index as usize) == Some(&1))
+}
+
+/// Removes the list of initial states and its segment. With further lists, list 0 stays as an empty one.
+fn remove_states(pte: &mut Pte<'_>) -> Result<()> {
+    let lists = pte.program.mutable_data_segments().len();
+    if lists > 1 {
+        return put_offsets(pte, DataList::States, vec![0], Segment::Parts(Vec::new()));
+    }
+    let own = own_segment(pte, DataList::States);
+    pte.program.mutable_data_segments = pte.program.mutable_data_segments.take().filter(|_| lists == 0);
+    if let Some(own) = own {
+        segments::remove(pte, &|index| index == own as usize);
+    }
+    Ok(())
+}
+
+/// Adds a segment for a list where the exporter has it: constants come first, then initial states.
+fn insert_segment<'a>(pte: &mut Pte<'a>, list: DataList, segment: Segment<'a>) -> u32 {
+    let at = match list {
+        DataList::Constants => 0,
+        DataList::States => pte.program.constant_segment.as_ref().map_or(0, |list| list.segment_index as usize + 1),
+    };
+    let last = pte.push_segment(segment) as usize;
+    let at = at.min(last);
+    let mut order: Vec<usize> = (0..last).collect();
+    order.insert(at, last);
+    segments::reorder(pte, &order, &mut Vec::new());
+    at as u32
 }

@@ -1,5 +1,6 @@
 //! The layout of a file to be written: where every byte comes from, and the file's size.
 
+use super::detect;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
 use crate::file::model::{Model, each_file};
@@ -194,141 +195,103 @@ pub(crate) enum Piece<'p> {
     Zeros(u64),
 }
 
-impl<'a> Pte<'a> {
-    /// Computes the file's layout: header, program and segments, as the tree, the header and the style say.
-    ///
-    /// If [`style`](Self::style) is `None` and the tree equals what its [`source`](Self::source) decodes to, it is written with the
-    /// source's bytes, even if no official writer wrote them. If data was replaced by as many bytes, only these bytes change.
-    /// Otherwise the tree is encoded in `style` or, if that is `None`, in the style of its source.
-    ///
-    /// Fails with [`ErrorKind::Absent`] if a segment's bytes are absent, and with [`ErrorKind::Unwritable`] or
-    /// [`ErrorKind::Reference`] if the parts do not fit together: an index is out of range, two keys are equal, the program does not
-    /// fit before the segments (recompute the layout, see [`Pte::lay_out`]), or a changed program has fields of a newer schema (see
-    /// [`forget_source`](Self::forget_source)).
-    pub fn image(&self) -> Result<Image<'_>> {
-        match self.unchanged_metadata() {
-            Some(metadata) => self.image_of(Metadata::Source(metadata)),
-            None => {
-                self.check_references()?;
-                self.encoded_image()
-            }
+pub(super) fn pte_image<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
+    match detect::unchanged_pte(pte) {
+        Some(metadata) => of_pte(pte, Metadata::Source(metadata)),
+        None => {
+            pte.check_references()?;
+            encoded_pte(pte)
         }
-    }
-
-    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
-    pub fn image_as_is(&self) -> Result<Image<'_>> {
-        match self.unchanged_metadata() {
-            Some(metadata) => self.image_of(Metadata::Source(metadata)),
-            None => self.encoded_image(),
-        }
-    }
-
-    /// Removes [`source`](Self::source), but keeps its style. Anything that the tree does not hold (fields of a newer schema, padding
-    /// that is not zero) is then not written.
-    ///
-    /// Fails as [`write_style`](Self::write_style) does.
-    pub fn forget_source(mut self) -> Result<Self> {
-        self.style = Some(self.write_style()?.style);
-        self.source = None;
-        Ok(self)
-    }
-
-    fn encoded_image(&self) -> Result<Image<'_>> {
-        no_newer_tables(self.source.as_ref())?;
-        let style = self.write_style()?.style;
-        let body = style.encode(&self.program, self.expected_size())?;
-        self.image_of(self.encoded_metadata(&style, body)?)
-    }
-
-    /// A guess at the size of the encoded program: that of the program that was read.
-    pub(crate) fn expected_size(&self) -> u64 {
-        self.header.map_or(0, |header| header.program_size)
-    }
-
-    fn encoded_metadata(&self, style: &WriteStyle, body: Finished) -> Result<Metadata<'static>> {
-        let Some(header) = self.header else {
-            return Ok(Metadata::Encoded(body.head(PTE_IDENTIFIER, 0)?, body));
-        };
-        let mut head = body.head(PTE_IDENTIFIER, style.gap(header.length)?)?;
-        let program_size = (head.len() + body.size()) as u64;
-        if let Some(room) = head.get_mut(HEAD_SIZE..) {
-            header.put(room, program_size)?;
-        }
-        Ok(Metadata::Encoded(head, body))
-    }
-
-    fn image_of<'t>(&'t self, metadata: Metadata<'t>) -> Result<Image<'t>> {
-        let (base, table) = (self.segment_base_offset(), self.program.segments());
-        let background = background(&metadata, self.source.as_ref());
-        let (blobs, end) = blobs(base, table, &self.segments, self.header.is_some(), background)?;
-        let data_size = self.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0);
-        finish(metadata, background, blobs, 0, base, end, data_size)
     }
 }
 
-impl<'a> Ptd<'a> {
-    /// Computes the file's layout: header, metadata and segments, as the tree, the header and the style say.
-    ///
-    /// What is written if nothing was changed, and when it fails, is as for [`Pte::image`].
-    pub fn image(&self) -> Result<Image<'_>> {
-        match self.unchanged_metadata() {
-            Some(metadata) => self.image_of(Metadata::Source(metadata), 0),
-            None => {
-                self.check_references()?;
-                self.encoded_image()
-            }
+pub(super) fn pte_as_is<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
+    match detect::unchanged_pte(pte) {
+        Some(metadata) => of_pte(pte, Metadata::Source(metadata)),
+        None => encoded_pte(pte),
+    }
+}
+
+fn encoded_pte<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
+    no_newer_tables(pte.source.as_ref())?;
+    let style = pte.write_style()?.style;
+    let body = style.encode(&pte.program, expected_size(pte))?;
+    of_pte(pte, pte_metadata(pte, &style, body)?)
+}
+
+/// A guess at the size of the encoded program: that of the program that was read.
+pub(super) fn expected_size(pte: &Pte<'_>) -> u64 {
+    pte.header.map_or(0, |header| header.program_size)
+}
+
+fn pte_metadata(pte: &Pte<'_>, style: &WriteStyle, body: Finished) -> Result<Metadata<'static>> {
+    let Some(header) = pte.header else {
+        return Ok(Metadata::Encoded(body.head(PTE_IDENTIFIER, 0)?, body));
+    };
+    let mut head = body.head(PTE_IDENTIFIER, style.gap(header.length)?)?;
+    let program_size = (head.len() + body.size()) as u64;
+    if let Some(room) = head.get_mut(HEAD_SIZE..) {
+        header.put(room, program_size)?;
+    }
+    Ok(Metadata::Encoded(head, body))
+}
+
+fn of_pte<'t>(pte: &'t Pte<'_>, metadata: Metadata<'t>) -> Result<Image<'t>> {
+    let (base, table) = (pte.segment_base_offset(), pte.program.segments());
+    let background = background(&metadata, pte.source.as_ref());
+    let (blobs, end) = blobs(base, table, &pte.segments, pte.header.is_some(), background)?;
+    let data_size = pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0);
+    finish(metadata, background, blobs, 0, base, end, data_size)
+}
+
+pub(super) fn ptd_image<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
+    match detect::unchanged_ptd(ptd) {
+        Some(metadata) => of_ptd(ptd, Metadata::Source(metadata), 0),
+        None => {
+            ptd.check_references()?;
+            encoded_ptd(ptd)
         }
     }
+}
 
-    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
-    pub fn image_as_is(&self) -> Result<Image<'_>> {
-        match self.unchanged_metadata() {
-            Some(metadata) => self.image_of(Metadata::Source(metadata), 0),
-            None => self.encoded_image(),
-        }
+pub(super) fn ptd_as_is<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
+    match detect::unchanged_ptd(ptd) {
+        Some(metadata) => of_ptd(ptd, Metadata::Source(metadata), 0),
+        None => encoded_ptd(ptd),
     }
+}
 
-    /// Removes [`source`](Self::source), but keeps its style: see [`Pte::forget_source`].
-    ///
-    /// Fails as [`write_style`](Self::write_style) does.
-    pub fn forget_source(mut self) -> Result<Self> {
-        self.style = Some(self.write_style()?.style);
-        self.source = None;
-        Ok(self)
-    }
+fn encoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
+    no_newer_tables(ptd.source.as_ref())?;
+    let style = ptd.write_style()?.style;
+    let body = detect::encode_ptd(ptd, &style)?;
+    let (metadata, metadata_end) = ptd_metadata(ptd, &style, body)?;
+    of_ptd(ptd, metadata, metadata_end)
+}
 
-    fn encoded_image(&self) -> Result<Image<'_>> {
-        no_newer_tables(self.source.as_ref())?;
-        let style = self.write_style()?.style;
-        let body = self.encode(&style)?;
-        let (metadata, metadata_end) = self.encoded_metadata(&style, body)?;
-        self.image_of(metadata, metadata_end)
+/// The metadata, and where it ends, including the zeros with which C++ pads it.
+fn ptd_metadata(ptd: &Ptd<'_>, style: &WriteStyle, body: Finished) -> Result<(Metadata<'static>, u64)> {
+    let Some(header) = ptd.header else {
+        return Ok((Metadata::Encoded(body.head(PTD_IDENTIFIER, 0)?, body), 0));
+    };
+    let header_gap = u32::try_from(header.flatbuffer_offset).ok();
+    let mut head = body.head(PTD_IDENTIFIER, WriteStyle { header_gap, ..*style }.gap(header.length)?)?;
+    let flatbuffer_size = header.flatbuffer_size.max(body.size() as u64 + HEAD_SIZE as u64);
+    let Some(metadata_end) = flatbuffer_size.checked_add((head.len() - HEAD_SIZE) as u64) else {
+        return Err(Error::unwritable(format!("the FlatBuffer, of {flatbuffer_size} bytes, ends past 2^64 bytes")));
+    };
+    if let Some(room) = head.get_mut(HEAD_SIZE..) {
+        header.put(room, flatbuffer_size)?;
     }
+    Ok((Metadata::Encoded(head, body), metadata_end))
+}
 
-    /// The metadata, and where it ends, including the zeros with which C++ pads it.
-    fn encoded_metadata(&self, style: &WriteStyle, body: Finished) -> Result<(Metadata<'static>, u64)> {
-        let Some(header) = self.header else {
-            return Ok((Metadata::Encoded(body.head(PTD_IDENTIFIER, 0)?, body), 0));
-        };
-        let header_gap = u32::try_from(header.flatbuffer_offset).ok();
-        let mut head = body.head(PTD_IDENTIFIER, WriteStyle { header_gap, ..*style }.gap(header.length)?)?;
-        let flatbuffer_size = header.flatbuffer_size.max(body.size() as u64 + HEAD_SIZE as u64);
-        let Some(metadata_end) = flatbuffer_size.checked_add((head.len() - HEAD_SIZE) as u64) else {
-            return Err(Error::unwritable(format!("the FlatBuffer, of {flatbuffer_size} bytes, ends past 2^64 bytes")));
-        };
-        if let Some(room) = head.get_mut(HEAD_SIZE..) {
-            header.put(room, flatbuffer_size)?;
-        }
-        Ok((Metadata::Encoded(head, body), metadata_end))
-    }
-
-    fn image_of<'t>(&'t self, metadata: Metadata<'t>, metadata_end: u64) -> Result<Image<'t>> {
-        let (base, table) = (self.segment_base_offset(), self.flat_tensor.segments());
-        let background = background(&metadata, self.source.as_ref());
-        let (blobs, end) = blobs(base, table, &self.segments, self.header.is_some(), background)?;
-        let data_size = self.header.map(|header| header.segment_data_size);
-        finish(metadata, background, blobs, metadata_end, base, end, data_size)
-    }
+fn of_ptd<'t>(ptd: &'t Ptd<'_>, metadata: Metadata<'t>, metadata_end: u64) -> Result<Image<'t>> {
+    let (base, table) = (ptd.segment_base_offset(), ptd.flat_tensor.segments());
+    let background = background(&metadata, ptd.source.as_ref());
+    let (blobs, end) = blobs(base, table, &ptd.segments, ptd.header.is_some(), background)?;
+    let data_size = ptd.header.map(|header| header.segment_data_size);
+    finish(metadata, background, blobs, metadata_end, base, end, data_size)
 }
 
 pub(super) fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {

@@ -1,8 +1,11 @@
 //! Writing files: from a tree to bytes.
 //!
-//! [`image`] computes a file's layout; [`detect`] finds whether a tree was changed, and in which style its source was written;
-//! [`relayout`] recomputes the layout, [`entries`] that of constants and initial states; [`collect`] builds new files; [`save`] writes. [`xnnpack`] does the same for a payload.
+//! `pte`, `ptd`, `bpte`, `etdp` and `xnnpack` have what can be asked of each kind of file. [`image`] computes where each byte of a file comes
+//! from; [`detect`] finds whether a tree was changed, and in which style its source was written; [`style`] encodes in one. [`relayout`]
+//! recomputes the layout as [`options`] say, in which [`place`] gives segments their offsets; [`entries`] does that for constants and initial
+//! states. [`collect`] builds new files; [`save`] writes.
 
+pub(crate) mod alignment;
 #[cfg(feature = "devtools")]
 pub(crate) mod bpte;
 pub(crate) mod collect;
@@ -11,8 +14,14 @@ pub(crate) mod entries;
 #[cfg(feature = "devtools")]
 mod etdp;
 pub(crate) mod image;
-pub(crate) mod relayout;
+pub(crate) mod options;
+mod place;
+mod ptd;
+mod pte;
+mod relayout;
 #[cfg(feature = "std")]
 pub(crate) mod save;
+pub(crate) mod segments;
+mod style;
 #[cfg(feature = "payloads")]
 mod xnnpack;

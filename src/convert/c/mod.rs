@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::file::model::Model;
 use crate::file::style::{ALIGNMENT, alignment};
 use crate::setters::setters;
-use crate::write::relayout::{PtdOptions, PteOptions};
+use crate::write::options::{PtdOptions, PteOptions};
 use alloc::{format, string::String, vec::Vec};
 use names::{check_identifier, comment, literal, upper};
 

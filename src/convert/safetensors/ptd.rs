@@ -11,7 +11,7 @@ use crate::schema::ScalarType;
 use crate::schema::flat_tensor::TensorLayout;
 use crate::tensor::{TensorShape, TensorView};
 use crate::write::collect::NewEntry;
-use crate::write::relayout::PtdOptions;
+use crate::write::options::PtdOptions;
 use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;

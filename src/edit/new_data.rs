@@ -1,0 +1,154 @@
+//! What is to be replaced, and by what.
+
+use super::report::User;
+use crate::error::{Error, Result};
+use crate::file::references::DataUser;
+use crate::schema::flat_tensor::TensorLayout;
+use crate::tensor::{TensorShape, TensorView};
+use crate::write::collect::NewEntry;
+use alloc::{borrow::Cow, format, string::String};
+
+/// Which blob of a program is to be replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Selector<'t> {
+    /// The data of a method's value.
+    Value {
+        /// The method's name.
+        method: &'t str,
+        /// Index into the method's values.
+        value: usize,
+    },
+    /// The data of every tensor with that name, or the named data with that key.
+    Name(&'t str),
+}
+
+impl Selector<'_> {
+    pub(super) fn is(&self, user: &DataUser<'_>) -> bool {
+        match (self, user) {
+            (Selector::Value { method, value }, DataUser::Tensor { plan, value: other, .. }) => {
+                plan.name() == *method && value == other
+            }
+            (Selector::Name(name), DataUser::Tensor { tensor, .. }) => tensor.fully_qualified_name() == Some(*name),
+            (Selector::Name(name), DataUser::NamedData { named, .. }) => named.key() == *name,
+            _ => false,
+        }
+    }
+}
+
+/// The bytes that take the place of others.
+///
+/// ```
+/// use executorch_format::edit::{NewData, Selector};
+/// use executorch_format::{NewEntry, Pte, TensorData};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let mut pte = Pte::parse(&file)?;
+/// let method = pte.method("forward").unwrap();
+/// let constants = method.tensors().filter(|(_, tensor)| matches!(pte.tensor_data(tensor), Ok(TensorData::Constant(_))));
+/// let (value, shape) = constants.map(|(value, tensor)| (value, tensor.shape().to_string())).next().unwrap();
+/// assert_eq!(shape, "f32[2, 2]");
+///
+/// let ones = NewEntry::from_slice("ones", vec![2, 2], &[1f32; 4]);
+/// let report = replace(pte, &Selector::Value { method: "forward", value }, &NewData::from(ones))?;
+/// assert_eq!(report.changes.len(), 1);
+///
+/// // Another shape is refused, with what was expected.
+/// let wrong = NewEntry::from_slice("three", vec![3], &[1f32; 3]).into();
+/// let error = replace(pte, &Selector::Value { method: "forward", value }, &wrong).unwrap_err();
+/// assert!(error.to_string().contains("is f32[2, 2], three holds f32[3]"), "{error}");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct NewData<'a> {
+    /// What errors call it, such as the name of the file that it came from.
+    pub source: String,
+    /// The type and shape; `None`: just bytes, which are taken for whatever they replace.
+    pub tensor_layout: Option<TensorLayout<'a>>,
+    /// The bytes.
+    pub bytes: Cow<'a, [u8]>,
+    /// Whether a tensor in another dim order is put into the one that is needed. Else it is refused.
+    pub permute: bool,
+    /// The key that named data gets with it where XNNPACK looks it up: the exporter's is the SHA-256 of the bytes, in hex. `None`: such a
+    /// replacement is refused, because XNNPACK would find what it packed of the old bytes under the old key. The old key says
+    /// that this is no concern.
+    pub key: Option<String>,
+    /// Whether it is from NumPy, which stores types that it does not have as integers: see
+    /// [`ScalarType::numpy_type`](crate::schema::ScalarType::numpy_type).
+    pub numpy: bool,
+    /// Whether all that share the old bytes get the new ones. Else what was asked for gets its own, and the others keep theirs.
+    pub shared: bool,
+}
+
+impl<'a> NewData<'a> {
+    /// Just bytes.
+    pub fn bytes(source: impl Into<String>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
+        let (source, bytes) = (source.into(), bytes.into());
+        Self { source, tensor_layout: None, bytes, permute: false, key: None, numpy: false, shared: false }
+    }
+
+    /// A tensor.
+    pub fn tensor(source: impl Into<String>, view: &TensorView<'a>) -> Self {
+        Self { tensor_layout: Some(view.shape().into()), ..Self::bytes(source, view.bytes()) }
+    }
+
+    /// With that layout; `None`: just bytes.
+    pub fn with_tensor_layout(self, tensor_layout: Option<TensorLayout<'a>>) -> Self {
+        Self { tensor_layout, ..self }
+    }
+
+    /// Put into the dim order that is needed: with [`permute`](Self::permute).
+    #[must_use]
+    pub fn with_permute(self) -> Self {
+        Self { permute: true, ..self }
+    }
+
+    /// For all that share the old bytes: with [`shared`](Self::shared).
+    #[must_use]
+    pub fn with_shared(self) -> Self {
+        Self { shared: true, ..self }
+    }
+
+    /// With that key.
+    pub fn with_key(self, key: Option<String>) -> Self {
+        Self { key, ..self }
+    }
+
+    /// The bytes for a tensor of that type and shape.
+    pub(super) fn bytes_for(&self, user: &User, shape: &TensorShape<'_>) -> Result<Cow<'a, [u8]>> {
+        let (source, size) = (&self.source, shape.byte_size()?);
+        let Some(layout) = &self.tensor_layout else {
+            if self.bytes.len() as u64 != size {
+                let found = self.bytes.len();
+                return Err(Error::tensor(format!("{user} is {shape}, {size} bytes; {source} holds {found} bytes")));
+            }
+            return Ok(self.bytes.clone());
+        };
+        let own = layout.shape();
+        let is_its_numpy_type = self.numpy && shape.scalar_type.numpy_type() == Some(own.scalar_type);
+        if own.scalar_type != shape.scalar_type && !is_its_numpy_type || own.sizes != shape.sizes {
+            return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}")));
+        }
+        let view = TensorView::new(own, &self.bytes)
+            .map_err(|error| Error::tensor(format!("{source}: {}", error.kind().detail())))?;
+        if own.dim_order == shape.dim_order {
+            return Ok(self.bytes.clone());
+        }
+        if !self.permute {
+            let reason = "the same elements in another order: ask for a permutation";
+            return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}, {reason}")));
+        }
+        view.in_dim_order(shape.dim_order).map(Cow::Owned)
+    }
+}
+
+/// The entry's tensor or bytes, called by its key.
+impl<'a> From<NewEntry<'a>> for NewData<'a> {
+    fn from(entry: NewEntry<'a>) -> Self {
+        let NewEntry { key, tensor_layout, bytes, .. } = entry;
+        Self { tensor_layout, ..Self::bytes(key.as_str(), bytes) }
+    }
+}

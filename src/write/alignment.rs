@@ -1,0 +1,48 @@
+//! Arithmetic of alignments: what offsets say about those that were asked for.
+
+use crate::error::{Error, Result};
+use crate::file::style::SEGMENT_ALIGNMENT;
+use crate::schema::DataSegment;
+use alloc::{format, vec::Vec};
+
+/// What each segment starts at a multiple of, as far as its offset says so: for the first, as far as all offsets do.
+pub(crate) fn kept(table: &[DataSegment]) -> Vec<u64> {
+    let mut offsets = Vec::with_capacity(table.len());
+    for segment in table {
+        offsets.push(segment.offset);
+    }
+    let common = common(&offsets, SEGMENT_ALIGNMENT);
+    for offset in &mut offsets {
+        *offset = if *offset == 0 { common.into() } else { kept_by_offset(*offset) };
+    }
+    offsets
+}
+
+/// The largest alignment that may have been requested for a named blob at `offset`, since the request itself is not stored: a
+/// power of two up to 4096, or three times that, which divides the offset.
+fn kept_by_offset(offset: u64) -> u64 {
+    greatest_common_divisor(offset, 3 << 12)
+}
+
+/// The largest power of two, up to 4096, that divides all offsets; `usual` where all are 0.
+pub(crate) fn common(offsets: &[u64], usual: u32) -> u32 {
+    let mut common = 0;
+    for offset in offsets {
+        common = greatest_common_divisor(common, *offset);
+    }
+    if common == 0 { usual } else { 1 << common.trailing_zeros().min(12) }
+}
+
+pub(crate) fn least_common_multiple(a: u64, b: u64) -> Result<u64> {
+    match (a / greatest_common_divisor(a, b).max(1)).checked_mul(b) {
+        Some(multiple) if multiple > 0 => Ok(multiple),
+        _ => Err(Error::unwritable(format!("alignments {a} and {b} have no common multiple below 2^64"))),
+    }
+}
+
+pub(super) fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}

@@ -1,0 +1,145 @@
+//! How a file is to be laid out.
+
+use super::alignment::common;
+use crate::error::Result;
+use crate::file::header::PteHeader;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
+use crate::schema::DataSegment;
+use crate::schema::program::DataLocation;
+use crate::setters::setters;
+use alloc::{vec, vec::Vec};
+
+/// The layout of a `.pte`. The default is that of today's ExecuTorch exporter, in the file's own style.
+///
+/// ```
+/// use executorch_format::{Pte, PteOptions};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let pages = Pte::parse(&file)?.lay_out(&PteOptions::default().with_segment_alignment(4096))?;
+/// let written = pages.image()?.to_vec()?;
+/// assert_eq!(Pte::parse(&written)?.header.unwrap().segment_base_offset % 4096, 0);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PteOptions {
+    /// The alignment of segments, in bytes, a power of two.
+    pub segment_alignment: u32,
+    /// The alignment of constants in their segment, in bytes, a power of two. `None`: they are not moved.
+    pub constant_alignment: Option<u32>,
+    /// Where constants go. `None`: they are not moved. [`DataLocation::SEGMENT`]: constants inside the FlatBuffer, which
+    /// runtimes since 1.3 refuse, move into a constant segment. Their indices do not change.
+    pub constants: Option<DataLocation>,
+    /// The alignment of delegate payloads, in the FlatBuffer or as segments, in bytes, a power of two.
+    pub delegate_alignment: u32,
+    /// Where delegate payloads are stored. `None`: they are not moved. Empty ones are never moved out of the FlatBuffer.
+    pub delegates: Option<DataLocation>,
+    /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Pte::write_style`].
+    pub style: Option<WriteStyle>,
+    /// The length of the extended header, in bytes: 24, as up to ExecuTorch 0.7, or 32.
+    pub header_length: u32,
+}
+
+setters! {
+    PteOptions {
+        segment_alignment = with_segment_alignment: u32,
+        constant_alignment = with_constant_alignment: Option<u32>,
+        constants = with_constants: Option<DataLocation>,
+        delegate_alignment = with_delegate_alignment: u32,
+        delegates = with_delegates: Option<DataLocation>,
+        style = with_style: Option<WriteStyle>,
+        header_length = with_header_length: u32,
+    }
+}
+
+impl PteOptions {
+    /// How a file is laid out, as far as it shows: its style, the length of its header, and what its segments and payloads start
+    /// at multiples of, up to 4096. Constants stay as they are.
+    ///
+    /// Fails where the style of its source is not known.
+    pub fn of(pte: &Pte<'_>) -> Result<Self> {
+        let default = Self::default();
+        let style = pte.write_style()?.style;
+        let segments = pte.program.segments();
+        let starts = starts(segments, pte.segment_base_offset());
+        let mut payloads = Vec::new();
+        for index in pte.payload_segments() {
+            if let Some(segment) = segments.get(index as usize) {
+                payloads.push(segment.offset);
+            }
+        }
+        let inline_constants = pte.program.constant_buffer().len() > 1;
+        Ok(Self {
+            segment_alignment: common(&starts, default.segment_alignment),
+            constant_alignment: inline_constants.then_some(style.constant_alignment),
+            delegate_alignment: common(&payloads, style.delegate_alignment),
+            style: Some(style),
+            header_length: pte.header.map_or(default.header_length, |header| header.length),
+            ..default
+        })
+    }
+}
+
+impl Default for PteOptions {
+    fn default() -> Self {
+        Self {
+            segment_alignment: SEGMENT_ALIGNMENT,
+            constant_alignment: None,
+            constants: None,
+            delegate_alignment: ALIGNMENT,
+            delegates: None,
+            style: None,
+            header_length: PteHeader::LONG,
+        }
+    }
+}
+
+/// The layout of a `.ptd`. The default is that of today's Python writer of ExecuTorch, in the file's own style.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PtdOptions {
+    /// The alignment of segments, in bytes, a power of two.
+    pub segment_alignment: u32,
+    /// The style in which the FlatBuffer is written. `None`: that of the file that was read, see [`Ptd::write_style`].
+    pub style: Option<WriteStyle>,
+}
+
+setters! {
+    PtdOptions {
+        segment_alignment = with_segment_alignment: u32,
+        style = with_style: Option<WriteStyle>,
+    }
+}
+
+impl PtdOptions {
+    /// How a file is laid out, as far as it shows, as for [`PteOptions::of`].
+    ///
+    /// Fails where the style of its source is not known.
+    pub fn of(ptd: &Ptd<'_>) -> Result<Self> {
+        let starts = starts(ptd.flat_tensor.segments(), ptd.segment_base_offset());
+        Ok(Self { segment_alignment: common(&starts, SEGMENT_ALIGNMENT), style: Some(ptd.write_style()?.style) })
+    }
+}
+
+impl Default for PtdOptions {
+    fn default() -> Self {
+        Self { segment_alignment: SEGMENT_ALIGNMENT, style: None }
+    }
+}
+
+/// Where segments with data start, and where all of them do.
+fn starts(table: &[DataSegment], base: u64) -> Vec<u64> {
+    let mut starts = vec![base];
+    for segment in table {
+        if segment.size > 0 {
+            starts.push(segment.offset);
+        }
+    }
+    starts
+}

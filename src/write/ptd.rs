@@ -1,0 +1,55 @@
+//! From a `.ptd` file's tree to bytes.
+
+use super::collect::{self, NewEntry};
+use super::detect::{self, Detected};
+use super::image::{self, Image};
+use super::options::PtdOptions;
+use super::relayout;
+use crate::error::Result;
+use crate::file::ptd::Ptd;
+#[cfg(doc)]
+use crate::file::pte::Pte;
+
+impl<'a> Ptd<'a> {
+    /// Makes a new file: a segment for each entry, in order. Entries with equal bytes share a segment, aligned to the least common
+    /// multiple of their alignments.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two keys are equal or an alignment is 0 or above 2^30,
+    /// and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor's bytes and shape differ in size.
+    pub fn build(entries: impl IntoIterator<Item = NewEntry<'a>>, options: &PtdOptions) -> Result<Self> {
+        collect::build_ptd(entries, options)
+    }
+
+    /// Computes the file's layout: header, metadata and segments, as the tree, the header and the style say.
+    ///
+    /// What is written if nothing was changed, and when it fails, is as for [`Pte::image`].
+    pub fn image(&self) -> Result<Image<'_>> {
+        image::ptd_image(self)
+    }
+
+    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
+    pub fn image_as_is(&self) -> Result<Image<'_>> {
+        image::ptd_as_is(self)
+    }
+
+    /// The style in which a changed tree is written, as for [`Pte::write_style`].
+    pub fn write_style(&self) -> Result<Detected> {
+        detect::ptd_style(self)
+    }
+
+    /// Removes [`source`](Self::source), but keeps its style: see [`Pte::forget_source`].
+    ///
+    /// Fails as [`write_style`](Self::write_style) does.
+    pub fn forget_source(mut self) -> Result<Self> {
+        self.style = Some(self.write_style()?.style);
+        self.source = None;
+        Ok(self)
+    }
+
+    /// Recomputes the layout: gives each segment a new offset, in the present order.
+    ///
+    /// Fails as [`image`](Self::image) does.
+    pub fn lay_out(self, options: &PtdOptions) -> Result<Self> {
+        relayout::lay_out_ptd(self, options)
+    }
+}

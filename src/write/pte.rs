@@ -1,0 +1,73 @@
+//! From a program to bytes.
+
+use super::detect::{self, Detected};
+use super::image::{self, Image};
+use super::options::PteOptions;
+use super::relayout;
+#[cfg(doc)]
+use crate::error::ErrorKind;
+use crate::error::Result;
+use crate::file::pte::Pte;
+
+impl Pte<'_> {
+    /// Computes the file's layout: header, program and segments, as the tree, the header and the style say.
+    ///
+    /// If [`style`](Self::style) is `None` and the tree equals what its [`source`](Self::source) decodes to, it is written with the
+    /// source's bytes, even if no official writer wrote them. If data was replaced by as many bytes, only these bytes change.
+    /// Otherwise the tree is encoded in `style` or, if that is `None`, in the style of its source.
+    ///
+    /// Fails with [`ErrorKind::Absent`] if a segment's bytes are absent, and with [`ErrorKind::Unwritable`] or
+    /// [`ErrorKind::Reference`] if the parts do not fit together: an index is out of range, two keys are equal, the program does not
+    /// fit before the segments (recompute the layout, see [`Pte::lay_out`]), or a changed program has fields of a newer schema (see
+    /// [`forget_source`](Self::forget_source)).
+    pub fn image(&self) -> Result<Image<'_>> {
+        image::pte_image(self)
+    }
+
+    /// [`image`](Self::image) without checks of references: for writing a damaged file, to test a reader.
+    pub fn image_as_is(&self) -> Result<Image<'_>> {
+        image::pte_as_is(self)
+    }
+
+    /// The style in which a changed tree is written: that of its source, or the nearest one where no official writer's style gives the
+    /// source. [`Detected`] says which.
+    ///
+    /// ```
+    /// use executorch_format::{FieldOrder, Pte};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/0.4.0/add_mul/add_mul.pte")?;
+    /// let detected = Pte::parse(&file)?.write_style()?;
+    /// // Up to ExecuTorch 1.1, flatc wrote the metadata.
+    /// assert!(detected.exact && detected.style.field_order == FieldOrder::BySize);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the source has union members of a newer schema with
+    /// fields, which cannot be encoded.
+    pub fn write_style(&self) -> Result<Detected> {
+        detect::pte_style(self)
+    }
+
+    /// Removes [`source`](Self::source), but keeps its style. Anything that the tree does not hold (fields of a newer schema, padding
+    /// that is not zero) is then not written.
+    ///
+    /// Fails as [`write_style`](Self::write_style) does.
+    pub fn forget_source(mut self) -> Result<Self> {
+        self.style = Some(self.write_style()?.style);
+        self.source = None;
+        Ok(self)
+    }
+
+    /// Recomputes the layout: moves delegate payloads and constants as `options` say, gives each segment a new offset in the
+    /// present order, and makes a header that fits, or no header if there is no data.
+    ///
+    /// The alignment that was requested for a named blob is not stored, so its new offset is aligned as its old one was, up to 4096.
+    ///
+    /// Fails as [`image`](Self::image) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a constant to
+    /// be moved extends into the next one or past its segment.
+    pub fn lay_out(self, options: &PteOptions) -> Result<Self> {
+        relayout::lay_out_pte(self, options)
+    }
+}
