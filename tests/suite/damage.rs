@@ -15,6 +15,11 @@ pub fn stride() -> usize {
     std::env::var("SUITE_STRIDE").map_or(3, |stride| stride.parse().unwrap())
 }
 
+/// How much larger than necessary a test may make what would show quadratic time: less on slow machines, as for [`stride`].
+pub fn scaled(count: usize) -> usize {
+    if stride() > 3 { count / 8 } else { count }
+}
+
 /// The valid files of `tests/data`.
 pub fn files() -> Vec<Fixture> {
     let mut files = fixtures();

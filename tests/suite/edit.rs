@@ -110,10 +110,11 @@ fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
 #[test]
 fn internalizing_makes_of_an_exporters_pair_one_good_file() {
     let mut pairs = 0;
+    let data_files = data_files();
     for_each(&programs(), |fixture| {
         let original = Pte::parse(fixture.bytes()).map_err(text)?;
-        let folder: Vec<Fixture> =
-            data_files().into_iter().filter(|data| data.path.parent() == fixture.path.parent()).collect();
+        let folder: Vec<&Fixture> =
+            data_files.iter().filter(|data| data.path.parent() == fixture.path.parent()).collect();
         let data: Vec<Ptd<'_>> = folder.iter().map(|data| Ptd::parse(data.bytes()).unwrap()).collect();
         let external =
             original.methods().iter().flat_map(|plan| plan.tensors()).any(|(_, tensor)| tensor.is_external());

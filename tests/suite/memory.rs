@@ -1,5 +1,6 @@
 //! The planned memory of methods.
 
+use crate::damage::scaled;
 use executorch_format::inspect::{BufferMemory, Period, PlannedTensor};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
@@ -302,22 +303,22 @@ fn what_an_unknown_operator_writes_is_assumed() {
 
 #[test]
 fn a_method_that_jumps_everywhere_takes_no_quadratic_time() {
-    const COUNT: usize = 20_000;
-    let mut values: Vec<EValue> = (0..COUNT as u64).map(|index| floats(&[1], 4 * index)).collect();
+    let count = scaled(20_000);
+    let mut values: Vec<EValue> = (0..count as u64).map(|index| floats(&[1], 4 * index)).collect();
     values.push(EValue { val: Bool { bool_val: true }.into() });
-    let condition = COUNT as i32;
+    let condition = count as i32;
     let mut instructions = Vec::new();
-    for index in 0..COUNT as i32 - 1 {
+    for index in 0..count as i32 - 1 {
         instructions.push(Instruction::kernel_call(0, vec![index, index + 1, index + 1]));
-        let destination = (index * 7919) % (2 * COUNT as i32);
+        let destination = (index * 7919) % (2 * count as i32);
         instructions.push(Instruction { instr_args: jump(condition, destination) });
     }
     let operators = vec![Operator::new("aten::abs", "out")];
-    let plan = ExecutionPlan::new("forward", values, operators, instructions, 4 * COUNT as i64);
-    let plan = plan.with_inputs(vec![0, condition]).with_outputs(vec![COUNT as i32 - 1]);
+    let plan = ExecutionPlan::new("forward", values, operators, instructions, 4 * count as i64);
+    let plan = plan.with_inputs(vec![0, condition]).with_outputs(vec![count as i32 - 1]);
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = Pte { program, ..Pte::default() };
-    // All ways would be a billion steps.
+    // All ways would be the square of that many steps.
     let memory = pte.memory();
     assert!(memory.methods[0].assumed[0].why.contains("jumps so often"), "{:?}", memory.methods[0].assumed);
     assert!(pte.validate(Level::Strict).iter().any(|finding| finding.rule == "planned-memory-unknown"));

@@ -1,6 +1,6 @@
 //! The rules on valid files, and cases that no file of the malformed corpus covers.
 
-use crate::damage::stride;
+use crate::damage::{scaled, stride};
 use executorch_format::Pte;
 use executorch_format::schema::program::{Chain, ExecutionPlan, Instruction, InstructionArguments, KernelCall};
 use executorch_format::validate::{Finding, Level, Severity};
@@ -112,8 +112,8 @@ fn one_method(plan: ExecutionPlan<'static>) -> Pte<'static> {
     pte
 }
 
-fn instructions(count: usize, args: &'static [i32]) -> ExecutionPlan<'static> {
-    let call = KernelCall { op_index: 0, args: Some(args.into()) };
+fn instructions(count: usize, args: &[i32]) -> ExecutionPlan<'static> {
+    let call = KernelCall { op_index: 0, args: Some(args.to_vec().into()) };
     let instruction = Instruction { instr_args: InstructionArguments::KernelCall(call) };
     let chain = Chain { instructions: Some(vec![instruction; count]), ..Default::default() };
     ExecutionPlan { chains: Some(vec![chain]), ..Default::default() }
@@ -159,7 +159,7 @@ fn findings_about_borrowed_data_have_its_offset() {
 #[test]
 fn a_list_used_by_every_instruction_does_not_take_quadratic_time() {
     use executorch_format::schema::program::{AllocationDetails, EValue, KernelTypes, Tensor, TensorList};
-    const COUNT: i32 = 50_000;
+    let count = scaled(50_000);
     let allocation = AllocationDetails { memory_id: 1, ..Default::default() };
     let tensor = Tensor {
         scalar_type: executorch_format::schema::ScalarType::BYTE,
@@ -168,12 +168,12 @@ fn a_list_used_by_every_instruction_does_not_take_quadratic_time() {
         allocation_info: Some(allocation),
         ..Default::default()
     };
-    let mut values = vec![EValue { val: KernelTypes::Tensor(tensor) }; COUNT as usize];
-    values.push(EValue { val: TensorList { items: Some((0..COUNT).collect::<Vec<_>>().into()) }.into() });
-    let mut plan = instructions(COUNT as usize, &[COUNT]);
+    let mut values = vec![EValue { val: KernelTypes::Tensor(tensor) }; count];
+    values.push(EValue { val: TensorList { items: Some((0..count as i32).collect::<Vec<_>>().into()) }.into() });
+    let mut plan = instructions(count, &[count as i32]);
     plan.values = Some(values);
     plan.non_const_buffer_sizes = Some((&[0, 4][..]).into());
-    // Quadratic time would be 2.5 billion steps, far longer than any other test.
+    // Quadratic time would be the square of that many steps, far longer than any other test.
     let found = one_method(plan).validate(Level::Strict);
     assert!(found.iter().any(|finding| finding.rule == "planned-memory-unknown"), "{found:#?}");
 }
