@@ -11,7 +11,7 @@ file=$folder/large.ptd
 
 cargo build --quiet --release --package executorch-format-cli
 pte=${CARGO_TARGET_DIR:-target}/release/pte
-KEEP=$file cargo bench --quiet --bench save
+KEEP=$file cargo bench --quiet -p executorch-format-peer --bench save
 
 # Appends the seconds and KiB of a command as one line.
 measure() {

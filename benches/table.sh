@@ -11,11 +11,11 @@ results=${CARGO_TARGET_DIR:-target}/criterion
 
 machine="$(date -u +%Y-%m-%d), $(awk -F ': ' '/^model name/ { print $2; exit }' /proc/cpuinfo), $(nproc) cores, load $(cut -d ' ' -f 1 /proc/loadavg) before and"
 if [ -n "${QUICK:-}" ]; then
-  cargo bench --quiet --bench read -- 'llama|ptd' --warm-up-time 1 --measurement-time 3 >&2
-  cargo bench --quiet --bench write -- --warm-up-time 1 --measurement-time 3 >&2
+  cargo bench --quiet -p executorch-format-peer --bench read -- 'llama|ptd' --warm-up-time 1 --measurement-time 3 >&2
+  cargo bench --quiet -p executorch-format-peer --bench write -- --warm-up-time 1 --measurement-time 3 >&2
 else
-  cargo bench --quiet --bench read >&2
-  cargo bench --quiet --bench write >&2
+  cargo bench --quiet -p executorch-format-peer --bench read >&2
+  cargo bench --quiet -p executorch-format-peer --bench write >&2
 fi
 instructions=
 if command -v valgrind >/dev/null; then
@@ -80,10 +80,10 @@ if [ -z "${QUICK:-}" ]; then
 fi
 
 echo
-cargo bench --quiet --bench heap | grep '^|'
+cargo bench --quiet -p executorch-format-peer --bench heap | grep '^|'
 
 echo
-cargo bench --quiet --bench save
+cargo bench --quiet -p executorch-format-peer --bench save
 
 if cargo build --quiet --release --package executorch-format-cli 2>/dev/null; then
   pte=${CARGO_TARGET_DIR:-target}/release/pte
