@@ -36,6 +36,8 @@ mod to_c;
 mod value;
 mod verify;
 
+pub use crate::report::page;
+
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};

@@ -49,6 +49,20 @@ struct Page<'t> {
     errors: json::None,
 }
 
+/// The page about a file that is called `name` and has or would have that many bytes.
+pub fn page(name: &str, file_size: u64, model: &Model<'_>) -> Result<String, serde_json::Error> {
+    let page = Page {
+        file: name.to_owned(),
+        file_size,
+        program_offset: None,
+        report: &model.report(),
+        savings: Vec::new(),
+        findings: model.validate(Level::Strict),
+        errors: [],
+    };
+    Ok(executorch_format_viewer::page(&serde_json::to_vec(&page)?))
+}
+
 /// Writes the page of each file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.form.any() && arguments.output.is_some() {

@@ -1,0 +1,45 @@
+"""Reads, verifies and edits ExecuTorch's `.pte` and `.ptd` files.
+
+    import executorch_format as ef
+
+    model = ef.open("model.pte")
+    model.tensors["layers.0.weight"]          # a read-only NumPy array of the bytes in the file
+    model.methods["forward"].inputs
+    model.verify()                            # all findings, none where all is well
+    model.strip().save("smaller.pte")
+
+Everything that is wrong with a file raises `Error`, which says the rule, the field and the offset.
+"""
+
+from executorch_format import answers
+from executorch_format._answer import Answer, Answers
+from executorch_format._data import Data
+from executorch_format._error import Error
+from executorch_format._model import AnyFile, Level, Model, Progress, Report, open
+from executorch_format._others import Bundle, Payload, Trace
+from executorch_format._program import Delegate, Method, Methods, Program
+from executorch_format._tensors import NamedData, Tensor, Tensors
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "AnyFile",
+    "Bundle",
+    "Data",
+    "Delegate",
+    "Error",
+    "Level",
+    "Method",
+    "Methods",
+    "Model",
+    "NamedData",
+    "Payload",
+    "Program",
+    "Progress",
+    "Report",
+    "Tensor",
+    "Tensors",
+    "Trace",
+    "answers",
+    "open",
+]

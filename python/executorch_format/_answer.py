@@ -1,0 +1,94 @@
+"""What the classes of all answers have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T", bound="Answer")
+
+
+class Answer:
+    """An answer about a file: a frozen dataclass, whose `to_dict` is the JSON of the command `pte`."""
+
+    @classmethod
+    def _of(cls: type[T], data: Any) -> T:
+        """From what the native half says."""
+        return cls(**{field: make(data.get(key)) for field, key, make in _fields(cls)})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, all the way down."""
+        return {key: _plain(getattr(self, field)) for field, key, _ in _fields(type(self))}
+
+    def __repr__(self) -> str:
+        parts = (f"{field}={_short(getattr(self, field))}" for field, _, _ in _fields(type(self)))
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+A = TypeVar("A", bound=Answer, covariant=True)
+
+
+class Answers(tuple[A, ...]):
+    """A tuple of answers."""
+
+    __slots__ = ()
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """As a list of dicts: what `pandas.DataFrame` takes."""
+        return [answer.to_dict() for answer in self]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Answer):
+        return value.to_dict()
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return value
+
+
+def _short(value: Any) -> str:
+    """A text that stays short whatever the file holds."""
+    if isinstance(value, (tuple, dict, list)) and len(value) > 8:
+        return f"<{len(value)} items>"
+    text = repr(value)
+    if len(text) <= 400:
+        return text
+    return f"<{len(value)} items>" if isinstance(value, (tuple, dict, list)) else text[:400] + "…"
+
+
+_Fields = tuple[tuple[str, str, Callable[[Any], Any]], ...]
+_known: dict[str, _Fields] = {}
+
+
+def _fields(cls: type[Answer]) -> _Fields:
+    """Of each field its name in Python, its name in JSON, and what makes it of JSON."""
+    if cls.__name__ not in _known:
+        hints = get_type_hints(cls)
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        _known[cls.__name__] = tuple((f.name, f.name.rstrip("_"), _maker(hints[f.name])) for f in fields)
+    return _known[cls.__name__]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _maker(hint: Any) -> Callable[[Any], Any]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        makers = [maker for maker in map(_maker, arguments) if maker is not _same]
+        if not makers:
+            return _same
+        return lambda value: None if value is None else makers[0](value)
+    if origin is Answers:
+        of = arguments[0]._of
+        return lambda value: Answers(of(item) for item in value or ())
+    if origin is tuple:
+        return lambda value: tuple(value or ())
+    if isinstance(hint, type) and issubclass(hint, Answer):
+        return hint._of
+    return _same

@@ -1,0 +1,117 @@
+"""Named tensors and blobs (.ptd)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property
+from typing import Any, Union
+
+from executorch_format._answer import Answers
+from executorch_format._model import AnyFile, Model, Progress, source
+from executorch_format._native import File
+from executorch_format._tensors import NamedData, Tensor, Tensors, missing, new_data, tensor
+from executorch_format.answers import EditReport, Skipped
+
+Part = Union[Mapping[str, int], Callable[[str], int]]
+"""The part of each key, from 0."""
+
+
+class Data(Model):
+    """Named tensors and blobs (.ptd)."""
+
+    kind = "ptd"
+
+    skipped: Answers[Skipped] = Answers()
+    """What `from_safetensors` left out."""
+
+    @cached_property
+    def _entries(self) -> dict[str, Tensor | memoryview]:
+        entries: dict[str, Tensor | memoryview] = {}
+        for name, shape, data in self._native.named():
+            entries.setdefault(name, data if shape is None else tensor(name, shape, data))
+        return entries
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """Its tensors by key."""
+        return Tensors({key: entry for key, entry in self._entries.items() if isinstance(entry, Tensor)})
+
+    @cached_property
+    def named_data(self) -> NamedData:
+        """Its blobs by key: what has no type."""
+        return NamedData({key: entry for key, entry in self._entries.items() if not isinstance(entry, Tensor)})
+
+    @classmethod
+    def create(cls, entries: Mapping[str, Any], *, alignment: int | None = None) -> Data:
+        """Of NumPy arrays, PyTorch tensors, `Tensor`s, and bytes, which become blobs. `alignment` is that of the data, in bytes."""
+        return cls(File.create([(key, *new_data(value)) for key, value in entries.items()], alignment), None, _MADE)
+
+    @classmethod
+    def from_safetensors(cls, file: AnyFile, *, skip: bool = False, mmap: bool = True) -> Data:
+        """The tensors of a safetensors file, without a copy. With `skip`, types that ExecuTorch has not are left out (see `skipped`), else
+        they raise `Error`."""
+        native, skipped = File.from_safetensors(source(file, mmap)[0], skip)
+        data = cls(native, None, _MADE)
+        data.skipped = Answers(map(Skipped._of, skipped))
+        return data
+
+    def to_safetensors(
+        self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
+    ) -> Answers[Skipped]:
+        """Writes the tensors as a safetensors file. What that format cannot say raises `Error`, or with `skip` is left out."""
+        return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
+
+    def _changed(self, changed: tuple[File, Any]) -> Data:
+        return Data(changed[0], self.path, EditReport._of(changed[1]))
+
+    def _known(self, key: str) -> None:
+        if key not in self._entries:
+            raise missing("key", key, self._entries)
+
+    def replace(self, name: str | Mapping[str, Any], data: Any = None, /, *, shared: bool = False) -> Data:
+        """Other data for a key, or for many: `replace({"weight": array})`. A tensor must have the same type and shape. `shared`: all keys
+        that share the old bytes get the new ones, else the key gets its own."""
+        entries = name if isinstance(name, Mapping) else {name: data}
+        for key in entries:
+            self._known(key)
+        news = [(key, None, *new_data(new), shared) for key, new in entries.items()]
+        return self._changed(self._native.replace(news, None))
+
+    def merge(self, *others: Data, alignment: int | None = None) -> Data:
+        """One file with the keys of all. Raises `Error` where a key has two contents."""
+        merged, report = File.merge([file._native for file in (self, *others)], alignment)
+        return Data(merged, None, EditReport._of(report))
+
+    def split(self, largest: int | None = None, *, parts: Part | None = None) -> list[Data]:
+        """Several files: with at most `largest` bytes of data each (a larger tensor has one to itself), or by the part of each key. Keys
+        that share bytes stay together in the first case."""
+        if (largest is None) == (parts is None):
+            raise TypeError("either the largest size or the part of each key is needed")
+        chosen = None if parts is None else {key: parts(key) if callable(parts) else parts[key] for key in self._entries}
+        return [Data(part, None, _MADE) for part in self._native.split(largest, chosen)]
+
+    def select(self, keys: Collection[str] | Callable[[str], bool]) -> Data:
+        """Keeps these keys, or those for which it returns true. Raises `KeyError` for one that is not there, or if none is left."""
+        chosen = [key for key in self._entries if keys(key)] if callable(keys) else list(keys)
+        for key in chosen:
+            self._known(key)
+        if not chosen:
+            raise KeyError("no key was selected")
+        return self._changed(self._native.filter(chosen))
+
+    def rename(self, names: Mapping[str, str]) -> Data:
+        """Other names for keys, by their old ones. Raises `KeyError` for one that is not there."""
+        for key in names:
+            self._known(key)
+        return self._changed(self._native.rename(dict(names)))
+
+    def dedup(self) -> Data:
+        """Stores equal data once."""
+        return self._changed(self._native.dedup())
+
+    def _contents(self) -> str:
+        return f"{len(self.tensors)} tensors, {len(self.named_data)} blobs"
+
+
+_MADE = EditReport(Answers(), ())

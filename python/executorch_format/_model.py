@@ -1,0 +1,269 @@
+"""Files of any kind, and what is asked of them."""
+
+from __future__ import annotations
+
+import builtins
+import html
+import mmap
+import os
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TypeVar, Union
+
+from executorch_format._answer import Answer, Answers
+from executorch_format._error import Error
+from executorch_format._native import File, Source
+from executorch_format.answers import (
+    Blobs,
+    Diff,
+    EditReport,
+    Finding,
+    Graph,
+    Memory,
+    Operators,
+    Release,
+    Saving,
+    Size,
+)
+
+if TYPE_CHECKING:
+    from executorch_format._data import Data
+
+Level = Literal["structure", "runtime", "strict"]
+"""How much is checked: what could make a reader read out of bounds; what the runtime needs; everything."""
+
+Progress = Callable[[int, int], object]
+"""Called with the bytes that are written and how many there are in all. What it raises ends the write, and nothing is left."""
+
+AnyFile = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, BinaryIO]
+"""A path, a file's bytes, or a binary file object, which is read from where it is."""
+
+M = TypeVar("M", bound="Model")
+
+
+def source(file: AnyFile, map_it: bool) -> tuple[Source, str | None]:
+    """The bytes of a file, and its path if it has one."""
+    if isinstance(file, bytes):
+        return Source.of_bytes(file), None
+    if isinstance(file, (bytearray, memoryview)):
+        return Source.of_bytes(bytes(file)), None
+    if isinstance(file, (str, os.PathLike)):
+        path = os.fspath(file)
+        with builtins.open(path, "rb") as opened:
+            if map_it and hasattr(Source, "mapped") and os.fstat(opened.fileno()).st_size > 0:
+                mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+                return Source.mapped(mapped, opened.fileno()), path
+            return Source.of_bytes(opened.read()), path
+    if hasattr(file, "read"):
+        content = file.read()
+        if not isinstance(content, bytes):
+            raise TypeError(f"a file object that reads bytes is needed (open it with 'rb'), not {type(content).__name__}")
+        name = getattr(file, "name", None)
+        return Source.of_bytes(content), name if isinstance(name, str) else None
+    raise TypeError(f"a path, bytes or a binary file object is needed, not {type(file).__name__}")
+
+
+def open(file: AnyFile, *, mmap: bool = True) -> Model:
+    """Opens a file of any kind: a `Program` (.pte), `Data` (.ptd), a `Bundle` (.bpte), a `Trace` (.etdp) or a `Payload` (of XNNPACK).
+
+    A file with a path is mapped into memory, and only what is looked at is read. It must not be written to or truncated meanwhile: what
+    was read before may be wrong then, and bytes that are gone end the process (SIGBUS). To replace it is fine: `save` does. With
+    `mmap=False` it is read at once, and the file can change.
+
+    Models do not change, and threads can share them.
+
+    Raises `Error` where it is not a good file, and `OSError` where it cannot be read.
+    """
+    read, path = source(file, mmap)
+    return of_native(File.parse(read), path)
+
+
+def of_native(native: File, path: str | None = None) -> Model:
+    """The model of a kind."""
+    kind = native.kind()
+    for found in _KINDS:
+        if found.kind == kind:
+            return found(native, path)
+    raise Error(f"a {kind} is not known here", rule="foreign")
+
+
+_KINDS: list[type[Model]] = []
+
+
+class Model:
+    """A file of any kind. It does not change: edits give new ones."""
+
+    kind: ClassVar[str] = ""
+    """`pte`, `ptd`, `bpte`, `etdp` or `payload`."""
+
+    path: str | None
+    """Where it was opened."""
+    changes: EditReport | None
+    """What the edit that made it did; `None` if it was opened."""
+
+    def __init_subclass__(cls) -> None:
+        _KINDS.append(cls)
+
+    def __init__(self, native: File, path: str | None = None, changes: EditReport | None = None) -> None:
+        self._native = native
+        self.path = path
+        self.changes = changes
+
+    @classmethod
+    def open(cls: type[M], file: AnyFile, *, mmap: bool = True) -> M:
+        """As `executorch_format.open`, for one kind of file: raises `Error` where it is another."""
+        model = open(file, mmap=mmap)
+        if not isinstance(model, cls):
+            raise Error(f"expected a .{cls.kind}, found a .{model.kind}", rule="foreign")
+        return model
+
+    @cached_property
+    def file_size(self) -> int:
+        """Bytes: of the file, or that it would have."""
+        return self._native.size_in_bytes()
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What is in it, in short: what `pte info --json` prints for a file."""
+        summary: dict[str, Any] = self._native.summary()
+        return summary
+
+    def tree(self) -> dict[str, Any]:
+        """The FlatBuffer as dicts and lists, in the schema's names."""
+        tree: dict[str, Any] = self._native.tree()
+        return tree
+
+    def verify(self, level: Level = "strict", *, data: Data | Iterable[Data] = ()) -> Answers[Finding]:
+        """Everything that is wrong, none where all is well. `data` has the `.ptd` files that a program is used with: what is wrong with
+        one of them alone is found by its own `verify`."""
+        found = self._native.verify(level, natives(data))
+        return Answers(map(Finding._of, found))
+
+    def size(self) -> Size:
+        """Where every byte of the file goes."""
+        return Size._of(self._native.size())
+
+    def blobs(self) -> Blobs:
+        """Every range of bytes that something refers to, with its users."""
+        return Blobs._of(self._native.blobs())
+
+    def diff(self, after: Model) -> Diff:
+        """What differs in `after`."""
+        return Diff._of(self._native.diff(after._native))
+
+    def releases(self) -> Answers[Release]:
+        """What each release of ExecuTorch's runtime does with it, the newest first."""
+        return Answers(map(Release._of, self._native.releases()))
+
+    def savings(self) -> Answers[Saving]:
+        """What it could do without, and the subcommand of `pte` that removes it."""
+        return Answers(map(Saving._of, self._native.savings()))
+
+    def report(self) -> Report:
+        """All of it: what the page of `pte report` shows."""
+        return Report(self)
+
+    def to_bytes(self) -> bytes:
+        """The file. What was not changed is as it was, byte for byte."""
+        return self._native.to_bytes()
+
+    def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
+        """Writes the file. It has its name once it is whole: where the write fails, or is ended by Ctrl-C, an older file stays."""
+        self._native.save(os.fspath(path), progress)
+
+    @property
+    def _name(self) -> str:
+        return Path(self.path).name if self.path else f"model.{self.kind}"
+
+    def _contents(self) -> str:
+        """What `repr` says of it."""
+        return ""
+
+    def __repr__(self) -> str:
+        # Of a damaged file too.
+        try:
+            facts = [f"{self.file_size:,} bytes", self._contents()]
+        except Error as error:
+            facts = [str(error)]
+        return f"<{type(self).__name__} {self._name!r}: {', '.join(filter(None, facts))}>"
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self.report().to_html(), quote=True)
+        style = "width: 100%; height: 640px; border: 1px solid #8888"
+        return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+
+
+class Report:
+    """All answers about a file."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """What is in the file, in short."""
+        return self._model.summary
+
+    @cached_property
+    def size(self) -> Size | None:
+        """Where its bytes went; `None` for one that is not saved yet."""
+        return self._model.size() if self._model.changes is None else None
+
+    @cached_property
+    def memory(self) -> Memory | None:
+        """The planned memory of a program."""
+        ask = getattr(self._model, "memory", None)
+        return None if ask is None else ask()
+
+    @cached_property
+    def operators(self) -> Operators | None:
+        """What a program needs to run."""
+        ask = getattr(self._model, "operators", None)
+        return None if ask is None else ask()
+
+    @cached_property
+    def graphs(self) -> Answers[Graph]:
+        """The methods of a program."""
+        ask = getattr(self._model, "graphs", None)
+        return Answers() if ask is None else ask()
+
+    @cached_property
+    def findings(self) -> Answers[Finding]:
+        """What is wrong."""
+        return self._model.verify("strict")
+
+    @cached_property
+    def savings(self) -> Answers[Saving]:
+        """What it could do without."""
+        return self._model.savings()
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        answers: dict[str, Any] = {"summary": self.summary}
+        for name in ("size", "memory", "operators"):
+            answer: Answer | None = getattr(self, name)
+            answers[name] = answer and answer.to_dict()
+        for name in ("graphs", "findings", "savings"):
+            answers[name] = getattr(self, name).to_dicts()
+        return answers
+
+    def to_html(self) -> str:
+        """A page that needs no network: sizes, memory, graphs, operators, weights, findings."""
+        return self._model._native.report(self._model._name)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page."""
+        Path(path).write_text(self.to_html(), encoding="utf-8")
+
+    def __repr__(self) -> str:
+        return f"<Report on {self._model._name!r}>"
+
+    def _repr_html_(self) -> str:
+        return self._model._repr_html_()
+
+
+def natives(data: Data | Iterable[Data]) -> list[File]:
+    """What the native half takes for `.ptd` files."""
+    return [one._native for one in ([data] if isinstance(data, Model) else data)]
+

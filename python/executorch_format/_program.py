@@ -1,0 +1,373 @@
+"""Programs: their methods, and what people do to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Union, overload
+
+from executorch_format._answer import Answers
+from executorch_format._data import Data
+from executorch_format._error import Error
+from executorch_format._model import Model, Progress, natives
+from executorch_format._native import File, Source
+from executorch_format._tensors import NamedData, Names, NewLayout, Tensor, Tensors, missing, new_data, tensor
+from executorch_format.answers import (
+    Candidate,
+    CompileSpec,
+    DelegateGraph,
+    EditReport,
+    Graph,
+    InsideNode,
+    Instruction,
+    Memory,
+    MethodMemory,
+    Operators,
+    Skipped,
+    Value,
+)
+
+Choose = Union[Collection[str], Callable[[Candidate], Union[str, bool, None]]]
+"""Names, or what is called with each candidate and returns the key that its data gets, or whether it is moved."""
+
+
+class Delegate:
+    """A part of a method that a backend runs."""
+
+    def __init__(self, program: Program, method: str, index: int, code: dict[str, Any]) -> None:
+        self._program, self._method, self._code = program, method, code
+        self.index = index
+        """Its index in the method's list of delegates."""
+        self.id: str = code["id"]
+        """The backend's name."""
+
+    @property
+    def compile_specs(self) -> Answers[CompileSpec]:
+        """What it was compiled with."""
+        return Answers(map(CompileSpec._of, self._code.get("compile_specs", ())))
+
+    @property
+    def data(self) -> memoryview:
+        """The payload: read-only bytes in the file."""
+        return self._program._native.payload_bytes(self._method, self.index)
+
+    @cached_property
+    def graph(self) -> DelegateGraph:
+        """What is inside the payload. Raises `Error` where it is broken."""
+        code, payload = self._code, self._program._native.payload(self._method, self.index)
+        if code.get("same_as"):
+            method, delegate = code["same_as"]
+            code = self._program._code["methods"][method]["delegates"][delegate]
+        nodes = Answers(map(InsideNode._of, code["nodes"]))
+        return DelegateGraph(payload["kind"], nodes, payload["content"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, without the payload."""
+        return {"index": self.index, "id": self.id, "compile_specs": self.compile_specs.to_dicts(), "size": len(self.data)}
+
+    def __repr__(self) -> str:
+        return f"<Delegate {self.index} of {self._method!r}: {self.id!r}, {len(self.data):,} bytes>"
+
+
+class Method:
+    """What a runtime loads and runs by name, such as `forward`."""
+
+    def __init__(self, program: Program, index: int, code: dict[str, Any]) -> None:
+        self._program, self._index, self._code = program, index, code
+        self.name: str = code["name"]
+
+    @cached_property
+    def values(self) -> Answers[Value]:
+        """All values, by the indices that instructions have."""
+        names = {data.index: data.name for data in self._program._candidates if data.method == self.name}
+        return Answers(_value(index, names.get(index), value) for index, value in enumerate(self._code["values"]))
+
+    def _pick(self, indices: Iterable[int]) -> Answers[Value]:
+        # One that is out of range is left out here, and `verify` says so.
+        return Answers(self.values[index] for index in indices if 0 <= index < len(self.values))
+
+    @property
+    def inputs(self) -> Answers[Value]:
+        """What it is given, in order."""
+        return self._pick(self._code["inputs"])
+
+    @property
+    def outputs(self) -> Answers[Value]:
+        """What it returns, in order."""
+        return self._pick(self._code["outputs"])
+
+    @cached_property
+    def instructions(self) -> Answers[Instruction]:
+        """What it does, in order: of all chains, of which files have one."""
+        return Answers(
+            Instruction._of({**instruction, "chain": chain, "index": index})
+            for chain, code in enumerate(self._code["chains"])
+            for index, instruction in enumerate(code["instructions"])
+        )
+
+    @cached_property
+    def delegates(self) -> tuple[Delegate, ...]:
+        """The parts of it that backends run."""
+        codes = enumerate(self._code["delegates"])
+        return tuple(Delegate(self._program, self.name, index, code) for index, code in codes)
+
+    def tensor(self, value: Value | int) -> Tensor | None:
+        """The data that a value has in the file: of a constant, or its initial state."""
+        found = self._program._native.value(self.name, value if isinstance(value, int) else value.index)
+        if found is None or found[1] is None:
+            return None
+        return tensor(found[0], found[1], found[2])
+
+    def memory(self) -> MethodMemory:
+        """Its planned memory: when which tensor is needed."""
+        return self._program.memory().methods[self._index]
+
+    def graph(self) -> Graph:
+        """Which instruction makes what another one takes. Raises `Error` for a method that computes nothing, and returns constants."""
+        for graph in self._program.graphs():
+            if graph.method == self.name:
+                return graph
+        raise self._constant()
+
+    def _constant(self) -> Error:
+        return Error(f"{self.name} has no graph: it computes nothing", rule="foreign")
+
+    def _picture(self, dot: bool) -> str:
+        picture = self._program._native.picture(self.name, dot)
+        if picture is None:
+            raise self._constant()
+        return picture
+
+    def to_svg(self) -> str:
+        """The graph as a picture."""
+        return self._picture(False)
+
+    def to_dot(self) -> str:
+        """The graph in Graphviz's language."""
+        return self._picture(True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "name": self.name,
+            "inputs": self.inputs.to_dicts(),
+            "outputs": self.outputs.to_dicts(),
+            "values": self.values.to_dicts(),
+            "instructions": self.instructions.to_dicts(),
+            "delegates": [delegate.to_dict() for delegate in self.delegates],
+        }
+
+    def __repr__(self) -> str:
+        code = self._code
+        counts = f"{len(code['inputs'])} inputs, {len(code['outputs'])} outputs, {len(code['values'])} values"
+        instructions = sum(len(chain["instructions"]) for chain in code["chains"])
+        return f"<Method {self.name!r}: {counts}, {instructions} instructions, {len(code['delegates'])} delegates>"
+
+    def _repr_html_(self) -> str | None:
+        return self._program._native.picture(self.name, False)
+
+
+def _value(index: int, name: str | None, value: dict[str, Any]) -> Value:
+    constant: Any = value.get("constant")
+    # JSON has no infinities.
+    if value.get("type") == "Double":
+        constant = float(constant)
+    elif value.get("type") == "DoubleList":
+        constant = constant and [float(item) for item in constant]
+    return Value._of({**value, "index": index, "name": name, "constant": constant})
+
+
+class Methods(Names[Method]):
+    """Methods by name. Iterating gives the names, in the file's order."""
+
+    _what = "method"
+
+
+class Program(Model):
+    """A program (.pte)."""
+
+    kind = "pte"
+
+    @cached_property
+    def _code(self) -> dict[str, Any]:
+        code: dict[str, Any] = self._native.disassembly()
+        return code
+
+    @cached_property
+    def _candidates(self) -> Answers[Candidate]:
+        return Answers(Candidate(*candidate) for candidate in self._native.candidates())
+
+    @cached_property
+    def _keys(self) -> dict[str, Candidate]:
+        """The first user of each key."""
+        keys: dict[str, Candidate] = {}
+        for candidate in self._candidates:
+            keys.setdefault(candidate.key, candidate)
+        return keys
+
+    @cached_property
+    def methods(self) -> Methods:
+        """Its methods by name."""
+        methods: dict[str, Method] = {}
+        for index, code in enumerate(self._code["methods"]):
+            methods.setdefault(code["name"], Method(self, index, code))
+        return Methods(methods)
+
+    @cached_property
+    def tensors(self) -> Tensors:
+        """Its weights by name: constants and initial states, with the names that `externalize` gives. What tensors share is there once."""
+        return Tensors({name: tensor(name, shape, data) for name, shape, data in self._native.named() if shape is not None})
+
+    @cached_property
+    def named_data(self) -> NamedData:
+        """Blobs that its delegates look up by name."""
+        return NamedData(dict(self._native.named_data()))
+
+    @cached_property
+    def metadata(self) -> dict[str, Any]:
+        """What its constant methods return, and the bytes of the named data under `metadata.`."""
+        return dict(self._native.metadata())
+
+    def memory(self) -> Memory:
+        """Its planned memory: when which tensor is needed."""
+        return Memory._of(self._native.memory())
+
+    def operators(self) -> Operators:
+        """What a runtime needs to run it."""
+        return Operators._of(self._native.operators())
+
+    def graphs(self) -> Answers[Graph]:
+        """Its methods that compute something as graphs, in the file's order."""
+        return Answers(map(Graph._of, self._native.graphs()))
+
+    def graph(self, method: str | None = None) -> Graph:
+        """A method as a graph: the first one that computes something, if none is named."""
+        if method is not None:
+            return self.methods[method].graph()
+        for graph in self.graphs():
+            return graph
+        raise Error("no method computes anything", rule="foreign")
+
+    def _changed(self, changed: tuple[File, Any]) -> Program:
+        return Program(changed[0], self.path, EditReport._of(changed[1]))
+
+    @overload
+    def replace(self, name: str | tuple[str, int], data: Any, /, *, shared: bool = ..., key: str | None = ...) -> Program: ...
+    @overload
+    def replace(self, data: Mapping[str, Any], /, *, shared: bool = ..., key: str | None = ...) -> Program: ...
+    def replace(
+        self,
+        name: str | tuple[str, int] | Mapping[str, Any],
+        data: Any = None,
+        /,
+        *,
+        shared: bool = False,
+        key: str | None = None,
+    ) -> Program:
+        """Other data for a weight or named data, or for many: `replace({"layers.0.weight": array})`.
+
+        A name is one of `tensors` or `named_data`; a method and an index are a value. Data is a NumPy array, a PyTorch tensor, a `Tensor`,
+        or bytes. A tensor must have the same type and shape; it is put into the dim order that is needed.
+
+        `shared`: all that share the old bytes get the new ones, else what was named gets its own. `key`: the name that named data gets
+        with it where XNNPACK looks it up.
+
+        Raises `Error` where it does not fit, and `KeyError` for a name that is not there.
+        """
+        news: list[tuple[str, int | None, NewLayout | None, Source, bool]] = []
+        for place, new in name.items() if isinstance(name, Mapping) else [(name, data)]:
+            if not isinstance(place, str):
+                news.append((*place, *new_data(new), shared))
+                continue
+            made_up = self._made_up(place)
+            if made_up is None:
+                news.append((place, None, *new_data(new), shared))
+            else:
+                # Data has one such name, whoever shares it.
+                news.append((made_up.method, made_up.index, *new_data(new), True))
+        return self._changed(self._native.replace(news, key))
+
+    def _made_up(self, name: str) -> Candidate | None:
+        """The data that has this name only in `tensors`; `None` where the file has the name."""
+        keys = self._keys
+        if name in keys and keys[name].name is None and keys[name].subject != "named data":
+            return keys[name]
+        if name not in keys and name not in self.named_data and not any(c.name == name for c in self._candidates):
+            raise missing("tensor or named data", name, self.tensors)
+        return None
+
+    def externalize(self, choose: Choose | None = None, *, alignment: int | None = None) -> tuple[Program, Data]:
+        """Moves weights into a `.ptd`: those that are chosen, or all, under their names. `alignment` is that of the data, in bytes."""
+        keys: dict[int, str] = {}
+        names = None if choose is None or callable(choose) else set(choose)
+        for index, candidate in enumerate(self._candidates):
+            key = _chosen(candidate, choose, names)
+            if key is not None:
+                keys[index] = key
+        if names:
+            known = {name: None for candidate in self._candidates for name in (candidate.key, candidate.name) if name}
+            for name in names - known.keys():
+                raise missing("tensor or named data", name, known)
+        if not keys:
+            raise Error("nothing was chosen to be moved")
+        program, data, report = self._native.externalize(keys, alignment)
+        return self._changed((program, report)), Data(data, None, EditReport._of(report))
+
+    def internalize(self, data: Data | Iterable[Data], keys: Collection[str] | None = None) -> Program:
+        """Takes external data in: that of `keys`, or all. Raises `KeyError` for a key that is in none of the files."""
+        files = [data] if isinstance(data, Data) else list(data)
+        for key in keys or ():
+            if not any(key in file.tensors or key in file.named_data for file in files):
+                raise missing("key", key, files[0].tensors if files else {})
+        return self._changed(self._native.internalize(natives(files), None if keys is None else list(keys)))
+
+    def select(self, *methods: str) -> Program:
+        """Keeps these methods, and the data that they use. Raises `KeyError` for one that is not there."""
+        for method in methods:
+            self.methods[method]
+        return self._changed(self._native.select(list(methods)))
+
+    def strip(
+        self, *, stack_traces: bool = True, names: bool = True, unreferenced: bool = True, padding: bool = True
+    ) -> Program:
+        """Removes what it does not need to run: where instructions came from, names of constants, data that nothing uses, padding."""
+        return self._changed(self._native.strip(stack_traces, names, unreferenced, padding))
+
+    def dedup(self) -> Program:
+        """Stores equal data once."""
+        return self._changed(self._native.dedup())
+
+    def set_metadata(self, name: str, value: bool | int | float | str) -> Program:
+        """Sets an entry of the metadata, or adds it: named data where the name starts with `metadata.`, else a constant method."""
+        return self._changed(self._native.set_metadata(name, value))
+
+    def remove_metadata(self, name: str) -> Program:
+        """Removes an entry of the metadata."""
+        if name not in self.metadata:
+            raise missing("metadata", name, self.metadata)
+        return self._changed(self._native.remove_metadata(name))
+
+    def to_safetensors(
+        self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
+    ) -> Answers[Skipped]:
+        """Writes the weights as a safetensors file. What that format has no type for raises `Error`, or with `skip` is left out: the
+        result says what was, also payloads of delegates."""
+        return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
+
+    def _contents(self) -> str:
+        methods = list(self.methods)
+        return f"{len(methods)} method{'s' * (len(methods) != 1)} ({', '.join(methods[:3])}{', …' * (len(methods) > 3)})"
+
+
+def _chosen(candidate: Candidate, choose: Choose | None, names: set[str] | None) -> str | None:
+    if choose is None:
+        return candidate.key
+    if names is not None:
+        return candidate.key if candidate.key in names or candidate.name in names else None
+    assert callable(choose)
+    chosen = choose(candidate)
+    if isinstance(chosen, str):
+        return chosen
+    return candidate.key if chosen else None
+

@@ -1,0 +1,256 @@
+"""Tensors with their bytes, and NumPy's views of them."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from executorch_format._error import Error
+from executorch_format._native import Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# The schema's names, and the numbers that have none there (complex and bits), with NumPy's types.
+_NUMPY = {
+    "BYTE": "u1",
+    "CHAR": "i1",
+    "SHORT": "<i2",
+    "INT": "<i4",
+    "LONG": "<i8",
+    "HALF": "<f2",
+    "FLOAT": "<f4",
+    "DOUBLE": "<f8",
+    "BOOL": "?",
+    "UINT16": "<u2",
+    "UINT32": "<u4",
+    "UINT64": "<u8",
+    "9": "<c8",
+    "10": "<c16",
+}
+
+# What NumPy does not have: ml_dtypes' type, where it has one, and integers of the same size.
+_RAW: dict[str, tuple[str | None, str]] = {
+    "QINT8": (None, "i1"),
+    "QUINT8": (None, "u1"),
+    "QINT32": (None, "<i4"),
+    "BFLOAT16": ("bfloat16", "<u2"),
+    "QUINT4X2": (None, "u1"),
+    "QUINT2X4": (None, "u1"),
+    "BITS16": (None, "<u2"),
+    "FLOAT8E5M2": ("float8_e5m2", "u1"),
+    "FLOAT8E4M3FN": ("float8_e4m3fn", "u1"),
+    "FLOAT8E5M2FNUZ": ("float8_e5m2fnuz", "u1"),
+    "FLOAT8E4M3FNUZ": ("float8_e4m3fnuz", "u1"),
+    "8": (None, "<u4"),
+    **{str(number): (None, "u1") for number in range(18, 22)},
+}
+
+# The other way round, by the name of NumPy's or PyTorch's type.
+_NAMES = {
+    "bool": "BOOL",
+    "uint8": "BYTE",
+    "int8": "CHAR",
+    "int16": "SHORT",
+    "int32": "INT",
+    "int64": "LONG",
+    "float16": "HALF",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "uint16": "UINT16",
+    "uint32": "UINT32",
+    "uint64": "UINT64",
+    "complex64": "9",
+    "complex128": "10",
+    **{name: scalar_type for scalar_type, (name, _) in _RAW.items() if name},
+}
+
+
+def _numpy() -> Any:
+    try:
+        return importlib.import_module("numpy")
+    except ImportError as error:
+        message = "arrays need NumPy: pip install numpy. Without it there is `tensors.entry(name).data`, a memoryview"
+        raise ImportError(message, name="numpy") from error
+
+
+def dtype(scalar_type: str) -> np.dtype[Any]:
+    """NumPy's type for a scalar type: of ml_dtypes for bfloat16 and float8 where it is installed, else an integer of the same size."""
+    numpy = _numpy()
+    name, raw = _RAW.get(scalar_type, (None, _NUMPY.get(scalar_type)))
+    if raw is None:
+        raise Error(f"the size of elements of type {scalar_type} is not known", rule="tensor")
+    if name is not None:
+        try:
+            return numpy.dtype(getattr(importlib.import_module("ml_dtypes"), name))  # type: ignore[no-any-return]
+        except (ImportError, AttributeError):
+            pass
+    return numpy.dtype(raw)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor in a file, with its bytes."""
+
+    name: str
+    scalar_type: str
+    """The schema's name, such as `FLOAT`; a number where it has none (9 and 10 are complex64 and complex128)."""
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    """The dimensions from the outermost in memory to the innermost."""
+    strides: tuple[int, ...]
+    """In elements."""
+    data: memoryview
+    """The bytes in the file: read-only, and no copy."""
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """A read-only array of the bytes in the file, without a copy. It keeps them, whatever becomes of the model.
+
+        Raises `Error` where the bytes are not as many as its type and shape need.
+        """
+        numpy, type_ = _numpy(), dtype(self.scalar_type)
+        expected = math.prod(self.sizes) * type_.itemsize
+        if self.data.nbytes != expected:
+            raise Error(f"{self!r}: its type and shape need {expected} bytes", rule="tensor")
+        strides = tuple(stride * type_.itemsize for stride in self.strides)
+        return numpy.ndarray(self.sizes, type_, self.data, 0, strides)  # type: ignore[no-any-return]
+
+    def __repr__(self) -> str:
+        return f"Tensor({self.name!r}, {self.scalar_type}, {list(self.sizes)}, {self.data.nbytes} bytes)"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data, without the bytes."""
+        return {
+            "name": self.name,
+            "scalar_type": self.scalar_type,
+            "sizes": list(self.sizes),
+            "dim_order": list(self.dim_order),
+            "size": self.data.nbytes,
+        }
+
+
+Shape = tuple[str, list[int], bytes, list[int]]
+
+
+def tensor(name: str, shape: Shape, data: memoryview) -> Tensor:
+    """What the native half says of a tensor."""
+    scalar_type, sizes, dim_order, strides = shape
+    return Tensor(name, scalar_type, tuple(sizes), tuple(dim_order), tuple(strides), data)
+
+
+V = TypeVar("V")
+
+
+class Names(Mapping[str, V]):
+    """A mapping that says which names are near one that it does not have."""
+
+    _what = "name"
+
+    def __init__(self, items: dict[str, V]) -> None:
+        self._items = items
+
+    def _find(self, name: str) -> V:
+        try:
+            return self._items[name]
+        except KeyError:
+            raise missing(self._what, name, self._items) from None
+
+    def __getitem__(self, name: str) -> V:
+        return self._find(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def __repr__(self) -> str:
+        names = list(self._items)
+        shown = ", ".join(repr(name[:80]) for name in names[:6]) + (f", … {len(names)} in all" if len(names) > 6 else "")
+        return f"{type(self).__name__}({shown})"
+
+
+def missing(what: str, name: object, names: Mapping[str, Any]) -> KeyError:
+    """The exception for what matched nothing."""
+    near = difflib.get_close_matches(str(name)[:200], list(names)[:10_000], 3)
+    hint = f": near it are {', '.join(near)}" if near else f": there are {len(names)} others" if names else ": there are none"
+    return KeyError(f"no {what} {name!r}{hint}")
+
+
+class NamedData(Names[memoryview]):
+    """Blobs by name: read-only bytes in the file."""
+
+    _what = "named data"
+
+
+class Tensors(Mapping[str, "npt.NDArray[Any]"]):
+    """Tensors by name: each is a read-only NumPy array of the bytes in the file. It needs NumPy for the arrays alone."""
+
+    class _Entries(Names[Tensor]):
+        _what = "tensor"
+
+    def __init__(self, entries: dict[str, Tensor]) -> None:
+        self._entries = self._Entries(entries)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        return self.entry(name).numpy()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._entries
+
+    def __repr__(self) -> str:
+        return repr(self._entries).replace("_Entries", "Tensors", 1)
+
+    def entry(self, name: str) -> Tensor:
+        """A tensor with its type, shape and bytes, without NumPy."""
+        return self._entries[name]
+
+    def entries(self) -> tuple[Tensor, ...]:
+        """All of them, in the file's order."""
+        return tuple(self._entries.values())
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """As a list of dicts: what `pandas.DataFrame` takes."""
+        return [entry.to_dict() for entry in self.entries()]
+
+
+NewLayout = tuple[str, list[int], list[int]]
+
+
+def new_data(value: Any) -> tuple[NewLayout | None, Source]:
+    """What is to be written: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
+    if isinstance(value, Tensor):
+        return (value.scalar_type, list(value.sizes), list(value.dim_order)), Source.of_bytes(bytes(value.data))
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return None, Source.of_bytes(bytes(value))
+    if type(value).__module__.partition(".")[0] == "torch":
+        name = str(value.dtype).partition(".")[2]
+        flat = value.detach().cpu().contiguous().reshape(-1)
+        bits = importlib.import_module("torch").uint8
+        return _layout(name, value.shape), Source.of_bytes(flat.view(bits).numpy().tobytes())
+    array = _numpy().asarray(value)
+    return _layout(array.dtype.name, array.shape), Source.of_bytes(_little(array).tobytes())
+
+
+def _little(array: Any) -> Any:
+    return array.astype(array.dtype.newbyteorder("<")) if array.dtype.byteorder == ">" else array
+
+
+def _layout(name: str, shape: Any) -> NewLayout:
+    if name not in _NAMES:
+        raise TypeError(f"ExecuTorch has no elements of type {name}")
+    return _NAMES[name], [int(size) for size in shape], list(range(len(shape)))

@@ -1,0 +1,625 @@
+"""The answers to questions about files. Sizes and offsets are bytes; a scalar type is the schema's name, or a number without a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Union
+
+from executorch_format._answer import Answer, Answers
+
+ScalarType = Union[str, int]
+
+
+@dataclass(frozen=True, repr=False)
+class Finding(Answer):
+    """One broken rule."""
+
+    rule: str
+    severity: str
+    """`error`, `warning` or `note`."""
+    path: str
+    """The field, in the schema's names; empty if it is about the whole file."""
+    offset: int | None
+    message: str
+    cve: str | None
+    """The published vulnerability of the official runtime that it corresponds to."""
+
+    def __str__(self) -> str:
+        place = f"{self.path}: " if self.path else ""
+        return f"{self.severity}: {place}{self.message} [{self.rule}]"
+
+
+@dataclass(frozen=True, repr=False)
+class BlobUser(Answer):
+    """What uses a blob. Which fields are there depends on what it is."""
+
+    method: str | None
+    value: int | None
+    """Index into the method's values."""
+    index: int | None
+    """Index of a segment, a delegate or an input."""
+    id: str | None
+    """The backend's name."""
+    key: str | None
+    location: str | None
+    data_buffer_idx: int | None
+    segment_index: int | None
+    version: int | None
+    test_case: int | None
+    constant: int | None
+    """Index of an XNNPACK payload's constant."""
+    scales: bool | None
+    """Whether it holds the scales of that value."""
+    scalar_type: ScalarType | None
+    sizes: tuple[int, ...] | None
+    dim_order: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, repr=False)
+class Blob(Answer):
+    """A range of bytes that something refers to."""
+
+    kind: str
+    """`segment`, `constant`, `mutable`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input` or `expected`."""
+    offset: int | None
+    """From the start of the file; `None` if they are not in it."""
+    size: int
+    users: Answers[BlobUser]
+
+
+@dataclass(frozen=True, repr=False)
+class Blobs(Answer):
+    """Every range of bytes that something refers to."""
+
+    blobs: Answers[Blob]
+    errors: tuple[str, ...]
+    """Dangling references."""
+
+
+@dataclass(frozen=True, repr=False)
+class SizePart(Answer):
+    """A part of a file."""
+
+    kind: str
+    name: str | None
+    detail: str | None
+    size: int
+    pieces: int
+    """How many ranges it has."""
+    offset: int | None
+    """Where it starts, if it is one range."""
+    users: Answers[BlobUser]
+
+
+@dataclass(frozen=True, repr=False)
+class MethodSize(Answer):
+    """What a method takes."""
+
+    name: str
+    program: int
+    data: int
+    """The bytes of data that it alone uses."""
+    shared: int
+    """The bytes of data that other methods use too."""
+
+
+@dataclass(frozen=True, repr=False)
+class ScalarTypeSize(Answer):
+    """The data of a type."""
+
+    name: str
+    scalar_type: ScalarType | None
+    size: int
+    blobs: int
+
+
+@dataclass(frozen=True, repr=False)
+class OperatorSize(Answer):
+    """The data that an operator's calls take as arguments."""
+
+    name: str
+    size: int
+    blobs: int
+
+
+@dataclass(frozen=True, repr=False)
+class Size(Answer):
+    """Where every byte of a file goes: the sizes of `parts` add up to `file_size`."""
+
+    file_size: int
+    parts: Answers[SizePart]
+    methods: Answers[MethodSize]
+    scalar_types: Answers[ScalarTypeSize]
+    operators: Answers[OperatorSize]
+    errors: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Idle(Answer):
+    """Instructions between which nothing needs a tensor's bytes."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, repr=False)
+class PlannedTensor(Answer):
+    """A tensor in planned memory."""
+
+    value: int
+    name: str | None
+    offset: int
+    """From the buffer's start."""
+    size: int
+    first: int
+    """The first instruction that needs its bytes."""
+    last: int
+    """The last one."""
+    kept: bool
+    """Whether it stays from run to run."""
+    scalar_type: ScalarType
+    sizes: tuple[int, ...]
+    dim_order: tuple[int, ...]
+    shape_dynamism: ScalarType
+    replaces: tuple[int, ...]
+    views: tuple[int, ...]
+    shares_with: tuple[int, ...]
+    idle: Answers[Idle]
+
+
+@dataclass(frozen=True, repr=False)
+class Arena(Answer):
+    """A planned buffer."""
+
+    memory_id: int
+    size: int
+    device_type: ScalarType
+    device_index: int
+
+
+@dataclass(frozen=True, repr=False)
+class Buffer(Answer):
+    """A planned buffer of one method, and what is in it."""
+
+    memory_id: int
+    size: int
+    device_type: ScalarType
+    device_index: int
+    needed: int
+    """The most bytes that are needed at once."""
+    needed_at: int
+    """The instruction at which they are."""
+    lost: int
+    tensors: Answers[PlannedTensor]
+
+
+@dataclass(frozen=True, repr=False)
+class Assumed(Answer):
+    """Calls about which something was assumed."""
+
+    name: str | None
+    calls: int
+    why: str
+
+
+@dataclass(frozen=True, repr=False)
+class MethodMemory(Answer):
+    """The planned memory of a method."""
+
+    name: str
+    instructions: int
+    size: int
+    buffers: Answers[Buffer]
+    unused: int
+    jumps: bool
+    assumed: Answers[Assumed]
+
+
+@dataclass(frozen=True, repr=False)
+class Memory(Answer):
+    """The planned memory of a program: when which tensor is needed."""
+
+    methods: Answers[MethodMemory]
+    arenas: Answers[Arena]
+    errors: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class KernelTensor(Answer):
+    """What a kernel takes for an argument."""
+
+    scalar_type: ScalarType
+    dim_order: tuple[int, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Kernel(Answer):
+    """An operator's implementation for types and dim orders."""
+
+    name: str
+    calls: int
+    tensors: Answers[KernelTensor]
+
+
+@dataclass(frozen=True, repr=False)
+class Operator(Answer):
+    """An operator, with its overload."""
+
+    name: str
+    calls: int
+    kernels: Answers[Kernel]
+
+
+@dataclass(frozen=True, repr=False)
+class Count(Answer):
+    """A name and how many calls it has."""
+
+    name: str
+    calls: int
+
+
+@dataclass(frozen=True, repr=False)
+class Backend(Answer):
+    """A backend that runs parts of methods."""
+
+    name: str
+    delegates: int
+    calls: int
+    operators: Answers[Count]
+    """What is inside its payloads, as far as they can be read."""
+
+
+@dataclass(frozen=True, repr=False)
+class Operators(Answer):
+    """What a runtime needs to run a program."""
+
+    operators: Answers[Operator]
+    backends: Answers[Backend]
+    errors: tuple[str, ...]
+
+    def names(self) -> tuple[str, ...]:
+        """The names of the operators."""
+        return tuple(operator.name for operator in self.operators)
+
+
+@dataclass(frozen=True, repr=False)
+class Place(Answer):
+    """Where a tensor's bytes are."""
+
+    kind: str
+    """`runtime` (given at run time), `planned`, `constant`, `mutable` (with an initial state) or `external`."""
+    buffer: int | None = None
+    """The planned buffer, from 1."""
+    offset: int | None = None
+    """From that buffer's start."""
+    index: int | None = None
+    """Of the constant or the initial state."""
+    key: str | None = None
+    """The name in a `.ptd`."""
+    data: Any = None
+    """The segment, or the constant buffer, with offset and size there."""
+
+    @classmethod
+    def _of(cls, data: Any) -> Place:
+        if isinstance(data, str):
+            return cls(data)
+        ((kind, fields),) = data.items()
+        return cls(kind, **fields)
+
+
+@dataclass(frozen=True, repr=False)
+class Value(Answer):
+    """A value of a method."""
+
+    index: int
+    type: str | None
+    """The schema's name of what it is, such as `Tensor` or `Int`."""
+    name: str | None
+    """The name of a weight."""
+    scalar_type: ScalarType | None
+    sizes: tuple[int, ...] | None
+    dim_order: tuple[int, ...] | None
+    shape_dynamism: ScalarType | None
+    place: Place | None
+    constant: Any
+    """The number, text or list that it is."""
+    items: tuple[int, ...] | None
+    """The values that it is a list of: indices, -1 for a missing one."""
+    written: bool
+    """Whether an instruction writes it."""
+
+
+@dataclass(frozen=True, repr=False)
+class Argument(Answer):
+    """What an instruction works on."""
+
+    name: str | None
+    value: int
+    """Index into the method's values."""
+    output: bool
+    in_place: bool
+    view_of: int | None
+
+
+@dataclass(frozen=True, repr=False)
+class Frame(Answer):
+    """A Python call that led to an instruction."""
+
+    filename: str | None
+    lineno: int
+    name: str | None
+    context: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class Instruction(Answer):
+    """An instruction. Which fields are there depends on `operation`."""
+
+    chain: int
+    index: int
+    """Its place in the chain."""
+    operation: str
+    """`kernel`, `delegate`, `move`, `jump_false`, `free` or `unknown`."""
+    operator: str | None
+    overload: str | None
+    backend: str | None
+    delegate: int | None
+    arguments: Answers[Argument]
+    from_: int | None
+    to: int | None
+    condition: int | None
+    destination: int | None
+    value: int | None
+    jumped_to: bool
+    assumed: str | None
+    """Why `output` of its arguments is an assumption."""
+    stack: Answers[Frame]
+    """The Python calls that led to it, outermost first, if the file has them."""
+
+
+@dataclass(frozen=True, repr=False)
+class CompileSpec(Answer):
+    """What a delegate was compiled with."""
+
+    key: str
+    text: str | None
+    """The value, if it is text."""
+    size: int
+
+
+@dataclass(frozen=True, repr=False)
+class InsideArgument(Answer):
+    """What a node inside a delegate reads or writes."""
+
+    name: str
+    id: int
+    output: bool
+    tensor: str
+    """Its datatype and dimensions."""
+    argument: int | None
+    """Which of the delegate's arguments it is."""
+    constant: bool
+
+
+@dataclass(frozen=True, repr=False)
+class InsideNode(Answer):
+    """A node inside a delegate."""
+
+    operator: str
+    arguments: Answers[InsideArgument]
+
+
+@dataclass(frozen=True, repr=False)
+class DelegateGraph(Answer):
+    """What is inside a delegate's payload."""
+
+    kind: str
+    """`xnnpack`, `vulkan`, `ethos_u`, `core_ml` or `opaque`."""
+    nodes: Answers[InsideNode]
+    """What runs, in order: of XNNPACK, whose graphs say it."""
+    content: Any
+    """The payload as a tree, in its schema's names; of an opaque one its size."""
+
+
+@dataclass(frozen=True, repr=False)
+class GraphArgument(Answer):
+    """What a node of a graph takes or gives."""
+
+    value: int
+    name: str | None
+    text: str
+    """Its type and shape."""
+    output: bool
+    place: Place | None
+
+
+@dataclass(frozen=True, repr=False)
+class GraphNode(Answer):
+    """An instruction, or where values come from and go to."""
+
+    kind: str
+    label: str
+    delegate: str | None
+    """The backend of the delegate that it is inside of."""
+    chain: int | None
+    instruction: int | None
+    arguments: Answers[GraphArgument]
+
+
+@dataclass(frozen=True, repr=False)
+class GraphEdge(Answer):
+    """From which node to which a value goes: indices of nodes."""
+
+    from_: int
+    to: int
+    value: int | None
+    view: bool | None
+
+
+@dataclass(frozen=True, repr=False)
+class Graph(Answer):
+    """A method as a graph."""
+
+    method: str
+    nodes: Answers[GraphNode]
+    edges: Answers[GraphEdge]
+    incomplete: str | None
+    """Why some edges may be missing or wrong."""
+
+
+@dataclass(frozen=True, repr=False)
+class Difference(Answer):
+    """One thing that two files do not have in common."""
+
+    subject: str
+    kind: str
+    """`added`, `removed` or `changed`."""
+    method: str | None
+    name: str
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class Diff(Answer):
+    """What differs between two files."""
+
+    differences: Answers[Difference]
+    """What may make a difference for what is computed."""
+    storage: Answers[Difference]
+    """Where and how the same is stored."""
+    not_compared: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Event(Answer):
+    """What happened in a run."""
+
+    kind: str
+    name: str
+    chain: int | None
+    instruction: int | None
+    runs: int | None
+    count: int
+    total: int
+    min: int
+    median: float
+    mean: float
+    max: int
+    share: float
+
+
+@dataclass(frozen=True, repr=False)
+class Run(Answer):
+    """What one name of a trace took, over all its runs. Times are ticks, nanoseconds in ExecuTorch's own runners."""
+
+    name: str
+    test_case: int | None
+    method: str | None
+    count: int
+    total: int
+    events: Answers[Event]
+
+
+@dataclass(frozen=True, repr=False)
+class Profile(Answer):
+    """The times of a trace."""
+
+    runs: Answers[Run]
+    errors: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Reason(Answer):
+    """Why a release behaves as it does."""
+
+    name: str
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, repr=False)
+class Support(Answer):
+    """What a release does with one part of a file."""
+
+    behaviour: str
+    because: Reason | None
+
+
+@dataclass(frozen=True, repr=False)
+class Release(Answer):
+    """What a release of ExecuTorch's runtime does with a file."""
+
+    release: str
+    behaviour: str
+    """`loads`, `unknown`, `miscomputes` (loads it and computes something else), `refuses` or `dies`."""
+    because: Reason | None
+    format: Support
+    operators: Support
+    delegates: Support
+
+
+@dataclass(frozen=True, repr=False)
+class Saving(Answer):
+    """What a file could do without."""
+
+    kind: str
+    size: int
+    command: str
+    """The subcommand of `pte` that does it."""
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class ChangeUser(Answer):
+    """What refers to a changed blob: a method's value, a method's delegate, or a key."""
+
+    method: str | None
+    value: int | None
+    delegate: int | None
+    key: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class Change(Answer):
+    """One blob, or other part of a file, that an edit changed."""
+
+    action: str
+    subject: str
+    name: str
+    users: Answers[ChangeUser]
+    """Everything that refers to it."""
+    others: Answers[ChangeUser]
+    """Who shared its old bytes and keeps them."""
+    size_before: int
+    size_after: int
+
+
+@dataclass(frozen=True, repr=False)
+class EditReport(Answer):
+    """What an edit did."""
+
+    changes: Answers[Change]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Skipped(Answer):
+    """What safetensors cannot say, and was left out."""
+
+    kind: str
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, repr=False)
+class Candidate(Answer):
+    """Data that `externalize` can move into a `.ptd`."""
+
+    subject: str
+    method: str
+    index: int
+    name: str | None
+    key: str
+    """The name that it gets, if none is chosen."""
+    size: int

@@ -1,0 +1,267 @@
+//! Changes: each gives a new file and says what it did. Trees share the bytes that they have in common.
+
+use crate::error::{raise, raise_finding, unfit};
+use crate::file::File;
+use crate::held::{Held, PySource, Source, borrowed};
+use executorch_format::edit::{EditReport, MetadataValue, NewData, Selector, Strip, new_errors};
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::flat_tensor::TensorLayout;
+use executorch_format::{Error, Model, Ptd, PtdOptions, Pte};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt};
+use pythonize::pythonize;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// A new file, and what was done.
+type Changed<'py> = (File, Bound<'py, PyAny>);
+
+/// Of what `externalize` can move: what it is, its method and index, its name, its default key, its bytes.
+type Candidate = (String, String, usize, Option<String>, String, u64);
+
+/// What is replaced, and by what: its name, or its method and its index there; the layout and the bytes; whether all that share the old
+/// bytes get them.
+type Replacement = (String, Option<usize>, Option<Layout>, Py<PySource>, bool);
+
+/// A type by the schema's name, sizes and dim order, as Python gives them.
+pub type Layout = (String, Vec<i32>, Vec<u8>);
+
+pub fn layout(py: Python<'_>, (dtype, sizes, dim_order): Layout) -> PyResult<TensorLayout<'static>> {
+    let scalar_type: ScalarType = dtype.parse().map_err(|error| raise(py, &error))?;
+    Ok(TensorLayout { scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order.into()) })
+}
+
+impl File {
+    /// Changes a copy of the tree, and refuses what breaks a rule that was not broken before.
+    fn change<'py>(
+        &self,
+        py: Python<'py>,
+        sources: &[Arc<Source>],
+        change: impl FnOnce(&mut Model<'static>) -> Result<EditReport, Error> + Send,
+    ) -> PyResult<Changed<'py>> {
+        let mut model = self.0.to_change().clone();
+        if !matches!(model, Model::Pte(_) | Model::Ptd(_)) {
+            return Err(unfit(py, format!("a {} is not changed: take its program out", model.kind())));
+        }
+        let changed = py.detach(|| {
+            let report = change(&mut model)?;
+            Ok((report, new_errors(self.0.model(), &model)?))
+        });
+        let (report, errors) = changed.map_err(|error: Error| raise(py, &error))?;
+        if let Some(finding) = errors.first() {
+            return Err(raise_finding(py, finding));
+        }
+        let sources = self.0.sources().iter().chain(sources).cloned().collect();
+        Ok((Self::held(Held::new(model, sources)), pythonize(py, &report)?))
+    }
+
+    fn change_program<'py>(
+        &self,
+        py: Python<'py>,
+        sources: &[Arc<Source>],
+        change: impl FnOnce(&mut Pte<'static>) -> Result<EditReport, Error> + Send,
+    ) -> PyResult<Changed<'py>> {
+        if !matches!(self.0.model(), Model::Pte(_)) {
+            return Err(unfit(py, format!("a {} is not a program (.pte)", self.0.model().kind())));
+        }
+        self.change(py, sources, |model| match model {
+            Model::Pte(pte) => change(pte),
+            _ => Ok(EditReport::default()),
+        })
+    }
+
+    fn change_data<'py>(
+        &self,
+        py: Python<'py>,
+        change: impl FnOnce(&mut Ptd<'static>) -> Result<EditReport, Error> + Send,
+    ) -> PyResult<Changed<'py>> {
+        self.ptd(py)?;
+        self.change(py, &[], |model| match model {
+            Model::Ptd(ptd) => change(ptd),
+            _ => Ok(EditReport::default()),
+        })
+    }
+}
+
+#[pymethods]
+impl File {
+    /// Other bytes for what is called by a name, or for a method's value, which then has no name.
+    fn replace<'py>(&self, py: Python<'py>, list: Vec<Replacement>, key: Option<String>) -> PyResult<Changed<'py>> {
+        let mut sources = Vec::with_capacity(list.len());
+        let mut news = Vec::with_capacity(list.len());
+        for (name, value, tensor, source, shared) in list {
+            let source = Arc::clone(&source.get().0);
+            let layout = tensor.map(|tensor| layout(py, tensor)).transpose()?;
+            let new =
+                NewData::bytes("the new data", borrowed(&source)).with_tensor_layout(layout).with_key(key.clone());
+            let new = if shared { new.with_shared() } else { new };
+            news.push((name, value, new.with_permute()));
+            sources.push(source);
+        }
+        self.change(py, &sources, |model| {
+            let mut all = EditReport::default();
+            for (name, value, new) in &news {
+                let report = match (&mut *model, value) {
+                    (Model::Pte(pte), Some(value)) => {
+                        pte.replace(&Selector::Value { method: name, value: *value }, new)
+                    }
+                    (Model::Pte(pte), None) => pte.replace(&Selector::Name(name), new),
+                    (Model::Ptd(ptd), _) => ptd.replace(name, new),
+                    _ => Ok(EditReport::default()),
+                }?;
+                all.changes.extend(report.changes);
+                all.notes.extend(report.notes);
+            }
+            Ok(all)
+        })
+    }
+
+    /// What `externalize` can move.
+    fn candidates(&self, py: Python<'_>) -> PyResult<Vec<Candidate>> {
+        let Model::Pte(pte) = self.0.model() else {
+            return Err(unfit(py, format!("a {} is not a program (.pte)", self.0.model().kind())));
+        };
+        let mut list = Vec::new();
+        let visited = pte.candidates(|candidate| {
+            list.push((
+                candidate.subject.to_string(),
+                candidate.method.to_owned(),
+                candidate.index,
+                candidate.name.map(str::to_owned),
+                candidate.key.to_owned(),
+                candidate.size,
+            ));
+        });
+        visited.map_err(|error| raise(py, &error))?;
+        Ok(list)
+    }
+
+    /// Moves candidates into a `.ptd`: `keys` has the key of each that goes, by its place in `candidates`.
+    fn externalize<'py>(
+        &self,
+        py: Python<'py>,
+        keys: HashMap<usize, String>,
+        alignment: Option<u32>,
+    ) -> PyResult<(Self, Self, Bound<'py, PyAny>)> {
+        let mut data = None;
+        let mut index = 0;
+        let options = options(alignment);
+        let (program, report) = self.change_program(py, &[], |pte| {
+            let (ptd, report) = pte.externalize(&options, |_| {
+                index += 1;
+                keys.get(&(index - 1)).cloned()
+            })?;
+            data = Some(ptd);
+            Ok(report)
+        })?;
+        let data = data.ok_or_else(|| unfit(py, "nothing was moved".to_owned()))?;
+        let sources = program.0.sources().to_vec();
+        Ok((program, Self::held(Held::new(data, sources)), report))
+    }
+
+    /// Takes external data in: that of `keys`, or all.
+    fn internalize<'py>(
+        &self,
+        py: Python<'py>,
+        data: Vec<Py<Self>>,
+        keys: Option<Vec<String>>,
+    ) -> PyResult<Changed<'py>> {
+        let sources: Vec<Arc<Source>> = data.iter().flat_map(|file| file.get().0.sources().to_vec()).collect();
+        let data = Self::data(py, &data)?;
+        self.change_program(py, &sources, |pte| {
+            pte.internalize(&data, |key| keys.as_ref().is_none_or(|keys| keys.iter().any(|other| other == key)))
+        })
+    }
+
+    fn dedup<'py>(&self, py: Python<'py>) -> PyResult<Changed<'py>> {
+        self.change(py, &[], |model| match model {
+            Model::Pte(pte) => pte.dedup(),
+            Model::Ptd(ptd) => ptd.dedup(),
+            _ => Ok(EditReport::default()),
+        })
+    }
+
+    fn strip<'py>(
+        &self,
+        py: Python<'py>,
+        stack_traces: bool,
+        names: bool,
+        unreferenced: bool,
+        padding: bool,
+    ) -> PyResult<Changed<'py>> {
+        let mut what = Strip::default();
+        what.stack_traces = stack_traces;
+        what.names = names;
+        what.unreferenced = unreferenced;
+        what.padding = padding;
+        self.change_program(py, &[], |pte| pte.strip(&what))
+    }
+
+    /// Keeps these methods.
+    fn select<'py>(&self, py: Python<'py>, methods: Vec<String>) -> PyResult<Changed<'py>> {
+        self.change_program(py, &[], |pte| pte.select(|name| methods.iter().any(|method| method == name)))
+    }
+
+    fn set_metadata<'py>(&self, py: Python<'py>, name: &str, value: &Bound<'py, PyAny>) -> PyResult<Changed<'py>> {
+        // A bool is an int in Python, so it is looked at first.
+        let value = if value.is_instance_of::<PyBool>() {
+            MetadataValue::Bool(value.extract()?)
+        } else if value.is_instance_of::<PyInt>() {
+            MetadataValue::Int(value.extract()?)
+        } else if value.is_instance_of::<PyFloat>() {
+            MetadataValue::Float(value.extract()?)
+        } else {
+            MetadataValue::String(value.extract()?)
+        };
+        self.change_program(py, &[], |pte| pte.set_metadata(name, value))
+    }
+
+    fn remove_metadata<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Changed<'py>> {
+        self.change_program(py, &[], |pte| pte.remove_metadata(name))
+    }
+
+    /// Other names for keys of a `.ptd`.
+    fn rename<'py>(&self, py: Python<'py>, names: HashMap<String, String>) -> PyResult<Changed<'py>> {
+        self.change_data(py, |ptd| ptd.rename(|name| names.get(name).cloned()))
+    }
+
+    /// Keeps these keys of a `.ptd`.
+    fn filter<'py>(&self, py: Python<'py>, keys: Vec<String>) -> PyResult<Changed<'py>> {
+        self.change_data(py, |ptd| ptd.filter(|entry| keys.iter().any(|key| key == entry.key())))
+    }
+
+    /// One `.ptd` of several.
+    #[staticmethod]
+    fn merge<'py>(py: Python<'py>, files: Vec<Py<Self>>, alignment: Option<u32>) -> PyResult<Changed<'py>> {
+        let sources = files.iter().flat_map(|file| file.get().0.sources().to_vec()).collect();
+        let data = Self::data(py, &files)?;
+        let merged = py.detach(|| Ptd::merge(&data, &options(alignment)));
+        let (ptd, report) = merged.map_err(|error| raise(py, &error))?;
+        Ok((Self::held(Held::new(ptd, sources)), pythonize(py, &report)?))
+    }
+
+    /// Several `.ptd` files: with at most so many bytes of data each, or by the part that each key is given.
+    fn split(
+        &self,
+        py: Python<'_>,
+        largest: Option<u64>,
+        parts: Option<HashMap<String, usize>>,
+    ) -> PyResult<Vec<Self>> {
+        self.ptd(py)?;
+        let Model::Ptd(ptd) = self.0.to_change() else { return Ok(Vec::new()) };
+        let split = py.detach(|| {
+            let options = PtdOptions::of(ptd)?;
+            if let Some(largest) = largest {
+                let mut parts = ptd.parts_by_size(largest)?.into_iter();
+                return ptd.split(&options, |_| parts.next().unwrap_or_default());
+            }
+            ptd.split(&options, |entry| parts.as_ref().and_then(|parts| parts.get(entry.key())).copied().unwrap_or(0))
+        });
+        let split = split.map_err(|error| raise(py, &error))?;
+        Ok(split.into_iter().map(|part| Self::held(Held::new(part, self.0.sources().to_vec()))).collect())
+    }
+}
+
+pub fn options(alignment: Option<u32>) -> PtdOptions {
+    alignment.map_or_else(PtdOptions::default, |alignment| PtdOptions::default().with_segment_alignment(alignment))
+}

@@ -1,0 +1,346 @@
+//! A file of any kind, and what is asked of it.
+
+use crate::error::{raise, unfit};
+use crate::held::{Held, PySource};
+use executorch_format::edit::MetadataContent;
+use executorch_format::inspect::{self, DiffOptions, Returned, Side};
+use executorch_format::schema::program::BackendDelegate;
+use executorch_format::validate::Level;
+use executorch_format::{Error, Image, Model, Ptd, Pte, TensorShape};
+use pyo3::exceptions::PyIndexError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use pythonize::pythonize;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+/// A tree with its bytes. It does not change.
+#[pyclass(frozen, module = "executorch_format._native")]
+pub struct File(pub Arc<Held>);
+
+/// Asks without the interpreter's lock, and gives the answer as plain Python data.
+fn ask<'py, T: Serialize + Send>(
+    py: Python<'py>,
+    question: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<Bound<'py, PyAny>> {
+    let answer = py.detach(question).map_err(|error| raise(py, &error))?;
+    Ok(pythonize(py, &answer)?)
+}
+
+/// A tensor's type by the schema's name, sizes, dim order, and strides in elements.
+type Described = (String, Vec<i32>, Vec<u8>, Vec<i64>);
+
+/// A tensor or blob: its name, what it is where it is a tensor, and its bytes.
+type Blob<'py> = (String, Option<Described>, Bound<'py, PyAny>);
+
+impl File {
+    pub fn held(held: Held) -> Self {
+        Self(Arc::new(held))
+    }
+
+    fn model(&self) -> &Model<'_> {
+        self.0.model()
+    }
+
+    fn pte(&self, py: Python<'_>) -> PyResult<&Pte<'_>> {
+        match self.model() {
+            Model::Pte(pte) => Ok(pte),
+            other => Err(unfit(py, format!("a {} is not a program (.pte)", other.kind()))),
+        }
+    }
+
+    pub fn ptd(&self, py: Python<'_>) -> PyResult<&Ptd<'_>> {
+        match self.model() {
+            Model::Ptd(ptd) => Ok(ptd),
+            other => Err(unfit(py, format!("a {} has no keys: expected a .ptd", other.kind()))),
+        }
+    }
+
+    pub fn data(py: Python<'_>, files: &[Py<Self>]) -> PyResult<Vec<Ptd<'static>>> {
+        files
+            .iter()
+            .map(|file| match file.get().0.to_change() {
+                Model::Ptd(ptd) => Ok(ptd.clone()),
+                other => Err(unfit(py, format!("a {} has no keys: expected a .ptd", other.kind()))),
+            })
+            .collect()
+    }
+
+    fn delegate(&self, py: Python<'_>, method: &str, index: usize) -> PyResult<&BackendDelegate<'_>> {
+        let found = self.pte(py)?.method(method).and_then(|plan| plan.delegates().get(index));
+        found.ok_or_else(|| PyIndexError::new_err(format!("{method} has no delegate {index}")))
+    }
+
+    fn blobs_of<'py>(&self, py: Python<'py>, ptd: &Ptd<'_>) -> PyResult<Vec<Blob<'py>>> {
+        let mut blobs = Vec::new();
+        for entry in ptd.entries() {
+            let bytes = ptd.entry_bytes(&entry).map_err(|error| raise(py, &error))?;
+            let shape = entry.shape.map(|shape| described(&shape)).transpose().map_err(|error| raise(py, &error))?;
+            blobs.push((entry.key().to_owned(), shape, self.0.view(py, bytes)?));
+        }
+        Ok(blobs)
+    }
+}
+
+fn described(shape: &TensorShape<'_>) -> Result<Described, Error> {
+    Ok((shape.scalar_type.to_string(), shape.sizes.to_vec(), shape.dim_order.to_vec(), shape.strides()?))
+}
+
+/// What a method returns, with floats that JSON does not have.
+fn plain<'py>(py: Python<'py>, value: &Returned<'_>) -> PyResult<Bound<'py, PyAny>> {
+    match value {
+        // `inf` and `nan` as Rust reads them too.
+        Returned::NotFinite(text) => Ok(text.parse::<f64>()?.into_pyobject(py)?.into_any()),
+        Returned::List(list) => {
+            let list: Vec<_> = list.iter().map(|item| plain(py, item)).collect::<PyResult<_>>()?;
+            Ok(list.into_pyobject(py)?)
+        }
+        value => Ok(pythonize(py, value)?),
+    }
+}
+
+/// Ends a write at Ctrl-C, or where Python's callback raises: the first exception is kept.
+struct Watch {
+    callback: Option<Py<PyAny>>,
+    raised: Arc<Mutex<Option<PyErr>>>,
+}
+
+impl executorch_format::Progress for Watch {
+    fn progress(&mut self, done: u64, total: u64) {
+        let called = Python::attach(|py| {
+            py.check_signals()?;
+            self.callback.as_ref().map_or(Ok(()), |callback| callback.call1(py, (done, total)).map(drop))
+        });
+        if let (Err(error), Ok(mut raised)) = (called, self.raised.lock()) {
+            raised.get_or_insert(error);
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.raised.lock().is_ok_and(|raised| raised.is_some())
+    }
+}
+
+/// Writes a file whole or not at all.
+pub fn save(py: Python<'_>, image: &Image<'_>, path: PathBuf, callback: Option<Py<PyAny>>) -> PyResult<()> {
+    let raised = Arc::new(Mutex::new(None));
+    let watch = Watch { callback, raised: Arc::clone(&raised) };
+    let saved = py.detach(|| image.save_with(path, watch));
+    let raised = raised.lock().ok().and_then(|mut raised| raised.take());
+    match (raised, saved) {
+        (Some(error), _) => Err(error),
+        (None, saved) => saved.map_err(|error| raise(py, &error)),
+    }
+}
+
+#[pymethods]
+impl File {
+    /// Reads a file.
+    #[staticmethod]
+    fn parse(py: Python<'_>, source: &PySource) -> PyResult<Self> {
+        let source = Arc::clone(&source.0);
+        py.detach(|| Held::parse(source)).map(Self::held).map_err(|error| raise(py, &error))
+    }
+
+    /// `pte`, `ptd`, `bpte`, `etdp` or `xnnpack`.
+    fn kind(&self) -> String {
+        self.model().kind().to_string().trim_start_matches('.').to_owned()
+    }
+
+    /// Bytes: of the file, or that it would have.
+    fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.0.size()).map_err(|error| raise(py, &error))
+    }
+
+    /// The program in a bundle.
+    fn program(&self, py: Python<'_>) -> PyResult<Self> {
+        match self.0.to_change() {
+            Model::Bpte(bundle) => {
+                let program = bundle.clone().into_program().map_err(|error| raise(py, &error))?;
+                Ok(Self::held(Held::new(program, self.0.sources().to_vec())))
+            }
+            other => Err(unfit(py, format!("a {} is not a bundle (.bpte)", other.kind()))),
+        }
+    }
+
+    fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ask(py, || Ok(self.0.file()?.summary()))
+    }
+
+    fn tree<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let file = py.detach(|| self.0.file()).map_err(|error| raise(py, &error))?;
+        Ok(pythonize(py, file.root())?)
+    }
+
+    fn blobs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ask(py, || Ok(self.0.file()?.blobs()))
+    }
+
+    /// All tensors that have a name, and the blobs of a `.ptd`: its keys, or the weights of a program.
+    fn named<'py>(&self, py: Python<'py>) -> PyResult<Vec<Blob<'py>>> {
+        match self.model() {
+            Model::Ptd(ptd) => self.blobs_of(py, ptd),
+            Model::Pte(pte) => {
+                let (ptd, _) = py.detach(|| pte.weights()).map_err(|error| raise(py, &error))?;
+                self.blobs_of(py, &ptd)
+            }
+            other => Err(unfit(py, format!("a {} has no weights: open its program", other.kind()))),
+        }
+    }
+
+    /// The keys of a program's named data, and their bytes.
+    fn named_data<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let pte = self.pte(py)?;
+        let named = pte.named_data().iter().map(|named| {
+            let bytes =
+                pte.named_data_ref(named).and_then(|data| pte.bytes(&data)).map_err(|error| raise(py, &error))?;
+            Ok((named.key().to_owned(), self.0.view(py, bytes)?))
+        });
+        named.collect()
+    }
+
+    /// The data of a method's value, if it is a tensor that has any in this file.
+    fn value<'py>(&self, py: Python<'py>, method: &str, value: usize) -> PyResult<Option<Blob<'py>>> {
+        let pte = self.pte(py)?;
+        let Some(tensor) = pte.method(method).and_then(|plan| plan.tensor(value)) else { return Ok(None) };
+        let view = pte.tensor_view(tensor).map_err(|error| raise(py, &error))?;
+        let Some(view) = view else { return Ok(None) };
+        let shape = described(&view.shape()).map_err(|error| raise(py, &error))?;
+        Ok(Some((format!("{method}:%{value}"), Some(shape), self.0.view(py, view.bytes())?)))
+    }
+
+    fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ask(py, || self.0.file()?.size_report())
+    }
+
+    fn memory<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let pte = self.pte(py)?;
+        ask(py, || Ok(pte.memory()))
+    }
+
+    fn operators<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let pte = self.pte(py)?;
+        ask(py, || Ok(pte.operators()))
+    }
+
+    fn disassembly<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let pte = self.pte(py)?;
+        ask(py, || Ok(pte.disassembly()))
+    }
+
+    /// A method's graph in Graphviz's language, or else as an SVG picture; nothing where it computes nothing.
+    fn picture(&self, py: Python<'_>, method: &str, dot: bool) -> PyResult<Option<String>> {
+        let pte = self.pte(py)?;
+        Ok(py.detach(|| {
+            let graph = pte.graphs().into_iter().find(|graph| graph.method == method)?;
+            Some(if dot { graph.dot().to_string() } else { graph.svg().to_string() })
+        }))
+    }
+
+    /// Every method that computes something, as a graph.
+    fn graphs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let pte = self.pte(py)?;
+        ask(py, || Ok(pte.graphs()))
+    }
+
+    /// The names and values of a program's metadata.
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+        let pte = self.pte(py)?;
+        let entries = pte.metadata().into_iter().map(|entry| {
+            let value = match entry.content {
+                MetadataContent::Method(returned) => plain(py, &returned)?,
+                _ => {
+                    let bytes = pte.named_data_bytes(entry.name).map_err(|error| raise(py, &error))?;
+                    PyBytes::new(py, bytes).into_any()
+                }
+            };
+            Ok((entry.name.to_owned(), value))
+        });
+        entries.collect()
+    }
+
+    /// What is inside a delegate's payload.
+    fn payload<'py>(&self, py: Python<'py>, method: &str, delegate: usize) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.delegate(py, method, delegate)?;
+        let pte = self.pte(py)?;
+        ask(py, || pte.delegate(found))
+    }
+
+    /// The bytes of a delegate's payload.
+    fn payload_bytes<'py>(&self, py: Python<'py>, method: &str, delegate: usize) -> PyResult<Bound<'py, PyAny>> {
+        let found = self.delegate(py, method, delegate)?;
+        let pte = self.pte(py)?;
+        let data = pte.delegate_data(found).map_err(|error| raise(py, &error))?;
+        self.0.view(py, pte.bytes(&data).map_err(|error| raise(py, &error))?)
+    }
+
+    /// Everything that is wrong with a file, and with a program and its `.ptd` files together, at a level: `structure`, `runtime` or `strict`.
+    fn verify<'py>(&self, py: Python<'py>, level: &str, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
+        let level: Level = level.parse().map_err(|error: Error| raise(py, &error))?;
+        let data = Self::data(py, &data)?;
+        let model = self.model();
+        if !data.is_empty() && !matches!(model, Model::Pte(_) | Model::Bpte(_)) {
+            return Err(unfit(py, format!("a {} takes no .ptd beside it", model.kind())));
+        }
+        ask(py, || {
+            let file = self.0.file()?;
+            let mut findings = file.validate(level);
+            findings.extend(match file {
+                Model::Pte(pte) => pte.validate_with(&data, level),
+                Model::Bpte(bundle) => bundle.validate_with(&data, level),
+                _ => Vec::new(),
+            });
+            Ok(findings)
+        })
+    }
+
+    fn releases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ask(py, || Ok(self.0.file()?.releases()))
+    }
+
+    fn savings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        ask(py, || Ok(self.0.file()?.savings()))
+    }
+
+    /// What differs in `after`.
+    fn diff<'py>(&self, py: Python<'py>, after: &Self) -> PyResult<Bound<'py, PyAny>> {
+        ask(py, || {
+            let (before, after) = (self.0.file()?, after.0.file()?);
+            Ok(inspect::diff(&Side::new(before, &[]), &Side::new(after, &[]), &DiffOptions::default()))
+        })
+    }
+
+    /// The times of an ETDump, with the program that was run where it is given.
+    fn profile<'py>(
+        &self,
+        py: Python<'py>,
+        program: Option<&Self>,
+        method: Option<&str>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let program = program.map(|program| program.pte(py)).transpose()?;
+        match self.model() {
+            Model::Etdp(trace) => ask(py, || Ok(trace.profile(program, method))),
+            other => Err(unfit(py, format!("a {} is not an ETDump (.etdp)", other.kind()))),
+        }
+    }
+
+    /// The page of `pte report`.
+    fn report(&self, py: Python<'_>, name: &str) -> PyResult<String> {
+        let size = self.size_in_bytes(py)?;
+        let page = py.detach(|| Ok(pte::page(name, size, self.0.file()?)));
+        page.map_err(|error| raise(py, &error))?.map_err(|error| unfit(py, error.to_string()))
+    }
+
+    /// The file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = py.detach(|| self.model().image()?.to_vec()).map_err(|error| raise(py, &error))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Writes the file; `progress` gets the bytes that are written and how many there are in all.
+    fn save(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let image = py.detach(|| self.model().image()).map_err(|error| raise(py, &error))?;
+        save(py, &image, path, progress)
+    }
+}

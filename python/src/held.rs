@@ -1,0 +1,138 @@
+//! Trees with the bytes that they borrow.
+
+use executorch_format::{Error, Model, offset_in};
+use memmap2::Mmap;
+use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::{PyBytes, PyMemoryView, PySlice};
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+/// Bytes that stay where they are and do not change.
+enum Bytes {
+    Map(Mmap),
+    Python(PyBackedBytes),
+    Rust(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Map(map) => map,
+            Self::Python(bytes) => bytes,
+            Self::Rust(bytes) => bytes,
+        }
+    }
+}
+
+/// Bytes for trees, and Python's view of the same, parts of which are handed out.
+pub struct Source {
+    bytes: Bytes,
+    view: Option<Py<PyMemoryView>>,
+}
+
+/// Where the bytes of a file, or of a tensor, come from.
+#[pyclass(frozen, name = "Source", module = "executorch_format._native")]
+pub struct PySource(pub Arc<Source>);
+
+#[pymethods]
+impl PySource {
+    /// What is mapped in memory from the file that is open as `descriptor`: by `map`, an `mmap.mmap`, for Python, and once more for trees.
+    #[cfg(unix)]
+    #[staticmethod]
+    #[allow(unsafe_code)]
+    fn mapped(map: &Bound<'_, PyAny>, descriptor: i32) -> PyResult<Self> {
+        // SAFETY: the package says that a file must not be truncated or written to while it is open here.
+        let bytes = Bytes::Map(unsafe { Mmap::map(descriptor)? });
+        Ok(Self(Arc::new(Source { bytes, view: Some(PyMemoryView::from(map)?.unbind()) })))
+    }
+
+    /// Bytes in memory.
+    #[staticmethod]
+    fn of_bytes(bytes: &Bound<'_, PyBytes>) -> PyResult<Self> {
+        let view = Some(PyMemoryView::from(bytes)?.unbind());
+        Ok(Self(Arc::new(Source { bytes: Bytes::Python(bytes.clone().into()), view })))
+    }
+}
+
+/// A tree, and what it borrows from.
+pub struct Held {
+    model: Model<'static>,
+    /// In the order of their addresses.
+    sources: Vec<Arc<Source>>,
+    /// The size of the file that the tree is; `None` where it was made or changed here.
+    file_size: Option<u64>,
+    /// The file that a tree would be, which was made or changed here.
+    written: OnceLock<Box<Held>>,
+}
+
+/// A source's bytes, for trees that are held together with it.
+#[allow(unsafe_code)]
+pub fn borrowed(source: &Arc<Source>) -> &'static [u8] {
+    let bytes: &[u8] = &source.bytes;
+    // SAFETY: every tree that is made of these bytes is put into a `Held`, which keeps the source, and gives it out for no longer than it
+    // lives itself. The bytes do not move: they are a memory map's, or those of an immutable object of Python.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
+}
+
+impl Held {
+    pub fn parse(source: Arc<Source>) -> Result<Self, Error> {
+        let model = Model::parse(borrowed(&source))?;
+        let file_size = Some(source.bytes.len() as u64);
+        Ok(Self { model, sources: vec![source], file_size, written: OnceLock::new() })
+    }
+
+    /// `sources` has all that the tree borrows from.
+    pub fn new(model: impl Into<Model<'static>>, mut sources: Vec<Arc<Source>>) -> Self {
+        sources.retain(|source| !source.bytes.is_empty());
+        sources.sort_by_key(|source| source.bytes.as_ptr() as usize);
+        sources.dedup_by(|one, other| Arc::ptr_eq(one, other));
+        Self { model: model.into(), sources, file_size: None, written: OnceLock::new() }
+    }
+
+    pub fn model(&self) -> &Model<'_> {
+        &self.model
+    }
+
+    /// For a tree that is changed and then held with the same sources.
+    pub fn to_change(&self) -> &Model<'static> {
+        &self.model
+    }
+
+    pub fn sources(&self) -> &[Arc<Source>] {
+        &self.sources
+    }
+
+    /// For questions about a file: where its bytes are is known once it is written, in memory.
+    pub fn file(&self) -> Result<&Model<'_>, Error> {
+        if self.file_size.is_some() {
+            return Ok(&self.model);
+        }
+        if let Some(written) = self.written.get() {
+            return Ok(&written.model);
+        }
+        let bytes = Bytes::Rust(self.model.image()?.to_vec()?);
+        let written = Self::parse(Arc::new(Source { bytes, view: None }))?;
+        Ok(&self.written.get_or_init(|| Box::new(written)).model)
+    }
+
+    /// Bytes: of the file, or that it would have.
+    pub fn size(&self) -> Result<u64, Error> {
+        self.file_size.map_or_else(|| self.model.image().map(|image| image.size()), Ok)
+    }
+
+    /// Part of the tree's bytes as a read-only `memoryview`, without a copy where they are a file's.
+    pub fn view<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+        let after = self.sources.partition_point(|source| source.bytes.as_ptr() <= part.as_ptr());
+        let source = after.checked_sub(1).and_then(|index| self.sources.get(index));
+        let place = source.and_then(|source| Some((source.view.as_ref()?, offset_in(&source.bytes, part)?)));
+        if let Some((view, start)) = place {
+            let start = isize::try_from(start)?;
+            let slice = PySlice::new(py, start, start + isize::try_from(part.len())?, 1);
+            return view.bind(py).get_item(slice);
+        }
+        Ok(PyMemoryView::from(&PyBytes::new(py, part))?.into_any())
+    }
+}

@@ -1,0 +1,35 @@
+//! The native half of Python's package `executorch_format`: files as trees, what is asked of them as plain Python data, and changes.
+//! What users see is written in Python, in `executorch_format/`.
+
+#![deny(unsafe_code)]
+
+mod edit;
+mod error;
+mod file;
+mod held;
+mod make;
+
+use pyo3::prelude::*;
+use std::ffi::OsString;
+use std::io::Write;
+
+/// The command `pte`, with the arguments of a process. Returns its exit code.
+#[pyfunction]
+fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
+    py.detach(|| {
+        let code = pte::run(arguments);
+        // A Rust program does this when it ends. The command has said itself what it could not print.
+        let _ = std::io::stdout().flush();
+        code
+    })
+}
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::file::File;
+    #[pymodule_export]
+    use super::held::PySource;
+    #[pymodule_export]
+    use super::run;
+}

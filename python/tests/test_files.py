@@ -1,0 +1,144 @@
+"""Where files come from and go to."""
+
+from __future__ import annotations
+
+import io
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from files import fixture
+
+import executorch_format as ef
+
+PATH = fixture("1.5.1/add_mul/add_mul.pte")
+
+
+def test_opens_whatever_has_a_files_bytes() -> None:
+    content = PATH.read_bytes()
+    with PATH.open("rb") as opened:
+        models = [
+            ef.open(PATH),
+            ef.open(str(PATH)),
+            ef.open(PATH, mmap=False),
+            ef.open(content),
+            ef.open(bytearray(content)),
+            ef.open(memoryview(content)),
+            ef.open(memoryview(b"x" + content)[1:]),
+            ef.open(io.BytesIO(content)),
+            ef.open(opened),
+        ]
+    for model in models:
+        assert isinstance(model, ef.Program)
+        assert model.to_bytes() == content
+        assert model.tensors["forward.0"].tolist() == models[0].tensors["forward.0"].tolist()  # type: ignore[attr-defined]
+    assert [model.path for model in models] == [str(PATH)] * 3 + [None] * 5 + [str(PATH)]
+
+
+def test_a_file_object_is_read_from_where_it_is() -> None:
+    content = io.BytesIO(b"before" + PATH.read_bytes())
+    content.seek(6)
+    assert ef.open(content).file_size == PATH.stat().st_size
+
+
+def test_what_has_no_bytes(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        ef.open(tmp_path / "nothing.pte")
+    with pytest.raises(IsADirectoryError):
+        ef.open(tmp_path)
+    with pytest.raises(TypeError):
+        ef.open(7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="opens? it with 'rb'|open it with 'rb'"):
+        ef.open(io.StringIO("text"))  # type: ignore[arg-type]
+    (tmp_path / "empty.pte").write_bytes(b"")
+    for empty in (tmp_path / "empty.pte", b""):
+        with pytest.raises(ef.Error):
+            ef.open(empty)
+
+
+def test_a_bytearray_can_change_meanwhile() -> None:
+    content = bytearray(PATH.read_bytes())
+    model = ef.open(content)
+    content[:] = bytes(len(content))
+    assert model.to_bytes() == PATH.read_bytes()
+
+
+def test_a_file_that_is_read_at_once_can_change(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "changes.pte"
+    path.write_bytes(PATH.read_bytes())
+    model = ef.open(path, mmap=False)
+    path.write_bytes(b"")
+    assert model.to_bytes() == PATH.read_bytes()
+
+
+def test_save_over_the_file_that_is_open(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "model.pte"
+    path.write_bytes(PATH.read_bytes())
+    model = ef.Program.open(path)
+    model.set_metadata("get_version", 2).save(path)
+    assert model.to_bytes() == PATH.read_bytes()
+    assert ef.Program.open(path).metadata == {"get_version": 2}
+    assert os.listdir(tmp_path) == ["model.pte"]
+
+
+def big(size: int = 1 << 24) -> ef.Data:
+    return ef.Data.create({"a": np.zeros(size, np.uint8)})
+
+
+def test_progress_ends_with_all(tmp_path: pathlib.Path) -> None:
+    data, steps = big(), []
+    data.save(tmp_path / "big.ptd", progress=lambda done, total: steps.append((done, total)))
+    assert steps[-1] == (data.file_size, data.file_size)
+    assert steps == sorted(steps)
+    assert len(steps) > 2
+
+
+def test_what_a_callback_raises_ends_the_write(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "big.ptd"
+    path.write_bytes(b"older")
+
+    def stop(done: int, total: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        big().save(path, progress=stop)
+    assert path.read_bytes() == b"older"
+    assert os.listdir(tmp_path) == ["big.ptd"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process gets Ctrl-C in another way there")
+def test_ctrl_c_ends_a_write(tmp_path: pathlib.Path) -> None:
+    script = """
+import sys, numpy as np, executorch_format as ef
+data = ef.Data.create({"a": np.zeros(1 << 24, np.uint8)})
+print("ready", flush=True)
+try:
+    while True:
+        data.save(sys.argv[1])
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    command = [sys.executable, "-c", script, str(tmp_path / "big.ptd")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        assert process.stdout.read() == "interrupted\n"
+    assert set(os.listdir(tmp_path)) <= {"big.ptd"}
+
+
+def test_save_where_it_cannot(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(OSError):
+        ef.open(PATH).save(tmp_path / "no" / "folder" / "model.pte")
+
+
+def test_save_is_byte_for_byte(tmp_path: pathlib.Path) -> None:
+    for name in ("1.5.1/names/names.pte", "1.5.1/bundled/bundled.bpte", "1.5.1/etdump/etdump.etdp", "1.5.1/ptd_names/ptd_names.ptd"):
+        ef.open(fixture(name)).save(tmp_path / "same")
+        assert (tmp_path / "same").read_bytes() == fixture(name).read_bytes()
