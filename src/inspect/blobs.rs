@@ -4,8 +4,7 @@ use super::Fault;
 #[cfg(doc)]
 use crate::delegate::Xnnpack;
 use crate::error::Error;
-use crate::file::header::Header;
-use crate::file::model::{Model, each_file};
+use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
@@ -259,36 +258,33 @@ impl<'t> Collector<'t> {
     }
 }
 
-impl Pte<'_> {
-    /// Every blob of the file, with its users.
-    pub fn blobs(&self) -> Blobs<'_> {
-        let mut collector = Collector::default();
-        collector.segments(self.program.segments(), &|index| self.check_segment(index), &|data| self.range(data));
-        for (user, data) in self.data_users() {
-            let (kind, key, data) = match data {
-                Ok(TensorData::External(key)) => (BlobKind::External, key, None),
-                Ok(TensorData::Mutable(data)) => (BlobKind::Mutable, "", Some(data)),
-                Ok(data) => (kind(&user), "", data.data_ref()),
-                Err(error) => {
-                    collector.fault(user.path(), error);
-                    continue;
-                }
-            };
-            let size = match (&data, &user) {
-                (Some(data), _) => self.bytes(data).map(|bytes| bytes.len() as u64),
-                (None, DataUser::Tensor { tensor, .. }) => tensor.byte_size(),
-                (None, _) => Ok(0),
-            };
-            match size {
-                Ok(size) => {
-                    let offset = data.as_ref().and_then(|data| self.range(data)).map(|range| range.start);
-                    collector.add(kind, key, data, offset, size, blob_user(&user, key));
-                }
-                Err(error) => collector.fault(user.path(), error),
+pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Blobs<'t> {
+    let mut collector = Collector::default();
+    collector.segments(pte.program.segments(), &|index| pte.check_segment(index), &|data| pte.range(data));
+    for (user, data) in pte.data_users() {
+        let (kind, key, data) = match data {
+            Ok(TensorData::External(key)) => (BlobKind::External, key, None),
+            Ok(TensorData::Mutable(data)) => (BlobKind::Mutable, "", Some(data)),
+            Ok(data) => (kind(&user), "", data.data_ref()),
+            Err(error) => {
+                collector.fault(user.path(), error);
+                continue;
             }
+        };
+        let size = match (&data, &user) {
+            (Some(data), _) => pte.bytes(data).map(|bytes| bytes.len() as u64),
+            (None, DataUser::Tensor { tensor, .. }) => tensor.byte_size(),
+            (None, _) => Ok(0),
+        };
+        match size {
+            Ok(size) => {
+                let offset = data.as_ref().and_then(|data| pte.range(data)).map(|range| range.start);
+                collector.add(kind, key, data, offset, size, blob_user(&user, key));
+            }
+            Err(error) => collector.fault(user.path(), error),
         }
-        collector.found
     }
+    collector.found
 }
 
 fn kind(user: &DataUser<'_>) -> BlobKind {
@@ -318,64 +314,42 @@ fn blob_user<'t>(user: &DataUser<'t>, key: &'t str) -> BlobUser<'t> {
     }
 }
 
-impl Ptd<'_> {
-    /// Every blob of the file, with the keys that name it.
-    pub fn blobs(&self) -> Blobs<'_> {
-        let mut collector = Collector::default();
-        collector.segments(self.flat_tensor.segments(), &|index| self.check_segment(index), &|data| self.range(data));
-        for (index, entry) in self.entries().enumerate() {
-            match self.entry_bytes(&entry).and_then(|bytes| Ok((self.entry_data(&entry)?, bytes.len() as u64))) {
-                Ok((data, size)) => {
-                    let offset = self.range(&data).map(|range| range.start);
-                    collector.add(BlobKind::Named, "", Some(data), offset, size, key(&entry));
-                }
-                Err(error) => collector.fault(self.entry_path(index), error),
+pub(super) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Blobs<'t> {
+    let mut collector = Collector::default();
+    collector.segments(ptd.flat_tensor.segments(), &|index| ptd.check_segment(index), &|data| ptd.range(data));
+    for (index, entry) in ptd.entries().enumerate() {
+        match ptd.entry_bytes(&entry).and_then(|bytes| Ok((ptd.entry_data(&entry)?, bytes.len() as u64))) {
+            Ok((data, size)) => {
+                let offset = ptd.range(&data).map(|range| range.start);
+                collector.add(BlobKind::Named, "", Some(data), offset, size, key(&entry));
             }
+            Err(error) => collector.fault(ptd.entry_path(index), error),
         }
-        collector.found
     }
+    collector.found
 }
 
 fn key<'t>(entry: &Entry<'t>) -> BlobUser<'t> {
     BlobUser::Key { key: entry.key(), segment_index: entry.segment_index, shape: entry.shape }
 }
 
-impl Model<'_> {
-    /// Every blob of the file, with its users.
-    pub fn blobs(&self) -> Blobs<'_> {
-        each_file!(self, file => file.blobs())
-    }
-
-    /// The bytes of a blob of this file; `None` for an external one.
-    ///
-    /// Fails as [`Pte::bytes`] does.
-    pub fn blob_bytes(&self, blob: &Blob<'_>) -> crate::Result<Option<Cow<'_, [u8]>>> {
-        match (self, &blob.data) {
-            (Self::Pte(_) | Self::Ptd(_), None) => return Ok(None),
-            (Self::Pte(pte), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
-                pte.segment(*index)
-            }
-            (Self::Ptd(ptd), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
-                ptd.segment(*index)
-            }
-            (Self::Pte(pte), Some(data)) => pte.bytes(data).map(Cow::Borrowed),
-            (Self::Ptd(ptd), Some(data)) => ptd.bytes(data).map(Cow::Borrowed),
-            // Files in one piece.
-            (other, _) => {
-                let range = blob.offset.map(|start| start..start.saturating_add(blob.size));
-                let bytes = range.and_then(|range| slice(&other.source()?.bytes, range));
-                return Ok(bytes.map(Cow::Borrowed));
-            }
+pub(super) fn bytes<'t>(model: &'t Model<'_>, blob: &Blob<'_>) -> crate::Result<Option<Cow<'t, [u8]>>> {
+    match (model, &blob.data) {
+        (Model::Pte(_) | Model::Ptd(_), None) => return Ok(None),
+        (Model::Pte(pte), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
+            pte.segment(*index)
         }
-        .map(Some)
-    }
-
-    /// The extended header, if there is one.
-    pub fn header(&self) -> Option<Header> {
-        match self {
-            Self::Pte(pte) => pte.header.map(Header::Pte),
-            Self::Ptd(ptd) => ptd.header.map(Header::Ptd),
-            _ => None,
+        (Model::Ptd(ptd), Some(DataRef::Segment { index, .. })) if blob.kind == BlobKind::Segment => {
+            ptd.segment(*index)
+        }
+        (Model::Pte(pte), Some(data)) => pte.bytes(data).map(Cow::Borrowed),
+        (Model::Ptd(ptd), Some(data)) => ptd.bytes(data).map(Cow::Borrowed),
+        // Files in one piece.
+        (other, _) => {
+            let range = blob.offset.map(|start| start..start.saturating_add(blob.size));
+            let bytes = range.and_then(|range| slice(&other.source()?.bytes, range));
+            return Ok(bytes.map(Cow::Borrowed));
         }
     }
+    .map(Some)
 }

@@ -63,71 +63,64 @@ pub struct DelegateConstantUser<'t> {
     pub dims: Vec<u32>,
 }
 
-impl Pte<'_> {
-    /// The constants inside the payloads that this crate can parse. The payloads themselves are among the
-    /// [`blobs`](Self::blobs).
-    pub fn delegate_constants(&self) -> DelegateConstants<'_> {
-        let blobs = NamedBlobs::new(self, []);
-        let mut found = DelegateConstants::default();
-        for opened in self.open_payloads() {
-            let Some((method, delegate)) = opened.delegates.first().copied() else {
+pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> DelegateConstants<'t> {
+    let blobs = NamedBlobs::new(pte, []);
+    let mut found = DelegateConstants::default();
+    for opened in pte.open_payloads() {
+        let Some((method, delegate)) = opened.delegates.first().copied() else {
+            continue;
+        };
+        let payload = match &opened.payload {
+            Ok(Payload::Xnnpack(payload)) => payload,
+            Ok(_) => continue,
+            Err(error) => {
+                found.faults.push(Fault { path: path(method, delegate), error: error.clone() });
                 continue;
-            };
-            let payload = match &opened.payload {
-                Ok(Payload::Xnnpack(payload)) => payload,
-                Ok(_) => continue,
-                Err(error) => {
-                    found.faults.push(Fault { path: path(method, delegate), error: error.clone() });
-                    continue;
-                }
-            };
-            let start = self.range(&opened.data).map(|range| range.start);
-            for constant in payload.constants() {
-                let offset = match &constant.place {
-                    ConstantPlace::Named { key, .. } => match blobs.get(key) {
-                        Ok(blob) => blob.and_then(|blob| Some(self.range(&blob.data)?.start)),
-                        Err(error) => {
-                            found.faults.push(Fault { path: path(method, delegate), error });
-                            None
-                        }
-                    },
-                    _ => match payload.constant_bytes(constant.index, &blobs) {
-                        Ok(_) => payload.constant_range(constant.index).and_then(|range| Some(start? + range.start)),
-                        Err(error) => {
-                            found.faults.push(Fault { path: path(method, delegate), error });
-                            None
-                        }
-                    },
-                };
-                let name = self.methods().get(method).map(|plan| plan.name());
-                found.constants.extend(uses(&constant, offset, name, Some(delegate)));
             }
+        };
+        let start = pte.range(&opened.data).map(|range| range.start);
+        for constant in payload.constants() {
+            let offset = match &constant.place {
+                ConstantPlace::Named { key, .. } => match blobs.get(key) {
+                    Ok(blob) => blob.and_then(|blob| Some(pte.range(&blob.data)?.start)),
+                    Err(error) => {
+                        found.faults.push(Fault { path: path(method, delegate), error });
+                        None
+                    }
+                },
+                _ => match payload.constant_bytes(constant.index, &blobs) {
+                    Ok(_) => payload.constant_range(constant.index).and_then(|range| Some(start? + range.start)),
+                    Err(error) => {
+                        found.faults.push(Fault { path: path(method, delegate), error });
+                        None
+                    }
+                },
+            };
+            let name = pte.methods().get(method).map(|plan| plan.name());
+            found.constants.extend(uses(&constant, offset, name, Some(delegate)));
         }
-        found
     }
+    found
 }
 
 fn path(method: usize, delegate: usize) -> FieldPath {
     Path::ROOT.item("execution_plan", method).item("delegates", delegate).field("processed").to_field_path()
 }
 
-impl Xnnpack<'_> {
-    /// The constants of a payload that is a file of its own. Those with a key are not in it.
-    pub fn delegate_constants(&self) -> DelegateConstants<'_> {
-        let mut found = DelegateConstants::default();
-        for constant in self.constants() {
-            if !matches!(constant.place, ConstantPlace::Named { .. }) {
-                if let Err(error) = self.constant_bytes(constant.index, &NamedBlobs::NONE) {
-                    let path = Path::ROOT.item("constant_data", constant.index as usize).to_field_path();
-                    found.faults.push(Fault { path, error });
-                    continue;
-                }
+pub(super) fn of_payload<'t>(xnnpack: &'t Xnnpack<'_>) -> DelegateConstants<'t> {
+    let mut found = DelegateConstants::default();
+    for constant in xnnpack.constants() {
+        if !matches!(constant.place, ConstantPlace::Named { .. }) {
+            if let Err(error) = xnnpack.constant_bytes(constant.index, &NamedBlobs::NONE) {
+                let path = Path::ROOT.item("constant_data", constant.index as usize).to_field_path();
+                found.faults.push(Fault { path, error });
+                continue;
             }
-            let offset = self.constant_range(constant.index).map(|range| range.start);
-            found.constants.extend(uses(&constant, offset, None, None));
         }
-        found
+        let offset = xnnpack.constant_range(constant.index).map(|range| range.start);
+        found.constants.extend(uses(&constant, offset, None, None));
     }
+    found
 }
 
 /// A row for each use; one without a value if there is none.

@@ -50,114 +50,93 @@ impl Scheme {
     }
 }
 
-impl Pte<'_> {
-    /// The constants and initial states that instructions take as quantized numbers, in the order of the instructions, each once: those of
-    /// `quantized_decomposed`'s dequantizing operators and embeddings. Data in a `.ptd`, and what delegates take, is not among them: see
-    /// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized).
-    ///
-    /// ```
-    /// # fn main() -> executorch_format::Result<()> {
-    /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
-    /// let pte = executorch_format::Pte::parse(&file)?;
-    /// for tensor in pte.dequantized() {
-    ///     if let Some(spread) = tensor.numbers?.histogram(1) {
-    ///         println!("{}:%{}: {} to {}", tensor.method, tensor.value, spread.min, spread.max);
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn dequantized(&self) -> Vec<QuantizedTensor<'_>> {
-        let mut found = Vec::new();
-        let mut seen = Keyed::new();
-        for (method, plan) in self.methods().iter().enumerate() {
-            let schemes: Vec<_> = plan.operators().iter().map(|operator| Scheme::of(operator.name())).collect();
-            for (_, instruction) in plan.instructions() {
-                let InstructionArguments::KernelCall(call) = instruction else { continue };
-                let scheme =
-                    usize::try_from(call.op_index).ok().and_then(|index| schemes.get(index).copied().flatten());
-                let (Some(scheme), [input, arguments @ ..]) = (scheme, call.args()) else { continue };
-                let Ok(value) = usize::try_from(*input) else { continue };
-                let Some(Ok(Some(view))) = plan.tensor(value).map(|tensor| self.tensor_view(tensor)) else { continue };
-                if seen.add((method, value)) {
-                    let numbers = self.quantized(plan, scheme, view, arguments);
-                    let operator = plan.operator(call).map_or("", |operator| operator.name());
-                    found.push(QuantizedTensor { method, value, operator, numbers });
-                }
+pub(super) fn dequantized<'t>(pte: &'t Pte<'_>) -> Vec<QuantizedTensor<'t>> {
+    let mut found = Vec::new();
+    let mut seen = Keyed::new();
+    for (method, plan) in pte.methods().iter().enumerate() {
+        let schemes: Vec<_> = plan.operators().iter().map(|operator| Scheme::of(operator.name())).collect();
+        for (_, instruction) in plan.instructions() {
+            let InstructionArguments::KernelCall(call) = instruction else { continue };
+            let scheme = usize::try_from(call.op_index).ok().and_then(|index| schemes.get(index).copied().flatten());
+            let (Some(scheme), [input, arguments @ ..]) = (scheme, call.args()) else { continue };
+            let Ok(value) = usize::try_from(*input) else { continue };
+            let Some(Ok(Some(view))) = plan.tensor(value).map(|tensor| pte.tensor_view(tensor)) else { continue };
+            if seen.add((method, value)) {
+                let numbers = quantized(pte, plan, scheme, view, arguments);
+                let operator = plan.operator(call).map_or("", |operator| operator.name());
+                found.push(QuantizedTensor { method, value, operator, numbers });
             }
         }
-        found
     }
+    found
+}
 
-    fn quantized<'t>(
-        &'t self,
-        plan: &'t ExecutionPlan<'_>,
-        scheme: Scheme,
-        view: TensorView<'t>,
-        arguments: &[i32],
-    ) -> Result<Dequantized<'t>> {
-        let shape = view.shape();
-        let wrong = |what: &str| Error::tensor(format!("{shape} {what}"));
-        if !shape.is_natural() {
-            return Err(wrong("is not in the natural dim order"));
-        }
-        let mut stored = Stored::of(shape.scalar_type).ok_or_else(|| wrong("has no numbers"))?;
-        let argument = |index: usize| arguments.get(index).and_then(|value| plan.value(*value));
-        let scales = self.parameters(argument(0), "scales")?;
-        let zero_points = argument(1).filter(|value| !matches!(value.val, KernelTypes::Null(_)));
-        // Sizes of data in the file are not negative.
-        let mut dims: Vec<u32> = shape.sizes.iter().map(|size| size.unsigned_abs()).collect();
-        let last = dims.last().map_or(1, |size| *size as usize);
-        let runs = match scheme {
-            Scheme::Tensor => Runs { count: 1, size: elements(&dims) },
-            Scheme::Token => Runs { count: elements(&dims) / last.max(1), size: last },
-            Scheme::Channel => {
-                let axis = argument(2).and_then(|value| match &value.val {
-                    KernelTypes::Int(axis) if axis.int_val < 0 => {
-                        usize::try_from(axis.int_val + dims.len() as i64).ok()
-                    }
-                    KernelTypes::Int(axis) => usize::try_from(axis.int_val).ok(),
-                    _ => None,
-                });
-                let channels = axis.and_then(|axis| dims.get(axis..)?.split_first());
-                let (channels, inner) = channels.ok_or_else(|| wrong("has no dimension with that axis"))?;
-                Runs { count: *channels as usize, size: elements(inner) }
-            }
-            Scheme::Embedding(bits) => {
-                stored = match bits {
-                    4 => Stored::HighHalfFirst,
-                    2 => Stored::Quarters,
-                    _ => stored,
-                };
-                let groups = argument(0).and_then(|value| tensor(value)?.sizes().get(1).copied()).unwrap_or(1);
-                let groups = usize::try_from(groups).unwrap_or_default();
-                let [rows, columns] = &mut *dims else { return Err(wrong("has no rows and columns")) };
-                *columns = columns.checked_mul(8 / bits).ok_or_else(|| wrong("has too many columns"))?;
-                let size = (*columns as usize).checked_div(groups).filter(|size| size * groups == *columns as usize);
-                let size = size.ok_or_else(|| wrong("is not divided by its groups"))?;
-                Runs { count: (*rows as usize).saturating_mul(groups), size }
-            }
-        };
-        let zero_points = match zero_points {
-            Some(value) => self.parameters(Some(value), "zero points")?,
-            None => Parameters::One(0.0),
-        };
-        Dequantized::new(stored, dims.into(), view.bytes(), [scales, zero_points], runs)
+fn quantized<'t>(
+    pte: &'t Pte<'_>,
+    plan: &'t ExecutionPlan<'_>,
+    scheme: Scheme,
+    view: TensorView<'t>,
+    arguments: &[i32],
+) -> Result<Dequantized<'t>> {
+    let shape = view.shape();
+    let wrong = |what: &str| Error::tensor(format!("{shape} {what}"));
+    if !shape.is_natural() {
+        return Err(wrong("is not in the natural dim order"));
     }
-
-    /// Numbers that are in the program.
-    fn parameters<'t>(&'t self, value: Option<&'t EValue<'_>>, what: &str) -> Result<Parameters<'t>> {
-        let missing = || Error::tensor(format!("the {what} are not in the program"));
-        match value.map(|value| &value.val) {
-            Some(KernelTypes::Int(number)) => Ok(Parameters::One(number.int_val as f64)),
-            Some(KernelTypes::Double(number)) => Ok(Parameters::One(number.double_val)),
-            Some(KernelTypes::Tensor(tensor)) => {
-                let view = self.tensor_view(tensor)?.ok_or_else(missing)?;
-                let stored = Stored::of(tensor.scalar_type).ok_or_else(missing)?;
-                Ok(Parameters::Stored(stored, view.bytes()))
-            }
-            _ => Err(missing()),
+    let mut stored = Stored::of(shape.scalar_type).ok_or_else(|| wrong("has no numbers"))?;
+    let argument = |index: usize| arguments.get(index).and_then(|value| plan.value(*value));
+    let scales = parameters(pte, argument(0), "scales")?;
+    let zero_points = argument(1).filter(|value| !matches!(value.val, KernelTypes::Null(_)));
+    // Sizes of data in the file are not negative.
+    let mut dims: Vec<u32> = shape.sizes.iter().map(|size| size.unsigned_abs()).collect();
+    let last = dims.last().map_or(1, |size| *size as usize);
+    let runs = match scheme {
+        Scheme::Tensor => Runs { count: 1, size: elements(&dims) },
+        Scheme::Token => Runs { count: elements(&dims) / last.max(1), size: last },
+        Scheme::Channel => {
+            let axis = argument(2).and_then(|value| match &value.val {
+                KernelTypes::Int(axis) if axis.int_val < 0 => usize::try_from(axis.int_val + dims.len() as i64).ok(),
+                KernelTypes::Int(axis) => usize::try_from(axis.int_val).ok(),
+                _ => None,
+            });
+            let channels = axis.and_then(|axis| dims.get(axis..)?.split_first());
+            let (channels, inner) = channels.ok_or_else(|| wrong("has no dimension with that axis"))?;
+            Runs { count: *channels as usize, size: elements(inner) }
         }
+        Scheme::Embedding(bits) => {
+            stored = match bits {
+                4 => Stored::HighHalfFirst,
+                2 => Stored::Quarters,
+                _ => stored,
+            };
+            let groups = argument(0).and_then(|value| tensor(value)?.sizes().get(1).copied()).unwrap_or(1);
+            let groups = usize::try_from(groups).unwrap_or_default();
+            let [rows, columns] = &mut *dims else { return Err(wrong("has no rows and columns")) };
+            *columns = columns.checked_mul(8 / bits).ok_or_else(|| wrong("has too many columns"))?;
+            let size = (*columns as usize).checked_div(groups).filter(|size| size * groups == *columns as usize);
+            let size = size.ok_or_else(|| wrong("is not divided by its groups"))?;
+            Runs { count: (*rows as usize).saturating_mul(groups), size }
+        }
+    };
+    let zero_points = match zero_points {
+        Some(value) => parameters(pte, Some(value), "zero points")?,
+        None => Parameters::One(0.0),
+    };
+    Dequantized::new(stored, dims.into(), view.bytes(), [scales, zero_points], runs)
+}
+
+/// Numbers that are in the program.
+fn parameters<'t>(pte: &'t Pte<'_>, value: Option<&'t EValue<'_>>, what: &str) -> Result<Parameters<'t>> {
+    let missing = || Error::tensor(format!("the {what} are not in the program"));
+    match value.map(|value| &value.val) {
+        Some(KernelTypes::Int(number)) => Ok(Parameters::One(number.int_val as f64)),
+        Some(KernelTypes::Double(number)) => Ok(Parameters::One(number.double_val)),
+        Some(KernelTypes::Tensor(tensor)) => {
+            let view = pte.tensor_view(tensor)?.ok_or_else(missing)?;
+            let stored = Stored::of(tensor.scalar_type).ok_or_else(missing)?;
+            Ok(Parameters::Stored(stored, view.bytes()))
+        }
+        _ => Err(missing()),
     }
 }
 

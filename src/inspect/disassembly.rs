@@ -22,7 +22,7 @@ use core::fmt;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// let disassembly = pte.disassembly();
+/// let disassembly = disassembly(pte);
 /// let operators: Vec<&str> = disassembly.methods[0].chains[0].instructions.iter().filter_map(|instruction| {
 ///     match &instruction.operation {
 ///         Operation::Kernel { operator, .. } => Some(*operator),
@@ -223,66 +223,63 @@ pub enum TensorPlace<'t> {
     },
 }
 
-impl Pte<'_> {
-    /// Every instruction of every method, with the names of its arguments as far as its operator is known.
-    pub fn disassembly(&self) -> Disassembly<'_> {
-        let delegates = DelegateOutputs::of_program(self);
-        let mut faults = Vec::new();
-        let methods = self.methods().iter().enumerate();
-        let mut methods: Vec<MethodCode<'_>> =
-            methods.map(|(index, plan)| self.method_code(index, plan, &delegates, &mut faults)).collect();
-        for (method, delegates) in methods.iter_mut().zip(delegate_code::of_program(self)) {
-            method.delegates = delegates;
-        }
-        Disassembly { methods, faults }
+pub(super) fn disassembly<'t>(pte: &'t Pte<'_>) -> Disassembly<'t> {
+    let delegates = DelegateOutputs::of_program(pte);
+    let mut faults = Vec::new();
+    let methods = pte.methods().iter().enumerate();
+    let mut methods: Vec<MethodCode<'_>> =
+        methods.map(|(index, plan)| method_code(pte, index, plan, &delegates, &mut faults)).collect();
+    for (method, delegates) in methods.iter_mut().zip(delegate_code::of_program(pte)) {
+        method.delegates = delegates;
     }
+    Disassembly { methods, faults }
+}
 
-    fn method_code<'t>(
-        &'t self,
-        method: usize,
-        plan: &'t ExecutionPlan<'_>,
-        delegates: &DelegateOutputs,
-        faults: &mut Vec<Fault>,
-    ) -> MethodCode<'t> {
-        let root = Path::ROOT.item("execution_plan", method);
-        let mut values: Vec<CodeValue<'t>> = Vec::new();
-        for (index, value) in plan.values().iter().enumerate() {
-            values.push(code_value(value));
-            let KernelTypes::Tensor(tensor) = &value.val else {
-                continue;
-            };
-            match self.tensor_data(tensor) {
-                Ok(data) => {
-                    let place = TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref());
-                    if let Some(value) = values.last_mut() {
-                        value.place = Some(place);
-                    }
-                }
-                Err(error) => {
-                    let path = root.item("values", index).field("val.Tensor").to_field_path();
-                    faults.push(Fault { path, error });
+fn method_code<'t>(
+    pte: &'t Pte<'_>,
+    method: usize,
+    plan: &'t ExecutionPlan<'_>,
+    delegates: &DelegateOutputs,
+    faults: &mut Vec<Fault>,
+) -> MethodCode<'t> {
+    let root = Path::ROOT.item("execution_plan", method);
+    let mut values: Vec<CodeValue<'t>> = Vec::new();
+    for (index, value) in plan.values().iter().enumerate() {
+        values.push(code_value(value));
+        let KernelTypes::Tensor(tensor) = &value.val else {
+            continue;
+        };
+        match pte.tensor_data(tensor) {
+            Ok(data) => {
+                let place = TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref());
+                if let Some(value) = values.last_mut() {
+                    value.place = Some(place);
                 }
             }
-        }
-        let calls = Calls::new(plan, method, delegates);
-        let chains: Vec<ChainCode<'t>> = plan
-            .chains()
-            .iter()
-            .enumerate()
-            .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), faults))
-            .collect();
-        for code in chains.iter().flat_map(|chain| &chain.instructions) {
-            for written in code.operation.written() {
-                if let Some(value) = usize::try_from(written).ok().and_then(|index| values.get_mut(index)) {
-                    value.written = true;
-                }
+            Err(error) => {
+                let path = root.item("values", index).field("val.Tensor").to_field_path();
+                faults.push(Fault { path, error });
             }
         }
-        let (inputs, outputs) = (plan.inputs(), plan.outputs());
-        let mut chains = chains;
-        find_aliases(&mut chains, &values, inputs);
-        MethodCode { name: plan.name(), inputs, outputs, values, chains, delegates: Vec::new() }
     }
+    let calls = Calls::new(plan, method, delegates);
+    let chains: Vec<ChainCode<'t>> = plan
+        .chains()
+        .iter()
+        .enumerate()
+        .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), faults))
+        .collect();
+    for code in chains.iter().flat_map(|chain| &chain.instructions) {
+        for written in code.operation.written() {
+            if let Some(value) = usize::try_from(written).ok().and_then(|index| values.get_mut(index)) {
+                value.written = true;
+            }
+        }
+    }
+    let (inputs, outputs) = (plan.inputs(), plan.outputs());
+    let mut chains = chains;
+    find_aliases(&mut chains, &values, inputs);
+    MethodCode { name: plan.name(), inputs, outputs, values, chains, delegates: Vec::new() }
 }
 
 /// Finds what is read that no instruction writes, at the place of what one wrote: the exporter leaves out views of planned memory.

@@ -26,22 +26,32 @@ mod dequantized;
 #[cfg(feature = "diff")]
 mod diff;
 mod disassembly;
+#[cfg(feature = "devtools")]
+mod etdp;
+#[cfg(feature = "devtools")]
+mod events;
 mod graph;
 #[cfg(feature = "devtools")]
 mod linked;
 #[cfg(feature = "layout")]
 mod markup;
 mod memory;
+mod model;
 mod numbers;
 mod operators;
 mod payloads;
+mod planned_memory;
 #[cfg(feature = "devtools")]
 mod profile;
+mod ptd;
+mod pte;
 #[cfg(feature = "layout")]
 mod report;
 mod runtime_memory;
 mod size;
 mod summary;
+#[cfg(feature = "devtools")]
+mod timeline;
 #[cfg(feature = "devtools")]
 mod times;
 mod xnnpack;
@@ -60,6 +70,8 @@ pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,
 };
 pub use disassembly::{Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, Operation, TensorPlace};
+#[cfg(feature = "devtools")]
+pub use etdp::{TraceRun, TraceSummary};
 pub use graph::{Dot, Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 #[cfg(feature = "serde")]
 pub use graph::{
@@ -73,18 +85,19 @@ pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, PlannedTensor};
 pub use numbers::{Distance, Histogram};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
+pub use planned_memory::{PlannedBuffer, PlannedMemory};
 #[cfg(feature = "devtools")]
-pub use profile::{
-    EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile, TimelineEvent, TraceRun, TraceSummary,
-};
+pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile};
 #[cfg(feature = "layout")]
 pub use report::{Drawing, Report, Weight};
 pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
 pub use size::{Growth, MethodSize, OperatorSize, SizeGroup, SizeKey, SizeKind, SizePart, SizeReport, TypeSize};
 pub use summary::{
     Backend, BlobCount, Content, FlatTensorSummary, HeaderSummary, Instructions, Key, Method, OperatorCalls,
-    PlannedBuffer, PlannedMemory, ProgramSummary, SegmentCount, Summary, Value, ValueShape,
+    ProgramSummary, SegmentCount, Summary, Value, ValueShape,
 };
+#[cfg(feature = "devtools")]
+pub use timeline::TimelineEvent;
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use compile_specs::accelerator;

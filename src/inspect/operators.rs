@@ -165,16 +165,13 @@ impl TensorUse {
     }
 }
 
-impl Pte<'_> {
-    /// The operators and backends that the program needs, with the types of tensors that its instructions name.
-    pub fn operators(&self) -> Operators {
-        let mut operators = Operators::default();
-        for (index, plan) in self.methods().iter().enumerate() {
-            operators.add(plan, &Path::ROOT.item("execution_plan", index));
-        }
-        operators.add_inside(self);
-        operators
+pub(super) fn of_pte(pte: &Pte<'_>) -> Operators {
+    let mut operators = Operators::default();
+    for (index, plan) in pte.methods().iter().enumerate() {
+        operators.add(plan, &Path::ROOT.item("execution_plan", index));
     }
+    operators.add_inside(pte);
+    operators
 }
 
 impl Operators {

@@ -31,13 +31,6 @@ pub struct PayloadFacts<'t> {
     pub summary: PayloadSummary,
 }
 
-impl Pte<'_> {
-    /// What is in each payload of the file, in the order of the delegates. A shared payload is there once.
-    pub fn payload_facts(&self) -> Vec<PayloadFacts<'_>> {
-        facts(self, &self.open_payloads())
-    }
-}
-
 /// The same for payloads that were opened before.
 pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<PayloadFacts<'t>> {
     let facts = |opened: &OpenPayload<'_>| {

@@ -83,22 +83,19 @@ const VALUE: u64 = 16;
 /// The largest alignment of a structure: that of a 64-bit number.
 const WIDE: u64 = 8;
 
-impl Pte<'_> {
-    /// What the runtime takes to load a method of this file.
-    pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
-        let named = !self.named_data().is_empty();
-        let size = |sizes, temporary| Bump { end: 0, sizes, temporary }.method(plan, named);
-        let (bits_64, bits_32) = (size(SIZES_64, true), size(SIZES_32, true));
-        let delegates = plan.delegates();
-        let xnnpack = delegates.iter().filter(|delegate| delegate.id() == "XnnpackBackend").count();
-        MethodAllocator {
-            bits_64,
-            bits_32,
-            without_temporary_64: size(SIZES_64, false).saturating_sub(bits_64),
-            without_temporary_32: size(SIZES_32, false).saturating_sub(bits_32),
-            xnnpack: XNNPACK.saturating_mul(xnnpack as u64),
-            other_delegates: delegates.len() - xnnpack,
-        }
+pub(super) fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> MethodAllocator {
+    let named = !pte.named_data().is_empty();
+    let size = |sizes, temporary| Bump { end: 0, sizes, temporary }.method(plan, named);
+    let (bits_64, bits_32) = (size(SIZES_64, true), size(SIZES_32, true));
+    let delegates = plan.delegates();
+    let xnnpack = delegates.iter().filter(|delegate| delegate.id() == "XnnpackBackend").count();
+    MethodAllocator {
+        bits_64,
+        bits_32,
+        without_temporary_64: size(SIZES_64, false).saturating_sub(bits_64),
+        without_temporary_32: size(SIZES_32, false).saturating_sub(bits_32),
+        xnnpack: XNNPACK.saturating_mul(xnnpack as u64),
+        other_delegates: delegates.len() - xnnpack,
     }
 }
 

@@ -65,7 +65,7 @@ impl RunProfile<'_> {
     fn kernels(&self) -> Keyed<(Option<usize>, Option<usize>), &str> {
         let mut kernels = Keyed::new();
         for event in &self.events {
-            if let (EventKind::Part, Some(name)) = (event.kind, event.name.strip_prefix(super::profile::KERNEL)) {
+            if let (EventKind::Part, Some(name)) = (event.kind, event.name.strip_prefix(super::events::KERNEL)) {
                 kernels.or_insert((event.chain, event.instruction), name);
             }
         }

@@ -1,6 +1,6 @@
 //! What is in an XNNPACK payload that is a file of its own.
 
-use super::delegates::most_first;
+use super::delegates::{self, most_first};
 use super::summary::{Content, Summary};
 use super::{Blob, BlobCount, BlobKind, BlobUser, Blobs, DelegateConstants, OperatorCalls};
 use crate::delegate::Xnnpack;
@@ -110,5 +110,10 @@ impl Xnnpack<'_> {
             }
         }
         Blobs { blobs, faults }
+    }
+
+    /// The constants of a payload that is a file of its own. Those with a key are not in it.
+    pub fn delegate_constants(&self) -> DelegateConstants<'_> {
+        delegates::of_payload(self)
     }
 }

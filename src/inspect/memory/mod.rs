@@ -21,7 +21,7 @@ use cover::Cover;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// for method in pte.memory().methods {
+/// for method in memory(pte).methods {
 ///     for buffer in method.buffers {
 ///         println!("{}: {} bytes, {} needed at once", method.name, buffer.buffer.size, buffer.needed);
 ///     }
@@ -154,22 +154,19 @@ impl PlannedTensor<'_> {
     }
 }
 
-impl Pte<'_> {
-    /// The planned memory of all methods: each tensor's place and the time in which it is needed. Takes `n log n`.
-    pub fn memory(&self) -> Memory<'_> {
-        let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), faults: Vec::new() };
-        let delegates = DelegateOutputs::of_program(self);
-        for (index, plan) in self.methods().iter().enumerate() {
-            let (method, faults) = method(index, plan, &delegates);
-            memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
-            memory.methods.push(method);
-            memory.faults.extend(faults);
-        }
-        let device = |arena: &PlannedBuffer| (arena.memory_id, arena.device_type, arena.device_index);
-        sort_by_key(&mut memory.arenas, |arena| (device(arena), core::cmp::Reverse(arena.size)));
-        memory.arenas.dedup_by_key(|arena| device(arena));
-        memory
+pub(super) fn memory<'t>(pte: &'t Pte<'_>) -> Memory<'t> {
+    let mut memory = Memory { methods: Vec::new(), arenas: Vec::new(), faults: Vec::new() };
+    let delegates = DelegateOutputs::of_program(pte);
+    for (index, plan) in pte.methods().iter().enumerate() {
+        let (method, faults) = method(index, plan, &delegates);
+        memory.arenas.extend(method.buffers.iter().map(|buffer| buffer.buffer));
+        memory.methods.push(method);
+        memory.faults.extend(faults);
     }
+    let device = |arena: &PlannedBuffer| (arena.memory_id, arena.device_type, arena.device_index);
+    sort_by_key(&mut memory.arenas, |arena| (device(arena), core::cmp::Reverse(arena.size)));
+    memory.arenas.dedup_by_key(|arena| device(arena));
+    memory
 }
 
 /// At most this many values that one is a view of are listed.

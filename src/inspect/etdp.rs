@@ -1,0 +1,85 @@
+//! What can be asked of a trace, and what is in one, in short.
+
+use super::Blobs;
+use super::profile::{self, Profile};
+use super::summary::{Content, Summary};
+use super::timeline::{self, TimelineEvent};
+use crate::file::etdp::Etdp;
+use crate::file::header::FileKind;
+use crate::file::pte::Pte;
+use crate::schema::etdump::{Event, RunData};
+use alloc::vec::Vec;
+
+/// What is in a `.etdp` file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TraceSummary<'t> {
+    /// The blocks of events, in order.
+    pub runs: Vec<TraceRun<'t>>,
+}
+
+/// A block of events: the loading of a method, or a run of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TraceRun<'t> {
+    /// Its name: `Default` or `Execute`.
+    pub name: &'t str,
+    /// The test case that was loaded before; `None` for none.
+    pub test_case: Option<i32>,
+    /// How many events are times.
+    pub profile_events: usize,
+    /// How many events are allocations.
+    pub allocation_events: usize,
+    /// How many events are values.
+    pub debug_events: usize,
+    /// From the first start to the last end, in ticks of the platform's clock.
+    pub ticks: u64,
+}
+
+impl<'t> TraceRun<'t> {
+    fn of(run: &'t RunData<'_>) -> Self {
+        let count = |is: fn(&Event<'_>) -> bool| run.events().iter().filter(|event| is(event)).count();
+        Self {
+            name: run.name(),
+            test_case: run.test_case(),
+            profile_events: count(|event| event.profile_event.is_some()),
+            allocation_events: count(|event| event.allocation_event.is_some()),
+            debug_events: count(|event| event.debug_event.is_some()),
+            ticks: run.ticks(),
+        }
+    }
+}
+
+impl Etdp<'_> {
+    /// What is in the file, in short.
+    pub fn summary(&self) -> Summary<'_> {
+        Summary {
+            kind: FileKind::Etdp,
+            identifier: FileKind::Etdp.identifier(),
+            header: None,
+            content: Content::Trace(TraceSummary { runs: self.etdump.run_data().iter().map(TraceRun::of).collect() }),
+            faults: Vec::new(),
+        }
+    }
+
+    /// The blobs of the file: a trace has none.
+    pub fn blobs(&self) -> Blobs<'_> {
+        Blobs::default()
+    }
+
+    /// How long everything took. With the `program` that was run, instructions have the names of what they run; an ETDump does
+    /// not say which method a run was of, so it is the one whose instructions fit: `method`, where several do.
+    ///
+    /// Times are in ticks of the platform's clock: nanoseconds where the clock is that of Linux, macOS or Windows.
+    pub fn profile<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
+        profile::profile(self, program, method)
+    }
+
+    /// Everything that was timed, each time by itself, in the file's order, with names as in [`profile`](Self::profile). What is inside a delegate is laid
+    /// end to end from the start of its call by the runtime: its times are durations.
+    pub fn timeline<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Vec<TimelineEvent> {
+        timeline::timeline(self, program, method)
+    }
+}

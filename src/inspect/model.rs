@@ -1,0 +1,37 @@
+//! What can be asked of a file of any kind.
+
+use super::{Blob, Blobs, Summary, blobs};
+use crate::error::Result;
+use crate::file::header::Header;
+use crate::file::model::{Model, each_file};
+#[cfg(doc)]
+use crate::file::pte::Pte;
+use alloc::borrow::Cow;
+
+impl Model<'_> {
+    /// A summary of the file.
+    pub fn summary(&self) -> Summary<'_> {
+        each_file!(self, file => file.summary())
+    }
+
+    /// The extended header, if there is one.
+    pub fn header(&self) -> Option<Header> {
+        match self {
+            Self::Pte(pte) => pte.header.map(Header::Pte),
+            Self::Ptd(ptd) => ptd.header.map(Header::Ptd),
+            _ => None,
+        }
+    }
+
+    /// Every blob of the file, with its users.
+    pub fn blobs(&self) -> Blobs<'_> {
+        each_file!(self, file => file.blobs())
+    }
+
+    /// The bytes of a blob of this file; `None` for an external one.
+    ///
+    /// Fails as [`Pte::bytes`] does.
+    pub fn blob_bytes(&self, blob: &Blob<'_>) -> Result<Option<Cow<'_, [u8]>>> {
+        blobs::bytes(self, blob)
+    }
+}

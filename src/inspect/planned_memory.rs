@@ -1,0 +1,68 @@
+//! The memory that was planned for a method.
+
+use super::Fault;
+#[cfg(doc)]
+use super::Summary;
+use crate::error::Error;
+use crate::path::Path;
+use crate::schema::program::{DeviceType, ExecutionPlan};
+use alloc::{format, vec::Vec};
+
+/// The planned memory of a method.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PlannedMemory {
+    /// The size of all buffers, in bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
+    pub bytes: u64,
+    /// The buffers.
+    pub buffers: Vec<PlannedBuffer>,
+}
+
+/// A planned buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct PlannedBuffer {
+    /// Its index, from 1.
+    pub memory_id: u32,
+    /// The size, in bytes. 0 where the program says a negative one, which is among the faults of [`Summary`] and
+    /// [`Memory`](super::Memory).
+    pub size: u64,
+    /// The kind of device whose memory it is.
+    pub device_type: DeviceType,
+    /// Which device of that kind.
+    pub device_index: i8,
+}
+
+impl ExecutionPlan<'_> {
+    /// The planned memory of the method: its buffers from 1 on, since entry 0 is reserved.
+    pub fn planned_memory(&self) -> PlannedMemory {
+        let buffer = |(memory_id, size): (u32, &i64)| {
+            let mut devices = self.non_const_buffer_device().iter();
+            let device = devices.find(|device| u32::try_from(device.buffer_idx) == Ok(memory_id));
+            PlannedBuffer {
+                memory_id,
+                // A negative one is a fault, see below.
+                size: u64::try_from(*size).unwrap_or_default(),
+                device_type: device.map_or(DeviceType::CPU, |device| device.device_type),
+                device_index: device.map_or(0, |device| device.device_index),
+            }
+        };
+        let buffers: Vec<_> = (0..).zip(self.non_const_buffer_sizes()).skip(1).map(buffer).collect();
+        let bytes = buffers.iter().map(|buffer| buffer.size).fold(0, u64::saturating_add);
+        PlannedMemory { bytes, buffers }
+    }
+
+    /// The planned buffers whose size is negative, which no answer has. `index` is that of the method.
+    pub(super) fn negative_buffers(&self, index: usize) -> Vec<Fault> {
+        let mut faults = Vec::new();
+        for (buffer, size) in self.non_const_buffer_sizes().iter().enumerate().skip(1).filter(|(_, size)| **size < 0) {
+            let path = Path::ROOT.item("execution_plan", index).item("non_const_buffer_sizes", buffer).to_field_path();
+            let error = Error::reference(format!("a planned buffer of {size} bytes, expected no negative size"));
+            faults.push(Fault { path, error });
+        }
+        faults
+    }
+}

@@ -1,0 +1,72 @@
+//! What can be asked of a program.
+
+use super::{
+    Blobs, DelegateConstants, Disassembly, Memory, MethodAllocator, Operators, PayloadFacts, QuantizedTensor, Summary,
+    blobs, delegates, dequantized, disassembly, memory, operators, payloads, runtime_memory, summary,
+};
+use crate::file::pte::Pte;
+use crate::schema::program::ExecutionPlan;
+use alloc::vec::Vec;
+
+impl Pte<'_> {
+    /// A summary of the file.
+    pub fn summary(&self) -> Summary<'_> {
+        summary::of_pte(self)
+    }
+
+    /// Every blob of the file, with its users.
+    pub fn blobs(&self) -> Blobs<'_> {
+        blobs::of_pte(self)
+    }
+
+    /// The operators and backends that the program needs, with the types of tensors that its instructions name.
+    pub fn operators(&self) -> Operators {
+        operators::of_pte(self)
+    }
+
+    /// Every instruction of every method, with the names of its arguments as far as its operator is known.
+    pub fn disassembly(&self) -> Disassembly<'_> {
+        disassembly::disassembly(self)
+    }
+
+    /// The planned memory of all methods: each tensor's place and the time in which it is needed. Takes `n log n`.
+    pub fn memory(&self) -> Memory<'_> {
+        memory::memory(self)
+    }
+
+    /// What the runtime takes to load a method of this file.
+    pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
+        runtime_memory::method_allocator(self, plan)
+    }
+
+    /// What is in each payload of the file, in the order of the delegates. A shared payload is there once.
+    pub fn payload_facts(&self) -> Vec<PayloadFacts<'_>> {
+        payloads::facts(self, &self.open_payloads())
+    }
+
+    /// The constants inside the payloads that this crate can parse. The payloads themselves are among the
+    /// [`blobs`](Self::blobs).
+    pub fn delegate_constants(&self) -> DelegateConstants<'_> {
+        delegates::of_pte(self)
+    }
+
+    /// The constants and initial states that instructions take as quantized numbers, in the order of the instructions, each once: those of
+    /// `quantized_decomposed`'s dequantizing operators and embeddings. Data in a `.ptd`, and what delegates take, is not among them: see
+    /// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized).
+    ///
+    /// ```
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
+    /// let pte = executorch_format::Pte::parse(&file)?;
+    /// for tensor in pte.dequantized() {
+    ///     if let Some(spread) = tensor.numbers?.histogram(1) {
+    ///         println!("{}:%{}: {} to {}", tensor.method, tensor.value, spread.min, spread.max);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn dequantized(&self) -> Vec<QuantizedTensor<'_>> {
+        dequantized::dequantized(self)
+    }
+}

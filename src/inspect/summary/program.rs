@@ -1,0 +1,259 @@
+//! What is in a program, in short.
+
+use super::{BlobCount, Content, SegmentCount, Summary, segment_count};
+use crate::file::header::{FileKind, Header};
+use crate::file::pte::Pte;
+use crate::inspect::constant_methods::ConstantMethod;
+use crate::inspect::delegates::{self, Operators};
+use crate::inspect::payloads::{self, PayloadFacts};
+use crate::inspect::{BlobKind, Blobs, MethodAllocator, PlannedMemory};
+use crate::keyed::Keyed;
+use crate::schema::ScalarType;
+use crate::schema::program::{
+    BackendDelegate, ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism,
+};
+use crate::tensor::TensorShape;
+use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
+
+/// What is in a `.pte` file.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ProgramSummary<'t> {
+    /// The methods that compute something.
+    pub methods: Vec<Method<'t>>,
+    /// The methods that return constants: metadata.
+    pub metadata: Vec<ConstantMethod<'t>>,
+    /// The data segments.
+    pub segments: SegmentCount,
+    /// Constants.
+    pub constants: BlobCount,
+    /// The initial states of mutable tensors.
+    pub mutable: BlobCount,
+    /// Tensors whose data is in a `.ptd` file.
+    pub external: BlobCount,
+    /// Blobs with names.
+    pub named_data: BlobCount,
+    /// The payloads of delegates.
+    pub delegates: BlobCount,
+    /// What is in each of them.
+    pub payloads: Vec<PayloadFacts<'t>>,
+    /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file: one with a key counts
+    /// once.
+    pub delegate_constants: BlobCount,
+}
+
+/// What is in a method.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Method<'t> {
+    /// Its name.
+    pub name: &'t str,
+    /// Its inputs, in order.
+    pub inputs: Vec<Value<'t>>,
+    /// Its outputs, in order.
+    pub outputs: Vec<Value<'t>>,
+    /// How many values it has.
+    pub values: usize,
+    /// The kernels that it calls, the most called first.
+    pub operators: Vec<OperatorCalls>,
+    /// Its instructions.
+    pub instructions: Instructions,
+    /// The backends that it delegates to.
+    pub delegates: Vec<Backend<'t>>,
+    /// The memory that was planned for it.
+    pub planned_memory: PlannedMemory,
+    /// What the runtime allocates besides, to load it.
+    pub method_allocator: MethodAllocator,
+}
+
+/// An input or output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Value<'t> {
+    /// Index into the method's values.
+    pub value: i32,
+    /// The schema's name of its kind; `None` if the index is out of range or the kind is of a newer schema.
+    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    pub kind: Option<&'static str>,
+    /// The shape, if it is a tensor.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub tensor: Option<ValueShape<'t>>,
+}
+
+/// The shape of a tensor of a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct ValueShape<'t> {
+    /// Its name, if it has one.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub name: Option<&'t str>,
+    /// The type of the elements.
+    pub scalar_type: ScalarType,
+    /// The size of each dimension: an upper bound if the shape is dynamic.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
+    pub sizes: &'t [i32],
+    /// The dimensions as they are stored, outermost first.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
+    pub dim_order: &'t [u8],
+    /// Whether the sizes may change at run time.
+    pub shape_dynamism: TensorShapeDynamism,
+}
+
+impl<'t> ValueShape<'t> {
+    pub(crate) fn of(tensor: &'t Tensor<'_>) -> Self {
+        let TensorShape { scalar_type, sizes, dim_order } = tensor.shape();
+        let name = tensor.fully_qualified_name();
+        Self { name, scalar_type, sizes, dim_order, shape_dynamism: tensor.shape_dynamism }
+    }
+
+    /// The shape, without name and dynamism.
+    pub fn shape(&self) -> TensorShape<'t> {
+        TensorShape { scalar_type: self.scalar_type, sizes: self.sizes, dim_order: self.dim_order }
+    }
+}
+
+/// A kernel, and how often it is called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct OperatorCalls {
+    /// Name and overload, such as `aten::add.out`.
+    pub name: String,
+    /// How many instructions call it.
+    pub calls: usize,
+}
+
+/// The instructions of a method.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Instructions {
+    /// How many instructions.
+    pub total: usize,
+    /// How many instructions of each kind, by the schema's names.
+    pub by_kind: BTreeMap<String, usize>,
+}
+
+/// All delegates of one backend.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Backend<'t> {
+    /// The backend's name.
+    pub id: &'t str,
+    /// How many delegates.
+    pub delegates: usize,
+    /// The total size of the payloads, in bytes: a shared payload counts once.
+    #[cfg_attr(feature = "serde", serde(rename = "payload_size"))]
+    pub payload_bytes: u64,
+    /// The operators inside the payloads that this crate can parse, the most frequent first.
+    pub operators: Vec<OperatorCalls>,
+}
+
+pub(in crate::inspect) fn of_pte<'t>(pte: &'t Pte<'_>) -> Summary<'t> {
+    let Blobs { blobs, mut faults } = pte.blobs();
+    let count = |kind| BlobCount::of(blobs.iter().filter(|blob| blob.kind == kind));
+    let opened = pte.open_payloads();
+    let operators = delegates::operators(pte, &opened);
+    let (mut methods, mut metadata) = (Vec::new(), Vec::new());
+    for (index, plan) in pte.methods().iter().enumerate() {
+        faults.extend(plan.negative_buffers(index));
+        if !plan.is_constant() {
+            methods.push(method(pte, index, plan, &operators));
+        } else if let Some(value) = plan.constant() {
+            metadata.push(ConstantMethod { name: plan.name(), value });
+        }
+    }
+    let content = ProgramSummary {
+        methods,
+        metadata,
+        segments: segment_count(pte.program.segments()),
+        constants: count(BlobKind::Constant),
+        mutable: count(BlobKind::Mutable),
+        external: count(BlobKind::External),
+        named_data: count(BlobKind::Named),
+        delegates: count(BlobKind::Delegate),
+        payloads: payloads::facts(pte, &opened),
+        delegate_constants: delegates::count_constants(&opened),
+    };
+    Summary {
+        kind: FileKind::Pte,
+        identifier: FileKind::Pte.identifier(),
+        header: pte.header.map(|header| Header::Pte(header).into()),
+        content: Content::Program(content),
+        faults,
+    }
+}
+
+fn method<'t>(pte: &Pte<'_>, index: usize, plan: &'t ExecutionPlan<'_>, inside: &Operators<'_>) -> Method<'t> {
+    let mut instructions = Instructions::default();
+    let mut calls = vec![0; plan.operators().len()];
+    for (_, instruction) in plan.instructions() {
+        instructions.total += 1;
+        let kind = instruction.name().unwrap_or("unknown");
+        match instructions.by_kind.get_mut(kind) {
+            Some(count) => *count += 1,
+            None => {
+                instructions.by_kind.insert(kind.into(), 1);
+            }
+        }
+        if let InstructionArguments::KernelCall(call) = instruction {
+            if let Some(count) = usize::try_from(call.op_index).ok().and_then(|index| calls.get_mut(index)) {
+                *count += 1;
+            }
+        }
+    }
+    let operators = plan.operators().iter().zip(calls);
+    let mut operators: Vec<OperatorCalls> =
+        operators.map(|(operator, calls)| OperatorCalls { name: operator.full_name(), calls }).collect();
+    delegates::most_first(&mut operators);
+    Method {
+        name: plan.name(),
+        inputs: values(plan, plan.inputs()),
+        outputs: values(plan, plan.outputs()),
+        values: plan.values().len(),
+        operators,
+        instructions,
+        delegates: backends(pte, index, plan, inside),
+        planned_memory: plan.planned_memory(),
+        method_allocator: pte.method_allocator(plan),
+    }
+}
+
+fn values<'t>(plan: &'t ExecutionPlan<'_>, indices: &[i32]) -> Vec<Value<'t>> {
+    let describe = |index: &i32| {
+        let found = plan.value(*index).map(|value| &value.val);
+        let tensor = match found {
+            Some(KernelTypes::Tensor(tensor)) => Some(ValueShape::of(tensor)),
+            _ => None,
+        };
+        Value { value: *index, kind: found.and_then(KernelTypes::name), tensor }
+    };
+    indices.iter().map(describe).collect()
+}
+
+fn backends<'t>(pte: &Pte<'_>, method: usize, plan: &'t ExecutionPlan<'_>, inside: &Operators<'_>) -> Vec<Backend<'t>> {
+    let mut by_id: Keyed<&str, Vec<&BackendDelegate<'_>>> = Keyed::new();
+    for delegate in plan.delegates() {
+        by_id.entry(delegate.id()).push(delegate);
+    }
+    let backend = |(id, list): (&'t str, Vec<&BackendDelegate<'_>>)| {
+        let count = list.len();
+        let (mut payloads, mut payload_bytes) = (Keyed::new(), 0u64);
+        for data in list.iter().filter_map(|delegate| pte.delegate_data(delegate).ok()) {
+            if payloads.add(data) {
+                payload_bytes = payload_bytes.saturating_add(data.size());
+            }
+        }
+        let operators = inside.get(&(method, id)).map_or_else(Vec::new, delegates::sorted);
+        Backend { id, delegates: count, payload_bytes, operators }
+    };
+    by_id.into_sorted().into_iter().map(backend).collect()
+}

@@ -1,0 +1,56 @@
+//! When things happened, by an ETDump: each time by itself.
+
+use super::events::{Key, Times, instruction, plan_of, target};
+use super::profile::EventKind;
+use crate::file::etdp::Etdp;
+use crate::file::pte::Pte;
+use crate::names::shortened;
+use alloc::{format, string::String, vec::Vec};
+
+/// Something that was timed once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TimelineEvent {
+    /// What ran.
+    pub name: String,
+    /// What was timed.
+    pub kind: EventKind,
+    /// The index of its run, in the file's order.
+    pub run: usize,
+    /// Index of its instruction in its chain.
+    pub instruction: Option<usize>,
+    /// When it started, in ticks.
+    pub start: u64,
+    /// How long it took, in ticks.
+    pub ticks: u64,
+}
+
+pub(super) fn timeline<'t>(
+    etdp: &'t Etdp<'_>,
+    program: Option<&'t Pte<'_>>,
+    method: Option<&str>,
+) -> Vec<TimelineEvent> {
+    let mut all = Vec::new();
+    for (index, run) in etdp.etdump.run_data().iter().enumerate() {
+        // What does not fit, the profile tells.
+        let mut mismatches = Vec::new();
+        let keys = Times::of(run, index, &mut mismatches).keys;
+        let plan = program.and_then(|pte| plan_of(pte, method, (index, &keys), &mut mismatches));
+        for (_, event) in run.profile_events() {
+            let key = Key::of(event);
+            let place = key.place();
+            let target = plan.and_then(|plan| target(plan, instruction(plan, place?)?));
+            let own = key.delegate_id.or(key.name).unwrap_or_default();
+            let name = match (key.kind(), target) {
+                (EventKind::Instruction, Some(target)) => format!("{target}"),
+                (EventKind::Delegate, _) if own.is_empty() => format!("event {}", key.delegate_number),
+                _ => String::from(shortened(own)),
+            };
+            let ticks = event.end_time.saturating_sub(event.start_time);
+            let instruction = place.map(|(_, instruction)| instruction);
+            all.push(TimelineEvent { name, kind: key.kind(), run: index, instruction, start: event.start_time, ticks });
+        }
+    }
+    all
+}
