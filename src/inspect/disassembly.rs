@@ -22,7 +22,7 @@ use core::fmt;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// let disassembly = disassembly(pte);
+/// let disassembly = pte.disassembly();
 /// let operators: Vec<&str> = disassembly.methods[0].chains[0].instructions.iter().filter_map(|instruction| {
 ///     match &instruction.operation {
 ///         Operation::Kernel { operator, .. } => Some(*operator),

@@ -1,12 +1,28 @@
 //! Rules about ETDumps. As in Python's `Inspector`, which reads them.
 
 use super::report::Report;
-use super::rule;
+use super::{Finding, Level, rule, wire};
 use crate::error::counted;
-use crate::file::etdp::Etdp;
+use crate::file::etdp::{Etdp, PREFIX};
+#[cfg(doc)]
+use crate::file::pte::Pte;
+use crate::flatbuffer::read::Record;
 use crate::path::Path;
+use crate::schema::ETDump;
 use crate::schema::etdump::{Event, ProfileEvent, Tensor, Value};
-use alloc::format;
+use alloc::{format, vec::Vec};
+
+impl Etdp<'_> {
+    /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        if level >= Level::Runtime {
+            check(self, &mut report);
+            wire::check_at(PREFIX as u32, &self.etdump, ETDump::DESCRIPTION, self.source.as_ref(), &mut report);
+        }
+        report.finish()
+    }
+}
 
 pub(super) fn check(etdp: &Etdp<'_>, report: &mut Report<'_>) {
     if let Some(source) = &etdp.source {

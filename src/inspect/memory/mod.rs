@@ -21,7 +21,7 @@ use cover::Cover;
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
 /// let pte = Pte::parse(&file)?;
-/// for method in memory(pte).methods {
+/// for method in pte.memory().methods {
 ///     for buffer in method.buffers {
 ///         println!("{}: {} bytes, {} needed at once", method.name, buffer.buffer.size, buffer.needed);
 ///     }

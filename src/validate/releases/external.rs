@@ -42,15 +42,11 @@ impl fmt::Display for MissingData {
     }
 }
 
-impl Pte<'_> {
-    /// What this program looks up in `.ptd` files and `data` does not have; `None` where it is all there. Without any data: all that it
-    /// needs. What other backends than XNNPACK look up is not known.
-    pub fn missing_data(&self, data: &[&Ptd<'_>]) -> Option<MissingData> {
-        missing(self, &self.open_payloads(), data)
-    }
-}
-
-pub(super) fn missing(pte: &Pte<'_>, opened: &[OpenPayload<'_>], data: &[&Ptd<'_>]) -> Option<MissingData> {
+pub(in crate::validate) fn missing(
+    pte: &Pte<'_>,
+    opened: &[OpenPayload<'_>],
+    data: &[&Ptd<'_>],
+) -> Option<MissingData> {
     let mut missing = MissingData::default();
     let indices: Vec<KeyIndex<'_>> = data.iter().map(|ptd| ptd.index()).collect();
     for (method, plan) in pte.methods().iter().enumerate() {

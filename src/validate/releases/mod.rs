@@ -11,13 +11,13 @@ mod operators;
 mod table;
 
 pub use external::MissingData;
+pub(super) use external::missing;
 pub use features::{FEATURES, Feature};
 pub use operators::Library;
 
 use super::history::{History, behaviour};
 use super::{Behaviour, Finding, Level, RULES, Release, Severity};
 use crate::error::Error;
-use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::path::FieldPath;
@@ -171,114 +171,64 @@ impl fmt::Display for Reason {
     }
 }
 
-impl Pte<'_> {
-    /// What each release does with this program, oldest first, with portable kernels and whatever `.ptd` file it needs:
-    /// [`releases_with`](Self::releases_with) of the default.
-    ///
-    /// ```
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// // Constants inside the FlatBuffer, as ExecuTorch 0.2 wrote them.
-    /// let file = std::fs::read("tests/data/0.2.1/add_mul_constant_inline/add_mul_constant_inline.pte")?;
-    /// for verdict in executorch_format::Pte::parse(&file)?.releases() {
-    ///     if let Some(reason) = verdict.because {
-    ///         println!("{} {} it: {}", verdict.release, verdict.behaviour, reason.message);
-    ///     }
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn releases(&self) -> Vec<ReleaseVerdict> {
-        self.releases_with(&Deployment::default())
+pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
+    let (mut strict, mut runtime) = (pte.validate(Level::Strict), pte.validate(Level::Runtime));
+    let opened = pte.open_payloads();
+    let needs = external::missing(pte, &opened, &[]);
+    if let Some(data @ [_, ..]) = deployment.data {
+        let pairing = pte.validate_with(data.iter().copied(), Level::Runtime);
+        strict.extend_from_slice(&pairing);
+        runtime.extend(pairing);
     }
-
-    /// What each release does with this program, oldest first, when it is loaded with what `deployment` says. Which backends there are is not
-    /// considered, and payloads of other backends than XNNPACK are unknown.
-    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
-        let (mut strict, mut runtime) = (self.validate(Level::Strict), self.validate(Level::Runtime));
-        let opened = self.open_payloads();
-        let needs = external::missing(self, &opened, &[]);
-        if let Some(data @ [_, ..]) = deployment.data {
-            let pairing = self.validate_with(data.iter().copied(), Level::Runtime);
-            strict.extend_from_slice(&pairing);
-            runtime.extend(pairing);
+    let features = features::features(pte);
+    let operators = operators::Missing::of(pte, deployment);
+    let uses = contents::uses(pte, &opened);
+    let verdict = |release: Release| {
+        if !release.was_seen() {
+            return unseen(release);
         }
-        let features = features::features(self);
-        let operators = operators::Missing::of(self, deployment);
-        let uses = contents::uses(self, &opened);
-        let verdict = |release: Release| {
-            if !release.was_seen() {
-                return unseen(release);
+        let [mut format, mut lacking, mut delegates] = [Answer::LOADS; 3];
+        for finding in if release == Release::LATEST { &runtime } else { &strict } {
+            let answer = if finding.rule.starts_with("xnnpack-") { &mut delegates } else { &mut format };
+            answer.add(broken(finding, release));
+        }
+        for (feature, path) in &features {
+            let reason = Reason { name: feature.name, path: path.clone(), message: feature.what.into() };
+            format.add((behaviour(feature.since, release), reason));
+        }
+        if let Some(found) = operators.find(release) {
+            lacking.add(found);
+        }
+        uses.iter().filter_map(|used| used.find(release)).for_each(|found| delegates.add(found));
+        if let Some(needs) = &needs {
+            let [tensors, constants] = needs.find(release, deployment.data.is_none_or(|data| !data.is_empty()));
+            if let Some(found) = tensors {
+                format.add(found);
             }
-            let [mut format, mut lacking, mut delegates] = [Answer::LOADS; 3];
-            for finding in if release == Release::LATEST { &runtime } else { &strict } {
-                let answer = if finding.rule.starts_with("xnnpack-") { &mut delegates } else { &mut format };
-                answer.add(broken(finding, release));
+            // What is refused before, no delegate sees.
+            let reached = format.behaviour < Behaviour::Refuses;
+            if let Some(found) = constants.filter(|_| reached) {
+                delegates.add(found);
             }
-            for (feature, path) in &features {
-                let reason = Reason { name: feature.name, path: path.clone(), message: feature.what.into() };
-                format.add((behaviour(feature.since, release), reason));
-            }
-            if let Some(found) = operators.find(release) {
-                lacking.add(found);
-            }
-            uses.iter().filter_map(|used| used.find(release)).for_each(|found| delegates.add(found));
-            if let Some(needs) = &needs {
-                let [tensors, constants] = needs.find(release, deployment.data.is_none_or(|data| !data.is_empty()));
-                if let Some(found) = tensors {
-                    format.add(found);
-                }
-                // What is refused before, no delegate sees.
-                let reached = format.behaviour < Behaviour::Refuses;
-                if let Some(found) = constants.filter(|_| reached) {
-                    delegates.add(found);
-                }
-            }
-            ReleaseVerdict::new(release, format, lacking, delegates)
-        };
-        Release::ALL.into_iter().map(verdict).collect()
-    }
+        }
+        ReleaseVerdict::new(release, format, lacking, delegates)
+    };
+    Release::ALL.into_iter().map(verdict).collect()
 }
 
-impl Ptd<'_> {
-    /// What each release does with these keys, oldest first. Only what the latest does is known.
-    pub fn releases(&self) -> Vec<ReleaseVerdict> {
-        let runtime = self.validate(Level::Runtime);
-        let of_format = |release| {
-            let mut format = Answer::LOADS;
-            if release == Release::LATEST {
-                runtime.iter().for_each(|finding| format.add(broken(finding, release)));
-            } else {
-                let message = "no release but the latest was tried with .ptd files".into();
-                format.add((Behaviour::Unknown, Reason { name: "ptd", path: FieldPath::default(), message }));
-            }
-            format
-        };
-        of_the_format(of_format)
-    }
-}
-
-impl Model<'_> {
-    /// What each release does with this file, or the program in this bundle, oldest first. Empty for an ETDump.
-    pub fn releases(&self) -> Vec<ReleaseVerdict> {
-        self.releases_with(&Deployment::default())
-    }
-
-    /// The same, where a program is loaded with what `deployment` says.
-    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
-        match self {
-            Self::Pte(pte) => pte.releases_with(deployment),
-            Self::Ptd(ptd) => ptd.releases(),
-            #[cfg(feature = "devtools")]
-            Self::Bpte(bpte) => match bpte.program() {
-                Ok(program) => program.releases_with(deployment),
-                Err(error) => releases_of_error(&error),
-            },
-            #[cfg(feature = "devtools")]
-            Self::Etdp(_) => Vec::new(),
-            #[cfg(feature = "payloads")]
-            Self::Xnnpack(_) => Vec::new(),
+pub(super) fn of_ptd(ptd: &Ptd<'_>) -> Vec<ReleaseVerdict> {
+    let runtime = ptd.validate(Level::Runtime);
+    let of_format = |release| {
+        let mut format = Answer::LOADS;
+        if release == Release::LATEST {
+            runtime.iter().for_each(|finding| format.add(broken(finding, release)));
+        } else {
+            let message = "no release but the latest was tried with .ptd files".into();
+            format.add((Behaviour::Unknown, Reason { name: "ptd", path: FieldPath::default(), message }));
         }
-    }
+        format
+    };
+    of_the_format(of_format)
 }
 
 /// What each release does with a file that cannot be read, oldest first.

@@ -12,7 +12,7 @@ mod values;
 mod weights;
 
 use super::report::Report;
-use super::rule;
+use super::{Finding, Level, rule};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::error::ErrorKind;
 use crate::file::ptd::Ptd;
@@ -22,6 +22,18 @@ use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue, XValue};
 use alloc::{format, string::String, vec, vec::Vec};
+
+impl Xnnpack<'_> {
+    /// Everything that is wrong with a payload that was cut out of its file, up to `level`: without what only the program or its
+    /// `.ptd` files show. Offsets count from the payload's start.
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        if level >= Level::Runtime {
+            check_payload(self, &mut report);
+        }
+        report.finish()
+    }
+}
 
 /// The backend whose payloads these are.
 const BACKEND: &str = "XnnpackBackend";

@@ -1,0 +1,52 @@
+//! What can be checked of a bundle.
+
+#[cfg(feature = "payloads")]
+use super::foreign;
+use super::report::Report;
+use super::{Finding, Level, bundle, wire};
+use crate::file::bpte::Bpte;
+use crate::file::ptd::Ptd;
+#[cfg(doc)]
+use crate::file::pte::Pte;
+use crate::flatbuffer::read::Record;
+use crate::path::Step;
+use crate::schema::BundledProgram;
+use alloc::vec::Vec;
+
+impl Bpte<'_> {
+    /// Everything that is wrong with the bundle and the program inside, up to `level`, as for [`Pte::validate`]. The
+    /// program's paths start with `program`, and its offsets count from the start of the bundle.
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        let program = self.program();
+        if level >= Level::Runtime {
+            bundle::check(self, program.as_ref().ok(), &mut report);
+            #[cfg(feature = "payloads")]
+            foreign::check_bpte(self, &mut report);
+            wire::check(&self.bundled_program, BundledProgram::DESCRIPTION, self.source.as_ref(), &mut report);
+        }
+        let mut findings = report.finish();
+        match &program {
+            Ok(pte) => findings.extend(in_program(self, pte.validate(level))),
+            Err(error) if self.bundled_program.program.is_some() => findings.push(error.into()),
+            Err(_) => (),
+        }
+        findings
+    }
+
+    /// Everything that is wrong with the program inside and its `.ptd` files together, as for [`Pte::validate_with`].
+    pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
+        // A program that cannot be read is a finding of the bundle alone.
+        let findings = self.program().map(|pte| pte.validate_with(data, level)).unwrap_or_default();
+        in_program(self, findings).collect()
+    }
+}
+
+fn in_program(bpte: &Bpte<'_>, findings: Vec<Finding>) -> impl Iterator<Item = Finding> {
+    let start = bpte.program_offset();
+    findings.into_iter().map(move |finding| {
+        let path = [Step::Field("program")].into_iter().chain(finding.path.steps().iter().copied()).collect();
+        let offset = finding.offset.zip(start).map(|(offset, start)| offset.saturating_add(start));
+        Finding { path, offset, ..finding }
+    })
+}

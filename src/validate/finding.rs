@@ -1,0 +1,140 @@
+//! What is found, and how much is looked for.
+
+use super::rule::Rule;
+use crate::error::Error;
+use crate::path::FieldPath;
+use alloc::string::String;
+use core::fmt;
+
+/// How much is checked. Each level includes the levels before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+pub enum Level {
+    /// Offsets, vtables, vectors, strings, unions and headers: what parsing a file always checks.
+    Structure,
+    /// What ExecuTorch 1.5 refuses when it loads the file and its methods, apart from missing kernels and backends.
+    Runtime,
+    /// What ExecuTorch does not check although it can crash or mislead a reader.
+    #[default]
+    Strict,
+}
+
+impl Level {
+    /// Every level, from the one that checks least.
+    pub const ALL: &'static [Self] = &[Self::Structure, Self::Runtime, Self::Strict];
+
+    /// Its name: `structure`, `runtime` or `strict`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Structure => "structure",
+            Self::Runtime => "runtime",
+            Self::Strict => "strict",
+        }
+    }
+}
+
+/// From its name.
+impl core::str::FromStr for Level {
+    type Err = Error;
+
+    fn from_str(text: &str) -> crate::Result<Self> {
+        let named = Self::ALL.iter().copied().find(|level| level.name() == text);
+        named.ok_or_else(|| Error::not_a("level", text, "structure, runtime or strict"))
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+pub enum Severity {
+    /// Harmless, but worth knowing.
+    Note,
+    /// Suspicious, or not possible to check. The file can be used.
+    Warning,
+    /// A reader may refuse the file, misread it or crash on it.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// One broken rule. An [`Error`] becomes one with [`from_error`](Self::from_error) or `From<&Error>`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Finding {
+    /// The rule's name, one of [`RULES`].
+    pub rule: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The field, in the schema's names; empty if the finding concerns the whole file.
+    pub path: FieldPath,
+    /// Where the field's bytes are, from the start of the file; `None` if that is unknown.
+    pub offset: Option<u64>,
+    /// What was found, and what was expected.
+    pub message: String,
+    /// The published vulnerability of the official runtime that it corresponds to.
+    pub cve: Option<&'static str>,
+}
+
+impl Finding {
+    /// An error of structure as a finding: its rule is [`ErrorKind::rule`](crate::ErrorKind::rule).
+    ///
+    /// ```
+    /// use executorch_format::{Model, validate::{Finding, Level}};
+    ///
+    /// let findings = match Model::parse(b"no model") {
+    ///     Ok(model) => model.validate(Level::Strict),
+    ///     Err(error) => vec![Finding::from_error(&error)],
+    /// };
+    /// assert_eq!(findings[0].rule, "identifier");
+    /// ```
+    pub fn from_error(error: &Error) -> Self {
+        Self {
+            rule: error.kind().rule(),
+            severity: Severity::Error,
+            path: error.path(),
+            offset: error.offset(),
+            message: error.kind().detail(),
+            cve: None,
+        }
+    }
+
+    pub(super) fn new(rule: &'static Rule, path: FieldPath, offset: Option<u64>, message: String) -> Self {
+        Self { rule: rule.name, severity: rule.severity, path, offset, message, cve: rule.cve }
+    }
+}
+
+/// As [`Finding::from_error`].
+impl From<&Error> for Finding {
+    fn from(error: &Error) -> Self {
+        Self::from_error(error)
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: ", self.severity, self.rule)?;
+        if !self.path.is_empty() {
+            write!(f, "{}: ", self.path)?;
+        }
+        f.write_str(&self.message)?;
+        match self.offset {
+            Some(offset) => write!(f, " (byte {offset})"),
+            None => Ok(()),
+        }
+    }
+}

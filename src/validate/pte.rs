@@ -1,0 +1,139 @@
+//! What can be checked of a program.
+
+use super::report::Report;
+#[cfg(feature = "payloads")]
+use super::{Deployment, MissingData, ReleaseVerdict, foreign, payload, releases, xnnpack};
+use super::{
+    Finding, Level, constants, delegates, instructions, memory, names, pairing, plan, program, segments, tensors,
+    values, wire,
+};
+#[cfg(feature = "inspect")]
+use super::{Lack, Target, TargetCheck, target};
+use crate::dataflow::DelegateOutputs;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::flatbuffer::read::Record;
+use crate::path::Path;
+use crate::schema::Program;
+use alloc::vec::Vec;
+
+impl Pte<'_> {
+    /// Checks the file at `level` and returns everything that is wrong.
+    ///
+    /// If the tree was read from a file, findings about data that it borrows from the file have that data's offset. Bytes
+    /// that were not given (see [`Source::whole`](crate::Source::whole)) are not checked.
+    ///
+    /// Without the feature `payloads`, neither what is inside delegates' payloads nor data of other formats is looked at.
+    ///
+    /// At most 100 findings of a rule are listed; one more finding counts the rest.
+    pub fn validate(&self, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
+        if level >= Level::Runtime {
+            runtime_rules(self, &mut report);
+        }
+        if level >= Level::Strict {
+            strict_rules(self, &mut report);
+        }
+        report.finish()
+    }
+
+    /// [`validate`](Self::validate) at [`Level::Runtime`], for programs that should not have the rules of the strict level in them.
+    pub fn validate_for_runtime(&self) -> Vec<Finding> {
+        let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
+        runtime_rules(self, &mut report);
+        report.finish()
+    }
+
+    /// Checks the file together with its `.ptd` files and returns what is wrong with the combination; what is wrong with
+    /// one file alone is not repeated. Paths are those of the `.pte`. If `data` is empty, a warning says how many
+    /// tensors need a `.ptd` file.
+    pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
+        let mut report = Report::new(None, level);
+        if level >= Level::Runtime {
+            let data: Vec<&Ptd<'_>> = data.into_iter().collect();
+            pairing::check(self, data.iter().copied(), &mut report);
+            #[cfg(feature = "payloads")]
+            xnnpack::check_pairing(self, &data, &mut report);
+        }
+        report.finish()
+    }
+
+    /// What the file needs and the device does not have: [`check_target_with`](Self::check_target_with) whatever `.ptd` file it needs.
+    #[cfg(feature = "inspect")]
+    pub fn check_target(&self, target: &Target) -> Vec<Lack> {
+        self.check_target_with(target, None).lacks
+    }
+
+    /// What the file needs and the device does not have, and what of it is not known, where the file is loaded with `data`; `None`: with whatever
+    /// `.ptd` file it needs. Whether the file is a good one is another question, see [`validate`](Self::validate).
+    #[cfg(feature = "inspect")]
+    pub fn check_target_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> TargetCheck {
+        target::check(self, target, data)
+    }
+
+    /// What this program looks up in `.ptd` files and `data` does not have; `None` where it is all there. Without any data: all that it
+    /// needs. What other backends than XNNPACK look up is not known.
+    #[cfg(feature = "payloads")]
+    pub fn missing_data(&self, data: &[&Ptd<'_>]) -> Option<MissingData> {
+        releases::missing(self, &self.open_payloads(), data)
+    }
+
+    /// What each release does with this program, oldest first, with portable kernels and whatever `.ptd` file it needs:
+    /// [`releases_with`](Self::releases_with) of the default.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// // Constants inside the FlatBuffer, as ExecuTorch 0.2 wrote them.
+    /// let file = std::fs::read("tests/data/0.2.1/add_mul_constant_inline/add_mul_constant_inline.pte")?;
+    /// for verdict in executorch_format::Pte::parse(&file)?.releases() {
+    ///     if let Some(reason) = verdict.because {
+    ///         println!("{} {} it: {}", verdict.release, verdict.behaviour, reason.message);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "payloads")]
+    pub fn releases(&self) -> Vec<ReleaseVerdict> {
+        self.releases_with(&Deployment::default())
+    }
+
+    /// What each release does with this program, oldest first, when it is loaded with what `deployment` says. Which backends there are is not
+    /// considered, and payloads of other backends than XNNPACK are unknown.
+    #[cfg(feature = "payloads")]
+    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
+        releases::of_pte(self, deployment)
+    }
+}
+
+/// Rules of the runtime level, and those of the strict level that are found on the way.
+fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
+    program::check(pte, report);
+    segments::check_pte(pte, report);
+    for (index, plan) in pte.methods().iter().enumerate() {
+        let path = &Path::ROOT.item("execution_plan", index);
+        plan::check(plan, path, report);
+        values::check(plan, path, report);
+        tensors::check(pte, plan, path, report);
+        delegates::check(pte, plan, path, report);
+        instructions::check(plan, path, report);
+    }
+    #[cfg(feature = "payloads")]
+    xnnpack::check(pte, report);
+}
+
+/// Rules of the strict level alone.
+fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
+    segments::unreferenced_in_pte(pte, report);
+    names::check_pte(pte, report);
+    let outputs = DelegateOutputs::of_program(pte);
+    for (index, plan) in pte.methods().iter().enumerate() {
+        memory::check((index, plan), &outputs, &Path::ROOT.item("execution_plan", index), report);
+    }
+    constants::check(pte, report);
+    #[cfg(feature = "payloads")]
+    payload::check(pte, report);
+    #[cfg(feature = "payloads")]
+    foreign::check_pte(pte, report);
+    wire::check(&pte.program, Program::DESCRIPTION, pte.source.as_ref(), report);
+}

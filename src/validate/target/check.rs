@@ -1,0 +1,188 @@
+//! Whether a device has what a program needs.
+
+use super::super::release::{Behaviour, Release};
+use super::super::releases::{Deployment, Library, ReleaseVerdict};
+use super::super::report::Name;
+use super::lacks::{Lack, TargetCheck, Unknown};
+use super::{Target, scalar_type};
+use crate::delegate::Payload;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::inspect::{Operators, PointerSize, TempAllocator, accelerator};
+use crate::keyed::{Keyed, set};
+use crate::path::Path;
+use crate::schema::ScalarType;
+use crate::schema::program::{DeviceType, ExecutionPlan};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
+
+pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[&Ptd<'_>]>) -> TargetCheck {
+    let TargetCheck { mut lacks, mut unknown } = TargetCheck::default();
+    if let (Some(source), Some(available)) = (&pte.source, target.largest_file) {
+        let needed = source.bytes.len() as u64;
+        lacks.extend((needed > available).then_some(Lack::FileSize { needed, available }));
+    }
+    if let Some(missing) = data.and_then(|data| pte.missing_data(data)) {
+        lacks.push(Lack::ExternalData(missing));
+    }
+    // Data that is not there is told above.
+    let given = data.filter(|data| !data.is_empty());
+    if let Some(verdict) = verdict(target, pte, given) {
+        match verdict.behaviour {
+            Behaviour::Loads => {}
+            Behaviour::Unknown => unknown.push(Unknown::Runtime(Box::new(verdict))),
+            _ => lacks.push(Lack::Runtime(Box::new(verdict))),
+        }
+    }
+    for plan in pte.methods() {
+        let mut needed = Operators::default();
+        needed.add(plan, &Path::ROOT);
+        check_operators(plan.name(), &needed, target, &mut lacks);
+        check_backends(plan.name(), &needed, target, &mut lacks);
+        let method = || String::from(plan.name());
+        if let Some(available) = target.arena {
+            let buffers = plan.planned_memory().buffers;
+            let on_cpu = buffers.iter().filter(|buffer| buffer.device_type == DeviceType::CPU);
+            let sizes = on_cpu.map(|buffer| buffer.size);
+            let needed = sizes.fold(0, u64::saturating_add);
+            lacks.extend((needed > available).then(|| Lack::Arena { method: method(), needed, available }));
+        }
+        if let Some(available) = target.method_allocator {
+            check_allocator(pte, plan, target, available, &mut lacks);
+            let others = needed.backends.keys().filter(|id| *id != "XnnpackBackend");
+            unknown.extend(
+                others
+                    .map(|backend| Unknown::BackendMemory { method: method(), backend: format!("{}", Name(backend)) }),
+            );
+        }
+    }
+    if target.accelerator.is_some() || target.scratch.is_some() {
+        check_ethos_u(pte, target, &mut lacks, &mut unknown);
+    }
+    if let (Some(_), Some(runtime)) = (target.method_allocator, target.runtime) {
+        unknown.extend((runtime != Release::LATEST).then_some(Unknown::RuntimeMemory { runtime }));
+    }
+    TargetCheck { lacks, unknown }
+}
+
+/// What the device's runtime does with a program.
+fn verdict(target: &Target, pte: &Pte<'_>, data: Option<&[&Ptd<'_>]>) -> Option<ReleaseVerdict> {
+    let runtime = target.runtime?;
+    let kernels: Vec<&str> = target.operators.iter().flatten().map(|(name, _)| name.as_str()).collect();
+    let libraries = target.libraries.as_deref().unwrap_or(&[Library::Portable]);
+    let deployment = Deployment { libraries, kernels: &kernels, data };
+    let verdict = pte.releases_with(&deployment).into_iter().find(|verdict| verdict.release == runtime)?;
+    // Without libraries, the list of operators says what there is.
+    let listed = target.all_operators || (target.libraries.is_none() && target.operators.is_some());
+    Some(if listed { verdict.with_operators() } else { verdict })
+}
+
+fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mut Vec<Lack>) {
+    let method = || String::from(method);
+    let known = |types: &[&String], found: ScalarType| types.iter().any(|name| scalar_type(name) == Ok(found));
+    let everywhere: Option<Vec<&String>> = target.scalar_types.as_ref().map(|types| types.iter().collect());
+    for (name, needed) in needed.operators.iter().filter(|(_, needed)| needed.calls > 0) {
+        let operator = || name.clone();
+        let listed = target.operators.as_ref().map(|operators| operators.get(name));
+        // What a library has instead, the verdict on the release says.
+        if listed == Some(None) && !target.all_operators && target.libraries.is_none() {
+            lacks.push(Lack::Operator { method: method(), operator: operator(), calls: needed.calls });
+            continue;
+        }
+        let taken = listed.flatten().map(Vec::as_slice).unwrap_or_default();
+        let (keys, types): (Vec<&String>, Vec<&String>) = taken.iter().partition(|name| is_key(name));
+        let any = keys.is_empty() || keys.iter().any(|key| *key == "default");
+        let mut missing: Keyed<ScalarType, usize> = Keyed::new();
+        for (key, kernel) in &needed.kernels {
+            let calls = kernel.calls;
+            if !any && !keys.contains(&key) {
+                lacks.push(Lack::OperatorKernel { method: method(), operator: operator(), key: key.clone(), calls });
+            }
+            for scalar_type in set(kernel.tensors.iter().map(|tensor| tensor.scalar_type).collect()) {
+                let is_there = (types.is_empty() || known(&types, scalar_type))
+                    && everywhere.as_ref().is_none_or(|types| known(types, scalar_type));
+                if !is_there {
+                    *missing.entry(scalar_type) += calls;
+                }
+            }
+        }
+        lacks.extend(missing.into_sorted().into_iter().map(|(scalar_type, calls)| Lack::OperatorType {
+            method: method(),
+            operator: operator(),
+            scalar_type,
+            calls,
+        }));
+    }
+}
+
+/// Whether an item of an operator's list is a combination of types, and not one type.
+pub(super) fn is_key(name: &str) -> bool {
+    name == "default" || name.starts_with("v1")
+}
+
+fn check_backends(method: &str, needed: &Operators, target: &Target, lacks: &mut Vec<Lack>) {
+    let is_there = |id: &String| target.backends.as_ref().is_none_or(|backends| backends.contains(id));
+    let missing = needed.backends.iter().filter(|(id, _)| !is_there(id));
+    lacks.extend(missing.map(|(id, found)| Lack::Backend {
+        method: method.into(),
+        backend: id.clone(),
+        delegates: found.delegates,
+    }));
+}
+
+fn check_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, target: &Target, available: u64, lacks: &mut Vec<Lack>) {
+    let taken = pte.method_allocator(plan);
+    let pointers = if target.pointer_bits == Some(32) { PointerSize::Bits32 } else { PointerSize::Bits64 };
+    let temporary = if target.temp_allocator == Some(true) { TempAllocator::Given } else { TempAllocator::Missing };
+    let needed = taken.known(pointers, temporary);
+    if needed > available {
+        lacks.push(Lack::MethodAllocator {
+            method: plan.name().into(),
+            needed,
+            available,
+            xnnpack: taken.xnnpack,
+            without_temporary: needed.saturating_sub(taken.known(pointers, TempAllocator::Given)),
+            other_delegates: taken.other_delegates,
+        });
+    }
+}
+
+/// Whether the device's Ethos-U is the one that payloads were compiled for, and has the memory that they take.
+fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown: &mut Vec<Unknown>) {
+    for opened in pte.open_payloads() {
+        for (method, delegate) in &opened.delegates {
+            let Some(plan) = pte.methods().get(*method) else { continue };
+            let Some(backend) = plan.delegates().get(*delegate).filter(|backend| backend.id() == ETHOS_U) else {
+                continue;
+            };
+            let (method, delegate) = (|| String::from(plan.name()), *delegate);
+            if let Some(available) = &target.accelerator {
+                match accelerator(backend) {
+                    Some(needed) if needed.eq_ignore_ascii_case(available) => {}
+                    Some(needed) => {
+                        let (needed, available) = (needed.into(), available.clone());
+                        lacks.push(Lack::Accelerator { method: method(), delegate, needed, available });
+                    }
+                    None => unknown.push(Unknown::Accelerator { method: method(), delegate, what: "the accelerator" }),
+                }
+            }
+            if let Some(available) = target.scratch {
+                let scratch = match &opened.payload {
+                    Ok(Payload::EthosU(payload)) => payload.scratch_size(),
+                    _ => None,
+                };
+                match scratch {
+                    Some(needed) if needed > available => {
+                        lacks.push(Lack::Scratch { method: method(), delegate, needed, available });
+                    }
+                    Some(_) => {}
+                    None => {
+                        unknown.push(Unknown::Accelerator { method: method(), delegate, what: "the scratch memory" })
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The id of the delegates of Ethos-U.
+const ETHOS_U: &str = "EthosUBackend";

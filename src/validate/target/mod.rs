@@ -1,0 +1,153 @@
+//! Whether a file will run on a certain device.
+
+mod check;
+mod lacks;
+
+pub use lacks::{Lack, TargetCheck, Unknown};
+
+pub(super) use check::check;
+
+use super::release::Release;
+use super::releases::Library;
+use crate::error::{Error, Result};
+#[cfg(doc)]
+use crate::file::pte::Pte;
+use crate::schema::ScalarType;
+use crate::setters::setters;
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use check::is_key;
+
+/// What a device has. What is `None` is not checked.
+///
+/// ```
+/// use executorch_format::{Pte, validate::Target};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let operators = [("aten::mul.out".into(), vec!["FLOAT".into()])].into();
+/// let target = Target::default().with_operators(Some(operators)).with_arena(Some(64));
+/// for lack in pte.check_target(&target) {
+///     println!("{lack}");
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// As a file for `pte check --target`, in TOML:
+///
+/// ```toml
+/// runtime = "1.2"
+/// libraries = ["portable"]
+/// backends = ["XnnpackBackend"]
+/// arena = 65536
+/// method-allocator = 16384
+/// pointer-bits = 32
+///
+/// [operators]
+/// "aten::mul.out" = ["FLOAT"]
+/// ```
+///
+/// and in JSON, with the feature `serde`:
+///
+/// ```
+/// # #[cfg(feature = "serde")] {
+/// use executorch_format::validate::Target;
+///
+/// let target: Target = serde_json::from_str(r#"{"arena": 65536, "pointer-bits": 32}"#).unwrap();
+/// assert_eq!(target, Target::default().with_arena(Some(65536)).with_pointer_bits(Some(32)));
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, rename_all = "kebab-case", deny_unknown_fields)
+)]
+#[non_exhaustive]
+pub struct Target {
+    /// The kernel libraries that are linked to the runtime, each as its release has it. `None` where `operators` are not listed either, and a
+    /// runtime is named: portable.
+    pub libraries: Option<Vec<Library>>,
+    /// The kernels that are there, besides those of libraries, by name and overload, such as `aten::add.out`; for each what it takes: types of tensors, such as
+    /// `f32` or by the schema's names `FLOAT`, or combinations of them as [`kernel_key`](crate::inspect::kernel_key) writes them. An
+    /// empty list, and the key `default`: anything.
+    pub operators: Option<BTreeMap<String, Vec<String>>>,
+    /// Whether operators that are not listed are there, too.
+    pub all_operators: bool,
+    /// The types that there are kernels for, such as `f32`, or by the schema's names `FLOAT`.
+    pub scalar_types: Option<BTreeSet<String>>,
+    /// The backends that are there.
+    pub backends: Option<BTreeSet<String>>,
+    /// Bytes for the planned memory of a method on the CPU.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    pub arena: Option<u64>,
+    /// Bytes for what the runtime allocates when it loads a method, see [`Pte::method_allocator`].
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    pub method_allocator: Option<u64>,
+    /// Whether the runtime has a temporary allocator, too. Without one, which is also taken where this is `None`, it takes more from the method
+    /// allocator.
+    pub temp_allocator: Option<bool>,
+    /// The accelerator that payloads of Ethos-U have to be compiled for, such as `ethos-u55-128`.
+    pub accelerator: Option<String>,
+    /// Bytes of scratch memory for an Ethos-U: what one run of one delegate may take.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    pub scratch: Option<u64>,
+    /// Bits of a pointer: 32, or else 64.
+    pub pointer_bits: Option<u32>,
+    /// The release of ExecuTorch's runtime, such as `1.2`.
+    pub runtime: Option<Release>,
+    /// The most bytes that a file may have.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    pub largest_file: Option<u64>,
+}
+
+setters! {
+    Target {
+        libraries = with_libraries: Option<Vec<Library>>,
+        operators = with_operators: Option<BTreeMap<String, Vec<String>>>,
+        scalar_types = with_scalar_types: Option<BTreeSet<String>>,
+        backends = with_backends: Option<BTreeSet<String>>,
+        arena = with_arena: Option<u64>,
+        method_allocator = with_method_allocator: Option<u64>,
+        temp_allocator = with_temp_allocator: Option<bool>,
+        accelerator = with_accelerator: Option<String>,
+        scratch = with_scratch: Option<u64>,
+        pointer_bits = with_pointer_bits: Option<u32>,
+        runtime = with_runtime: Option<Release>,
+        largest_file = with_largest_file: Option<u64>,
+        ;
+        all_operators = with_all_operators,
+    }
+}
+
+/// A type by its short name or the schema's.
+fn scalar_type(name: &str) -> Result<ScalarType> {
+    ScalarType::from_short_name(name).map_or_else(|| name.parse(), Ok)
+}
+
+impl Target {
+    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) where a type of tensors or the bits of a pointer are
+    /// none.
+    pub fn check(&self) -> Result<()> {
+        let listed = self.operators.iter().flatten().flat_map(|(_, taken)| taken).filter(|name| !is_key(name));
+        for name in listed.chain(self.scalar_types.iter().flatten()) {
+            scalar_type(name)?;
+        }
+        if self.libraries.is_some() && self.runtime.is_none() {
+            // Which kernels a library has depends on the release.
+            let names: Vec<_> = Release::ALL.iter().map(|release| release.name()).collect();
+            let expected = format!("one of {}", names.join(", "));
+            return Err(Error::not_a("runtime, which `libraries` are to come from", "none", expected));
+        }
+        match self.pointer_bits {
+            None | Some(32 | 64) => Ok(()),
+            Some(other) => Err(Error::not_a("number of bits of a pointer", &other.to_string(), "32 or 64")),
+        }
+    }
+}
