@@ -51,12 +51,12 @@ impl Selector<'_> {
 /// assert_eq!(shape, "f32[2, 2]");
 ///
 /// let ones = NewEntry::from_slice("ones", vec![2, 2], &[1f32; 4]);
-/// let report = replace(pte, &Selector::Value { method: "forward", value }, &NewData::from(ones))?;
+/// let report = pte.replace(&Selector::Value { method: "forward", value }, &NewData::from(ones))?;
 /// assert_eq!(report.changes.len(), 1);
 ///
 /// // Another shape is refused, with what was expected.
 /// let wrong = NewEntry::from_slice("three", vec![3], &[1f32; 3]).into();
-/// let error = replace(pte, &Selector::Value { method: "forward", value }, &wrong).unwrap_err();
+/// let error = pte.replace(&Selector::Value { method: "forward", value }, &wrong).unwrap_err();
 /// assert!(error.to_string().contains("is f32[2, 2], three holds f32[3]"), "{error}");
 /// # Ok(())
 /// # }
