@@ -190,4 +190,17 @@ mod tests {
         assert_eq!(sizes.to_field_path().steps().len(), 7);
         assert!(root.to_field_path().is_empty() && root.to_field_path() == "");
     }
+
+    #[test]
+    fn the_index_in_a_list_is_that_of_the_innermost_list_of_that_name() {
+        let plan = Path::ROOT.item("execution_plan", 2);
+        let value = plan.item("values", 5);
+        let tensor = value.field("val.Tensor");
+        let path = tensor.item("sizes", 1);
+        assert_eq!(path.index_in("execution_plan"), Some(2));
+        assert_eq!(path.index_in("values"), Some(5));
+        assert_eq!(path.index_in("sizes"), Some(1));
+        assert_eq!(path.index_in("Tensor"), None);
+        assert_eq!(path.index_in("chains"), None);
+    }
 }

@@ -352,3 +352,29 @@ impl serde::Serialize for DimSizes<'_> {
         map.end()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn a_field_is_the_same_read_and_changed_in_every_schema() {
+        let data = || vec![NamedData::default()];
+        let segments = || vec![DataSegment::default(); 2];
+        let today = FlatTensor { version: 7, segments: Some(segments()), named_data: Some(data()), legacy: None };
+        let legacy =
+            Legacy { schema: LegacySchema::V0_6, tensor_alignment: 16, tensors: Some(vec![Default::default(); 3]) };
+        let old = FlatTensor { legacy: Some(legacy), ..today.clone() };
+        for mut flat_tensor in [today, old] {
+            let count = flat_tensor.description().fields.len();
+            for index in 0..count {
+                let read = flat_tensor.field(index).map(|field| core::ptr::from_ref(field).cast::<()>());
+                let changed =
+                    flat_tensor.field_mut(index).map(|field| core::ptr::from_mut(field).cast::<()>().cast_const());
+                assert!(read.is_some());
+                assert_eq!(read, changed, "field {index} of {count}");
+            }
+        }
+    }
+}

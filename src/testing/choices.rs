@@ -75,3 +75,20 @@ impl<'b> Choices<'b> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_byte_is_a_choice_until_there_are_none() {
+        let mut choices = Choices::new(&[7, 9]);
+        assert_eq!([choices.byte(), choices.byte(), choices.byte()], [7, 9, 0]);
+    }
+
+    #[test]
+    fn numbers_have_the_edges_of_their_type() {
+        let number = |choice: u8| Choices::new(&[choice]).number(NumberKind::I16);
+        assert_eq!([0, 1, 2, 3, 4].map(number), [0, 1, 0xffff, 0x8000, 0x7fff]);
+    }
+}

@@ -259,3 +259,23 @@ pub fn damage_word(file: &[u8], at: usize, way: usize) -> Option<Vec<u8>> {
     file.get_mut(at..at + 4)?.copy_from_slice(&word.to_le_bytes());
     (word != before).then_some(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::ScalarType;
+    use crate::schema::program::{EValue, ExecutionPlan, Program, SubsegmentOffsets, Tensor};
+    use alloc::vec;
+
+    #[test]
+    fn lengths_of_lists_anywhere_are_among_the_numbers_that_are_tried() {
+        let values: Vec<EValue<'_>> = vec![Tensor::new(ScalarType::FLOAT, vec![1; 37]).into()];
+        let plan = ExecutionPlan::new("forward", values, Vec::new(), Vec::new(), 0).with_inputs(vec![0; 53]);
+        let constant_segment = Some(SubsegmentOffsets { segment_index: 0, offsets: Some(vec![0; 71].into()) });
+        let program = Program { execution_plan: Some(vec![plan]), constant_segment, ..Program::default() };
+        let mut lengths = Vec::new();
+        find_lengths(&program, &mut lengths);
+        // Of numbers in the member of a union, in a table of a list, in a table; of tables.
+        assert!([37, 53, 71, 1].iter().all(|length| lengths.contains(length)), "{lengths:?}");
+    }
+}

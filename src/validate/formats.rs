@@ -344,6 +344,9 @@ mod tests {
             assert_eq!(of(&weights), None, "{start:?}");
             assert_eq!(of(start), None, "{start:?}");
         }
+        // The head of a file in an archive, with a name and without one.
+        let zip = |size: u8| [&b"PK\x03\x04\x14\0\0\0\x08\0"[..], &[0; 16], &[size, 0, 0, 0], b"a"].concat();
+        assert_eq!((of(&zip(1)), of(&zip(0))), (Some(Format::Zip), None));
         // A class of Java.
         assert_eq!(of(b"\xca\xfe\xba\xbe\0\0\0\x34\0\x1d"), None);
         assert_eq!(of(b"\xca\xfe\xba\xbe\0\0\0\x02\x01\0\0\x07"), Some(Format::MachO));
@@ -359,6 +362,11 @@ mod tests {
         assert_eq!(of(b"cos\nsystem\n."), Some(Format::Pickle));
         // Names that were put aside before.
         assert_eq!(of(b"X\x02\0\0\0osq\0X\x06\0\0\0systemq\x01h\0h\x01\x93)R."), Some(Format::Pickle));
+        // An import twice on the stack, and one of them gone again.
+        assert_eq!(of(b"cos\nsystem\n20."), Some(Format::Pickle));
+        // Numbers of each width before it.
+        let numbers = b"(K\x01M\x01\0J\x01\0\0\0G\0\0\0\0\0\0\0\0\x8a\x01\x011cos\nsystem\n.";
+        assert_eq!(of(numbers), Some(Format::Pickle));
         // A list of numbers, a call without anything to call, an import of what is no name.
         for harmless in [&b"\x80\x02]q\0(K\x01K\x02e."[..], b"\x80\x02)R.", b"c\xff\nsystem\n.", b"R", b""] {
             assert_eq!(of(harmless), None, "{harmless:?}");

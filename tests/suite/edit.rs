@@ -690,3 +690,24 @@ fn externalizing_changes_nothing_but_where_data_is() {
         Ok(())
     });
 }
+
+#[test]
+fn what_is_stripped_of_padding_is_what_the_file_is_smaller_by() {
+    // Bytes after the last segment.
+    let file = [fixture("1.5.1/multi_method/multi_method.pte").bytes(), &[1; 100]].concat();
+    let mut pte = Pte::parse(&file).unwrap();
+    let before = written(&pte).unwrap().len();
+    let report = pte.strip(&Strip::default().with_padding()).unwrap();
+    let after = written(&pte).unwrap().len();
+    let [change] = &*report.changes else { panic!("{report:?}") };
+    assert_eq!((change.action, change.subject), (Action::Removed, Subject::Padding));
+    assert!(before > after, "{before} and {after}");
+    assert_eq!(change.bytes_before - change.bytes_after, (before - after) as u64);
+}
+
+#[test]
+fn data_collected_for_a_program_can_be_printed() {
+    let mut data = executorch_format::DataCollector::new();
+    data.constant(vec![1, 2, 3]);
+    assert!(format!("{data:?}").contains("[1, 2, 3]"));
+}

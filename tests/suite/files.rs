@@ -162,3 +162,36 @@ fn errors_name_the_other_kind_of_file() {
     assert_eq!(kind(Pte::parse(ptd.bytes()).unwrap_err()), expected(".pte", "a .ptd file"));
     assert_eq!(kind(Ptd::check(pte.bytes()).unwrap_err()), expected(".ptd", "a .pte file"));
 }
+
+#[test]
+fn a_model_has_the_header_of_its_file() {
+    use executorch_format::{Header, Model};
+    let header = |name: &str| Model::parse(fixture(name).bytes()).unwrap().header();
+    assert!(matches!(header("1.5.1/linear/linear.pte"), Some(Header::Pte(_))));
+    let ptd = "1.5.1/add_mul_external/_default_external_constant.ptd";
+    assert!(matches!(header(ptd), Some(Header::Ptd(_))));
+    assert_eq!(header("1.5.1/bundled/bundled.bpte"), None);
+}
+
+#[test]
+fn a_file_that_ends_with_its_program_is_whole() {
+    let file = fixture("1.5.1/linear/linear.pte");
+    let size = Pte::parse(file.bytes()).unwrap().header.unwrap().program_size;
+    let found = probe(file.bytes()).unwrap();
+    assert_eq!(found.metadata(size).unwrap(), 0..size);
+    assert!(found.metadata(size - 1).is_err());
+}
+
+#[test]
+fn zeros_up_to_where_the_header_says_that_the_data_ends_are_padding() {
+    let file = fixture("1.5.1/linear/linear.pte");
+    let announced = Pte::parse(file.bytes()).unwrap().header.unwrap().segment_data_size.unwrap() + 16;
+    let trailing = |rest: [u8; 16]| {
+        let mut bytes = [file.bytes(), &rest].concat();
+        bytes[32..40].copy_from_slice(&announced.to_le_bytes());
+        let range = Pte::parse(&bytes).unwrap().trailing_bytes();
+        range.end - range.start
+    };
+    assert_eq!(trailing([0; 16]), 0);
+    assert_eq!(trailing([1; 16]), 16);
+}

@@ -5,7 +5,7 @@ use executorch_format::inspect::{BufferMemory, Period, PlannedTensor};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
     AllocationDetails, Bool, EValue, ExecutionPlan, Instruction, InstructionArguments, JumpFalseCall, KernelTypes,
-    Operator, Program, Tensor,
+    MoveCall, Operator, Program, Tensor,
 };
 use executorch_format::validate::Level;
 use executorch_format::{Model, Pte};
@@ -334,4 +334,16 @@ fn what_each_round_of_a_loop_writes_anew_is_not_needed_before_it() {
     let buffer = &memory.methods[0].buffers[0];
     let times = |value| (tensor(buffer, value).first, tensor(buffer, value).last);
     assert_eq!([0, 3, 1, 2].map(times), [(0, 3), (1, 2), (2, 4), (4, 5)]);
+}
+
+#[test]
+fn what_a_move_fills_needs_no_memory_of_its_own() {
+    let nowhere = || Tensor::new(ScalarType::FLOAT, vec![4]).into();
+    let found = |moves: &[(usize, InstructionArguments<'static>)]| {
+        let calls: &[(&str, &[i32])] = &[("aten::abs.out", &[1, 2, 2])];
+        let pte = method(vec![floats(&[4], 0), nowhere(), floats(&[4], 16)], calls, moves, (&[0], &[2]));
+        pte.validate(Level::Strict).into_iter().filter(|finding| finding.rule == "tensor-memory").count()
+    };
+    assert_eq!(found(&[]), 1);
+    assert_eq!(found(&[(0, MoveCall { move_from: 0, move_to: 1 }.into())]), 0);
 }

@@ -194,3 +194,16 @@ fn an_index_out_of_range_is_a_fault_with_a_path() {
     let told: Vec<String> = pte.disassembly().faults.iter().map(ToString::to_string).collect();
     assert!(told[0].starts_with(path) && told[0].contains("value 77, but there are"), "{told:?}");
 }
+
+#[test]
+fn a_value_that_is_freed_is_said_so() {
+    use executorch_format::inspect::Operation;
+    use executorch_format::schema::program::{ExecutionPlan, FreeCall, Instruction, Program};
+    let instruction = Instruction { instr_args: FreeCall { value_index: 3 }.into() };
+    let plan = ExecutionPlan::new("forward", vec![1.into(); 4], Vec::new(), vec![instruction], 0);
+    let pte = Pte { program: Program { execution_plan: Some(vec![plan]), ..Program::default() }, ..Pte::default() };
+    let code = pte.disassembly();
+    let operation = &code.methods[0].chains[0].instructions[0].operation;
+    assert_eq!(*operation, Operation::Free { value: 3 });
+    assert_eq!(operation.values().collect::<Vec<_>>(), [3]);
+}

@@ -3,6 +3,7 @@
 use crate::damage::stride;
 use executorch_format::delegate::{CoreMl, EthosU, Payload, PayloadKind, PayloadSummary, VulkanPlace};
 use executorch_format::schema::vulkan::GraphTypes;
+use executorch_format::validate::Level;
 use executorch_format::{ErrorKind, Pte};
 use executorch_format_support::fixtures::{fixture, fixtures, for_each};
 
@@ -180,4 +181,36 @@ fn good_payloads_have_no_findings() {
         let found: Vec<_> = findings.iter().filter(|finding| payload(finding.rule)).collect();
         if found.is_empty() { Ok(()) } else { Err(format!("{found:#?}")) }
     });
+}
+
+#[test]
+fn braces_in_the_names_of_a_core_ml_package_end_nothing() {
+    let json = r#"{"nodes":[{"name":"}{[\"]","kind":0,"children":{},"dataRegion":{"offset":0,"size":0}}]}"#;
+    let payload: Vec<u8> = json.bytes().rev().collect();
+    let files: Vec<_> = CoreMl::parse(&payload).unwrap().files().collect();
+    assert_eq!(files.len(), 1);
+    assert_eq!(files[0].0, "}{[\"]");
+}
+
+#[test]
+fn every_index_in_a_vulkan_graph_is_checked() {
+    let file = fixture("payloads/other/vulkan.pte");
+    let start = {
+        let pte = Pte::parse(file.bytes()).unwrap();
+        pte.range(&pte.delegate_data(&pte.methods()[0].delegates()[0]).unwrap()).unwrap()
+    };
+    let mut found = Vec::new();
+    let mut bytes = file.bytes().to_vec();
+    for at in (start.start as usize..start.end as usize - 4).step_by(2) {
+        let before: [u8; 4] = bytes[at..at + 4].try_into().unwrap();
+        bytes[at..at + 4].copy_from_slice(&9999u32.to_le_bytes());
+        if let Ok(pte) = Pte::parse(&bytes) {
+            let findings = pte.validate(Level::Strict).into_iter().filter(|finding| finding.rule == "vulkan-graph");
+            found.extend(findings.map(|finding| finding.path.to_string()));
+        }
+        bytes[at..at + 4].copy_from_slice(&before);
+    }
+    for field in ["input_ids[0]", "output_ids[0]", "chain[0].args[0]", "values[1].value.VkTensor.constant_id"] {
+        assert!(found.iter().any(|path| path.ends_with(field)), "{field}: {found:?}");
+    }
 }

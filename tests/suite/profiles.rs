@@ -207,3 +207,34 @@ fn every_byte_of_a_trace_can_be_wrong_and_every_length_too_short() {
         }
     });
 }
+
+#[test]
+fn runs_in_which_the_same_happened_are_counted_and_added_up() {
+    let file = fixture("payloads/profile_portable.etdp");
+    let mut etdp = Etdp::parse(file.bytes()).unwrap();
+    let once = etdp.profile(None, None);
+    let (counts, totals): (Vec<usize>, Vec<u64>) = once.runs.iter().map(|run| (run.count, run.total)).unzip();
+    let runs = etdp.etdump.run_data.as_mut().unwrap();
+    let again = runs.clone();
+    runs.extend(again);
+    let twice = etdp.profile(None, None);
+    assert_eq!(twice.runs.len(), counts.len());
+    for (run, (count, total)) in twice.runs.iter().zip(counts.iter().zip(&totals)) {
+        assert_eq!((run.count, run.total), (2 * count, 2 * total));
+    }
+}
+
+#[test]
+fn a_node_has_the_time_that_it_took_in_one_run() {
+    with_program("profile_portable", |etdp, pte| {
+        let profile = etdp.profile(Some(pte), None);
+        let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
+        assert!(run.count > 1);
+        let mut graph = pte.graphs().remove(0);
+        graph.add_times(run);
+        let found: f64 = graph.nodes.iter().filter_map(|node| node.time).sum();
+        let events = run.events.iter().filter(|event| event.kind == EventKind::Instruction);
+        let expected = events.map(|event| event.total).sum::<u64>() as f64 / run.count as f64;
+        assert!(expected > 0.0 && (found - expected).abs() <= 1e-9 * expected, "{found}, expected {expected}");
+    });
+}

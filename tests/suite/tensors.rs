@@ -234,3 +234,35 @@ fn scales_that_do_not_fit_a_weight_are_an_error() {
         assert!(found.contains(expected), "{found}");
     }
 }
+
+#[test]
+fn a_histogram_has_the_numbers_of_every_type() {
+    let cases: [(ScalarType, Vec<u8>, f64, f64); 11] = [
+        (ScalarType::BYTE, vec![1, 255], 1.0, 255.0),
+        (ScalarType::CHAR, vec![1, 255], -1.0, 1.0),
+        (ScalarType::BOOL, vec![0, 1], 0.0, 1.0),
+        (ScalarType::SHORT, [-2i16, 3].iter().flat_map(|number| number.to_le_bytes()).collect(), -2.0, 3.0),
+        (ScalarType::UINT16, [2u16, 65535].iter().flat_map(|number| number.to_le_bytes()).collect(), 2.0, 65535.0),
+        (ScalarType::INT, [-2i32, 3].iter().flat_map(|number| number.to_le_bytes()).collect(), -2.0, 3.0),
+        (
+            ScalarType::UINT32,
+            [2u32, 1 << 31].iter().flat_map(|number| number.to_le_bytes()).collect(),
+            2.0,
+            2147483648.0,
+        ),
+        (ScalarType::LONG, [-2i64, 3].iter().flat_map(|number| number.to_le_bytes()).collect(), -2.0, 3.0),
+        (
+            ScalarType::UINT64,
+            [2u64, 1 << 40].iter().flat_map(|number| number.to_le_bytes()).collect(),
+            2.0,
+            1099511627776.0,
+        ),
+        (ScalarType::FLOAT, [-0.5f32, 2.0].iter().flat_map(|number| number.to_le_bytes()).collect(), -0.5, 2.0),
+        (ScalarType::DOUBLE, [-0.5f64, 2.0].iter().flat_map(|number| number.to_le_bytes()).collect(), -0.5, 2.0),
+    ];
+    for (scalar_type, bytes, min, max) in cases {
+        let shape = TensorShape { scalar_type, sizes: &[2], dim_order: &[0] };
+        let histogram = TensorView::new(shape, &bytes).unwrap().histogram(2).unwrap();
+        assert_eq!((histogram.min, histogram.max, &*histogram.bins), (min, max, &[1, 1][..]), "{scalar_type}");
+    }
+}

@@ -37,3 +37,32 @@ fn keys_are_ord_and_hash_and_printed_types_are_display() {
     fn error<T: StdError>() {}
     each!(error: Error, ErrorKind);
 }
+
+#[cfg(feature = "testing")]
+#[test]
+fn good_programs_made_of_choices_have_something_in_them() {
+    use executorch_format::testing::{Choices, valid_program};
+    let made: Vec<Pte<'_>> = (0..8u8)
+        .map(|seed| {
+            let bytes: Vec<u8> = (0..200u8).map(|at| at.wrapping_mul(2 * seed + 1)).collect();
+            valid_program(&mut Choices::new(&bytes)).unwrap()
+        })
+        .collect();
+    assert!(made.iter().all(|pte| !pte.methods().is_empty()));
+    assert!(made.iter().any(|pte| pte.methods().iter().any(|plan| plan.instructions().count() > 0)));
+}
+
+#[cfg(feature = "testing")]
+#[test]
+fn choices_and_damages_are_what_they_are_called() {
+    use executorch_format::testing::{Choices, WORD_DAMAGES, damage_word};
+    assert_eq!([0, 1, 2, 3].map(|choice| Choices::new(&[choice]).one_of(10, &[20, 30])), [10, 20, 30, 10]);
+    let file: Vec<u8> = (0..24).collect();
+    let before = u32::from_le_bytes([8, 9, 10, 11]);
+    let all = (0..WORD_DAMAGES).map(|way| damage_word(&file, 8, way).unwrap());
+    let words = all.map(|file| u32::from_le_bytes(file[8..12].try_into().unwrap()));
+    let edges = [0, 1, 2, 4, 0x7fff_ffff, 0x8000_0000, u32::MAX, u32::MAX - 3];
+    let beside = [before + 1, before - 1, before + 4, before - 4];
+    let ends = [24, 16, 12, before.swap_bytes()];
+    assert_eq!(words.collect::<Vec<_>>(), [&edges[..], &beside, &ends].concat());
+}

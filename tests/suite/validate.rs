@@ -205,3 +205,32 @@ fn validating_files_with_a_changed_byte_never_panics() {
         }
     }
 }
+
+#[test]
+fn a_value_of_a_known_kind_without_content_is_found() {
+    use executorch_format::schema::program::{EValue, KernelTypes};
+    use executorch_format::schema::{Unknown, UnknownValue};
+    // The runtime reads the content of every kind but Null, which has the tag 1.
+    for (tag, level, expected) in
+        [(1, Level::Runtime, 0), (1, Level::Strict, 1), (2, Level::Runtime, 1), (11, Level::Runtime, 1)]
+    {
+        let unknown = Unknown { tag, value: UnknownValue::Absent };
+        let mut plan = instructions(0, &[]);
+        plan.values = Some(vec![EValue { val: KernelTypes::Unknown(unknown) }]);
+        let findings = one_method(plan).validate(level);
+        let found = findings.iter().filter(|finding| finding.rule == "value-kind").count();
+        assert_eq!(found, expected, "a value of kind {tag} at {level:?}: {findings:#?}");
+    }
+}
+
+#[test]
+fn what_a_device_lacks_of_memory_names_only_what_takes_some() {
+    use executorch_format::validate::Lack;
+    let lack = |xnnpack, without_temporary, other_delegates| {
+        let (method, needed, available) = ("forward".into(), 10, 4);
+        Lack::MethodAllocator { method, needed, available, xnnpack, without_temporary, other_delegates }.to_string()
+    };
+    assert!(!lack(0, 0, 0).contains(';'), "{}", lack(0, 0, 0));
+    assert!(lack(3, 0, 0).ends_with("; 3 of them for XNNPACK's delegates"), "{}", lack(3, 0, 0));
+    assert!(lack(0, 0, 1).ends_with("; 1 delegate of other backends may take more"), "{}", lack(0, 0, 1));
+}

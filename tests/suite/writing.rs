@@ -413,3 +413,18 @@ proptest::proptest! {
         proptest::prop_assert!(findings.iter().all(|finding| finding.rule != "vector-alignment"), "{findings:?}");
     }
 }
+
+#[test]
+fn a_segment_that_nothing_refers_to_stays_where_payloads_go_into_the_flatbuffer() {
+    let file = fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let mut pte = Pte::parse(file.bytes()).unwrap();
+    let before = pte.program.segments().len();
+    pte.program.segments.get_or_insert_default().push(DataSegment { size: 4, ..DataSegment::default() });
+    pte.segments.push(Segment::Whole(vec![1, 2, 3, 4].into()));
+    let options = PteOptions::default().with_delegates(Some(DataLocation::INLINE));
+    let inline = pte.lay_out(&options).unwrap();
+    assert!(!inline.program.backend_delegate_data().is_empty());
+    let last = inline.segments.last().unwrap();
+    assert_eq!(last.get(0, 4), Some(&[1, 2, 3, 4][..]));
+    assert_eq!(inline.program.segments().len(), before);
+}

@@ -5,8 +5,8 @@ use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use executorch_format::delegate::{NamedBlobs, Payload, Xnnpack};
 use executorch_format::inspect::{BlobUser, Content, SizeKind};
 use executorch_format::schema::xnnpack::{
-    PerChannelQuant, XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantParams, XNode,
-    XNodeUnion, XValueUnion,
+    PerChannelQuant, XNNArgMaxPooling2d, XNNDatatype, XNNGraph, XNNNode1x1, XNNNode2x1, XNNQuantParams,
+    XNNQuantizedTensorValue, XNode, XNodeUnion, XValueUnion,
 };
 use executorch_format::validate::Level;
 use executorch_format::{FileKind, Model, Ptd, Pte};
@@ -585,4 +585,50 @@ fn numbers_need_as_many_bytes_and_scales_as_the_shape_says() {
     assert!(dim.contains("has no dimension 7"), "{dim}");
     let more = damage(&|_, dims| dims[0] += 1);
     assert!(more.contains("but the constant has"), "{more}");
+}
+
+#[test]
+fn a_filter_for_channels_of_a_depthwise_convolution_has_four_dimensions() {
+    let name = "depthwise-convolution-fp32-fp32-fp32";
+    let of_dims = |dims: Vec<u32>, quantized: bool| {
+        move |graph: &mut XNNGraph<'_>| {
+            let XNodeUnion::XNNDepthwiseConv2d(conv) = &graph.xnodes()[0].xnode_union else { panic!() };
+            let filter = conv.filter_id as usize;
+            let value = &mut graph.xvalues.as_mut().unwrap()[filter];
+            value.tensor_mut().unwrap().dims = Some(dims.into());
+            if quantized {
+                let tensor_value = Some(value.tensor_mut().unwrap().clone().into_owned());
+                let quant_params = XNNQuantParams::PerChannelQuant(Default::default());
+                let quantized = XNNQuantizedTensorValue { tensor_value, quant_params };
+                value.xvalue_union = XValueUnion::XNNQuantizedTensorValue(quantized);
+            }
+        }
+    };
+    assert!(broken(name, Level::Runtime, of_dims(vec![1, 3, 3], true)).contains(&"xnnpack-weights"));
+    assert!(!broken(name, Level::Runtime, of_dims(vec![1, 3, 3], false)).contains(&"xnnpack-weights"));
+    assert!(broken(name, Level::Strict, of_dims(vec![1, 3, 3], false)).contains(&"xnnpack-weights-shape"));
+}
+
+#[test]
+fn a_payload_whose_graph_alone_was_changed_is_written_anew() {
+    let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let Payload::Xnnpack(mut payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!() };
+    let before = payload.image().unwrap().to_vec().unwrap();
+    let unchanged = payload.clone();
+    payload.graph.version = Some("another".into());
+    assert_ne!(payload, unchanged);
+    let after = payload.image().unwrap().to_vec().unwrap();
+    assert_ne!(before, after);
+    assert_eq!(Xnnpack::parse(&after).unwrap().graph, payload.graph);
+}
+
+#[test]
+fn an_output_that_nothing_reads_may_be_written_twice() {
+    let twice = |graph: &mut XNNGraph<'_>| {
+        let nodes = graph.xnodes.as_mut().unwrap();
+        nodes.push(nodes[0].clone());
+    };
+    assert_eq!(broken("add-fp32", Level::Runtime, twice), [""; 0]);
+    assert!(broken("add-fp32", Level::Strict, twice).contains(&"xnnpack-dataflow"));
 }

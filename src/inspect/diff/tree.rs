@@ -83,3 +83,22 @@ fn text(value: &Value<'_>) -> String {
         Value::Union { name, tag, .. } => name.map_or_else(|| format!("tag {tag}"), String::from),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::ScalarType;
+    use crate::schema::program::Tensor;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn enumerations_differ_where_their_numbers_do() {
+        let of = |scalar_type| Tensor::new(scalar_type, &[1][..]);
+        let mut found = Vec::new();
+        let (float, int) = (of(ScalarType::FLOAT), of(ScalarType::INT));
+        compare(&float, &float.clone(), &Path::ROOT, &mut |path, _, _| found.push(path.to_string()));
+        assert_eq!(found, [""; 0]);
+        compare(&float, &int, &Path::ROOT, &mut |path, _, _| found.push(path.to_string()));
+        assert_eq!(found, ["scalar_type"]);
+    }
+}

@@ -228,3 +228,25 @@ fn cut(text: &str) -> String {
         None => text.into(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_begins_and_ends_at_the_sides_of_its_nodes() {
+        let node = |x: f64, y: f64| Placed { x, y, width: 40.0, height: 20.0 };
+        let ends = |from, to| {
+            let [start, .., end] = path(&from, &to);
+            (start, end)
+        };
+        // Downwards; upwards to the right, to the left, and beside each other.
+        assert_eq!(ends(node(0.0, 0.0), node(100.0, 50.0)), ((20.0, 20.0), (120.0, 50.0)));
+        assert_eq!(ends(node(0.0, 50.0), node(100.0, 0.0)), ((40.0, 60.0), (100.0, 10.0)));
+        assert_eq!(ends(node(100.0, 50.0), node(0.0, 0.0)), ((100.0, 60.0), (40.0, 10.0)));
+        assert_eq!(ends(node(10.0, 50.0), node(0.0, 0.0)), ((50.0, 60.0), (40.0, 10.0)));
+        // Between them a curve leaves its nodes: beyond the wider one where they are above each other.
+        let [_, out, back, _] = path(&node(10.0, 50.0), &node(0.0, 0.0));
+        assert_eq!((out, back), ((90.0, 60.0), (90.0, 10.0)));
+    }
+}

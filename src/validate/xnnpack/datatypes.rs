@@ -215,3 +215,29 @@ fn same_scale(
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_have_the_types_that_kernels_are_there_for() {
+        for (input, filter, bias, output, dense, expected) in [
+            (Type::QDINT8, Type::QBINT4, Type::FP32, Type::BF16, true, true),
+            (Type::QDINT8, Type::QBINT4, Type::FP32, Type::FP16, true, true),
+            (Type::QDINT8, Type::QBINT4, Type::FP32, Type::QINT8, true, false),
+            (Type::QDINT8, Type::QBINT4, Type::FP32, Type::FP32, false, false),
+            (Type::QDINT8, Type::QCINT4, Type::FP32, Type::QINT8, true, false),
+            (Type::QDINT8, Type::QCINT4, Type::FP32, Type::FP32, false, false),
+            (Type::QPINT8, Type::QBINT4, Type::FP32, Type::FP32, true, true),
+            (Type::QPINT8, Type::QBINT4, Type::FP32, Type::FP16, true, false),
+            (Type::BF16, Type::BF16, Type::FP32, Type::BF16, true, true),
+            (Type::BF16, Type::BF16, Type::BF16, Type::BF16, true, false),
+            (Type::FP32, Type::FP16, Type::FP16, Type::FP32, false, true),
+            (Type::FP32, Type::FP16, Type::FP16, Type::FP16, false, false),
+        ] {
+            let found = multiplies(&[input, filter, bias], output, dense);
+            assert_eq!(found, expected, "{input} and {filter} with {bias} to {output}, dense: {dense}");
+        }
+    }
+}
