@@ -55,7 +55,7 @@ pub(super) fn replace<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewDat
             blob.users.insert(0, User::Key { key: key.clone() });
             blob.name.clone_from(&key);
             keys.push((old, key));
-        } else if blob.subject == Subject::NamedData && !report.notes.iter().any(|note| note == SAME_KEY) {
+        } else if blob.subject == Subject::NamedData {
             report.notes.push(SAME_KEY.into());
         }
         let users = [blob.users.clone(), blob.others.clone()];

@@ -207,3 +207,20 @@ fn a_value_that_is_freed_is_said_so() {
     assert_eq!(*operation, Operation::Free { value: 3 });
     assert_eq!(operation.values().collect::<Vec<_>>(), [3]);
 }
+
+#[test]
+fn an_item_that_a_list_lacks_is_called_none() {
+    use executorch_format::schema::ScalarType;
+    use executorch_format::schema::program::{
+        EValue, ExecutionPlan, Instruction, KernelTypes, Operator, OptionalTensorList, Program, Tensor,
+    };
+    let list = OptionalTensorList { items: Some(vec![-1, 0, 7].into()) };
+    let tensor = Tensor::new(ScalarType::FLOAT, vec![2]).with_planned(1, 0);
+    let values = vec![tensor.into(), EValue { val: KernelTypes::OptionalTensorList(list) }];
+    let calls = vec![Instruction::kernel_call(0, vec![0, 1, 0, 0])];
+    let plan = ExecutionPlan::new("forward", values, vec![Operator::new("aten::index", "Tensor_out")], calls, 8);
+    let pte = Pte { program: Program { execution_plan: Some(vec![plan]), ..Program::default() }, ..Pte::default() };
+    let graph = pte.graphs().remove(0);
+    let texts = graph.nodes.iter().flat_map(|node| &node.arguments).map(|argument| argument.text.as_str());
+    assert!(texts.clone().any(|text| text == "[None, f32[2], ?]"), "{:?}", texts.collect::<Vec<_>>());
+}

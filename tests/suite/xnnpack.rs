@@ -632,3 +632,15 @@ fn an_output_that_nothing_reads_may_be_written_twice() {
     assert_eq!(broken("add-fp32", Level::Runtime, twice), [""; 0]);
     assert!(broken("add-fp32", Level::Strict, twice).contains(&"xnnpack-dataflow"));
 }
+
+#[test]
+fn a_changed_payload_with_fields_of_a_newer_schema_is_not_written() {
+    let file = fixtures::fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let Payload::Xnnpack(mut payload) = pte.delegate(&pte.methods()[0].delegates()[0]).unwrap() else { panic!() };
+    payload.source.as_mut().unwrap().newer_tables = 1;
+    payload.image().unwrap();
+    payload.graph.version = Some("another".into());
+    let error = payload.image().unwrap_err().to_string();
+    assert!(error.contains("fields of a newer schema"), "{error}");
+}
