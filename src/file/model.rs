@@ -17,6 +17,7 @@ use crate::error::{Error, ErrorKind};
 use crate::flatbuffer::any::AnyTable;
 #[cfg(not(all(feature = "devtools", feature = "payloads")))]
 use alloc::format;
+use core::ops::Range;
 
 /// A file of any kind, recognized by its bytes.
 ///
@@ -156,6 +157,16 @@ impl<'a> Model<'a> {
     /// An owned copy.
     pub fn into_owned(self) -> Model<'static> {
         each_file!(self, file => file.into_owned().into())
+    }
+
+    /// The bytes of the file after its last segment, as for [`Pte::trailing_bytes`]. Other kinds of files have no segments.
+    pub fn trailing_bytes(&self) -> Range<u64> {
+        match self {
+            Self::Pte(pte) => pte.trailing_bytes(),
+            Self::Ptd(ptd) => ptd.trailing_bytes(),
+            #[cfg(any(feature = "devtools", feature = "payloads"))]
+            _ => 0..0,
+        }
     }
 }
 

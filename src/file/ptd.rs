@@ -6,6 +6,7 @@ use super::options::ParseOptions;
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
+use super::trailing;
 use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read;
 use crate::flatbuffer::text::Text;
@@ -261,5 +262,10 @@ impl<'a> Ptd<'a> {
             return Ok(None);
         };
         TensorView::new(shape, self.entry_bytes(entry)?).map(Some)
+    }
+
+    /// The bytes of the file after its last segment, as for [`Pte::trailing_bytes`].
+    pub fn trailing_bytes(&self) -> Range<u64> {
+        trailing::of_ptd(self)
     }
 }

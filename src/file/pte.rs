@@ -3,9 +3,11 @@
 use super::header::{self, FileKind, Header, PteHeader};
 use super::key_index::KeyIndex;
 use super::options::ParseOptions;
+use super::references::{self, DataUser};
 use super::segment::{self, DataRef, Segment, Segments};
 use super::source::Source;
 use super::style::WriteStyle;
+use super::trailing;
 use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read::{self, TableParser};
 use crate::schema::program::{
@@ -349,6 +351,21 @@ impl<'a> Pte<'a> {
             }
         }
         KeyIndex::new(keys)
+    }
+
+    /// The bytes of the file after its last segment, which nothing describes: [`image`](Self::image) keeps them as long as nothing
+    /// was changed, [`lay_out`](Self::lay_out) drops them. Zeros up to where the header says that the data ends are padding. Empty
+    /// where there are none, and without a header or the whole file.
+    pub fn trailing_bytes(&self) -> Range<u64> {
+        trailing::of_pte(self)
+    }
+
+    /// Everything in the program that refers to data, with what it refers to: tensors with data and delegates, method by
+    /// method, then named data.
+    ///
+    /// An item is an error if an index is out of range, a name is missing, or a size is unknown.
+    pub fn data_users(&self) -> impl Iterator<Item = (DataUser<'_>, Result<TensorData<'_>>)> {
+        references::data_users(self)
     }
 }
 

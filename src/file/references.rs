@@ -62,29 +62,6 @@ impl DataUser<'_> {
 }
 
 impl<'a> Pte<'a> {
-    /// Everything in the program that refers to data, with what it refers to: tensors with data and delegates, method by
-    /// method, then named data.
-    ///
-    /// An item is an error if an index is out of range, a name is missing, or a size is unknown.
-    pub fn data_users(&self) -> impl Iterator<Item = (DataUser<'_>, Result<TensorData<'_>>)> {
-        let methods = self.methods().iter().enumerate().flat_map(move |(method, plan)| {
-            let tensors = plan.tensors().filter_map(move |(value, tensor)| match self.tensor_data(tensor) {
-                Ok(TensorData::None | TensorData::Planned(_)) => None,
-                data => Some((DataUser::Tensor { method, plan, value, tensor }, data)),
-            });
-            let delegates = plan.delegates().iter().enumerate().map(move |(index, delegate)| {
-                let data = self.delegate_data(delegate).map(TensorData::Constant);
-                (DataUser::Delegate { method, plan, index, delegate }, data)
-            });
-            tensors.chain(delegates)
-        });
-        let named = self.named_data().iter().enumerate().map(move |(index, named)| {
-            let data = self.named_data_ref(named).map(TensorData::Constant);
-            (DataUser::NamedData { index, named }, data)
-        });
-        methods.chain(named)
-    }
-
     /// The reference of each delegate to its payload.
     pub(crate) fn payloads(&self) -> Vec<BackendDelegateDataReference> {
         let mut payloads = Vec::new();
@@ -154,6 +131,25 @@ impl<'a> Pte<'a> {
         }
         Ok(())
     }
+}
+
+pub(super) fn data_users<'t>(pte: &'t Pte<'_>) -> impl Iterator<Item = (DataUser<'t>, Result<TensorData<'t>>)> {
+    let methods = pte.methods().iter().enumerate().flat_map(move |(method, plan)| {
+        let tensors = plan.tensors().filter_map(move |(value, tensor)| match pte.tensor_data(tensor) {
+            Ok(TensorData::None | TensorData::Planned(_)) => None,
+            data => Some((DataUser::Tensor { method, plan, value, tensor }, data)),
+        });
+        let delegates = plan.delegates().iter().enumerate().map(move |(index, delegate)| {
+            let data = pte.delegate_data(delegate).map(TensorData::Constant);
+            (DataUser::Delegate { method, plan, index, delegate }, data)
+        });
+        tensors.chain(delegates)
+    });
+    let named = pte.named_data().iter().enumerate().map(move |(index, named)| {
+        let data = pte.named_data_ref(named).map(TensorData::Constant);
+        (DataUser::NamedData { index, named }, data)
+    });
+    methods.chain(named)
 }
 
 /// The reference of each delegate to its payload, see [`Pte::payloads`].

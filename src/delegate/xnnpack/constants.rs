@@ -84,101 +84,85 @@ pub(crate) fn scales_constant(quantization: &XNNQuantParams<'_>) -> Option<(u32,
     .filter(|(index, ..)| *index != 0)
 }
 
-impl<'a> Xnnpack<'a> {
-    /// The constants in the order of their indices, with who uses them.
-    pub fn constants(&self) -> Vec<Constant<'_>> {
-        let count = match self.header {
-            Some(_) => self.graph.constant_data().len(),
-            None => self.graph.constant_buffer().len(),
-        };
-        let constant = |index| Some(Constant { index, place: self.constant(index)?, uses: Vec::new() });
-        let mut constants: Vec<_> = (1..count as u32).filter_map(constant).collect();
-        let mut add = |index: u32, user| {
-            if let Some(constant) = (index as usize).checked_sub(1).and_then(|index| constants.get_mut(index)) {
-                constant.uses.push(user);
-            }
-        };
-        for (value, xvalue) in self.graph.xvalues().iter().enumerate() {
-            if let Some(tensor) = xvalue.tensor() {
-                add(tensor.constant_buffer_idx, ConstantUse::Tensor { value, tensor });
-            }
-            if let Some((index, count, element_size)) = xvalue.quant_params().and_then(scales_constant) {
-                add(index, ConstantUse::Scales { value, count, element_size });
-            }
+pub(super) fn all<'t>(xnnpack: &'t Xnnpack<'_>) -> Vec<Constant<'t>> {
+    let count = match xnnpack.header {
+        Some(_) => xnnpack.graph.constant_data().len(),
+        None => xnnpack.graph.constant_buffer().len(),
+    };
+    let constant = |index| Some(Constant { index, place: place(xnnpack, index)?, uses: Vec::new() });
+    let mut constants: Vec<_> = (1..count as u32).filter_map(constant).collect();
+    let mut add = |index: u32, user| {
+        if let Some(constant) = (index as usize).checked_sub(1).and_then(|index| constants.get_mut(index)) {
+            constant.uses.push(user);
         }
-        constants
+    };
+    for (value, xvalue) in xnnpack.graph.xvalues().iter().enumerate() {
+        if let Some(tensor) = xvalue.tensor() {
+            add(tensor.constant_buffer_idx, ConstantUse::Tensor { value, tensor });
+        }
+        if let Some((index, count, element_size)) = xvalue.quant_params().and_then(scales_constant) {
+            add(index, ConstantUse::Scales { value, count, element_size });
+        }
     }
+    constants
+}
 
-    /// Where a constant is, as the runtime looks for it; `None` where there is none with that index.
-    pub fn constant(&self, index: u32) -> Option<ConstantPlace<'_>> {
-        if self.header.is_none() {
-            let buffer = self.graph.constant_buffer().get(index as usize)?;
-            return Some(ConstantPlace::Inline(buffer.storage()));
-        }
-        let entry: &ConstantDataOffset<'_> = self.graph.constant_data().get(index as usize)?;
-        Some(match &entry.named_key {
-            Some(key) => ConstantPlace::Named { key, size: entry.size },
-            None => ConstantPlace::Payload { offset: entry.offset, size: entry.size },
+pub(super) fn place<'t>(xnnpack: &'t Xnnpack<'_>, index: u32) -> Option<ConstantPlace<'t>> {
+    if xnnpack.header.is_none() {
+        let buffer = xnnpack.graph.constant_buffer().get(index as usize)?;
+        return Some(ConstantPlace::Inline(buffer.storage()));
+    }
+    let entry: &ConstantDataOffset<'_> = xnnpack.graph.constant_data().get(index as usize)?;
+    Some(match &entry.named_key {
+        Some(key) => ConstantPlace::Named { key, size: entry.size },
+        None => ConstantPlace::Payload { offset: entry.offset, size: entry.size },
+    })
+}
+
+pub(super) fn bytes<'t>(xnnpack: &'t Xnnpack<'_>, index: u32, blobs: &NamedBlobs<'t>) -> Result<&'t [u8]> {
+    let missing = || Error::reference(format!("constant {index} of an XNNPACK payload, which has none such"));
+    let cut = |bytes: &'t [u8], offset: u64, size: u64| {
+        let range = usize::try_from(offset).ok().zip(usize::try_from(size).ok());
+        let part = range.and_then(|(start, size)| bytes.get(start..)?.get(..size));
+        part.ok_or_else(|| {
+            let available = bytes.len();
+            Error::reference(format!("constant {index}: {size} bytes from {offset}, but there are {available}"))
         })
+    };
+    match place(xnnpack, index).ok_or_else(missing)? {
+        ConstantPlace::Inline(bytes) => Ok(bytes),
+        ConstantPlace::Payload { offset, size } => cut(&xnnpack.constant_data, offset, size),
+        ConstantPlace::Named { key, size } => match blobs.get(key)? {
+            Some(blob) => cut(blob.bytes, 0, size),
+            None => Err(Error::reference(format!("constant {index}: no named data has the key {key:?}"))),
+        },
     }
+}
 
-    /// The bytes of a constant, as many as the payload says.
-    ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none with that index, where its key is
-    /// not among the blobs, or where it is not inside the constant data or its blob.
-    pub fn constant_bytes<'t>(&'t self, index: u32, blobs: &NamedBlobs<'t>) -> Result<&'t [u8]> {
-        let missing = || Error::reference(format!("constant {index} of an XNNPACK payload, which has none such"));
-        let cut = |bytes: &'t [u8], offset: u64, size: u64| {
-            let range = usize::try_from(offset).ok().zip(usize::try_from(size).ok());
-            let part = range.and_then(|(start, size)| bytes.get(start..)?.get(..size));
-            part.ok_or_else(|| {
-                let available = bytes.len();
-                Error::reference(format!("constant {index}: {size} bytes from {offset}, but there are {available}"))
-            })
-        };
-        match self.constant(index).ok_or_else(missing)? {
-            ConstantPlace::Inline(bytes) => Ok(bytes),
-            ConstantPlace::Payload { offset, size } => cut(&self.constant_data, offset, size),
-            ConstantPlace::Named { key, size } => match blobs.get(key)? {
-                Some(blob) => cut(blob.bytes, 0, size),
-                None => Err(Error::reference(format!("constant {index}: no named data has the key {key:?}"))),
-            },
+pub(super) fn range(xnnpack: &Xnnpack<'_>, index: u32) -> Option<Range<u64>> {
+    match place(xnnpack, index)? {
+        ConstantPlace::Payload { offset, size } => {
+            let data = xnnpack.header?.constant_data();
+            let start = data.start.checked_add(offset)?;
+            let end = start.checked_add(size)?;
+            (end <= data.end).then_some(start..end)
         }
-    }
-
-    /// Where a constant of the payload itself is, in bytes from the payload's start; `None` for one with a key, and for one that is
-    /// outside the constant data.
-    pub fn constant_range(&self, index: u32) -> Option<Range<u64>> {
-        match self.constant(index)? {
-            ConstantPlace::Payload { offset, size } => {
-                let data = self.header?.constant_data();
-                let start = data.start.checked_add(offset)?;
-                let end = start.checked_add(size)?;
-                (end <= data.end).then_some(start..end)
-            }
-            ConstantPlace::Inline(bytes) => {
-                let start = crate::offset_in(&self.source.as_ref()?.bytes, bytes)?;
-                Some(start..start + bytes.len() as u64)
-            }
-            ConstantPlace::Named { .. } => None,
+        ConstantPlace::Inline(bytes) => {
+            let start = crate::offset_in(&xnnpack.source.as_ref()?.bytes, bytes)?;
+            Some(start..start + bytes.len() as u64)
         }
+        ConstantPlace::Named { .. } => None,
     }
+}
 
-    /// A constant tensor with its bytes: `None` for a tensor that is no constant, and for a type that PyTorch does not have, such
-    /// as 4-bit ones, whose bytes [`constant_bytes`](Self::constant_bytes) gives. Quantized elements are as they are stored:
-    /// [`dequantized`](Self::dequantized) gives what they stand for.
-    ///
-    /// Fails as that does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the shape needs other bytes than there
-    /// are.
-    pub fn constant_view<'t>(
-        &'t self,
-        tensor: &'t XNNTensorValue<'_>,
-        blobs: &NamedBlobs<'t>,
-    ) -> Result<Option<TensorView<'t>>> {
-        let Some(shape) = tensor.shape().filter(|_| tensor.constant_buffer_idx != 0) else {
-            return Ok(None);
-        };
-        let bytes = self.constant_bytes(tensor.constant_buffer_idx, blobs)?;
-        TensorView::new(shape, bytes).map(Some)
-    }
+pub(super) fn view<'t>(
+    xnnpack: &'t Xnnpack<'_>,
+    tensor: &'t XNNTensorValue<'_>,
+    blobs: &NamedBlobs<'t>,
+) -> Result<Option<TensorView<'t>>> {
+    let Some(shape) = tensor.shape().filter(|_| tensor.constant_buffer_idx != 0) else {
+        return Ok(None);
+    };
+    let bytes = bytes(xnnpack, tensor.constant_buffer_idx, blobs)?;
+    TensorView::new(shape, bytes).map(Some)
 }

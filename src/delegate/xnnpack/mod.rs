@@ -15,13 +15,15 @@ pub use graph::{NodeIds, tensor_bytes};
 pub use header::XnnpackHeader;
 
 use crate::error::Result;
+use crate::file::named_blobs::NamedBlobs;
 use crate::file::options::ParseOptions;
 use crate::file::segment::slice;
 use crate::file::source::Source;
 use crate::flatbuffer::read::{self, Limits, Record};
-use crate::schema::xnnpack::XNNGraph;
-use alloc::borrow::Cow;
-use alloc::format;
+use crate::quantized::Dequantized;
+use crate::schema::xnnpack::{XNNGraph, XNNTensorValue};
+use crate::tensor::TensorView;
+use alloc::{borrow::Cow, format, vec::Vec};
 use core::ops::Range;
 
 /// The identifiers of the FlatBuffer: today's, and that before ExecuTorch 0.2.
@@ -104,6 +106,73 @@ impl<'a> Xnnpack<'a> {
     /// Where the FlatBuffer is, in bytes from the payload's start.
     pub fn flatbuffer_offset(&self) -> u64 {
         self.header.map_or(0, |header| header.flatbuffer_offset.into())
+    }
+
+    /// The constants in the order of their indices, with who uses them.
+    pub fn constants(&self) -> Vec<Constant<'_>> {
+        constants::all(self)
+    }
+
+    /// Where a constant is, as the runtime looks for it; `None` where there is none with that index.
+    pub fn constant(&self, index: u32) -> Option<ConstantPlace<'_>> {
+        constants::place(self, index)
+    }
+
+    /// The bytes of a constant, as many as the payload says.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none with that index, where its key is
+    /// not among the blobs, or where it is not inside the constant data or its blob.
+    pub fn constant_bytes<'t>(&'t self, index: u32, blobs: &NamedBlobs<'t>) -> Result<&'t [u8]> {
+        constants::bytes(self, index, blobs)
+    }
+
+    /// Where a constant of the payload itself is, in bytes from the payload's start; `None` for one with a key, and for one that is
+    /// outside the constant data.
+    pub fn constant_range(&self, index: u32) -> Option<Range<u64>> {
+        constants::range(self, index)
+    }
+
+    /// A constant tensor with its bytes: `None` for a tensor that is no constant, and for a type that PyTorch does not have, such
+    /// as 4-bit ones, whose bytes [`constant_bytes`](Self::constant_bytes) gives. Quantized elements are as they are stored:
+    /// [`dequantized`](Self::dequantized) gives what they stand for.
+    ///
+    /// Fails as that does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the shape needs other bytes than there
+    /// are.
+    pub fn constant_view<'t>(
+        &'t self,
+        tensor: &'t XNNTensorValue<'_>,
+        blobs: &NamedBlobs<'t>,
+    ) -> Result<Option<TensorView<'t>>> {
+        constants::view(self, tensor, blobs)
+    }
+
+    /// The numbers of the constant value with that index in `xvalues`; `None` for a value that is no constant, that is quantized at run
+    /// time, and for a type that is packed for a kernel. Its bytes and its scales may be among the blobs.
+    ///
+    /// ```
+    /// use executorch_format::delegate::{NamedBlobs, Payload};
+    /// use executorch_format::Pte;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/quant_xnnpack/quant_xnnpack.pte")?;
+    /// let pte = Pte::parse(&file)?;
+    /// let blobs = NamedBlobs::new(&pte, []);
+    /// for opened in pte.open_payloads() {
+    ///     let Ok(Payload::Xnnpack(payload)) = opened.payload else { continue };
+    ///     for value in 0..payload.graph.xvalues().len() {
+    ///         if let Some(numbers) = payload.dequantized(value, &blobs)? {
+    ///             println!("value {value}: {:?}, first {:?}", numbers.dims(), numbers.values().next());
+    ///         }
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails as [`constant_bytes`](Self::constant_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where there are
+    /// other bytes, or other scales, than the shape needs.
+    pub fn dequantized<'t>(&'t self, value: usize, blobs: &NamedBlobs<'t>) -> Result<Option<Dequantized<'t>>> {
+        dequantized::dequantized(self, value, blobs)
     }
 }
 
