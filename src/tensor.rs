@@ -305,6 +305,7 @@ impl<'t> TensorView<'t> {
         if self.bytes.is_empty() {
             return Ok(Vec::new());
         }
+        // The type has elements of a known size: their bytes were counted when the view was made.
         let element = self.shape.scalar_type.element_size().unwrap_or(1);
         // For each dimension, outermost first: its size, and the distance between neighbours in bytes.
         let place = |dim: &u8| {

@@ -106,6 +106,7 @@ impl<'a> Npy<'a> {
         let (header, start) = header(bytes)?;
         let text = core::str::from_utf8(header)
             .map_err(|error| bad(start - header.len() + error.valid_up_to(), "the header is not UTF-8"))?;
+        // Every part is a slice of these bytes.
         let at = |part: &str| offset_in(bytes, part.as_bytes()).unwrap_or_default() as usize;
         let Header { descr, fortran, shape } = dictionary(text, at)?;
         let (scalar_type, big_endian) = scalar_type(descr).map_err(|fault| bad(at(descr), fault))?;
@@ -120,6 +121,7 @@ impl<'a> Npy<'a> {
         }
         let (sizes, dim_order) = (Some(Cow::Owned(sizes)), Some(Cow::Owned(dim_order)));
         let tensor_layout = TensorLayout { scalar_type, sizes, dim_order };
+        // The header before it is there.
         let data = bytes.get(start..).unwrap_or_default();
         let takes = tensor_layout.shape().byte_size().map_err(|error| bad(at(text), error.kind().detail()))?;
         if takes != data.len() as u64 {
@@ -313,6 +315,7 @@ fn scalar_type(descr: &str) -> core::result::Result<(ScalarType, bool), String> 
 /// Big-endian elements as little-endian ones. A complex number is two.
 fn swapped(bytes: &[u8], scalar_type: ScalarType) -> Vec<u8> {
     let halves = if matches!(scalar_type, COMPLEX64 | COMPLEX128) { 2 } else { 1 };
+    // NumPy's types all have elements of a known size.
     let size = (scalar_type.element_size().unwrap_or(1) / halves).max(1);
     let mut swapped = vec![0; bytes.len()];
     swapped.copy_from_slice(bytes);

@@ -174,6 +174,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         let (mut outputs, mut again) = (0, 0);
         for count in (1..=(args.len() / 2).min(MOST)).rev() {
             let (rest, last) = args.split_at(args.len() - count);
+            // At most half of the arguments are counted: the rest has as many.
             let before = rest.get(rest.len() - count..).unwrap_or_default();
             if before.iter().zip(last).all(|(one, other)| self.is_same(*one, *other)) {
                 (outputs, again) = (count, count);

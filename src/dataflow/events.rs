@@ -221,6 +221,7 @@ impl Guess {
         }
         plan.outputs().iter().for_each(|value| mention(*value, usize::MAX));
         for (list, value) in plan.values().iter().enumerate() {
+            // There is a time for each value.
             let time = last.get(list).copied().unwrap_or_default();
             for item in value.val.tensors().unwrap_or_default() {
                 if let Some(last) = usize::try_from(*item).ok().and_then(|item| last.get_mut(item)) {

@@ -167,6 +167,7 @@ impl Dataflow {
     /// What happens at a time: the index of the first event, and the events.
     pub(crate) fn at(&self, time: usize) -> (usize, &[Event]) {
         let range = self.events.at(time);
+        // The range is one of this list.
         (range.start, self.events.list.get(range).unwrap_or_default())
     }
 
@@ -178,6 +179,7 @@ impl Dataflow {
     pub(crate) fn sources_of(&self, read: u32) -> &[Source] {
         let start = self.sources.partition_point(|source| source.read < read);
         let end = self.sources.partition_point(|source| source.read <= read);
+        // Both are positions in this list, in order.
         self.sources.get(start..end).unwrap_or_default()
     }
 
@@ -237,6 +239,7 @@ impl Dataflow {
         let mut budget = 16 * self.events.list.len();
         for of_value in uses.chunk_by(|one, other| one.0 == other.0) {
             let Some((value, _, _)) = of_value.first() else { continue };
+            // A chunk is not empty.
             let first = of_value.iter().map(|(_, _, time)| *time).min().unwrap_or_default();
             let last = of_value.iter().map(|(_, _, time)| *time).max().unwrap_or_default();
             for of_write in of_value.chunk_by(|one, other| one.1 == other.1) {
@@ -252,6 +255,7 @@ impl Dataflow {
                 }
                 let start = self.periods.partition_point(|(other, _)| other < write);
                 let end = self.periods.partition_point(|(other, _)| other <= write);
+                // Both are positions in this list, in order.
                 let of_write = self.periods.get(start..end).unwrap_or_default();
                 let mut part = |from: Period, to: Period| {
                     let part = Period { first: from.first.max(first), last: to.last.min(last) };

@@ -186,6 +186,7 @@ impl<'e> Walk<'e> {
     fn step(&mut self, time: usize, held: &mut Held, passed: &mut Passed) -> Result<(), TooMuch> {
         let events = self.events;
         let range = events.at(time);
+        // The range is one of this list.
         let of_time = events.list.get(range.clone()).unwrap_or_default();
         let numbered = || range.clone().zip(of_time);
         let mut found = Vec::new();

@@ -142,6 +142,7 @@ fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
     let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
     let io = |bytes: &[u8]| {
         let mut numbers = bytes.chunks_exact(4).map(number);
+        // There are nine, as many as are taken.
         let mut next = || numbers.next().unwrap_or_default();
         VelaIo { shape: [(); 6].map(|()| next()), element_size: next(), offset: next(), region: next() }
     };

@@ -80,6 +80,7 @@ fn dedup_list(
         let Some(first) = at.and_then(|blob| firsts.get(&blob)) else { continue };
         let size = at.and_then(|blob| entries.blobs.get(blob)).map_or(0, |blob| blob.len() as u64);
         *at = Some(*first);
+        // An entry that no tensor uses is listed without users.
         let users = users.get(&Place::Entry(list, data_buffer_idx)).cloned().unwrap_or_default();
         report.add(Action::Shared, list.into(), "", users, [size, 0]);
     }
@@ -101,6 +102,7 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &m
     let kept = alignment::kept(pte.program.segments());
     for (index, first) in firsts.sorted() {
         let (index, first) = (*index as u32, *first as u32);
+        // There is one for each segment.
         let [own, other] = [first, index].map(|index| kept.get(index as usize).copied().unwrap_or(1));
         segments::set_alignment(pte, first, alignment::least_common_multiple(own, other)?);
         let size = pte.whole_segment(index)?.size();
@@ -127,6 +129,7 @@ fn dedup_inline(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &mut
     let firsts = firsts(&mut filled);
     let size = |index: usize| inline.get(index).map_or(0, |data| data.data().len() as u64);
     for (index, _) in firsts.sorted() {
+        // A payload that no delegate refers to is listed without users.
         let users = users.get(&Place::Inline(*index as u32)).cloned().unwrap_or_default();
         report.add(Action::Shared, Subject::Payload, "", users, [size(*index), 0]);
     }

@@ -158,7 +158,9 @@ pub(super) fn externalize<'a>(
 }
 
 pub(super) fn candidates(pte: &Pte<'_>, mut visit: impl FnMut(&Candidate<'_>)) -> Result<()> {
-    proposed(pte)?.iter().for_each(|place| visit(&place.candidate()));
+    for place in proposed(pte)? {
+        visit(&place.candidate());
+    }
     chosen_named_data(pte, &mut |candidate| {
         visit(candidate);
         None
@@ -221,6 +223,7 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     let alignments = alignment::kept(pte.program.segments());
     for index in &moves.named {
         let Some(named) = pte.named_data().get(*index) else { continue };
+        // What has no key was not chosen.
         let key = named.key.clone().unwrap_or_default();
         if taken.insert(key.as_str().into(), None).is_some() {
             return Err(two_meanings(&key, &User::Key { key: key.as_str().into() }));

@@ -94,6 +94,7 @@ fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     let before = pte.segment_users();
     for index in &blob.named {
         let old = pte.named_data().get(*index).map_or(0, |named| named.segment_index);
+        // There is one for each segment, and named data of none was refused before the change.
         let alignment = alignment::kept(pte.program.segments()).get(old as usize).copied().unwrap_or(1);
         let segment_index = pte.add_segment(blob.bytes.clone());
         segments::set_alignment(pte, segment_index, alignment);
@@ -324,6 +325,7 @@ pub(super) fn replace_ptd<'a>(ptd: &mut Ptd<'a>, key: &str, new: &NewData<'a>) -
 /// Gives a key a segment of its own, aligned as the old one.
 fn separate_key<'a>(ptd: &mut Ptd<'a>, key: &str, old: usize, bytes: Cow<'a, [u8]>) {
     let table = ptd.flat_tensor.segments.get_or_insert_default();
+    // There is one for each segment, and the key's bytes are in one.
     let offset = alignment::kept(table).get(old).copied().unwrap_or(1);
     table.push(DataSegment { offset, size: bytes.len() as u64 });
     ptd.segments.push(Segment::Whole(bytes));

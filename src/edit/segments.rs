@@ -72,6 +72,7 @@ pub(super) fn set_alignment(pte: &mut Pte<'_>, index: u32, alignment: u64) {
 /// When the file is laid out, segment `first` is to start where segment `index` could, too: until then, its offset says so.
 pub(super) fn share_alignment(ptd: &mut Ptd<'_>, index: usize, first: usize) -> Result<()> {
     let kept = alignment::kept(ptd.flat_tensor.segments());
+    // There is one for each segment.
     let [own, other] = [first, index].map(|index| kept.get(index).copied().unwrap_or(1));
     let shared = alignment::least_common_multiple(own, other)?;
     if let Some(segment) = ptd.flat_tensor.segments.as_mut().and_then(|table| table.get_mut(first)) {

@@ -115,11 +115,13 @@ impl<'a> Bpte<'a> {
             return Err(Error::reference("a bundle without a program").in_field("program"));
         };
         Pte::parse_with(program, options)
+            // Without a source, offsets count from the program's start.
             .map_err(|error| error.in_field("program").inside(self.program_offset().unwrap_or_default()))
     }
 
     /// [`program`](Self::program), which borrows from the bundle's bytes and outlives the bundle.
     pub fn into_program(self) -> Result<Pte<'a>> {
+        // Without a source, offsets count from the program's start.
         let start = self.program_offset().unwrap_or_default();
         let within = |error: Error| error.in_field("program").inside(start);
         match self.bundled_program.program {

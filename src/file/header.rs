@@ -193,6 +193,7 @@ impl Probe {
             return bad(at, outside("segment_base_offset", base, "the segment data", end, file_size));
         }
         if end > file_size {
+            // It is there: without it, the end is the base.
             let size = size.unwrap_or_default();
             return bad(at + 8, outside("segment_data_size", size, "the segment data", end, file_size));
         }

@@ -223,6 +223,7 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Ve
     };
     let mut bytes = Vec::with_capacity(segments.len());
     for segment in segments {
+        // The default is `Absent`.
         bytes.push(cut(segment).unwrap_or_default());
     }
     bytes

@@ -8,6 +8,7 @@ use crate::schema::DataSegment;
 use core::ops::Range;
 
 pub(super) fn of_pte(pte: &Pte<'_>) -> Range<u64> {
+    // An old header does not say where the data ends.
     let header = pte.header.map(|header| (header.segment_base_offset, header.segment_data_size.unwrap_or_default()));
     trailing(pte.source.as_ref(), header, pte.program.segments())
 }
@@ -26,6 +27,7 @@ fn trailing(source: Option<&Source<'_>>, header: Option<(u64, u64)>, segments: &
     // Where there are no segments, the header has no place for them.
     let end = base.saturating_add(last).max(source.metadata_size);
     let announced = base.saturating_add(announced).clamp(end.min(size), size);
+    // Both are at most the file's size.
     let padding = slice(&source.bytes, end.min(size)..announced).unwrap_or_default();
     let end = if padding.iter().all(|byte| *byte == 0) { announced } else { end };
     if end < size { end..size } else { 0..0 }

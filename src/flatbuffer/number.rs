@@ -15,6 +15,7 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
 
     /// The number with these bits; those above `SIZE` bytes are ignored.
     fn from_bits(bits: u64) -> Self {
+        // No number takes more than 8 bytes.
         Self::read(&bits.to_le_bytes()).unwrap_or_default()
     }
 
@@ -26,6 +27,7 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
     /// Writes the numbers to the start of `bytes`.
     fn put(numbers: &[Self], bytes: &mut [u8]) {
         for (number, room) in numbers.iter().zip(bytes.chunks_exact_mut(Self::SIZE)) {
+            // No number takes more than 8 bytes.
             room.copy_from_slice(number.bits().to_le_bytes().get(..Self::SIZE).unwrap_or_default());
         }
     }
@@ -104,6 +106,7 @@ impl Number for bool {
 fn copied<T: Number>(bytes: &[u8]) -> Cow<'_, [T]> {
     let mut numbers = Vec::with_capacity(bytes.len() / T::SIZE);
     for bytes in bytes.chunks_exact(T::SIZE) {
+        // A chunk has `SIZE` bytes.
         numbers.push(T::read(bytes).unwrap_or_default());
     }
     Cow::Owned(numbers)

@@ -35,6 +35,7 @@ impl Profile<'_> {
             }
             // A stable sort: what is of one instruction stays together, and in its order.
             let key = |event: &EventProfile<'_>| {
+                // Every event's place is among them.
                 let total = totals.get(&event.place()).copied().unwrap_or_default();
                 (event.kind != EventKind::Method, Reverse(total), event.place())
             };
@@ -252,6 +253,7 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
     sort(&mut ticks);
     let count = ticks.len();
     let total = ticks.iter().copied().fold(0, u64::saturating_add);
+    // What is listed was timed at least once.
     let at = |index: usize| ticks.get(index).copied().unwrap_or_default();
     let middle = [at(count.saturating_sub(1) / 2), at(count / 2)].map(|time| time as f64);
     let place = key.place();

@@ -250,6 +250,7 @@ fn method(
     let inputs = Values::some(choices, &values.planned);
     let outputs = Values::some(choices, &values.tensors);
     let name = if index == 0 { "forward".into() } else { format!("method_{index}") };
+    // A few small tensors.
     let planned = i64::try_from(values.arena).unwrap_or_default();
     let plan = ExecutionPlan::new(name, values.values, operators, instructions, planned)
         .with_inputs(inputs)

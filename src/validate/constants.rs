@@ -179,6 +179,7 @@ fn sizes(pte: &Pte<'_>, mutable: bool, entries: usize) -> Vec<u64> {
         if tensor.allocation_info.is_some() != mutable || tensor.is_external() {
             continue;
         }
+        // A tensor without a size breaks another rule.
         let bytes = tensor.byte_size().unwrap_or(0);
         if let Some(size) = sizes.get_mut(tensor.data_buffer_idx as usize) {
             *size = bytes.max(*size);

@@ -102,6 +102,7 @@ fn libraries(pte: &Pte<'_>) -> Vec<String> {
     let mut keys = Vec::new();
     for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
         if PayloadKind::of_id(delegate.id()).is_some_and(PayloadKind::is_native_code) {
+            // Data that is not there breaks another rule.
             let payload = pte.delegate_data(delegate).and_then(|data| pte.bytes(&data)).unwrap_or_default();
             keys.extend(aot_inductor_keys(payload).take(2).filter(|key| key.ends_with("_so_blob")).map(String::from));
         }
@@ -206,6 +207,7 @@ fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[Dat
     for (start, end) in ranges {
         // A place past the end of the file has nothing before it, on a 32-bit machine too.
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(source.bytes.len());
+        // Where two overlap, nothing is between them.
         let gap = source.bytes.get(place(before)..place(start)).unwrap_or_default();
         if let Some(first) = gap.iter().position(|byte| *byte != 0) {
             let count = gap.iter().filter(|byte| **byte != 0).count();

@@ -86,6 +86,7 @@ fn inputs_outputs(
             // Another rule reports these.
             KernelTypes::None | KernelTypes::Unknown(_) => (),
             other => {
+                // Kinds without a name are above.
                 let kind = other.name().unwrap_or_default();
                 let found =
                     format!("value {item} is of kind {kind}, expected Tensor, Int, Double, Bool, String or Null");

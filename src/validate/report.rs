@@ -18,6 +18,7 @@ impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MOST: usize = 60;
         match self.0.char_indices().nth(MOST) {
+            // The end is where a character starts.
             Some((end, _)) => write!(f, "{:?}… ({} bytes)", self.0.get(..end).unwrap_or_default(), self.0.len()),
             None => write!(f, "{:?}", self.0),
         }

@@ -77,8 +77,7 @@ fn vtable(part: &Part<'_>, table: &TablePart<'_>, report: &mut Report<'_>) {
         }
         Some(_) => (),
     }
-    if let Some(id) = table.slots.iter().position(|slot| (1..4).contains(slot)) {
-        let slot = table.slots.get(id).copied().unwrap_or_default();
+    if let Some((id, slot)) = table.slots.iter().enumerate().find(|(_, slot)| (1..4).contains(*slot)) {
         let found = format!("field {id} is at offset {slot} in its table, expected at least 4");
         report.add_at(rule::VTABLE_ENTRY, part.path, offset, found);
     }
@@ -102,6 +101,7 @@ fn bool_list(part: &Part<'_>, number: NumberKind, metadata: &[u8], report: &mut 
         return;
     }
     let start = part.position as usize + 4;
+    // The part was found in these bytes.
     let bytes = metadata.get(start..part.position as usize + part.size as usize).unwrap_or_default();
     if let Some((index, byte)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
         let found = format!("{byte}, expected 0 or 1: any other byte is read as true");

@@ -71,6 +71,7 @@ fn sample(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for index in 0..=SAMPLES {
         let start = if index < SAMPLES { last / SAMPLES * index } else { last };
+        // No sample starts after the end.
         for byte in bytes.get(start..).unwrap_or_default().iter().take(LEN) {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -294,6 +295,7 @@ impl<'a> NewEntry<'a> {
         sizes: impl Into<Cow<'a, [i32]>>,
         elements: &'a [T],
     ) -> Self {
+        // No element is without a type.
         let scalar_type = T::SCALAR_TYPES.first().copied().unwrap_or_default();
         Self::tensor(key, scalar_type, sizes, little_endian(elements))
     }
@@ -332,6 +334,7 @@ pub(super) fn build_ptd<'a>(entries: impl IntoIterator<Item = NewEntry<'a>>, opt
         let in_path = |error: Error| error.in_item(index).in_field("named_data");
         let expected = checked.map_err(in_path)?;
         if expected != bytes.len() as u64 {
+            // There is a shape: without one, the sizes are the same.
             let (shape, found) = (shape.unwrap_or_default(), counted(bytes.len(), "byte"));
             return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
         }

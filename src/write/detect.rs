@@ -150,6 +150,7 @@ pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     let root = metadata.first_chunk().map(|root| u32::from_le_bytes(*root) as usize);
     let by_root = root.and_then(|root| root.checked_sub(body.root()));
     starts.chain(by_root).any(|start| {
+        // After the end, there is nothing that could be the same.
         let mut rest = metadata.get(start..).unwrap_or_default();
         let same = body.parts().all(|part| match rest.split_at_checked(part.len()) {
             Some((same, after)) => {

@@ -133,6 +133,7 @@ impl<'t> Image<'t> {
     fn between(&self, start: u64, end: u64) -> [Piece<'_>; 2] {
         let length = self.background.len() as u64;
         let (from, to) = (start.min(length), end.min(length));
+        // Both are at most its length.
         let same = segment::slice(self.background, from..to.max(from)).unwrap_or_default();
         [Piece::Bytes(same), Piece::Zeros(end.saturating_sub(start.max(length)))]
     }
@@ -387,6 +388,7 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
     for (offset, bytes) in blobs {
         let (mut offset, mut rest) = (offset, bytes);
         let shared = apart.partition_point(|piece| end(piece) <= offset);
+        // A position in this list.
         for (start, piece) in apart.get(shared..).unwrap_or_default() {
             if rest.is_empty() {
                 break;
@@ -394,6 +396,7 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
             // Blobs are in order of their offsets, and there is no gap between pieces after this one's start.
             let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
             let len = before.len().min(rest.len());
+            // Both have so many bytes.
             let (again, after) = rest.split_at_checked(len).unwrap_or_default();
             let before = before.get(..len).unwrap_or_default();
             if !core::ptr::eq(before, again) && before != again {

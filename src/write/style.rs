@@ -17,6 +17,7 @@ impl WriteStyle {
         alignments[DELEGATES] = alignment(self.delegate_alignment, "delegate_alignment")?;
         let Self { field_order, vtable_sharing, align_empty, .. } = *self;
         let style = Style { field_order, vtable_sharing, align_empty, alignments };
+        // Where the guess is too large for this machine, there is none.
         let mut builder = Builder::new(style, usize::try_from(expected).unwrap_or_default());
         let root = root.encode(&mut builder)?;
         builder.finish(root)
@@ -33,6 +34,7 @@ impl WriteStyle {
         match self.header_gap.or(padded) {
             Some(gap) if gap >= length => Ok(gap as usize),
             gap => {
+                // There is one: such a length, padded to an alignment of at most 2^30, is below 2^32.
                 let gap = counted(gap.unwrap_or_default(), "byte");
                 Err(Error::unwritable(format!(
                     "the header has a length of {}, but a gap of {gap}",

@@ -41,6 +41,7 @@ impl ShardIndex {
         let Read { weight_map: Texts(files) } = from_json(text, 0)?;
         let elsewhere = |file: &str| matches!(file, "" | "." | "..") || file.contains(['/', '\\', ':', '\0']);
         if let Some((name, file)) = files.iter().find(|(_, file)| elsewhere(file)) {
+            // Where the text has it with other escapes, the start of the index is named.
             let at = text.find(&format!("{file:?}")).unwrap_or_default();
             let fault =
                 format!("tensor {name:?}: expected the name of a file in the index' own folder, found {file:?}");

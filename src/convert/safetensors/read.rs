@@ -72,6 +72,7 @@ impl<'a> File<'a> {
 
     /// Where a part of the header is in the file.
     fn offset(&self, raw: &RawValue) -> usize {
+        // It is a slice of these bytes.
         offset_in(self.bytes, raw.get().as_bytes()).unwrap_or_default() as usize
     }
 

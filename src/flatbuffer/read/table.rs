@@ -153,6 +153,7 @@ impl<'s, 'a> Table<'s, 'a> {
         if T::SIZE > 4 && position as usize % T::SIZE != 0 {
             return Err(misaligned(position));
         }
+        // There are `SIZE` bytes, see `bytes`.
         Ok(T::read(self.bytes(slot, T::SIZE)).unwrap_or_default())
     }
 
@@ -177,6 +178,7 @@ impl<'s, 'a> Table<'s, 'a> {
     /// The position that the offset in `slot` points to.
     #[inline(always)]
     fn follow(&self, slot: u16) -> Result<Place<'s, 'a>> {
+        // There are 4 bytes, see `bytes`.
         let offset = u32::read(self.bytes(slot, 4)).unwrap_or_default();
         self.place.at(self.place.position.wrapping_add(slot.into())).follow(offset)
     }

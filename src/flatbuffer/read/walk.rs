@@ -193,6 +193,7 @@ impl Walk {
                 return Err(misaligned(position));
             }
             if V::VALUES {
+                // `fields` ends with the farthest field of the vtable, here and below.
                 visit.found(index, Found::Number(bits(fields.get(slot..slot + number.size()).unwrap_or_default())));
             }
             return Ok(());

@@ -147,6 +147,7 @@ impl Builder {
         let (mut layout, alignment) = Layout::new(key, used, self.style.field_order);
         self.alignment = self.alignment.max(alignment);
         let vtable = layout.vtable();
+        // A vtable starts with its length.
         let len = usize::from(vtable.first().copied().unwrap_or_default());
         let mut shared_as = vtable;
         if let (VtableSharing::ByEntries, Some(size)) = (self.style.vtable_sharing, shared_as.get_mut(1)) {

@@ -52,6 +52,7 @@ impl<const N: usize> Row<N> {
 
     #[inline(always)]
     pub(crate) fn offset(&mut self, target: Option<Position>) {
+        // An absent field has no bits.
         self.push(target.is_some(), target.unwrap_or_default().into());
     }
 }

@@ -28,6 +28,7 @@ impl Part {
     }
 
     pub(super) fn filled(&self) -> &[u8] {
+        // The head is at most the size.
         self.bytes.get(self.head..).unwrap_or_default()
     }
 }
@@ -69,6 +70,7 @@ impl Space {
         }
         let end = self.part.head.saturating_sub(padding);
         self.part.head = end.saturating_sub(len);
+        // There is room: a part was added where there was too little.
         let room = self.part.bytes.get_mut(self.part.head..end).unwrap_or_default();
         Ok(((used + padding + len) as Position, room))
     }

@@ -87,6 +87,7 @@ pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
         tables(&mut found, DifferenceSubject::Run, None, &name, Some(&head), Some(&other_head));
         for event in 0..events.len().max(other_events.len()) {
             let (one, other) = (events.get(event), other_events.get(event));
+            // One of them is there.
             let what = one.or(other).map(event_name).unwrap_or_default();
             let name = format!("{event} of run {name}{what}");
             let (one, other) = (one.map(|one| one as &dyn AnyTable), other.map(|other| other as &dyn AnyTable));

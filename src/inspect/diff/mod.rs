@@ -279,7 +279,9 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
                     ..Difference::new(subject, kind, None, name)
                 });
                 for (side, pte, plan) in [(0, one, before), (1, other, after)] {
-                    plan.iter().for_each(|plan| comparer.only(side, pte, plan, 0..plan.values().len()));
+                    if let Some(plan) = plan {
+                        comparer.only(side, pte, plan, 0..plan.values().len());
+                    }
                 }
             }
         }
@@ -301,6 +303,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     comparer.not_compared(comparer.unseen, "external tensor");
     let key = |found: &&(&'s str, Found<'s>)| found.0.to_owned();
     for (before, after) in matched(&mut found.iter(), &mut other_found.iter(), &key) {
+        // One of them is there.
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
         comparer.key(name, before.map(|(_, keyed)| keyed), after.map(|(_, keyed)| keyed));
     }
@@ -310,6 +313,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
 fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     let key = |entry: &Entry<'_>| entry.key().to_owned();
     for (before, after) in matched(&mut one.entries(), &mut other.entries(), &key) {
+        // One of them is there.
         let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
         let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Found {
             bytes: ptd.entry_bytes(&entry),
@@ -376,6 +380,7 @@ fn matched<T: Copy>(
     let mut pairs: Vec<(Option<T>, Option<T>)> = before.map(|item| (Some(item), None)).collect();
     let mut open = Open::default();
     for (index, (item, _)) in pairs.iter().enumerate().rev() {
+        // Every pair has a first item so far.
         open.add(index, item.as_ref().map(name).unwrap_or_default());
     }
     for item in after {

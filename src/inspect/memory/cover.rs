@@ -54,6 +54,7 @@ impl Cover {
             self.change_in(2 * node, (own.0, middle), range, add);
             self.change_in(2 * node + 1, (middle, own.1), range, add);
         }
+        // An index after the last bound stands for that bound; without bounds there is no range.
         let bound = |index: usize| self.bounds.get(index).or(self.bounds.last()).copied().unwrap_or_default();
         let covered = match ranges {
             0 if own.1 - own.0 == 1 => 0,

@@ -248,6 +248,7 @@ fn method<'t>(
 /// Takes the entries of one key off a list in the order of its keys, and those of keys before it.
 fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
     let start = list.partition_point(|(other, _)| (*other as usize) < key);
+    // A position in this list.
     let rest = list.get(start..).unwrap_or_default();
     let (part, rest) = rest.split_at(rest.partition_point(|(other, _)| *other as usize == key));
     *list = rest;

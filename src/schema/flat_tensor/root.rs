@@ -253,7 +253,6 @@ impl serde::Serialize for DimSizes<'_> {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::super::DataSegment;

@@ -90,6 +90,7 @@ fn argument(
 ) {
     if external.datatype.scalar_type().is_some_and(|expected| expected != tensor.scalar_type) {
         let found = format!("{}, expected {external}", tensor.shape());
+        // A type that tensors have, too, has bits.
         let bytes = external.datatype.element_bits().unwrap_or(0) / 8;
         let size = tensor.scalar_type.element_size().unwrap_or(usize::MAX);
         if size < bytes as usize {
@@ -109,6 +110,7 @@ fn argument(
 
 /// The sizes of an argument in the order in which they are stored, in which XNNPACK counts them.
 fn as_stored(tensor: &Tensor<'_>) -> Vec<u32> {
+    // A dim order that is no permutation breaks another rule.
     let in_order = |dim: &u8| tensor.sizes().get(usize::from(*dim)).copied().unwrap_or_default() as u32;
     let mut sizes: Vec<u32> = tensor.dim_order().iter().map(in_order).collect();
     // XNNPACK has no tensors of rank 0: the exporter makes them [1].

@@ -53,6 +53,7 @@ pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path:
         if let Some(params) = value.quant_params() {
             if let Some((index, count, element)) = scales_constant(params) {
                 let path = quantized.field("quant_params");
+                // Parameters with scales are of a known kind, which has a name.
                 let path = &path.field(params.name().unwrap_or_default());
                 check.scales(value, index, count, element, &path.field("scale_buffer_idx"), report);
             }

@@ -193,6 +193,7 @@ impl Uses {
         let id = self.the_one(id);
         let start = list.partition_point(|(other, _)| *other < id);
         let end = list.partition_point(|(other, _)| *other <= id);
+        // Both are positions in this list, in order.
         list.get(start..end).unwrap_or_default()
     }
 

@@ -247,6 +247,7 @@ fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (flatbuffer, constants) = (header.flatbuffer(), header.constant_data());
     let gaps = [(0, 4), (30, flatbuffer.start), (flatbuffer.end, constants.start)];
     for (from, to) in gaps {
+        // Where parts overlap, nothing is between them.
         let gap = slice(bytes, from..to).unwrap_or_default();
         if let Some(index) = gap.iter().position(|byte| *byte != 0) {
             let place = from + index as u64;

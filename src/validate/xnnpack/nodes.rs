@@ -322,6 +322,7 @@ fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Rep
         ("dilation_width", pool.dilation_width),
     ];
     // An average has no dilation: the runtime does not read it.
+    // There are six.
     positive(numbers.get(..if dilated { 6 } else { 4 }).unwrap_or_default(), path, report);
     if window_size(pool.pooling_height, pool.pooling_width) <= 1 {
         let found = format!("a window of {}x{}, which XNNPACK does not take", pool.pooling_height, pool.pooling_width);

@@ -164,6 +164,7 @@ fn inline(
     }
     let scales = scales.get(..usize::try_from(expected).unwrap_or(usize::MAX)).unwrap_or(scales);
     if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
+        // The index is that of one of them.
         let found = format!("{:e}, expected a positive number", scales.get(index).copied().unwrap_or_default());
         report.add_at(rule::XNNPACK_SCALES, &path.index(index), report.offset_of(scales, index), found);
     }

@@ -74,6 +74,7 @@ pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u
 
 /// The bytes of this many elements of a tensor.
 fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
+    // An unknown type breaks another rule.
     let bits = tensor.datatype.element_bits().unwrap_or(0);
     dims.iter().fold(u64::from(bits), |all, size| all.saturating_mul(*size)).div_ceil(8)
 }
@@ -267,6 +268,7 @@ fn filter_scales(graph: &Graph<'_>, value: &XValue<'_>, blobs: &NamedBlobs<'_>, 
             if own != Some(keys == Keys::Own) {
                 return Vec::new();
             }
+            // Constants that are not there break another rule.
             numbers(payload.constant_bytes(index, blobs).unwrap_or_default(), element).collect()
         }
         _ => Vec::new(),

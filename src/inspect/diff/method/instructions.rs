@@ -44,6 +44,7 @@ impl<'s> Pair<'_, 's> {
                     others.iter().take(64).position(|other| operator(before, 0, index) == operator(after, 1, *other));
                 match same {
                     Some(at) => {
+                        // `at` is the position of one of them.
                         pair_up(&mut partner, index, others.get(at).copied().unwrap_or_default());
                         others.drain(..=at).take(at).for_each(|other| added.push(other));
                     }
