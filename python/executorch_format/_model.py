@@ -6,6 +6,7 @@ import builtins
 import html
 import mmap
 import os
+import sys
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -51,10 +52,8 @@ def source(file: AnyFile, map_it: bool) -> tuple[Source, str | None]:
     if isinstance(file, (str, os.PathLike)):
         path = os.fspath(file)
         with builtins.open(path, "rb") as opened:
-            if map_it and hasattr(Source, "mapped") and os.fstat(opened.fileno()).st_size > 0:
-                mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
-                return Source.mapped(mapped, opened.fileno()), path
-            return Source.of_bytes(opened.read()), path
+            mapped = _mapped(opened, path) if map_it and hasattr(Source, "mapped") else None
+            return mapped or Source.of_bytes(opened.read()), path
     if hasattr(file, "read"):
         content = file.read()
         if not isinstance(content, bytes):
@@ -62,6 +61,18 @@ def source(file: AnyFile, map_it: bool) -> tuple[Source, str | None]:
         name = getattr(file, "name", None)
         return Source.of_bytes(content), name if isinstance(name, str) else None
     raise TypeError(f"a path, bytes or a binary file object is needed, not {type(file).__name__}")
+
+
+def _mapped(file: BinaryIO, path: str) -> Source | None:
+    status = os.fstat(file.fileno())
+    if not status.st_size:
+        return None
+    # A process may have few open files: the map needs none.
+    if sys.version_info >= (3, 13):
+        found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
+    else:
+        found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return Source.mapped(found, path, (status.st_dev, status.st_ino))
 
 
 def open(file: AnyFile, *, mmap: bool = True) -> Model:

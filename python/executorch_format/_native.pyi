@@ -1,4 +1,5 @@
 from collections.abc import Callable, Mapping, Sequence
+from mmap import mmap
 from os import PathLike
 from typing import Any, final
 
@@ -13,7 +14,7 @@ def run(arguments: list[str]) -> int: ...
 @final
 class Source:
     @staticmethod
-    def mapped(map: Any, descriptor: int) -> Source: ...
+    def mapped(map: mmap, path: _Path, identity: tuple[int, int]) -> Source | None: ...
     @staticmethod
     def of_bytes(bytes: bytes) -> Source: ...
 

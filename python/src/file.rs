@@ -340,7 +340,9 @@ impl File {
 
     /// Writes the file; `progress` gets the bytes that are written and how many there are in all.
     fn save(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
+        let files = self.0.files();
         let image = py.detach(|| self.model().image()).map_err(|error| raise(py, &error))?;
+        let image = files.iter().fold(image, |image, (file, bytes)| image.copy_from(file, bytes));
         save(py, &image, path, progress)
     }
 }

@@ -5,12 +5,15 @@ use memmap2::Mmap;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::{PyBytes, PyMemoryView, PySlice};
+use std::fs::File;
+use std::io;
 use std::ops::Deref;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 /// Bytes that stay where they are and do not change.
 enum Bytes {
-    Map(Mmap),
+    Map(Mmap, Origin),
     Python(PyBackedBytes),
     Rust(Vec<u8>),
 }
@@ -20,10 +23,38 @@ impl Deref for Bytes {
 
     fn deref(&self) -> &[u8] {
         match self {
-            Self::Map(map) => map,
+            Self::Map(map, _) => map,
             Self::Python(bytes) => bytes,
             Self::Rust(bytes) => bytes,
         }
+    }
+}
+
+/// A mapped file, which is not kept open: a process may have few open files.
+struct Origin {
+    path: PathBuf,
+    identity: Identity,
+}
+
+/// The device and the number of a file there.
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(file: &File) -> io::Result<Identity> {
+    let found = file.metadata()?;
+    Ok((std::os::unix::fs::MetadataExt::dev(&found), std::os::unix::fs::MetadataExt::ino(&found)))
+}
+
+#[cfg(not(unix))]
+fn identity(_: &File) -> io::Result<Identity> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+impl Origin {
+    /// The file, if it is still there.
+    fn open(&self) -> Option<File> {
+        let file = File::open(&self.path).ok()?;
+        (identity(&file).ok()? == self.identity).then_some(file)
     }
 }
 
@@ -39,14 +70,17 @@ pub struct PySource(pub Arc<Source>);
 
 #[pymethods]
 impl PySource {
-    /// What is mapped in memory from the file that is open as `descriptor`: by `map`, an `mmap.mmap`, for Python, and once more for trees.
+    /// What is mapped in memory from the file at `path`: by `map`, an `mmap.mmap`, for Python, and once more for trees. Nothing where another file
+    /// has come to that path since `map` was made of the one with that device and number.
     #[cfg(unix)]
     #[staticmethod]
     #[allow(unsafe_code)]
-    fn mapped(map: &Bound<'_, PyAny>, descriptor: i32) -> PyResult<Self> {
+    fn mapped(map: &Bound<'_, PyAny>, path: PathBuf, identity: Identity) -> PyResult<Option<Self>> {
+        let origin = Origin { path, identity };
+        let Some(file) = origin.open() else { return Ok(None) };
         // SAFETY: the package says that a file must not be truncated or written to while it is open here.
-        let bytes = Bytes::Map(unsafe { Mmap::map(descriptor)? });
-        Ok(Self(Arc::new(Source { bytes, view: Some(PyMemoryView::from(map)?.unbind()) })))
+        let bytes = Bytes::Map(unsafe { Mmap::map(&file)? }, origin);
+        Ok(Some(Self(Arc::new(Source { bytes, view: Some(PyMemoryView::from(map)?.unbind()) }))))
     }
 
     /// Bytes in memory.
@@ -121,6 +155,15 @@ impl Held {
     /// Bytes: of the file, or that it would have.
     pub fn size(&self) -> Result<u64, Error> {
         self.file_size.map_or_else(|| self.model.image().map(|image| image.size()), Ok)
+    }
+
+    /// The files that are mapped, and where: a write can have the system copy from them.
+    pub fn files(&self) -> Vec<(File, &[u8])> {
+        let file = |source: &'_ Arc<Source>| match &source.bytes {
+            Bytes::Map(_, origin) => origin.open(),
+            Bytes::Python(_) | Bytes::Rust(_) => None,
+        };
+        self.sources.iter().filter_map(|source| Some((file(source)?, &*source.bytes))).collect()
     }
 
     /// Part of the tree's bytes as a read-only `memoryview`, without a copy where they are a file's.

@@ -142,3 +142,29 @@ def test_save_is_byte_for_byte(tmp_path: pathlib.Path) -> None:
     for name in ("1.5.1/names/names.pte", "1.5.1/bundled/bundled.bpte", "1.5.1/etdump/etdump.etdp", "1.5.1/ptd_names/ptd_names.ptd"):
         ef.open(fixture(name)).save(tmp_path / "same")
         assert (tmp_path / "same").read_bytes() == fixture(name).read_bytes()
+
+
+def test_many_models_need_few_open_files(tmp_path: pathlib.Path) -> None:
+    script = """
+import resource, sys, executorch_format as ef
+resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
+models = [ef.open(sys.argv[1]) for _ in range(250)]
+models[0].strip().save(sys.argv[2])
+assert ef.open(sys.argv[2]).verify() is not None
+"""
+    subprocess.run([sys.executable, "-c", script, PATH, tmp_path / "saved.pte"], check=True)
+
+
+def test_saves_what_is_mapped_though_its_path_is_gone_or_another(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "big.ptd"
+    big(1 << 20).replace("a", bytes(range(256)) * 4096).save(path)
+    expected = path.read_bytes()
+    model = ef.Data.open(path)
+    path.unlink()
+    model.save(tmp_path / "gone.ptd")
+    big(1 << 20).save(path)
+    model.save(tmp_path / "another.ptd")
+    assert (tmp_path / "gone.ptd").read_bytes() == expected
+    assert (tmp_path / "another.ptd").read_bytes() == expected
+    ef.Data.open(tmp_path / "gone.ptd").rename({"a": "b"}).save(tmp_path / "renamed.ptd")
+    assert ef.Data.open(tmp_path / "renamed.ptd").tensors["b"].tobytes() == bytes(range(256)) * 4096
