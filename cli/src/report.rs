@@ -8,7 +8,7 @@ use crate::open::{Input, Unbundled};
 use crate::profile::{Tick, time};
 use crate::save::save;
 use crate::size::{Offer, offers};
-use executorch_format::inspect::Report;
+use executorch_format::inspect::{Drawing, Report};
 use executorch_format::validate::{Finding, Level};
 use executorch_format::{Image, Model};
 use serde::Serialize;
@@ -78,7 +78,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             for drawing in &mut report.graphs {
                 trace.put_on(pte, std::slice::from_mut(&mut drawing.graph))?;
                 drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
-                drawing.layout = drawing.graph.layout();
+                *drawing = Drawing::of(std::mem::take(&mut drawing.graph));
             }
         }
         let inside = if program_offset.is_some() { ", the program inside" } else { "" };

@@ -149,13 +149,21 @@ impl<'a> Npy<'a> {
     /// [`ErrorKind::Tensor`] if shape and bytes differ in size.
     pub fn image(&self) -> Result<Image<'_>> {
         let shape = self.tensor_layout.shape();
-        let Some((name, _)) = TYPES.iter().find(|(_, own)| *own == shape.scalar_type) else {
-            return Err(Error::unwritable(format!("numpy does not have the scalar type {}", shape.scalar_type)));
-        };
+        let header = Self::header(&shape)?;
         if shape.byte_size()? != self.bytes.len() as u64 {
             let found = counted(self.bytes.len(), "byte");
             return Err(Error::tensor(format!("{shape} takes {} bytes, but has {found}", shape.byte_size()?)));
         }
+        Ok(Image::of_pieces(header, [self.bytes.as_ref()].into_iter()))
+    }
+
+    /// What a file starts with, before the bytes of the elements: for tensors whose bytes are copied from elsewhere.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`] as [`image`](Self::image) does.
+    pub fn header(shape: &TensorShape<'_>) -> Result<Vec<u8>> {
+        let Some((name, _)) = TYPES.iter().find(|(_, own)| *own == shape.scalar_type) else {
+            return Err(Error::unwritable(format!("numpy does not have the scalar type {}", shape.scalar_type)));
+        };
         let fortran = match (shape.is_natural(), is_reversed(shape.dim_order)) {
             (true, _) => false,
             (false, true) => true,
@@ -170,7 +178,7 @@ impl<'a> Npy<'a> {
         let grows = if fortran { sizes.last() } else { sizes.first() };
         let spare = grows.map_or(0, |size| GROWTH.saturating_sub(size.len()));
         text.extend(core::iter::repeat_n(' ', spare));
-        Ok(Image::of_pieces(with_length(&text)?, [self.bytes.as_ref()].into_iter()))
+        with_length(&text)
     }
 }
 

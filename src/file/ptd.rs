@@ -198,6 +198,17 @@ impl<'a> Ptd<'a> {
         self.segment_data().check(index)
     }
 
+    /// How many bytes a reference points to. Of metadata alone, bytes that were not given count too.
+    ///
+    /// Fails as [`bytes`](Self::bytes) does.
+    pub(crate) fn data_size(&self, data: &DataRef) -> Result<u64> {
+        match *data {
+            DataRef::Segment { index, offset, size } => self.segment_data().check_range(index, offset, size)?,
+            _ => drop(self.bytes(data)?),
+        }
+        Ok(data.size())
+    }
+
     /// Where an entry's bytes are: the whole segment, or in files of ExecuTorch 0.5 and 0.6 a tensor inside its segment.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if its segment is out of range, and with

@@ -186,6 +186,17 @@ impl<'a> Pte<'a> {
         self.segment_data().check(index)
     }
 
+    /// How many bytes a reference points to. Of metadata alone, bytes that were not given count too.
+    ///
+    /// Fails as [`bytes`](Self::bytes) does.
+    pub(crate) fn data_size(&self, data: &DataRef) -> Result<u64> {
+        match *data {
+            DataRef::Segment { index, offset, size } => self.segment_data().check_range(index, offset, size)?,
+            _ => drop(self.bytes(data)?),
+        }
+        Ok(data.size())
+    }
+
     /// The bytes that a reference points to, without padding.
     ///
     /// Fails as [`segment`](Self::segment) does, and with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if they are

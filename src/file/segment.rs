@@ -268,8 +268,7 @@ impl<'t, 'a> Segments<'t, 'a> {
         let (segment, entry) = self.segment(index)?;
         segment.get(offset, size).ok_or_else(|| {
             let parts = if matches!(segment, Segment::Parts(_)) { " in several parts" } else { "" };
-            let (size, all) = (counted(size, "byte"), counted(entry.size, "byte"));
-            Error::reference(format!("{size} at offset {offset} of segment {index}, which has {all}{parts}"))
+            outside_segment(index, offset, size, entry.size, parts)
         })
     }
 
@@ -287,10 +286,27 @@ impl<'t, 'a> Segments<'t, 'a> {
 
     /// Checks that all bytes of segment `index` are there.
     pub(crate) fn check(&self, index: u32) -> Result<()> {
-        let (segment, entry) = self.segment(index)?;
-        match segment {
-            Segment::Parts(_) if segment.len() <= entry.size => Ok(()),
-            _ => self.bytes(index, 0, entry.size).map(|_| ()),
+        match (self.bytes.get(index as usize), self.table.get(index as usize)) {
+            (Some(segment @ Segment::Parts(_)), Some(entry)) if segment.len() <= entry.size => Ok(()),
+            (_, entry) => self.check_range(index, 0, entry.map_or(0, |entry| entry.size)),
+        }
+    }
+
+    /// Checks that `size` bytes from `offset` of segment `index` are there, or would be if the file had been given whole.
+    pub(crate) fn check_range(&self, index: u32, offset: u64, size: u64) -> Result<()> {
+        match self.bytes(index, offset, size) {
+            Err(error) if matches!(error.kind(), ErrorKind::Absent(_)) => {
+                let all = self.table.get(index as usize).map_or(0, |segment| segment.size);
+                if offset.checked_add(size).is_none_or(|end| end > all) {
+                    return Err(outside_segment(index, offset, size, all, ""));
+                }
+                // Where the file's size is not known, each segment is inside.
+                match self.range(index, offset, size) {
+                    Some(_) => Ok(()),
+                    None => Err(Error::reference(format!("segment {index} is not inside the file"))),
+                }
+            }
+            found => found.map(|_| ()),
         }
     }
 
@@ -327,4 +343,10 @@ pub(crate) fn slice(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
 pub fn offset_in(file: &[u8], part: &[u8]) -> Option<u64> {
     let start = (part.as_ptr() as usize).checked_sub(file.as_ptr() as usize)?;
     (start.checked_add(part.len())? <= file.len()).then_some(start as u64)
+}
+
+#[cold]
+fn outside_segment(index: u32, offset: u64, size: u64, all: u64, parts: &str) -> Error {
+    let (size, all) = (counted(size, "byte"), counted(all, "byte"));
+    Error::reference(format!("{size} at offset {offset} of segment {index}, which has {all}{parts}"))
 }

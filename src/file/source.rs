@@ -46,6 +46,11 @@ impl<'a> Source<'a> {
         self.memory
     }
 
+    /// The size of the file in bytes, as far as it is known: of metadata alone, at least what was given.
+    pub fn size(&self) -> u64 {
+        self.file_size.unwrap_or(self.bytes.len() as u64)
+    }
+
     /// The bytes of the metadata.
     pub fn metadata(&self) -> &[u8] {
         slice(&self.bytes, 0..self.metadata_size).unwrap_or_default()

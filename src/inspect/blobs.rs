@@ -272,7 +272,7 @@ pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Blobs<'t> {
             }
         };
         let size = match (&data, &user) {
-            (Some(data), _) => pte.bytes(data).map(|bytes| bytes.len() as u64),
+            (Some(data), _) => pte.data_size(data),
             (None, DataUser::Tensor { tensor, .. }) => tensor.byte_size(),
             (None, _) => Ok(0),
         };
@@ -318,7 +318,7 @@ pub(super) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Blobs<'t> {
     let mut collector = Collector::default();
     collector.segments(ptd.flat_tensor.segments(), &|index| ptd.check_segment(index), &|data| ptd.range(data));
     for (index, entry) in ptd.entries().enumerate() {
-        match ptd.entry_bytes(&entry).and_then(|bytes| Ok((ptd.entry_data(&entry)?, bytes.len() as u64))) {
+        match ptd.entry_data(&entry).and_then(|data| Ok((data, ptd.data_size(&data)?))) {
             Ok((data, size)) => {
                 let offset = ptd.range(&data).map(|range| range.start);
                 collector.add(BlobKind::Named, "", Some(data), offset, size, key(&entry));

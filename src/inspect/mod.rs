@@ -16,6 +16,7 @@
 //! Everything is `Serialize` with the feature `serde`.
 
 mod blobs;
+mod branch;
 #[cfg(feature = "devtools")]
 mod bundle;
 mod compile_specs;
@@ -45,6 +46,7 @@ mod planned_memory;
 mod profile;
 mod ptd;
 mod pte;
+mod remains;
 #[cfg(feature = "layout")]
 mod report;
 mod runtime_memory;
@@ -58,6 +60,7 @@ mod xnnpack;
 
 pub use crate::dataflow::Period;
 pub use blobs::{Blob, BlobKind, BlobUser, Blobs};
+pub use branch::{Branch, BranchEntry};
 #[cfg(feature = "devtools")]
 pub use bundle::{BundleSummary, TestCase, TestSuite, TestValue};
 pub use compile_specs::CompileSetting;
@@ -78,18 +81,19 @@ pub use graph::{
     ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
 };
 #[cfg(feature = "layout")]
-pub use graph::{GraphLayout, Placed, Svg};
+pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Svg};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, PlannedTensor};
-pub use numbers::{Distance, Histogram};
+pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
 pub use planned_memory::{PlannedBuffer, PlannedMemory};
 #[cfg(feature = "devtools")]
 pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile};
+pub use remains::{RemainingTables, RemainingText, Remains, remains};
 #[cfg(feature = "layout")]
-pub use report::{Drawing, Report, Weight};
+pub use report::{Drawing, Report, Weight, WeightUse};
 pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
 pub use size::{Growth, MethodSize, OperatorSize, SizeGroup, SizeKey, SizeKind, SizePart, SizeReport, TypeSize};
 pub use summary::{

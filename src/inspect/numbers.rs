@@ -73,70 +73,119 @@ impl TensorView<'_> {
     /// # }
     /// ```
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
-        let element = self.shape().scalar_type.element_size()?;
-        Histogram::of(bins, &|each| {
-            for bytes in self.bytes().chunks(CHUNK * element) {
-                each(&decode(self.shape().scalar_type, bytes).unwrap_or_default());
-            }
-        })
+        let mut counter = HistogramCounter::new(self.shape().scalar_type, bins);
+        counter.add(self.bytes());
+        counter.again()?;
+        counter.add(self.bytes());
+        counter.finish()
     }
 }
 
 impl Dequantized<'_> {
     /// How the numbers are spread over this many ranges; `None` where no element is finite.
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
-        Histogram::of(bins, &|each| {
+        let mut counter = HistogramCounter::new(ScalarType::FLOAT, bins);
+        let all = |counter: &mut HistogramCounter| {
             let mut chunk = Vec::with_capacity(CHUNK.min(self.elements()));
             for number in self.values() {
                 chunk.push(f64::from(number));
                 if chunk.len() == CHUNK {
-                    each(&chunk);
+                    counter.add_numbers(&chunk);
                     chunk.clear();
                 }
             }
-            each(&chunk);
-        })
+            counter.add_numbers(&chunk);
+        };
+        all(&mut counter);
+        counter.again()?;
+        all(&mut counter);
+        counter.finish()
     }
 }
 
-/// Takes some of the numbers.
-type Each<'e> = &'e mut dyn FnMut(&[f64]);
+/// Counts a [`Histogram`] of a tensor whose bytes come in pieces, each twice: for the range of the values, then for their number in each
+/// part of it.
+///
+/// ```
+/// use executorch_format::inspect::HistogramCounter;
+/// use executorch_format::schema::ScalarType;
+///
+/// let pieces = [[1u8, 2], [4, 4]];
+/// let mut counter = HistogramCounter::new(ScalarType::BYTE, 3);
+/// pieces.iter().for_each(|piece| counter.add(piece));
+/// counter.again().unwrap();
+/// pieces.iter().for_each(|piece| counter.add(piece));
+/// assert_eq!(counter.finish().unwrap().bins, [1, 1, 2]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct HistogramCounter {
+    scalar_type: ScalarType,
+    bins: usize,
+    histogram: Histogram,
+    sum: f64,
+    finite: u64,
+    /// Whether the range is known, and what comes is counted.
+    counts: bool,
+}
 
-impl Histogram {
-    /// Of the numbers that `all` gives, in parts; it is called twice.
-    fn of(bins: usize, all: &dyn Fn(Each<'_>)) -> Option<Self> {
-        let mut histogram = Self { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Self::default() };
-        let (mut sum, mut finite) = (0.0, 0u64);
-        all(&mut |numbers| {
-            for number in numbers.iter().copied() {
-                if number.is_finite() {
-                    histogram.min = histogram.min.min(number);
-                    histogram.max = histogram.max.max(number);
-                    histogram.zeros += u64::from(number == 0.0);
-                    sum += number;
-                    finite += 1;
-                } else {
-                    histogram.not_finite += 1;
-                }
-            }
-        });
-        if finite == 0 {
-            return None;
+impl HistogramCounter {
+    /// For elements of a type, in so many ranges.
+    pub fn new(scalar_type: ScalarType, bins: usize) -> Self {
+        let histogram = Histogram { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Histogram::default() };
+        Self { scalar_type, bins, histogram, sum: 0.0, finite: 0, counts: false }
+    }
+
+    /// The next elements: whole ones, little-endian. Bytes after the last whole element are left out.
+    pub fn add(&mut self, bytes: &[u8]) {
+        let Some(element) = self.scalar_type.element_size().filter(|size| *size > 0) else { return };
+        for chunk in bytes.chunks(CHUNK * element) {
+            let whole = chunk.len() - chunk.len() % element;
+            let numbers = decode(self.scalar_type, chunk.get(..whole).unwrap_or_default());
+            self.add_numbers(&numbers.unwrap_or_default());
         }
-        histogram.mean = sum / finite as f64;
-        let mut counts = vec![0; bins];
-        // Halved, so that the range of the largest doubles is finite.
-        let (least, width) = (histogram.min / 2.0, histogram.max / 2.0 - histogram.min / 2.0);
-        all(&mut |numbers| {
+    }
+
+    fn add_numbers(&mut self, numbers: &[f64]) {
+        let Histogram { min, max, zeros, not_finite, bins, .. } = &mut self.histogram;
+        if self.counts {
+            // Halved, so that the range of the largest doubles is finite.
+            let (least, width) = (*min / 2.0, *max / 2.0 - *min / 2.0);
             for number in numbers.iter().filter(|number| number.is_finite()) {
                 let part = if width > 0.0 { (number / 2.0 - least) / width } else { 0.0 };
-                let bin = ((part * bins as f64) as usize).min(bins.saturating_sub(1));
-                if let Some(count) = counts.get_mut(bin) {
+                let bin = ((part * self.bins as f64) as usize).min(self.bins.saturating_sub(1));
+                if let Some(count) = bins.get_mut(bin) {
                     *count += 1;
                 }
             }
-        });
-        Some(Self { bins: counts, ..histogram })
+            return;
+        }
+        for number in numbers.iter().copied() {
+            if number.is_finite() {
+                *min = min.min(number);
+                *max = max.max(number);
+                *zeros += u64::from(number == 0.0);
+                self.sum += number;
+                self.finite += 1;
+            } else {
+                *not_finite += 1;
+            }
+        }
+    }
+
+    /// After all pieces, before the same pieces come again; `None` where no element is finite, or the type has no numbers.
+    pub fn again(&mut self) -> Option<()> {
+        if self.finite == 0 {
+            return None;
+        }
+        self.histogram.mean = self.sum / self.finite as f64;
+        self.histogram.bins = vec![0; self.bins];
+        self.counts = true;
+        Some(())
+    }
+
+    /// The histogram; `None` before [`again`](Self::again).
+    pub fn finish(self) -> Option<Histogram> {
+        self.counts.then_some(self.histogram)
     }
 }
 

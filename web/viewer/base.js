@@ -11,11 +11,11 @@ const viewer = { views: [] };
   };
   viewer.nodeColors = {
     input: "#d8ead2", output: "#d8ead2", state: "#fbe5cc", delegate: "#d9d3ec", inside: "#d9d3ec", move: "#f6d3d3", jump: "#f6d3d3",
-    kernel: "#dce9f7", unknown: "#dddddd",
+    kernel: "#dce9f7", unknown: "#dddddd", block: "#e2e6f6",
   };
   // The same from far away, where boxes are a few pixels.
   viewer.farColors = {
-    input: "#6aa84f", output: "#6aa84f", state: "#e69138", delegate: "#8e7cc3", inside: "#8e7cc3", move: "#cc5555", jump: "#cc5555", kernel: "#6a9fd4", unknown: "#999999",
+    input: "#6aa84f", output: "#6aa84f", state: "#e69138", delegate: "#8e7cc3", inside: "#8e7cc3", move: "#cc5555", jump: "#cc5555", kernel: "#6a9fd4", unknown: "#999999", block: "#7f8fd0",
   };
 
   // Of each kind of bytes, for who does not know the format.
@@ -29,7 +29,10 @@ const viewer = { views: [] };
   viewer.unpack = async (text) => {
     const bytes = Uint8Array.from(atob(text.trim()), (character) => character.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    const json = await new Response(stream).text();
+    return viewer.parse(await new Response(stream).text());
+  };
+
+  viewer.parse = (json) => {
     // An integer that JavaScript would round keeps its digits beside it.
     const exact = (key, value, context) => (Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source ? Object.assign(new Number(value), { digits: context.source }) : value);
     return /[:,[]\s*-?\d{16}/.test(json) ? JSON.parse(json, exact) : JSON.parse(json);
@@ -40,7 +43,7 @@ const viewer = { views: [] };
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
       if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
-      else if (key === "style") element.style.cssText = value;
+      else if (key === "style") element.style.cssText = value || "";
       else if (value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
     }
     element.append(...children.flat().filter((child) => child !== undefined && child !== null).map((child) => (child instanceof Node ? child : viewer.text(child))));
@@ -93,6 +96,10 @@ const viewer = { views: [] };
     return `${viewer.type(tensor.scalar_type)}[${sizes.join(", ")}]${order}`;
   };
 
+  // What a node inside a delegate uses a weight for: `XNNConv2d 3: weight`, with its type and shape where that is asked for.
+  viewer.inside = (use, shaped) => `${use.operator ? `${use.operator} ${use.node}: ` : ""}${use.role}${shaped ? ` ${viewer.insideShape(use)}` : ""}`;
+  viewer.insideShape = (use) => `${use.type}[${use.sizes.join(", ")}]`;
+
   viewer.table = (columns, rows, options = {}) => {
     const { element } = viewer;
     const head = element("tr", {}, columns.map((column) => element("th", { class: column.number && "number" }, column.name)));
@@ -109,6 +116,7 @@ const viewer = { views: [] };
   };
 
   viewer.tip = (text, event) => {
+    if (text && !event) return;
     const tip = document.getElementById("tip");
     tip.hidden = !text;
     if (!text) return;
@@ -141,26 +149,97 @@ const viewer = { views: [] };
     return { canvas, redraw, now };
   };
 
+  // Times of traces, whose ticks are taken to be nanoseconds.
+  viewer.time = (ticks) => {
+    const [unit, per] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]].find(([, per]) => ticks >= per) || ["ns", 1];
+    return `${Number((ticks / per).toPrecision(3))} ${unit}`;
+  };
+
+  // A colour of the style sheet, for canvases.
+  viewer.css = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+  // What the address asks for: `#graph`, or `#graph=what to search for`.
+  viewer.asked = () => {
+    const [name, ...rest] = location.hash.slice(1).split("=");
+    const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
+    return { name: decode(name), argument: rest.length ? decode(rest.join("=")) : undefined };
+  };
+
+  const words = { pte: "ExecuTorch program", ptd: "ExecuTorch tensor data", bpte: "ExecuTorch bundle", etdp: "ExecuTorch trace", xnnpack: "XNNPACK payload" };
+
+  // Shows a report. Its parts in `report.pending` are not there yet: `viewer.update(part)` says that one has come.
   viewer.show = (report) => {
     const { element } = viewer;
     document.title = `${viewer.text(report.file)} – pte report`;
-    const kind = report.summary.kind === "pte" ? "ExecuTorch program" : "ExecuTorch tensor data";
+    const kind = words[report.summary?.kind] || "File";
     document.getElementById("head").replaceChildren(element("h1", {}, report.file), element("p", {}, `${kind}, ${viewer.bytes(report.file_size)}${report.file_size < 1024 ? "" : ` (${report.file_size.toLocaleString("en")} bytes)`}`));
     const tabs = document.getElementById("tabs");
     const main = document.getElementById("main");
-    const views = viewer.views.filter((view) => view.fits(report));
-    viewer.open = (name, argument) => {
-      const view = views.find((view) => view.name === name) || views[0];
-      for (const tab of tabs.children) tab.setAttribute("aria-selected", tab.dataset.name === view.name);
+    let views = [];
+    let current;
+    const waits = (view) => view.part !== undefined && report.pending?.has(view.part);
+    const draw = () => {
+      const { view, argument } = current;
       viewer.tip();
-      main.className = view.whole ? "whole" : "";
+      main.className = view.whole && !waits(view) ? "whole" : "";
       main.replaceChildren();
       main.dataset.view = view.name;
-      view.draw(report, main, argument);
+      main.setAttribute("aria-label", view.short || view.title(report));
+      if (waits(view)) main.append(element("p", { class: "note", role: "status" }, "Working…"));
+      else view.draw(report, main, argument);
     };
+    const fill = () => {
+      const keys = tabs.contains(document.activeElement);
+      views = viewer.views.filter((view) => waits(view) || view.fits(report));
+      if (!views.some((view) => view === current?.view)) current = undefined;
+      tabs.replaceChildren(...views.map((view) => element("button", { role: "tab", "data-name": view.name, "aria-controls": "main", onclick: () => viewer.open(view.name) }, waits(view) ? view.short : view.title(report))));
+      mark();
+      if (keys) tabs.querySelector("[aria-selected=true]")?.focus();
+    };
+    const mark = () => {
+      for (const tab of tabs.children) {
+        const chosen = tab.dataset.name === current?.view.name;
+        tab.setAttribute("aria-selected", chosen);
+        tab.tabIndex = chosen ? 0 : -1;
+      }
+    };
+    viewer.open = (name, argument) => {
+      const view = views.find((view) => view.name === name) || views[0];
+      current = { view, argument };
+      mark();
+      try {
+        history.replaceState(null, "", `#${view.name}${argument === undefined ? "" : `=${encodeURIComponent(argument)}`}`);
+      } catch {
+        // A page that may not change its address works without.
+      }
+      draw();
+    };
+    viewer.redraw = () => current && draw();
     viewer.has = (name) => views.some((view) => view.name === name);
-    tabs.replaceChildren(...views.map((view) => element("button", { role: "tab", "data-name": view.name, onclick: () => viewer.open(view.name) }, view.title(report))));
-    viewer.open(views[0].name);
+    viewer.update = (part) => {
+      const before = current?.view;
+      fill();
+      if (!current) viewer.open(before?.name);
+      else if (current.view.part === part || current.view.uses?.includes(part)) draw();
+    };
+    // Arrow keys go from tab to tab, as everywhere.
+    tabs.onkeydown = (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
+      const at = [...tabs.children].indexOf(document.activeElement);
+      if (!step || at < 0) return;
+      event.preventDefault();
+      const count = tabs.children.length;
+      const to = Number.isFinite(step) ? (at + step + count) % count : step < 0 ? 0 : count - 1;
+      viewer.open(tabs.children[to].dataset.name);
+      tabs.children[to].focus();
+    };
+    fill();
+    const asked = viewer.asked();
+    viewer.open(asked.name, asked.argument);
     requestAnimationFrame(() => { viewer.readyAt = performance.now(); });
   };
+
+  // Canvases take their colours from the style sheet when they are drawn.
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => viewer.redraw?.());
+  addEventListener("hashchange", () => { if (viewer.open) { const { name, argument } = viewer.asked(); viewer.open(name, argument); } });
 })();

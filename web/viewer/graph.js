@@ -5,7 +5,9 @@
   viewer.views.push({
     name: "graph",
     title: () => "Graph",
-    fits: (report) => report.graphs.some((graph) => graph.nodes.length),
+    short: "Graph",
+    part: "graphs",
+    fits: (report) => report.graphs?.some((graph) => graph.nodes.length),
     whole: true,
     draw(report, main, argument) {
       const select = element("select", { "aria-label": "Method", onchange: () => start(report.graphs[select.value]) }, report.graphs.map((graph, index) => element("option", { value: index }, `${viewer.cut(viewer.name(graph.method), 40)}: ${viewer.count(graph.nodes.length, "node")}`)));
@@ -13,24 +15,45 @@
       const found = element("span", { class: "note", role: "status" });
       const fit = element("button", { title: "Show the whole graph" }, "Whole graph");
       const read = element("button", { title: "Show the start, large enough to be read" }, "Start");
+      const fold = element("button", { "aria-pressed": false }, "Blocks");
       const stage = element("div", { class: "stage" });
       const side = element("div", { class: "side" });
-      main.append(element("div", { class: "tools" }, select, search, found, read, fit), element("div", { class: "split" }, stage, side));
-      const start = (graph) => { stage.replaceChildren(); picture(graph, { stage, side, search, found, fit, read }); };
+      main.append(element("div", { class: "tools" }, select, search, found, read, fit, fold), element("div", { class: "split" }, stage, side));
+      // A large graph begins as its outline, in which a block or a delegate is one box.
+      let shown;
+      const draw = (graph, folded, at) => {
+        shown = { graph, folded };
+        fold.hidden = !graph.outline;
+        fold.setAttribute("aria-pressed", folded);
+        fold.title = folded ? "Show every node" : "Show a block or a delegate as one box";
+        stage.replaceChildren();
+        const inside = (box) => { const [first, count] = graph.outline.members[box]; return { count, open: () => draw(graph, false, first) }; };
+        picture(folded ? graph.outline : graph, { stage, side, search, found, fit, read, groups: folded ? [] : graph.groups || [], inside: folded ? inside : undefined, whole: graph });
+        if (at !== undefined) viewer.graph.go(at);
+      };
+      fold.onclick = () => draw(shown.graph, !shown.folded);
+      const start = (graph) => draw(graph, !!graph.outline && graph.nodes.length > LARGE && !search.value);
       // The argument is what to search for: in the first method that has it.
-      const first = argument === undefined ? -1 : report.graphs.findIndex((graph) => graph.nodes.some((node) => node.label === argument));
+      const instruction = /^instruction (\d+)$/.exec(argument || "")?.[1];
+      const has = (node) => (instruction === undefined ? node.label === argument || node.label.startsWith(`${argument} `) : node.instruction === Number(instruction));
+      const first = argument === undefined ? -1 : report.graphs.findIndex((graph) => graph.nodes.some(has));
       select.value = Math.max(0, first);
-      search.value = first < 0 ? "" : argument;
-      start(report.graphs[select.value]);
+      search.value = first < 0 || instruction !== undefined ? "" : argument;
+      const graph = report.graphs[select.value];
+      if (instruction !== undefined && first >= 0) draw(graph, false, graph.nodes.findIndex(has));
+      else start(graph);
     },
   });
+
+  // A graph with more nodes begins as its outline.
+  const LARGE = 400;
 
   // A value by its number; one inside a delegate has a number of its own there.
   const value = (number) => (number < 0 ? `id ${-1 - number}` : `%${number}`);
 
   const meanings = [
     [["input", "output"], "input or output of the method"], [["kernel"], "operator of the runtime"], [["delegate", "inside"], "runs in a backend"],
-    [["state"], "tensor that keeps its content"], [["jump", "move"], "jump or move"], [["unknown"], "unknown instruction"],
+    [["state"], "tensor that keeps its content"], [["jump", "move"], "jump or move"], [["block"], "several nodes: a block, a delegate, states"], [["unknown"], "unknown instruction"],
   ];
 
   // Kinds have shapes too, so that colour is not their only sign.
@@ -49,7 +72,9 @@
     context.setLineDash([]);
     const inset = Math.min(4, height / 4);
     context.beginPath();
-    if (kind === "delegate" || kind === "inside") {
+    if (kind === "block") {
+      context.roundRect(x + inset, y + inset, width - 2 * inset, height - 2 * inset, Math.min(3, height / 8));
+    } else if (kind === "delegate" || kind === "inside") {
       for (const at of [x + inset, x + width - inset]) { context.moveTo(at, y); context.lineTo(at, y + height); }
     } else if (kind === "state") {
       for (const at of [y + inset, y + height - inset]) { context.moveTo(x, at); context.lineTo(x + width, at); }
@@ -82,7 +107,7 @@
     return canvas;
   }
 
-  function picture(graph, { stage, side, search, found, fit, read }) {
+  function picture(graph, { stage, side, search, found, fit, read, groups, inside, whole: all_nodes }) {
     const { nodes, edges, layout } = graph;
     const far = new Set(layout.far);
     const [into, outOf] = [nodes.map(() => []), nodes.map(() => [])];
@@ -92,7 +117,7 @@
     });
     const drawn = edges.filter((_, index) => !far.has(index));
     const results = nodes.map((node) => (node.arguments.find((argument) => argument.output) || node.arguments[0])?.text || "");
-    const texts = nodes.map((node, index) => `${node.label} ${node.delegate ?? ""} ${node.arguments.map((argument) => `${value(argument.value)} ${argument.text} ${argument.place?.external?.key || ""}`).join(" ")} ${node.instruction ?? ""} ${index}`.toLowerCase());
+    const texts = nodes.map((node, index) => `${node.label} ${node.delegate ?? ""} ${node.source ?? ""} ${node.arguments.map((argument) => `${value(argument.value)} ${argument.text} ${argument.place?.external?.key || ""}`).join(" ")} ${node.instruction ?? ""} ${index}`.toLowerCase());
     let view = d3.zoomIdentity;
     let chosen = -1;
     let matches = new Set();
@@ -103,17 +128,39 @@
 
     function draw(context, width, height) {
       const { k, x, y } = view;
+      const ink = Object.fromEntries(["accent", "edge", "box", "band", "other", "delegate", "soft"].map((name) => [name, viewer.css(name)]));
       const [left, top, right, bottom] = [-x / k, -y / k, (width - x) / k, (height - y) / k];
       context.translate(x, y);
       context.scale(k, k);
       context.lineWidth = Math.max(1, 0.7 / k);
+      // What belongs together lies on one band.
+      for (const [index, group] of groups.entries()) {
+        context.fillStyle = index % 2 ? ink.band : ink.other;
+        if (group.kind === "states") continue;
+        const out = group.kind === "block" ? 18 : 14;
+        if (group.kind === "delegate") context.fillStyle = ink.delegate;
+        for (let node = group.first; node < group.first + group.count; node += 1) {
+          const box = layout.nodes[node];
+          if (box.y - out > bottom || box.y + box.height + out < top || box.x - out > right || box.x + box.width + out < left) continue;
+          context.fillRect(box.x - out, box.y - out, box.width + 2 * out, box.height + 2 * out);
+        }
+      }
+      if (k > 0.12) {
+        context.fillStyle = ink.soft;
+        context.textAlign = "left";
+        context.font = `${Math.min(60, 11 / Math.min(1, k))}px system-ui, sans-serif`;
+        for (const group of groups) {
+          const box = layout.nodes[group.first];
+          if (group.kind !== "states" && box.y > top - 40 && box.y < bottom + 40) context.fillText(viewer.cut(group.label, 40), box.x - 12, box.y - (group.kind === "block" ? 20 : 4));
+        }
+      }
       for (const edge of drawn) {
         const [from, to] = [layout.nodes[edge.from], layout.nodes[edge.to]];
         const way = path(from, to);
         const [x0, y0, , , , , x1, y1] = way;
         if (Math.max(y0, y1) < top || Math.min(y0, y1) > bottom || Math.max(x0, x1) < left || Math.min(x0, x1) > right) continue;
         const on = edge.from === chosen || edge.to === chosen;
-        context.strokeStyle = on ? "#1f6fb2" : "#a3b1be";
+        context.strokeStyle = on ? ink.accent : ink.edge;
         context.lineWidth = (on ? 2 : 1) / Math.min(1, k * 1.4);
         context.setLineDash(edge.value === undefined ? [4, 3] : edge.view ? [1, 3] : []);
         context.beginPath();
@@ -138,7 +185,7 @@
         const box = layout.nodes[index];
         if (box.y > bottom || box.y + box.height < top || box.x > right || box.x + box.width < left) continue;
         context.fillStyle = viewer.nodeColors[node.kind] || "#dddddd";
-        context.strokeStyle = index === chosen ? "#1f6fb2" : matches.has(index) ? "#c46a00" : "#8595a5";
+        context.strokeStyle = index === chosen ? ink.accent : matches.has(index) ? "#c46a00" : ink.box;
         context.lineWidth = (index === chosen || matches.has(index) ? 3 : 1) / Math.min(1, k * 1.4);
         if (k < 0.35) {
           // From far away a box has one colour, and is large enough to be seen.
@@ -289,7 +336,7 @@
       const node = nodes[chosen];
       if (!node) {
         const counts = new Map();
-        for (const { label, kind } of nodes) if (["kernel", "delegate", "inside"].includes(kind)) counts.set(label, (counts.get(label) || 0) + 1);
+        for (const { label, kind } of all_nodes.nodes) if (["kernel", "delegate", "inside"].includes(kind)) counts.set(label, (counts.get(label) || 0) + 1);
         const rows = [...counts].sort((one, other) => other[1] - one[1]);
         const kinds = new Set(nodes.map((node) => node.kind));
         const present = meanings.map(([of, meaning]) => [of.find((kind) => kinds.has(kind)), meaning]).filter(([kind]) => kind);
@@ -297,6 +344,7 @@
           element("p", { class: "note" }, "Drag to move, scroll to zoom, click a box for what it takes and gives. The second line of a box is the type and shape of its result. A line that would pass many layers is not drawn: the box says where else it takes from.", kinds.has("jump") ? " A dashed line is a jump." : null),
           element("ul", { class: "plain" }, present.map(([kind, meaning]) => element("li", {}, swatch(kind), meaning))),
           ...(graph.incomplete ? [element("p", { class: "warning" }, graph.incomplete)] : []),
+          ...(graph !== all_nodes ? [element("p", { class: "note" }, `A double box stands for several nodes: click it, then “Show its nodes”, or press “Blocks” to see all ${all_nodes.nodes.length.toLocaleString("en")}.`)] : []),
           element("h4", {}, "Operators"), element("ul", {}, rows.map(([label, count]) => element("li", {}, viewer.link(() => { search.value = label; find(); }, label), ` ×${count.toLocaleString("en")}`)))];
       }
       const where = (argument) => (argument.place ? `, ${memory(argument.place)}` : "");
@@ -304,7 +352,12 @@
       const part = (title, list) => (list.length ? [element("h4", {}, title), element("ul", {}, list.map(line))] : []);
       const meaning = meanings.find(([of]) => of.includes(node.kind))?.[1] || node.kind;
       const place = node.instruction === undefined ? "" : `instruction ${node.instruction}${node.chain ? ` of chain ${node.chain}` : ""}`;
+      const box = node.kind === "block" && inside ? inside(chosen) : undefined;
+      const groupsOf = groups.filter((group) => chosen >= group.first && chosen < group.first + group.count);
       return [element("p", { class: "back" }, viewer.link(() => choose(-1), "← the whole method")), element("h3", {}, node.label),
+        box ? element("p", {}, viewer.link(box.open, `Show its ${viewer.count(box.count, "node")}`)) : "",
+        node.time !== undefined ? element("p", {}, `${viewer.time(node.time)} in one run`) : "", node.source ? element("p", { class: "mono" }, node.source) : "",
+        ...groupsOf.map((group) => element("p", { class: "note" }, `In ${group.label}${group.kind === "delegate" ? `, a delegate with ${viewer.count(group.count, "node")}` : ""}.`)),
         element("p", { class: "note" }, node.delegate === undefined ? [meaning, place].filter(Boolean).join(", ") : `Inside ${node.delegate}, which ${place} runs. An id is a value of the delegate's own.`),
         ...part("Takes", node.arguments.filter((argument) => !argument.output)), ...part("Gives", node.arguments.filter((argument) => argument.output)),
         ...ways("From", into[chosen], "from"), ...ways("To", outOf[chosen], "to")];

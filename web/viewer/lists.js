@@ -4,6 +4,8 @@
 
   viewer.views.push({
     name: "operators",
+    short: "Operators",
+    part: "operators",
     title: (report) => `Operators (${report.operators.operators.length})`,
     fits: (report) => report.operators,
     draw(report, main) {
@@ -34,26 +36,35 @@
 
   viewer.views.push({
     name: "weights",
+    short: "Weights",
+    part: "weights",
     title: (report) => `Weights (${report.weights.length})`,
-    fits: (report) => report.weights.length,
+    fits: (report) => report.weights?.length,
     whole: true,
     draw(report, main) {
       const list = element("div", { class: "list" });
       const side = element("div", { class: "side" });
       const several = new Set(report.weights.flatMap((weight) => weight.users.map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
       const user = (user) => (user.key !== undefined ? viewer.name(user.key) : `${several ? `${viewer.name(user.method)}:` : ""}%${user.value}`);
-      const name = (weight) => user(weight.users[0]);
+      // What a backend's node uses has the name of that, and its key in small letters.
+      const delegates = new Set(report.weights.flatMap((weight) => (weight.inside || []).map((use) => `${use.method} ${use.delegate}`))).size;
+      const within = (use) => `${several && use.method !== null ? `${viewer.name(use.method)} ` : ""}${delegates > 1 && use.delegate !== null ? `delegate ${use.delegate} ` : ""}${viewer.inside(use)}`;
+      const name = (weight) => (weight.inside?.length ? within(weight.inside[0]) : weight.users.length ? user(weight.users[0]) : "");
+      const form = (weight) => (weight.inside?.length ? viewer.insideShape(weight.inside[0]) : shape(weight.users.find(shape)) || "blob");
+      const uses = (weight) => weight.inside?.length || weight.users.length;
+      const key = (weight) => (weight.inside?.length && weight.users[0]?.key !== undefined ? weight.users[0].key : undefined);
       const filter = element("input", { class: "grow", type: "search", placeholder: "Name or shape…", "aria-label": "Filter the weights" });
-      const columns = [{ name: "name", wide: true, of: name }, { name: "shape", mono: true, of: (weight) => shape(weight.users[0]) || "blob" }, { name: "size", number: true, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: (weight) => weight.users.length }];
+      const columns = [{ name: "name", wide: true, of: (weight) => [name(weight), key(weight) === undefined ? null : element("div", { class: "key" }, key(weight))] }, { name: "shape", mono: true, of: form }, { name: "size", number: true, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: uses }];
       const choose = (weight, row) => {
         list.querySelector(".chosen")?.classList.remove("chosen");
         row?.classList.add("chosen");
-        side.replaceChildren(...facts(weight, user));
+        const show = () => side.replaceChildren(...facts(weight, { user, name, form, within, key }), ...(viewer.weightTools?.(weight, name(weight), show) || []));
+        show();
       };
       const found = element("span", { class: "note", role: "status" });
       const fill = () => {
         const words = filter.value.toLowerCase();
-        const fitting = report.weights.filter((weight) => `${name(weight)} ${shape(weight.users[0])}`.toLowerCase().includes(words));
+        const fitting = report.weights.filter((weight) => `${name(weight)} ${form(weight)} ${key(weight) ?? ""} ${weight.file ?? ""}`.toLowerCase().includes(words));
         found.textContent = words ? `${fitting.length.toLocaleString("en")} of ${viewer.count(report.weights.length, "weight")}` : "";
         list.replaceChildren(viewer.table(columns, fitting, { choose, none: "No weight has that in its name or shape." }));
         if (fitting.length) choose(fitting[0], list.querySelector("tbody tr"));
@@ -64,13 +75,17 @@
     },
   });
 
-  function facts(weight, name) {
+  function facts(weight, { user, name, form, within, key }) {
     const { histogram } = weight;
-    const users = weight.users.slice(0, 50).map((user) => element("li", {}, `${user.key !== undefined ? "key " : ""}${name(user)} `, element("span", { class: "mono" }, shape(user))));
-    if (weight.users.length > 50) users.push(element("li", {}, `… ${weight.users.length - 50} more`));
-    const parts = [element("h3", {}, name(weight.users[0])), element("p", { class: "note" }, `${weight.kind}, ${bytes(weight.size)} ${weight.offset === undefined || weight.offset === null ? "without a place of its own" : `at byte ${weight.offset.toLocaleString("en")}`}`)];
+    const inside = (weight.inside || []).map((use) => element("li", {}, `${within(use)} `, element("span", { class: "mono" }, viewer.insideShape(use))));
+    const users = [...inside, ...weight.users.map((one) => element("li", {}, `${one.key !== undefined ? "key " : ""}${user(one)} `, element("span", { class: "mono" }, shape(one))))];
+    const shown = users.length > 50 ? [...users.slice(0, 50), element("li", {}, `… ${users.length - 50} more`)] : users;
+    const place = weight.offset === undefined || weight.offset === null ? (weight.kind === "external" && !weight.file ? "in a .ptd file that is not here" : "without a place of its own") : `at byte ${weight.offset.toLocaleString("en")}${weight.file ? ` of ${weight.file}` : ""}`;
+    const kinds = { delegate_constant: "in the payload of a delegate" };
+    const parts = [element("h3", {}, name(weight)), element("p", { class: "mono" }, form(weight)), key(weight) === undefined ? "" : element("p", { class: "key" }, key(weight)), element("p", { class: "note" }, `${kinds[weight.kind] || weight.kind}, ${bytes(weight.size)} ${place}`)];
     if (!histogram) {
-      const reason = shape(weight.users[0]) ? "No histogram: the values are no numbers of a known type, or the data is too large to be read for a page." : "A blob: its values have no type.";
+      const typed = weight.users.some(shape) || weight.inside?.length;
+      const reason = weight.counted ? "No histogram: its values are no finite numbers." : typed ? "No histogram: the values are no numbers of a known type, or the data is too large to be read for a page." : "A blob: its values have no type.";
       parts.push(element("p", { class: "note" }, reason));
     } else {
       const most = Math.max(...histogram.bins);
@@ -86,14 +101,16 @@
         element("div", { class: "note", style: "display: flex; justify-content: space-between; margin: 2px 0 10px" }, element("span", {}, viewer.number(histogram.min)), element("span", {}, viewer.number(histogram.max))),
         element("table", {}, element("tbody", {}, row("values", (total + histogram.not_finite).toLocaleString("en")), row("smallest", viewer.number(histogram.min)), row("largest", viewer.number(histogram.max)), row("mean", viewer.number(histogram.mean)), row("zeros", histogram.zeros.toLocaleString("en")), histogram.not_finite ? row("infinite or not a number", histogram.not_finite.toLocaleString("en")) : null)));
     }
-    parts.push(element("h4", {}, "Used by"), element("ul", {}, users));
+    parts.push(element("h4", {}, "Used by"), element("ul", {}, shown));
     return parts;
   }
 
   viewer.views.push({
     name: "findings",
+    short: "Findings",
+    part: "findings",
     title: (report) => `Findings (${report.findings.length})`,
-    fits: () => true,
+    fits: (report) => report.findings,
     draw(report, main) {
       if (!report.findings.length) {
         main.append(element("p", { class: "good" }, "Verification found nothing wrong."));
@@ -101,10 +118,20 @@
       }
       const order = ["error", "warning", "note"];
       const rows = [...report.findings].sort((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity));
+      // On a page that has the file, a finding leads to its place.
+      const index = (row) => row.of?.index ?? report.main ?? 0;
+      const field = (row) => {
+        const of = row.of ? `${row.of.file}: ` : "";
+        return row.path && viewer.has("tree") ? [of, viewer.link(() => viewer.open("tree", `${index(row)}:${row.path}`), row.path)] : `${of}${row.path || "the file"}`;
+      };
+      const offset = (row) => {
+        if (row.offset === undefined || row.offset === null) return "";
+        const text = row.offset.toLocaleString("en");
+        return viewer.has("bytes") ? viewer.link(() => viewer.open("bytes", `${index(row)}:${row.offset}`), text) : text;
+      };
       main.append(element("p", { class: "note" }, "What pte verify says. An error: a reader may refuse the file, misread it or crash on it. A warning: suspicious, or impossible to check. A note is harmless."),
         viewer.table([
-          { name: "severity", of: (row) => element("span", { class: row.severity }, row.severity) }, { name: "what", wide: true, of: (row) => row.message }, { name: "field", mono: true, of: (row) => row.path || "the file" },
-          { name: "at byte", number: true, of: (row) => row.offset?.toLocaleString("en") ?? "" }, { name: "rule", mono: true, of: (row) => element("span", { style: "white-space: nowrap" }, row.rule) },
+          { name: "severity", of: (row) => element("span", { class: row.severity }, row.severity) }, { name: "what", wide: true, of: (row) => row.message }, { name: "field", mono: true, of: field }, { name: "at byte", number: true, of: offset }, { name: "rule", mono: true, of: (row) => element("span", { style: "white-space: nowrap" }, row.rule) },
         ], rows));
     },
   });

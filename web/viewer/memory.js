@@ -5,6 +5,8 @@
   viewer.views.push({
     name: "memory",
     title: () => "Memory",
+    short: "Memory",
+    part: "memory",
     fits: (report) => report.memory?.methods.some((method) => method.buffers.some((buffer) => buffer.tensors.length)),
     whole: true,
     draw(report, main) {
@@ -59,7 +61,7 @@
         context.fillStyle = color(tensor);
         context.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
         if (tensor === chosen || (right - left > 4 && bottom - top > 4)) {
-          context.strokeStyle = tensor === chosen ? "#000000" : "#ffffff";
+          context.strokeStyle = viewer.css(tensor === chosen ? "ink" : "paper");
           context.lineWidth = tensor === chosen ? 2 : 0.6;
           context.strokeRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
         }
@@ -68,7 +70,7 @@
           context.fillText(viewer.cut(`%${tensor.value} ${shape(tensor)}`, Math.floor((right - left) / 6.4)), Math.max(left, LEFT) + 4, (top + bottom) / 2 + 4);
         }
       }
-      context.strokeStyle = "#a31919";
+      context.strokeStyle = viewer.css("error");
       context.setLineDash([4, 3]);
       context.lineWidth = 1;
       context.beginPath();
@@ -80,8 +82,8 @@
     });
 
     function axes(context, width, height) {
-      context.fillStyle = "#5a6b7c";
-      context.strokeStyle = "#d5dde5";
+      context.fillStyle = viewer.css("soft");
+      context.strokeStyle = viewer.css("line");
       context.textAlign = "right";
       // Round addresses, and the end of the buffer.
       const gap = 2 ** Math.max(0, Math.ceil(Math.log2(buffer.size / 6)));

@@ -5,7 +5,8 @@
   viewer.views.push({
     name: "overview",
     title: () => "Overview",
-    fits: () => true,
+    fits: (report) => report.summary,
+    uses: ["size", "memory", "weights", "findings"],
     draw(report, main) {
       const { summary } = report;
       // What a card sums up is in the view that it opens.
@@ -21,11 +22,12 @@
         cards.push(card([...backends].join(", ") || "none", "delegated to", "operators"));
       }
       // Data without a type is counted where it is known what it is: in delegates, and as keys of a .ptd.
-      const tensors = report.weights.filter((weight) => summary.keys || weight.users.some(shape));
+      const tensors = (report.weights || []).filter((weight) => summary.keys || weight.users.some(shape));
       if (tensors.length) cards.push(card(bytes(tensors.reduce((sum, weight) => sum + weight.size, 0)), summary.keys ? `under ${count(summary.keys.length, "key")}` : `in ${count(tensors.length, "weight")}${inDelegates ? " outside delegates" : ""}`, "weights"));
       if (inDelegates) cards.push(card(bytes(inDelegates), `in ${count(summary.delegate_constants.count, "weight")} of delegates`, "size"));
-      const found = ["error", "warning", "note"].map((severity) => [severity, report.findings.filter((finding) => finding.severity === severity).length]).filter((one) => one[1]);
-      cards.push(card(found.map(([severity, number]) => count(number, severity)).join(", ") || "no findings", "verification", "findings", found.length ? found[0][0] : "good"));
+      if (!report.findings) cards.push(card("…", "verification", "findings"));
+      const found = ["error", "warning", "note"].map((severity) => [severity, (report.findings || []).filter((finding) => finding.severity === severity).length]).filter((one) => one[1]);
+      if (report.findings) cards.push(card(found.map(([severity, number]) => count(number, severity)).join(", ") || "no findings", "verification", "findings", found.length ? found[0][0] : "good"));
       main.append(element("div", { class: "cards" }, cards));
       if (report.size) main.append(element("h2", {}, "Where the bytes are"), ...sizeBar(report.size));
       for (const method of methods) main.append(...methodFacts(report, method));

@@ -5,9 +5,12 @@
   viewer.views.push({
     name: "size",
     title: () => "Size",
+    short: "Size",
+    part: "size",
     fits: (report) => report.size,
+    uses: ["weights", "savings"],
     draw(report, main) {
-      const root = tree(report.size);
+      const root = tree(report.size, report.weights || []);
       let at = root;
       const crumbs = element("p", { class: "crumbs" });
       const map = element("div", { class: "treemap" });
@@ -42,8 +45,8 @@
     },
   });
 
-  // Kinds, then what is inside: by backend or table, by tensor.
-  function tree(size) {
+  // Kinds, then what is inside: by delegate or table, by tensor.
+  function tree(size, weights) {
     const root = { name: "file", bytes: 0, children: new Map(), color: "#eeeeee" };
     const several = new Set(size.parts.flatMap((part) => (part.users || []).map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
     const user = (user) => user.key ?? (user.method !== undefined ? (user.id !== undefined ? `${several ? `${viewer.name(user.method)} ` : ""}delegate ${user.index}` : `${several ? `${viewer.name(user.method)}:` : ""}%${user.value}`) : "");
@@ -51,19 +54,50 @@
       if (!parent.children.has(name)) parent.children.set(name, { name, bytes: 0, children: new Map(), color, parent });
       return parent.children.get(name);
     };
+    const add = (parent, key, leaf) => {
+      parent.children.set(key, { ...leaf, parent });
+      for (let up = parent; up; up = up.parent) up.bytes += leaf.bytes;
+    };
+    // What nodes of a delegate use is in the box of the delegate, wherever in the file its bytes are.
+    const inside = weights.filter((weight) => weight.inside?.length && weight.offset !== undefined && weight.offset !== null);
+    const named = new Map(inside.filter((weight) => weight.kind === "named").map((weight) => [weight.offset, weight]));
+    const packed = inside.filter((weight) => weight.kind === "delegate_constant").sort((one, other) => one.offset - other.offset);
+    const box = (kind, method, index, id) => {
+      const at = child(kind, `${several ? `${viewer.name(method)} ` : ""}delegate ${index}${id ? ` ${id}` : ""}`, kind.color);
+      at.note ??= "a delegate, with the weights of its nodes";
+      return at;
+    };
+    const ids = new Map(size.parts.flatMap((part) => (part.kind === "delegate" ? (part.users || []).map((user) => [`${user.method} ${user.index}`, user.id]) : [])));
+    const weight = (part, one, parent, key) => {
+      const others = one.inside.length > 1 ? `, ${one.inside.length} uses` : "";
+      add(parent, key, { name: viewer.inside(one.inside[0], true), bytes: one.kind === "named" ? part.size : one.size, color: viewer.colors[one.kind === "named" ? "named" : "delegate"], note: `at byte ${one.offset.toLocaleString("en")}${others}` });
+    };
     size.parts.forEach((part, index) => {
-      const kind = child(root, part.kind, viewer.colors[part.kind] || "#cccccc");
-      kind.note = viewer.kinds[part.kind];
+      const held = part.kind === "named" && part.offset !== undefined ? named.get(part.offset) : undefined;
+      const kind = child(root, held ? "delegate" : part.kind, viewer.colors[held ? "delegate" : part.kind] || "#cccccc");
+      kind.note = viewer.kinds[kind.name];
+      if (held) {
+        const { method, delegate } = held.inside[0];
+        weight(part, held, box(kind, method, delegate, ids.get(`${method} ${delegate}`)), `weight ${index}`);
+        return;
+      }
       const users = part.users || [];
-      let at = kind;
-      if (part.kind === "delegate" && part.name) at = child(at, part.name, kind.color);
       const of = users[0];
       const what = users.length ? `${user(of)} ${shape(of)}`.trim() : "";
-      const names = part.kind === "delegate" ? [what, part.detail] : [part.name === what.split(" ")[0] ? "" : part.name, part.detail, what];
+      if (part.kind === "delegate" && of) {
+        const at = box(kind, of.method, of.index, part.name);
+        let rest = part.size;
+        for (const [number, one] of packed.entries()) {
+          if (part.offset === undefined || one.offset < part.offset || one.offset + one.size > part.offset + part.size) continue;
+          weight(part, one, at, `weight ${index} ${number}`);
+          rest -= one.size;
+        }
+        if (rest > 0) add(at, index, { name: part.detail || "payload", bytes: rest, color: kind.color, note: note(part) });
+        return;
+      }
+      const names = [part.name === what.split(" ")[0] ? "" : part.name, part.detail, what];
       const name = names.filter(Boolean).join(" ") || part.kind;
-      const leaf = { name, bytes: part.size, color: kind.color, parent: at, note: note(part) };
-      at.children.set(index, leaf);
-      for (let up = at; up; up = up.parent) up.bytes += part.size;
+      add(kind, index, { name, bytes: part.size, color: kind.color, note: note(part) });
     });
     const finish = (node) => {
       if (!node.children) return;
@@ -85,7 +119,7 @@
     const [width, height] = [map.clientWidth, map.clientHeight];
     if (!width) return;
     // Where little else is in a box, what is inside it shows too.
-    const deeper = (of) => (of.bytes > node.bytes / 4 ? 1 : 0);
+    const deeper = (of) => (of.bytes > node.bytes / 8 ? 1 : 0);
     const shown = (of, depth) => ({ of, children: of.children && (depth > 0 || (depth === 0 && deeper(of))) ? of.children.slice(0, 800).map((inner) => shown(inner, depth - 1)) : undefined });
     const hierarchy = d3.hierarchy(shown(node, 2)).sum((box) => (box.children ? 0 : box.of.bytes));
     d3.treemap().size([width, height]).paddingTop((box) => (box.depth > 0 && box.children ? 19 : 0)).paddingInner(1).round(true)(hierarchy);

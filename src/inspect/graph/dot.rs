@@ -82,6 +82,7 @@ pub(super) fn color(kind: NodeKind) -> &'static str {
         NodeKind::Move | NodeKind::Jump => "#f6d3d3",
         NodeKind::Kernel => "#dce9f7",
         NodeKind::Unknown => "#dddddd",
+        NodeKind::Block => "#e2e6f6",
     }
 }
 
@@ -93,7 +94,7 @@ fn shape(kind: NodeKind) -> &'static str {
         NodeKind::Delegate => ", peripheries=2",
         NodeKind::Move | NodeKind::Jump => ", shape=hexagon, style=filled",
         NodeKind::Unknown => ", style=\"filled,dashed\"",
-        NodeKind::Kernel | NodeKind::Inside => "",
+        NodeKind::Kernel | NodeKind::Inside | NodeKind::Block => "",
     }
 }
 

@@ -39,7 +39,10 @@ pub(super) fn graph<'t>(
     flow.states();
     let first_instruction = flow.graph.nodes.len();
     for (((chain, index), instruction), time) in plan.instructions().zip(1..) {
+        let before = flow.graph.nodes.len();
         flow.instruction(InstructionPlace { chain, index }, instruction, time, &calls);
+        let source = source(plan, chain, index);
+        flow.graph.nodes.iter_mut().skip(before).for_each(|node| node.source.clone_from(&source));
     }
     for (position, output) in plan.outputs().iter().enumerate() {
         let node = flow.node(NodeKind::Output, format!("output {position}"), None, [takes(*output)]);
@@ -52,6 +55,14 @@ pub(super) fn graph<'t>(
     graph.edges.dedup();
     graph.incomplete = graph.incomplete.or_else(|| incomplete(&dataflow));
     graph
+}
+
+/// The innermost line of Python that an instruction came from.
+fn source(plan: &ExecutionPlan<'_>, chain: usize, index: usize) -> Option<String> {
+    let frames = plan.chains().get(chain)?.stacktrace().get(index)?.items();
+    let frame = frames.last()?;
+    let file = frame.filename().rsplit(['/', '\\']).next().unwrap_or_default();
+    Some(short(&format!("{file}:{} {}", frame.lineno, frame.name())))
 }
 
 /// The indices of all events, those of each time by their argument.
@@ -113,7 +124,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             place: self.place_of(taken.value),
         };
         let arguments = arguments.into_iter().map(argument).collect();
-        self.graph.nodes.push(Node { kind, label, delegate: None, instruction, arguments, time: None });
+        self.graph.nodes.push(Node { kind, label, delegate: None, instruction, source: None, arguments, time: None });
         self.graph.nodes.len() - 1
     }
 

@@ -56,7 +56,15 @@ impl<'t> Flow<'_, 't, '_> {
             let given = outputs.iter().map(|(name, id)| argument(name, *id, true));
             let arguments = taken.chain(given).collect();
             let (kind, label) = (NodeKind::Inside, node.name().to_string());
-            let node = Node { kind, label, delegate: Some(delegate), instruction: Some(place), arguments, time: None };
+            let node = Node {
+                kind,
+                label,
+                delegate: Some(delegate),
+                instruction: Some(place),
+                source: None,
+                arguments,
+                time: None,
+            };
             let id = |(_, id): (&'static str, u32)| id;
             found.push((node, inputs.into_iter().map(id).collect(), outputs.into_iter().map(id).collect()));
         }

@@ -5,7 +5,7 @@
 //! otherwise be black with the edges from its inputs to each of its blocks.
 
 use super::{Edge, Graph};
-use crate::keyed::{Keyed, sort_by_key};
+use crate::keyed::{Keyed, sort_by, sort_by_key};
 use alloc::{vec, vec::Vec};
 use rust_sugiyama::configure::{Config, RankingType};
 
@@ -38,6 +38,57 @@ pub struct Placed {
     pub width: f64,
     /// From top to bottom.
     pub height: f64,
+}
+
+/// A picture that is higher than this, and than so many times its width, goes on beside itself.
+const HIGH: f64 = 2400.0;
+const SLIM: f64 = 2.5;
+
+/// The width of a folded picture for its height, as windows have it.
+const WIDE: f64 = 1.6;
+
+/// Between the columns of a folded picture.
+const COLUMN_GAP: f64 = 90.0;
+
+impl GraphLayout {
+    /// Cuts a high picture between layers into columns, from left to right.
+    fn fold(&mut self) {
+        if self.height <= HIGH.max(SLIM * self.width) {
+            return;
+        }
+        let columns = (WIDE * self.height / (self.width + COLUMN_GAP)).sqrt().ceil().max(2.0);
+        let most = (self.height / columns).max(HIGH / 2.0);
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        let top = |node: usize| self.nodes.get(node).map_or(0.0, |place| place.y);
+        sort_by(&mut order, &|one, other| top(*one).total_cmp(&top(*other)));
+        // The nodes of each column, and where it starts.
+        let mut parts: Vec<(f64, Vec<usize>)> = Vec::new();
+        let mut bottom = f64::NEG_INFINITY;
+        for node in order {
+            let Some(place) = self.nodes.get(node) else { continue };
+            let end = place.y + place.height;
+            match parts.last_mut() {
+                // What starts below all others is a new layer.
+                Some((start, nodes)) if place.y < bottom || end - *start <= most => nodes.push(node),
+                _ => parts.push((place.y, vec![node])),
+            }
+            bottom = bottom.max(end);
+        }
+        let (mut left, mut height) = (0.0, 0.0f64);
+        for (start, nodes) in parts {
+            let places = || nodes.iter().filter_map(|node| self.nodes.get(*node));
+            let from = places().map(|place| place.x).fold(f64::INFINITY, f64::min);
+            let to = places().map(|place| place.x + place.width).fold(f64::NEG_INFINITY, f64::max);
+            for node in nodes {
+                if let Some(place) = self.nodes.get_mut(node) {
+                    (place.x, place.y) = (place.x - from + left, place.y - start);
+                    height = height.max(place.y + place.height);
+                }
+            }
+            left += to - from + COLUMN_GAP;
+        }
+        (self.width, self.height) = (left - COLUMN_GAP, height);
+    }
 }
 
 /// An edge that passes more layers than this is not drawn.
@@ -117,6 +168,7 @@ impl Graph<'_> {
                 }
             }
         }
+        layout.fold();
         layout
     }
 

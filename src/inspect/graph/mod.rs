@@ -4,6 +4,8 @@ mod dot;
 #[cfg(feature = "serde")]
 mod explorer;
 mod flow;
+#[cfg(feature = "layout")]
+mod groups;
 mod inside;
 #[cfg(feature = "layout")]
 mod layout;
@@ -16,6 +18,8 @@ pub use explorer::{
     ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
 };
 pub(super) use flow::short;
+#[cfg(feature = "layout")]
+pub use groups::{GroupKind, NodeGroup, Outline};
 #[cfg(feature = "layout")]
 pub use layout::{GraphLayout, Placed};
 #[cfg(feature = "layout")]
@@ -76,6 +80,9 @@ pub struct Node<'t> {
     /// The instruction.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub instruction: Option<InstructionPlace>,
+    /// Where in the Python source it came from, where the file says it: `model.py:12 forward`.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub source: Option<String>,
     /// What it takes and gives, in the file's order.
     pub arguments: Vec<GraphArgument<'t>>,
     /// How long it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
@@ -118,6 +125,8 @@ pub enum NodeKind {
     Unknown,
     /// An output of the method.
     Output,
+    /// Nodes that belong together, in an outline of a graph.
+    Block,
 }
 
 impl NodeKind {
@@ -133,6 +142,7 @@ impl NodeKind {
             Self::Jump => "jump",
             Self::Unknown => "unknown",
             Self::Output => "output",
+            Self::Block => "block",
         }
     }
 }

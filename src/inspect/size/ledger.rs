@@ -34,7 +34,10 @@ struct Claim {
 
 /// The claims to a file.
 pub(super) struct Ledger<'t> {
+    /// The bytes that were given: all, or the metadata.
     file: &'t [u8],
+    /// The size of the file.
+    file_size: u64,
     /// Where the identifier and the extended header end.
     header_end: u64,
     metadata_size: u64,
@@ -64,6 +67,7 @@ impl<'t> Ledger<'t> {
     pub(super) fn new(source: &'t Source<'_>, methods: usize) -> Self {
         Self {
             file: &source.bytes,
+            file_size: source.size(),
             header_end: HEAD_SIZE as u64,
             metadata_size: source.metadata_size,
             newer: source.newer_tables > 0,
@@ -77,8 +81,7 @@ impl<'t> Ledger<'t> {
     }
 
     fn claim(&mut self, start: u64, size: u64, part: usize, method: Option<usize>) {
-        let length = self.file.len() as u64;
-        let (start, end) = (start.min(length), start.saturating_add(size).min(length));
+        let (start, end) = (start.min(self.file_size), start.saturating_add(size).min(self.file_size));
         self.claims.push(Claim { start, end, part, method });
     }
 
@@ -184,7 +187,7 @@ impl<'t> Ledger<'t> {
     fn payload(&mut self, offset: u64, size: u64, name: Option<&'t str>, users: &[BlobUser<'t>]) {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = self.file.get(start..).and_then(|rest| rest.get(..usize::try_from(size).ok()?));
-        for (detail, range) in payload::parts(bytes.unwrap_or_default()) {
+        for (detail, range) in bytes.map_or_else(|| vec![("payload", 0..size)], payload::parts) {
             let users = users.to_vec();
             self.parts.push(SizePart { name, users, ..SizePart::new(SizeKind::Delegate, Some(detail)) });
             self.claim(offset.saturating_add(range.start), range.end - range.start, self.parts.len() - 1, None);
@@ -212,7 +215,7 @@ impl<'t> Ledger<'t> {
             }
             settled = settled.max(claim.end);
         }
-        self.unclaimed(&cuts, settled, self.file.len() as u64);
+        self.unclaimed(&cuts, settled, self.file_size);
         Settled { parts: self.parts, methods: self.methods }
     }
 

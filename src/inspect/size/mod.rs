@@ -287,7 +287,10 @@ impl Pte<'_> {
     ///
     /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] says what the file could do without.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where it was not read from a whole file.
+    /// Of metadata alone, bytes between what is listed count as padding, unless they are too many.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where it was not read from a whole file, and the size of the file
+    /// was not said.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, self.methods().len());
@@ -391,8 +394,10 @@ impl Xnnpack<'_> {
     }
 }
 
+/// A source that says how large the file is.
 fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
-    source.filter(|source| source.whole).ok_or_else(|| Error::reference("the whole file, which was not given"))
+    let known = source.filter(|source| source.whole || source.file_size.is_some());
+    known.ok_or_else(|| Error::reference("the whole file or its size, which was not given"))
 }
 
 impl<'t> SizeReport<'t> {
@@ -400,7 +405,7 @@ impl<'t> SizeReport<'t> {
         let mut parts = settled.parts;
         sort_by(&mut parts, &|one, other| other.bytes.cmp(&one.bytes));
         Self {
-            file_size: source.bytes.len() as u64,
+            file_size: source.size(),
             scalar_types: uses::scalar_types(&parts, weights),
             parts,
             methods: Vec::new(),

@@ -7,7 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 
 const TEMPLATE: &str = include_str!("../page.html");
 
-const STYLE: &str = include_str!("../viewer.css");
+/// The styles of the views.
+pub const STYLE: &str = include_str!("../viewer.css");
 
 macro_rules! scripts {
     ($($name:literal)*) => { &[$(include_str!(concat!("../", $name, ".js"))),*] };
@@ -20,11 +21,15 @@ const SCRIPTS: &[&str] = scripts! {
     "base" "overview" "size" "memory" "graph" "lists"
 };
 
+/// The scripts that draw: afterwards there is `viewer`, whose `show` takes a report.
+pub fn scripts() -> String {
+    SCRIPTS.concat()
+}
+
 /// The page that shows `report`, a JSON document. Its data is compressed, which browsers undo, and in a form in which no text of a file is markup.
 pub fn page(report: &[u8]) -> String {
     let data = miniz_oxide::deflate::compress_to_vec_zlib(report, 6);
-    let parts =
-        [("{{style}}", STYLE.to_owned()), ("{{script}}", SCRIPTS.concat()), ("{{data}}", STANDARD.encode(data))];
+    let parts = [("{{style}}", STYLE.to_owned()), ("{{script}}", scripts()), ("{{data}}", STANDARD.encode(data))];
     let mut html = String::new();
     let mut rest = TEMPLATE;
     for (place, part) in parts {

@@ -1,0 +1,296 @@
+//! The tree of a file, a place at a time: what is there, and at which bytes.
+
+use crate::error::{Error, Result};
+use crate::file::model::Model;
+use crate::flatbuffer::any::{AnyNumber, AnyTable, AnyTables, Value};
+use crate::flatbuffer::description::{FieldKind, TableDescription};
+use crate::flatbuffer::read::Limits;
+use crate::flatbuffer::walk::{Part, PartKind, walk_at};
+use crate::path::{FieldPath, Step};
+use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec};
+
+/// What is at a place of the tree: the fields of a table, or the items of a list of tables.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Branch {
+    /// The place; empty for the root.
+    pub path: FieldPath,
+    /// The schema's name of the table; `None` for a list.
+    pub table: Option<&'static str>,
+    /// How many items the list has, of which `entries` may be a part; for a table, how many fields.
+    pub count: usize,
+    /// The fields, or some of the items.
+    pub entries: Vec<BranchEntry>,
+}
+
+/// A field of a table, or an item of a list.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct BranchEntry {
+    /// The schema's name of the field, or the index of the item.
+    pub name: String,
+    /// Where it is; of a union that has a value, where its member is.
+    pub path: FieldPath,
+    /// What it holds, in short: `12`, `"forward"`, `[1, 2, 3]`; empty for a table.
+    pub value: String,
+    /// The schema's name of the table in it, or of those in its list.
+    pub table: Option<&'static str>,
+    /// How many items a list of tables has.
+    pub count: Option<usize>,
+    /// Where it is, in bytes from the start of the file; `None` where the file does not have it: a number that is not stored has its
+    /// default.
+    pub offset: Option<u64>,
+    /// Bytes of it: without those of what it refers to.
+    pub size: Option<u64>,
+}
+
+/// Numbers of a list, and characters of a text, that are shown.
+const MOST: usize = 64;
+
+impl Model<'_> {
+    /// What is at a place of the tree, which is named as paths of findings are: `execution_plan[0].values[3].val.Tensor`. Of a list, `most` items
+    /// from item `first` on. A path of a number, a text or a list of numbers gives the table around it.
+    ///
+    /// Takes time in proportion to the metadata.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where nothing is at that place.
+    ///
+    /// ```
+    /// use executorch_format::Model;
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+    /// let branch = Model::parse(&file)?.branch("execution_plan[0].operators[1]", 0, 100)?;
+    /// let name = &branch.entries[0];
+    /// assert_eq!((&*name.name, &*name.value), ("name", "\"aten::add\""));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn branch(&self, path: &str, first: usize, most: usize) -> Result<Branch> {
+        let place = find(self.root(), path)?;
+        let mut branch = match place.found {
+            Found::Table(table) => of_table(&place.steps, table),
+            Found::Tables(tables) => of_list(&place.steps, tables, first, most),
+        };
+        if let Some(source) = self.source() {
+            let start = match self {
+                #[cfg(feature = "payloads")]
+                Self::Xnnpack(xnnpack) => xnnpack.flatbuffer_offset(),
+                _ => 0,
+            };
+            let bytes = match usize::try_from(start) {
+                Ok(0) | Err(_) => source.metadata(),
+                Ok(start) => source.bytes.get(start..).unwrap_or_default(),
+            };
+            let description = match self {
+                Self::Ptd(ptd) => ptd.flat_tensor.root(),
+                _ => self.root().description(),
+            };
+            locate(&mut branch, &place.steps, description, bytes, (start, self.root_position()));
+        }
+        Ok(branch)
+    }
+
+    /// Where the offset of the root table is in the FlatBuffer.
+    fn root_position(&self) -> u32 {
+        match self {
+            #[cfg(feature = "devtools")]
+            Self::Etdp(_) => crate::file::etdp::PREFIX as u32,
+            _ => 0,
+        }
+    }
+}
+
+enum Found<'t> {
+    Table(&'t dyn AnyTable),
+    Tables(&'t dyn AnyTables),
+}
+
+struct Place<'t> {
+    steps: Vec<Step>,
+    found: Found<'t>,
+}
+
+/// Follows a path from the root, as far as tables go.
+fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<Place<'t>> {
+    let nothing = || Error::reference(format!("nothing is at {}", path.chars().take(200).collect::<String>()));
+    let mut place = Place { steps: Vec::new(), found: Found::Table(root) };
+    let spaced = path.replace('[', ".[");
+    let mut names = spaced.split('.').filter(|name| !name.is_empty()).peekable();
+    while let Some(name) = names.next() {
+        match place.found {
+            Found::Tables(tables) => {
+                let index = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+                let index: usize = index.and_then(|index| index.parse().ok()).ok_or_else(nothing)?;
+                place.found = Found::Table(tables.get(index).ok_or_else(nothing)?);
+                place.steps.push(Step::Index(index));
+            }
+            Found::Table(table) => {
+                let fields = table.description().fields;
+                let index = fields.iter().position(|field| field.name == name).ok_or_else(nothing)?;
+                let field = Step::Field(fields.get(index).map_or("", |field| field.name));
+                match table.field(index).map(|field| field.value()) {
+                    Some(Value::Table(inner)) => {
+                        place.steps.push(field);
+                        place.found = Found::Table(inner);
+                    }
+                    Some(Value::Tables(tables)) => {
+                        place.steps.push(field);
+                        place.found = Found::Tables(tables);
+                    }
+                    Some(Value::Union { name: Some(member), member: Some(inner), .. }) => {
+                        if names.next_if_eq(&member).is_none() && names.peek().is_some() {
+                            return Err(nothing());
+                        }
+                        place.steps.extend([field, Step::Field(member)]);
+                        place.found = Found::Table(inner);
+                    }
+                    // The table around a number, a text or something absent, whatever item of it is meant.
+                    _ => return Ok(place),
+                }
+            }
+        }
+    }
+    Ok(place)
+}
+
+fn at(steps: &[Step], more: &[Step]) -> FieldPath {
+    steps.iter().chain(more).copied().collect()
+}
+
+fn of_table(steps: &[Step], table: &dyn AnyTable) -> Branch {
+    let description = table.description();
+    let mut entries = Vec::with_capacity(description.fields.len());
+    table.for_each_field(&mut |name, value| {
+        let mut entry = BranchEntry {
+            name: name.to_owned(),
+            path: at(steps, &[Step::Field(name)]),
+            value: String::new(),
+            table: None,
+            count: None,
+            offset: None,
+            size: None,
+        };
+        match value {
+            Value::Absent => entry.value = "absent".into(),
+            Value::Number(number) => entry.value = number_text(number),
+            Value::Enum { name, number } => {
+                let number = number_text(number);
+                entry.value = name.map_or_else(|| number.clone(), |name| format!("{name} ({number})"));
+            }
+            Value::Text(text) => {
+                let shown: String = text.as_str().chars().take(MOST).collect();
+                let more = if text.as_str().chars().nth(MOST).is_some() { "…" } else { "" };
+                entry.value = format!("\"{shown}{more}\"");
+            }
+            Value::Numbers(numbers) => {
+                let shown: Vec<String> = numbers.iter().take(MOST / 4).map(number_text).collect();
+                let more =
+                    if numbers.len() > shown.len() { format!(", … {} in all", numbers.len()) } else { String::new() };
+                entry.value = format!("[{}{more}]", shown.join(", "));
+            }
+            Value::Table(inner) => entry.table = Some(inner.description().name),
+            Value::Tables(tables) => {
+                entry.count = Some(tables.len());
+                entry.table = tables.get(0).map(|first| first.description().name);
+            }
+            Value::Union { name: Some(member), member: Some(inner), .. } => {
+                entry.path = at(steps, &[Step::Field(name), Step::Field(member)]);
+                entry.table = Some(inner.description().name);
+            }
+            Value::Union { tag: 0, .. } => entry.value = "absent".into(),
+            Value::Union { tag, .. } => entry.value = format!("of a newer schema (tag {tag})"),
+        }
+        entries.push(entry);
+    });
+    Branch { path: at(steps, &[]), table: Some(description.name), count: entries.len(), entries }
+}
+
+fn of_list(steps: &[Step], tables: &dyn AnyTables, first: usize, most: usize) -> Branch {
+    let end = tables.len().min(first.saturating_add(most));
+    let mut entries = Vec::new();
+    for (index, table) in (first..end).filter_map(|index| Some((index, tables.get(index)?))) {
+        entries.push(BranchEntry {
+            name: index.to_string(),
+            path: at(steps, &[Step::Index(index)]),
+            value: summary(table),
+            table: Some(table.description().name),
+            count: None,
+            offset: None,
+            size: None,
+        });
+    }
+    Branch { path: at(steps, &[]), table: None, count: tables.len(), entries }
+}
+
+/// What tells one item of a list from others: its first text, or the member of its union.
+fn summary(table: &dyn AnyTable) -> String {
+    let mut found = String::new();
+    table.for_each_field(&mut |_, value| {
+        if found.is_empty() {
+            match value {
+                Value::Text(text) => found = format!("\"{}\"", text.as_str().chars().take(MOST).collect::<String>()),
+                Value::Union { name: Some(name), .. } => found = name.into(),
+                _ => {}
+            }
+        }
+    });
+    found
+}
+
+fn number_text(number: AnyNumber) -> String {
+    match number {
+        AnyNumber::Bool(bit) => bit.to_string(),
+        AnyNumber::Signed(number) => number.to_string(),
+        AnyNumber::Unsigned(number) => number.to_string(),
+        AnyNumber::Float(number) => format!("{number:?}"),
+        AnyNumber::Double(number) => format!("{number:?}"),
+    }
+}
+
+/// Puts the places of the bytes on the entries.
+fn locate(
+    branch: &mut Branch,
+    steps: &[Step],
+    root: &'static TableDescription,
+    bytes: &[u8],
+    (start, position): (u64, u32),
+) {
+    let depth = steps.len();
+    // Entries of a list are those from this index on.
+    let first = match branch.entries.first().and_then(|entry| entry.path.last()) {
+        Some(Step::Index(index)) => index,
+        _ => 0,
+    };
+    walk_at(position, bytes, root, &Limits::default(), &mut |part: &Part<'_>| {
+        let count = part.path.steps_from_last().count();
+        if count < depth || count > depth + 2 {
+            return;
+        }
+        let path = part.path.to_field_path();
+        if !path.steps().starts_with(steps) {
+            return;
+        }
+        if let (true, PartKind::Table(table)) = (count == depth, &part.kind) {
+            for (id, field) in part.owner.fields_by_id() {
+                let slot = table.slots.get(id).copied().filter(|slot| *slot > 0);
+                let (FieldKind::Number(number), Some(slot)) = (field.kind, slot) else { continue };
+                if let Some(entry) = branch.entries.iter_mut().find(|entry| entry.name == field.name) {
+                    entry.offset = Some(start + u64::from(part.position) + u64::from(slot));
+                    entry.size = Some(number.size() as u64);
+                }
+            }
+            return;
+        }
+        let entry = match path.steps().get(depth) {
+            Some(Step::Index(index)) => index.checked_sub(first).and_then(|index| branch.entries.get_mut(index)),
+            _ => branch.entries.iter_mut().find(|entry| entry.path == path),
+        };
+        if let Some(entry) = entry.filter(|entry| entry.path == path) {
+            entry.offset = Some(start + u64::from(part.position));
+            entry.size = Some(part.size.into());
+        }
+    });
+}

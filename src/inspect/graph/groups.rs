@@ -1,0 +1,265 @@
+//! Which nodes of a graph belong together: those of one delegate, and parts that are there many times, as the blocks of a transformer are.
+
+use super::{Edge, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
+use crate::keyed::{Keyed, sort};
+use alloc::{format, string::String, vec, vec::Vec};
+use core::ops::Range;
+
+/// Nodes that belong together: they follow each other in the graph's list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct NodeGroup {
+    /// Why they do.
+    pub kind: GroupKind,
+    /// Its name: `block 3 of 48`, or the backend.
+    pub label: String,
+    /// Index of the first node.
+    pub first: usize,
+    /// How many nodes.
+    pub count: usize,
+}
+
+/// Why nodes belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[non_exhaustive]
+pub enum GroupKind {
+    /// They are inside one delegate.
+    Delegate,
+    /// The same operators with the same results are there again and again.
+    Block,
+    /// Tensors that keep their content, where there are many.
+    States,
+}
+
+/// A graph with one node for each group.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Outline<'t> {
+    /// The graph.
+    #[cfg_attr(feature = "serde", serde(flatten))]
+    pub graph: Graph<'t>,
+    /// Where its nodes go.
+    pub layout: GraphLayout,
+    /// For each of its nodes, the nodes of the whole graph that it stands for: the first, and how many.
+    pub members: Vec<(usize, usize)>,
+}
+
+/// So many tensors that keep their content are shown one by one.
+const STATES: usize = 4;
+
+/// A part that repeats has at least so many nodes.
+const LEAST: usize = 4;
+
+/// It is there at least so often.
+const TIMES: usize = 3;
+
+/// Comparisons of two nodes that are made to find what repeats.
+const MOST: usize = 20_000_000;
+
+impl Graph<'_> {
+    /// Which nodes belong together, from the start of the graph on. A block may have delegates in it, and a delegate blocks.
+    pub fn groups(&self) -> Vec<NodeGroup> {
+        let mut groups = self.delegates();
+        let is_state = |node: &Node<'_>| node.kind == NodeKind::State;
+        let count = self.nodes.iter().filter(|node| is_state(node)).count();
+        if let Some(first) = self.nodes.iter().position(is_state).filter(|_| count > STATES) {
+            groups.push(NodeGroup { kind: GroupKind::States, label: "states".into(), first, count });
+        }
+        let computes = |node: &Node<'_>| !matches!(node.kind, NodeKind::Input | NodeKind::State | NodeKind::Output);
+        let start = self.nodes.iter().position(computes).unwrap_or(self.nodes.len());
+        let end = self.nodes.iter().rposition(computes).map_or(start, |last| last + 1);
+        let mut numbers: Keyed<(&str, &str), u32> = Keyed::new();
+        let mut tokens = Vec::new();
+        for node in self.nodes.iter().take(end).skip(start) {
+            let next = numbers.len() as u32;
+            tokens.push(*numbers.or_insert((&node.label, node.result()), next));
+        }
+        let mut budget = MOST;
+        let mut found = Vec::new();
+        repeats(&tokens, 0..tokens.len(), &mut budget, &mut found);
+        for Repeat { first, period, times } in found {
+            for number in 0..times {
+                groups.push(NodeGroup {
+                    kind: GroupKind::Block,
+                    label: format!("block {} of {times}", number + 1),
+                    first: start + first + number * period,
+                    count: period,
+                });
+            }
+        }
+        crate::keyed::sort_by_key(&mut groups, |group| (group.first, usize::MAX - group.count));
+        groups
+    }
+
+    /// The nodes inside each delegate.
+    fn delegates(&self) -> Vec<NodeGroup> {
+        let mut groups: Vec<NodeGroup> = Vec::new();
+        let mut last: Option<InstructionPlace> = None;
+        for (index, node) in self.nodes.iter().enumerate() {
+            let place = node.instruction.filter(|_| node.kind == NodeKind::Inside);
+            match groups.last_mut().filter(|_| place.is_some() && place == last) {
+                Some(group) => group.count += 1,
+                None if place.is_some() => groups.push(NodeGroup {
+                    kind: GroupKind::Delegate,
+                    label: node.delegate.unwrap_or_default().into(),
+                    first: index,
+                    count: 1,
+                }),
+                None => {}
+            }
+            last = place;
+        }
+        groups.retain(|group| group.count > 1);
+        groups
+    }
+}
+
+impl<'t> Graph<'t> {
+    /// The graph with one node for each of these groups: for each block, and for each delegate that is in none. `None` where no nodes belong together.
+    pub fn outline(&self, groups: &[NodeGroup]) -> Option<Outline<'t>> {
+        let mut chosen: Vec<Option<&NodeGroup>> = vec![None; self.nodes.len()];
+        for kind in [GroupKind::Block, GroupKind::Delegate, GroupKind::States] {
+            for group in groups.iter().filter(|group| group.kind == kind) {
+                let places = chosen.get_mut(group.first..group.first.saturating_add(group.count))?;
+                // A delegate that goes on past a block shows as its nodes there.
+                if places.iter().all(Option::is_none) {
+                    places.fill(Some(group));
+                }
+            }
+        }
+        let mut members: Vec<(usize, usize)> = Vec::new();
+        let mut units = Vec::with_capacity(self.nodes.len());
+        for (index, group) in chosen.iter().enumerate() {
+            match members.last_mut().filter(|(first, _)| group.is_some_and(|group| group.first <= *first)) {
+                Some((_, count)) => *count += 1,
+                None => members.push((index, 1)),
+            }
+            units.push(members.len() - 1);
+        }
+        if members.len() == self.nodes.len() {
+            return None;
+        }
+        let mut graph = Graph { method: self.method, incomplete: self.incomplete, ..Graph::default() };
+        for (first, count) in &members {
+            let Some(node) = self.nodes.get(*first) else { continue };
+            graph.nodes.push(match chosen.get(*first).copied().flatten() {
+                Some(group) if *count > 1 => self.unit(node, group),
+                _ => node.clone(),
+            });
+        }
+        let unit = |node: usize| units.get(node).copied().unwrap_or_default();
+        for edge in &self.edges {
+            let (from, to) = (unit(edge.from), unit(edge.to));
+            if from == to {
+                continue;
+            }
+            graph.edges.push(Edge { from, to, ..*edge });
+            let text = self.edge_text(edge);
+            for (node, output) in [(from, true), (to, false)] {
+                let Some(node) = graph.nodes.get_mut(node).filter(|node| node.kind == NodeKind::Block) else {
+                    continue;
+                };
+                let Some(value) = edge.value else { continue };
+                let is_there = |argument: &GraphArgument<'_>| (argument.value, argument.output) == (value, output);
+                if !node.arguments.iter().any(is_there) {
+                    node.arguments.push(GraphArgument { value, name: None, text: text.into(), output, place: None });
+                }
+            }
+        }
+        sort(&mut graph.edges);
+        graph.edges.dedup();
+        Some(Outline { layout: graph.layout(), graph, members })
+    }
+
+    /// The node that stands for a group.
+    fn unit(&self, first: &Node<'t>, group: &NodeGroup) -> Node<'t> {
+        let nodes = self.nodes.iter().skip(group.first).take(group.count);
+        let times = nodes.filter_map(|node| node.time).fold(None, |sum, time| Some(sum.unwrap_or(0.0) + time));
+        Node {
+            kind: NodeKind::Block,
+            label: format!("{}: {} nodes", group.label, group.count),
+            delegate: first.delegate,
+            instruction: first.instruction,
+            source: None,
+            arguments: Vec::new(),
+            time: times,
+        }
+    }
+}
+
+/// Nodes `first..first + period` are there `times` times, one after the other.
+struct Repeat {
+    first: usize,
+    period: usize,
+    times: usize,
+}
+
+/// Finds what repeats: first what covers the most nodes, then in what is left before and after it.
+fn repeats(tokens: &[u32], range: Range<usize>, budget: &mut usize, found: &mut Vec<Repeat>) {
+    let mut ranges = vec![range];
+    while let Some(range) = ranges.pop() {
+        let Some(part) = tokens.get(range.clone()) else { continue };
+        let Some(best) = best(part, budget) else { continue };
+        let (start, end) = (range.start + best.first, range.start + best.first + best.period * best.times);
+        ranges.push(range.start..start);
+        ranges.push(end..range.end);
+        found.push(Repeat { first: start, ..best });
+    }
+}
+
+/// What covers the most; of what covers as much, the shortest.
+fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
+    let mut best: Option<Repeat> = None;
+    for period in LEAST..=tokens.len() / TIMES {
+        *budget = budget.checked_sub(tokens.len())?;
+        let mut run = 0;
+        let equal = tokens.iter().zip(tokens.iter().skip(period)).map(|(one, other)| one == other);
+        for (index, equal) in equal.chain([false]).enumerate() {
+            if equal {
+                run += 1;
+                continue;
+            }
+            let times = run / period + 1;
+            let covered = best.as_ref().map_or(0, |best| best.period * best.times);
+            // A part that itself repeats is not one block.
+            if times >= TIMES && period * times > covered + covered / 8 {
+                best = Some(Repeat { first: index - run, period, times });
+            }
+            run = 0;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_repeats_is_found_once_at_its_shortest() {
+        let mut tokens = vec![1, 2];
+        for _ in 0..6 {
+            tokens.extend([10, 11, 12, 13, 14]);
+        }
+        tokens.extend([3, 10, 11]);
+        for _ in 0..3 {
+            tokens.extend([20, 21, 22, 23]);
+        }
+        let mut found = Vec::new();
+        repeats(&tokens, 0..tokens.len(), &mut MOST.clone(), &mut found);
+        let mut found: Vec<_> = found.iter().map(|one| (one.first, one.period, one.times)).collect();
+        sort(&mut found);
+        assert_eq!(found, [(2, 5, 6), (35, 4, 3)]);
+    }
+
+    #[test]
+    fn nothing_repeats_in_what_is_there_twice_or_is_one_node_again_and_again() {
+        for tokens in [vec![1, 2, 3, 4, 5, 1, 2, 3, 4, 5], (0..40).collect(), Vec::new()] {
+            assert!(best(&tokens, &mut MOST.clone()).is_none());
+        }
+        assert!(best(&[7; 100], &mut 10).is_none(), "the budget");
+    }
+}

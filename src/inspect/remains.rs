@@ -1,0 +1,107 @@
+//! What can be followed of a file that cannot be read.
+
+#[cfg(feature = "devtools")]
+use crate::file::etdp::PREFIX;
+use crate::file::header::FileKind;
+use crate::flatbuffer::read::{Limits, Record};
+use crate::flatbuffer::walk::{PartKind, walk_at};
+use crate::keyed::Keyed;
+use crate::path::FieldPath;
+use crate::schema::xnnpack::XNNGraph;
+#[cfg(feature = "devtools")]
+use crate::schema::{BundledProgram, ETDump};
+use crate::schema::{FlatTensor, Program};
+use alloc::{string::String, vec::Vec};
+
+/// What can be followed of a file that cannot be read: nothing of it was checked.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Remains {
+    /// The tables that were found before the fault, by the schema's names.
+    pub tables: Vec<RemainingTables>,
+    /// Texts in them: the first ones.
+    pub texts: Vec<RemainingText>,
+}
+
+/// Tables of one type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RemainingTables {
+    /// The schema's name.
+    pub name: &'static str,
+    /// How many.
+    pub count: usize,
+}
+
+/// A text that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct RemainingText {
+    /// The field that refers to it.
+    pub path: FieldPath,
+    /// Bytes from the start of the file: where its length is.
+    pub offset: u64,
+    /// Bytes, with those of its length and the NUL after it.
+    pub size: u32,
+    /// The text, cut off where it is long.
+    pub text: String,
+}
+
+/// Texts that are listed.
+const MOST: usize = 100;
+
+/// Bytes of a text that are shown.
+const LONGEST: usize = 200;
+
+/// What can be followed of a file whose first bytes say that it is of a kind. It ends at the first fault of structure, and what is listed before that
+/// may be wrong too.
+///
+/// ```
+/// use executorch_format::inspect::remains;
+/// use executorch_format::{FileKind, Model};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/1.5.1/add_mul/add_mul.pte")?;
+/// let cut = &file[..file.len() / 2];
+/// assert!(Model::parse(cut).is_err());
+/// println!("{:?}", remains(cut, FileKind::Pte).tables);
+/// # Ok(())
+/// # }
+/// ```
+pub fn remains(bytes: &[u8], kind: FileKind) -> Remains {
+    let (position, root) = match kind {
+        FileKind::Pte => (0, Program::DESCRIPTION),
+        FileKind::Ptd => (0, FlatTensor::default().root()),
+        #[cfg(feature = "devtools")]
+        FileKind::Bpte => (0, BundledProgram::DESCRIPTION),
+        #[cfg(feature = "devtools")]
+        FileKind::Etdp => (PREFIX as u32, ETDump::DESCRIPTION),
+        FileKind::Xnnpack => (0, XNNGraph::DESCRIPTION),
+        #[cfg(not(feature = "devtools"))]
+        _ => return Remains::default(),
+    };
+    let mut remains = Remains::default();
+    let mut counts: Keyed<&'static str, usize> = Keyed::new();
+    walk_at(position, bytes, root, &Limits::default(), &mut |part| match part.kind {
+        PartKind::Table(_) => *counts.entry(part.owner.name) += 1,
+        PartKind::Text if remains.texts.len() < MOST => {
+            let start = part.position as usize + 4;
+            let end = start + (part.size as usize).saturating_sub(5).min(LONGEST);
+            let text = bytes.get(start..end).unwrap_or_default();
+            remains.texts.push(RemainingText {
+                path: part.path.to_field_path(),
+                offset: part.position.into(),
+                size: part.size,
+                text: String::from_utf8_lossy(text).into_owned(),
+            });
+        }
+        _ => {}
+    });
+    for (name, count) in counts.sorted() {
+        remains.tables.push(RemainingTables { name: *name, count: *count });
+    }
+    remains
+}

@@ -1,0 +1,113 @@
+//! Puts the page together: `pack MODULE.wasm OUTPUT`, where MODULE.wasm is what cargo made of web/page.
+//!
+//! In OUTPUT are then `pte.html`, which has everything in it, `site/` with the same as files, and `node/` for Node. Where `wasm-opt` is found, it
+//! makes the module smaller.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
+use std::error::Error;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use wasm_bindgen_cli_support::Bindgen;
+
+/// The page's own scripts, in an order in which each finds what it uses.
+const SCRIPTS: &[&str] = &[
+    include_str!("../../page/start.js"),
+    include_str!("../../page/files.js"),
+    include_str!("../../page/bytes.js"),
+    include_str!("../../page/views.js"),
+];
+
+const WORKER: &str = include_str!("../../page/worker.js");
+
+const TEMPLATE: &str = include_str!("../../page/page.html");
+
+const STYLE: &str = include_str!("../../page/page.css");
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args_os().skip(1).map(PathBuf::from);
+    let (Some(module), Some(output), None) = (arguments.next(), arguments.next(), arguments.next()) else {
+        return Err("usage: pack MODULE.wasm OUTPUT".into());
+    };
+    fs::create_dir_all(output.join("site"))?;
+    let node = output.join("node");
+    Bindgen::new().input_path(&module).nodejs(true)?.out_name("page").typescript(false).generate(&node)?;
+    let browser = output.join("browser");
+    Bindgen::new().input_path(&module).no_modules(true)?.out_name("page").typescript(false).generate(&browser)?;
+    let wasm = browser.join("page_bg.wasm");
+    if !smaller(&wasm)? {
+        eprintln!("no wasm-opt: the module stays as it is");
+    }
+    let wasm = fs::read(&wasm)?;
+    let packed = miniz_oxide::deflate::compress_to_vec_zlib(&wasm, 10);
+    println!("module: {} bytes, {} compressed", wasm.len(), packed.len());
+    let glue = fs::read_to_string(browser.join("page.js"))?;
+    // As a string in a script: no text in it ends the script.
+    let worker = text(&format!("{glue}\n{WORKER}"));
+    let start = format!(
+        "{}\n{}\nconst packedModule = \"{}\";\nconst workerSource = {worker};\n{}",
+        executorch_format_viewer::scripts(),
+        "\"use strict\";",
+        STANDARD.encode(packed),
+        SCRIPTS.concat(),
+    );
+    let style = format!("{}{STYLE}", executorch_format_viewer::STYLE);
+    let place = |html: &str, style_tag: &str, script_tag: &str, sources: [String; 2]| {
+        let [script_source, style_source] = sources;
+        html.replace("{{script-src}}", &script_source)
+            .replace("{{style-src}}", &style_source)
+            .replace("{{style}}", style_tag)
+            .replace("{{script}}", script_tag)
+    };
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text.as_bytes())));
+    let single = place(
+        TEMPLATE,
+        &format!("<style>{style}</style>"),
+        &format!("<script>{start}</script>"),
+        [hash(&start), hash(&style)],
+    );
+    fs::write(output.join("pte.html"), &single)?;
+    let site = output.join("site");
+    fs::write(site.join("pte.js"), &start)?;
+    fs::write(site.join("pte.css"), &style)?;
+    let linked = place(
+        TEMPLATE,
+        "<link rel=\"stylesheet\" href=\"pte.css\">",
+        "<script src=\"pte.js\"></script>",
+        ["'self'".into(), "'self'".into()],
+    );
+    fs::write(site.join("index.html"), linked)?;
+    println!("{}: {} bytes", output.join("pte.html").display(), single.len());
+    Ok(())
+}
+
+/// A text as a string of JavaScript.
+fn text(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            '\n' => quoted.push_str("\\n"),
+            '<' => quoted.push_str("\\x3c"),
+            '\r' | '\u{2028}' | '\u{2029}' => quoted.push_str(&format!("\\u{{{:x}}}", character as u32)),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Makes a module smaller; `false` where there is no `wasm-opt`.
+fn smaller(module: &Path) -> Result<bool, Box<dyn Error>> {
+    let features = ["bulk-memory", "mutable-globals", "sign-ext", "nontrapping-float-to-int", "multivalue"];
+    let mut command = Command::new("wasm-opt");
+    command.arg("-Oz").args(features.map(|feature| format!("--enable-{feature}"))).arg(module).arg("-o").arg(module);
+    match command.status() {
+        Ok(status) if status.success() => Ok(true),
+        Ok(status) => Err(format!("wasm-opt: {status}").into()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}

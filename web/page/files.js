@@ -1,0 +1,142 @@
+// The files on the page: how they come, and what is shown of them.
+(() => {
+  const { element } = viewer;
+  const get = (id) => document.getElementById(id);
+  // In the order of the worker's.
+  page.files = [];
+  page.roles = {};
+  let round = 0;
+  const say = (text) => { get("status").textContent = text; };
+
+  const words = {
+    main: (file) => (file.error && !file.kind ? "not readable" : "shown"), other: () => "compared with", data: () => "weights of the program", trace: () => "times of the program", unused: () => "not used: Start over to see it alone",
+  };
+  const role = (index) => (index === page.roles.main ? "main" : index === page.roles.other ? "other" : page.roles.data.includes(index) ? "data" : index === page.roles.trace ? "trace" : "unused");
+
+  function list() {
+    get("files").replaceChildren(...page.files.map((file, index) => element("li", {}, file.file, element("b", {}, ` ${viewer.bytes(file.file_size)}, ${words[role(index)](file)}`), file.error && index !== page.roles.main ? element("span", { class: "error" }, ` ${file.error.message}`) : null)));
+    get("over").hidden = !page.files.length;
+  }
+
+  // Takes files, programs first, and shows what is known of them; what takes longer follows.
+  page.take = async (files) => {
+    const started = performance.now();
+    const mine = (round += 1);
+    const program = (file) => (/\.b?pte$/i.test(file.name) ? 0 : 1);
+    for (const file of [...files].sort((one, other) => program(one) - program(other))) {
+      say(`Reading ${viewer.cut(file.name, 60)}…`);
+      try {
+        const added = await page.ask("add", [file]);
+        page.files.push({ ...added, blob: file });
+      } catch (error) {
+        say(`${viewer.text(file.name)}: ${error.message}`);
+        if (error.fatal) page.restart();
+        return;
+      }
+    }
+    if (mine !== round || !page.files.length) return;
+    page.roles = await page.ask("roles");
+    list();
+    await show(mine);
+    page.firstAt = performance.now() - started;
+  };
+
+  // Which parts there are to a file, in the order in which they are wanted.
+  function parts(report) {
+    if (report.error) return ["findings", "releases"];
+    const kind = report.summary.kind;
+    const program = kind === "pte";
+    return [...(page.roles.other !== undefined && page.roles.other !== null ? ["compare"] : []), "size", ...(program ? ["memory", "operators"] : []), "findings", "weights", ...(program ? ["graphs", "releases"] : kind === "ptd" ? ["releases"] : []), ...(report.program_offset !== undefined ? ["cases"] : []),
+      ...(kind === "etdp" || page.roles.trace !== null ? ["profile"] : []), "savings"];
+  }
+
+  async function show(mine) {
+    const report = await page.json("part", ["first"]);
+    if (mine !== round) return;
+    const wanted = parts(report);
+    report.pending = new Set(wanted);
+    Object.assign(report, { live: true, main: page.roles.main });
+    page.report = report;
+    viewer.show(report);
+    say("");
+    // The first view is on the screen before the next part is asked for.
+    page.rest = (async () => {
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      for (const part of wanted) {
+        try {
+          const answer = part === "compare" ? await page.json("compare") : await page.json("part", [part]);
+          if (mine !== round) return;
+          report[part] = answer ?? undefined;
+        } catch (error) {
+          if (mine !== round) return;
+          report.failed = { ...report.failed, [part]: error.message };
+          say(`${part}: ${error.message}`);
+        }
+        report.pending.delete(part);
+        viewer.update(part);
+      }
+      page.allAt = performance.now();
+    })();
+  }
+
+  page.over = () => {
+    round += 1;
+    page.files = [];
+    page.roles = {};
+    page.restart();
+    list();
+    say("");
+    page.report = undefined;
+    get("head").replaceChildren();
+    get("tabs").replaceChildren();
+    get("main").className = "";
+    get("main").replaceChildren(welcome);
+    document.title = "ExecuTorch files";
+  };
+
+  const welcome = get("welcome");
+  get("over").onclick = page.over;
+  get("input").onchange = (event) => { page.take(event.target.files).finally(() => { event.target.value = ""; }); };
+  addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("over"); });
+  addEventListener("drop", (event) => {
+    event.preventDefault();
+    document.body.classList.remove("over");
+    if (event.dataTransfer.files.length) page.take(event.dataTransfer.files);
+  });
+  // A link to a view: which file it was of is not in it.
+  if (location.hash.length > 1) {
+    get("wanted").hidden = false;
+    get("wanted").textContent = `This link is to the view “${viewer.text(viewer.asked().name)}” of a file. A page cannot keep files: drop it again, and the view opens.`;
+  }
+
+  // Where the bytes of a model's offset are: a program may be inside a bundle.
+  page.place = (offset) => offset + (page.report.program_offset || 0);
+
+  page.download = (blob, name) => {
+    const link = element("a", { href: URL.createObjectURL(blob), download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  };
+
+  // A button that starts a job, with its progress, and another to end it.
+  page.job = (title, start, done) => {
+    const box = element("span", { class: "actions" });
+    const idle = () => box.replaceChildren(element("button", { onclick: run }, title));
+    const run = async () => {
+      const bar = element("progress", { max: 1, value: 0, "aria-label": title });
+      const job = start((share) => { bar.value = share; });
+      box.replaceChildren(bar, element("button", { onclick: () => job.end() }, "Cancel"));
+      try {
+        const answer = await job;
+        idle();
+        await done(answer, box);
+      } catch (error) {
+        idle();
+        if (error.message !== "ended") box.append(element("span", { class: "error", role: "alert" }, error.message));
+      }
+    };
+    idle();
+    return box;
+  };
+})();

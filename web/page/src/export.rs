@@ -1,0 +1,57 @@
+//! A tensor as a file of another format.
+
+use crate::file::File;
+use crate::jobs::{blobs, tensor};
+use executorch_format::convert::{Npy, Safetensors, Unsupported};
+use executorch_format::schema::flat_tensor::TensorLayout;
+use executorch_format::{NewEntry, Ptd, PtdOptions, TensorView};
+
+/// The format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// NumPy's `.npy`.
+    Npy,
+    /// safetensors, with one tensor in it.
+    Safetensors,
+}
+
+/// A tensor that is saved.
+pub struct Export {
+    form: Form,
+    name: String,
+    layout: TensorLayout<'static>,
+    /// What comes before the tensor's bytes as they are; `None` where they have to be given to [`finish`](Self::finish).
+    pub header: Option<Vec<u8>>,
+}
+
+impl Export {
+    /// The tensor whose bytes start at a place of the file.
+    pub(crate) fn of(file: &File, offset: u64, size: u64, form: Form) -> Result<Self, String> {
+        let blobs = blobs(file)?;
+        let (name, shape) = tensor(&blobs, offset).ok_or("no tensor starts there")?;
+        if shape.byte_size().map_err(|error| error.to_string())? != size {
+            return Err(format!("{shape} does not take {size} bytes"));
+        }
+        // As they are, bytes are an array where numpy has the type and the order.
+        let plain = shape.scalar_type.numpy_type() == Some(shape.scalar_type);
+        let header = (form == Form::Npy && plain).then(|| Npy::header(&shape).ok()).flatten();
+        Ok(Self { form, name, layout: TensorLayout::from(shape).into_owned(), header })
+    }
+
+    /// The whole file, of the tensor's bytes.
+    pub fn finish(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
+        self.file(bytes).map_err(|error| error.to_string())
+    }
+
+    fn file(&self, bytes: &[u8]) -> executorch_format::Result<Vec<u8>> {
+        let view = TensorView::new(self.layout.shape(), bytes)?;
+        match self.form {
+            Form::Npy => Npy::of(&view)?.image()?.to_vec(),
+            Form::Safetensors => {
+                let entry = NewEntry::view(self.name.clone(), &view);
+                let ptd = Ptd::build([entry], &PtdOptions::default())?;
+                Safetensors::of_ptd(&ptd, Unsupported::Refuse)?.0.image()?.to_vec()
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! A file that was dropped on the page: how much of it is read, and what was found.
+
+use executorch_format::inspect::{Remains, remains};
+use executorch_format::{DataRef, Error, FileKind, Model, PROBE_SIZE, ParseOptions, Pte, Segment, probe};
+use std::borrow::Cow;
+
+/// Where the bytes of a file come from.
+pub trait Storage {
+    /// `size` bytes from `start`.
+    fn read(&self, start: u64, size: u64) -> Result<Vec<u8>, String>;
+}
+
+impl Storage for [u8] {
+    fn read(&self, start: u64, size: u64) -> Result<Vec<u8>, String> {
+        let range = usize::try_from(start).ok().zip(usize::try_from(start.saturating_add(size)).ok());
+        let bytes = range.and_then(|(start, end)| self.get(start..end));
+        bytes.map(<[u8]>::to_vec).ok_or_else(|| "the file has become shorter".into())
+    }
+}
+
+/// Up to this size, a file is read whole: it is there at once, and everything that is said about it is.
+const WHOLE: u64 = 64 << 20;
+
+/// The most that is read of a file that has no metadata apart from its data, in bytes.
+const MOST: u64 = 1 << 30;
+
+/// The most bytes of payloads that are read to see what is inside them.
+const PAYLOADS: u64 = 64 << 20;
+
+/// A file, as far as it was read.
+pub struct File {
+    /// Its name.
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// What its first bytes say that it is.
+    pub kind: Option<FileKind>,
+    /// Whether all of it was read.
+    pub whole: bool,
+    /// The file: of a bundle, the program inside.
+    pub model: Result<Model<'static>, Error>,
+    /// The bundle that the program is inside of.
+    pub bundle: Option<Model<'static>>,
+    /// Where the program starts in it.
+    pub program_offset: Option<u64>,
+    /// What can be followed of it, if it cannot be read.
+    pub remains: Option<Remains>,
+}
+
+impl File {
+    /// Reads a file as far as its metadata, and payloads, as long as they are not too large. Bytes that were read stay until the worker ends,
+    /// which lives as long as the page shows these files: trees borrow from them.
+    ///
+    /// Fails where the bytes cannot be read; a file with a fault is one that has been read.
+    pub fn open(name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<Self, String> {
+        let first = storage.read(0, size.min(PROBE_SIZE as u64))?;
+        let failed = |name, kind, error| {
+            Ok(Self {
+                name,
+                size,
+                kind,
+                whole: false,
+                model: Err(error),
+                bundle: None,
+                program_offset: None,
+                remains: None,
+            })
+        };
+        let probe = match probe(&first) {
+            Ok(probe) => probe,
+            Err(error) => return failed(name, None, error),
+        };
+        let kind = Some(probe.kind);
+        let whole = size <= WHOLE || probe.header.is_none();
+        if whole && size > MOST {
+            return Err(format!(
+                "a {} of {size} bytes has to be read whole, and {MOST} is the most for that",
+                probe.kind
+            ));
+        }
+        let end = match if whole { Ok(0..size) } else { probe.metadata(size) } {
+            Ok(range) => range.end,
+            Err(error) => return failed(name, kind, error),
+        };
+        if end > MOST {
+            return Err(format!("its metadata has {end} bytes, and {MOST} is the most that is read"));
+        }
+        let bytes: &'static [u8] = storage.read(0, end)?.leak();
+        let options = if whole { ParseOptions::default() } else { ParseOptions::metadata_of(size) };
+        let mut file = Self {
+            name,
+            size,
+            kind,
+            whole,
+            model: Model::parse_with(bytes, &options),
+            bundle: None,
+            program_offset: None,
+            remains: None,
+        };
+        if file.model.is_err() {
+            file.remains = Some(remains(bytes, probe.kind));
+        }
+        file.unbundle(bytes);
+        if let (Ok(Model::Pte(pte)), false) = (&mut file.model, whole) {
+            read_payloads(pte, storage)?;
+        }
+        Ok(file)
+    }
+
+    /// Takes the program out of a bundle.
+    fn unbundle(&mut self, bytes: &'static [u8]) {
+        let Ok(Model::Bpte(bpte)) = &self.model else { return };
+        self.program_offset = bpte.program_offset();
+        let program = bpte.clone().into_program().map(Model::Pte);
+        self.bundle = Model::parse(bytes).ok();
+        self.model = program;
+    }
+
+    /// The program in it.
+    pub fn program(&self) -> Option<&Pte<'static>> {
+        match &self.model {
+            Ok(Model::Pte(pte)) => Some(pte),
+            _ => None,
+        }
+    }
+
+    /// Where the model's offsets count from, in bytes from the start of the file.
+    pub fn start(&self) -> u64 {
+        self.program_offset.unwrap_or_default()
+    }
+}
+
+/// Reads the segments that hold payloads, the small ones first.
+fn read_payloads(pte: &mut Pte<'static>, storage: &(impl Storage + ?Sized)) -> Result<(), String> {
+    let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
+    let mut places: Vec<(u64, u32, u64)> = Vec::new();
+    for delegate in delegates {
+        let Ok(DataRef::Segment { index, .. }) = pte.delegate_data(delegate) else { continue };
+        let size = pte.program.segments().get(index as usize).map_or(0, |segment| segment.size);
+        let whole = DataRef::Segment { index, offset: 0, size };
+        places.extend(pte.range(&whole).map(|range| (size, index, range.start)));
+    }
+    places.sort_unstable();
+    places.dedup();
+    let mut left = PAYLOADS;
+    for (size, index, start) in places {
+        let Some(rest) = left.checked_sub(size) else { break };
+        left = rest;
+        let bytes = storage.read(start, size)?;
+        if let Some(segment) = pte.segments.get_mut(index as usize) {
+            *segment = Segment::Whole(Cow::Owned(bytes));
+        }
+    }
+    Ok(())
+}

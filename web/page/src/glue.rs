@@ -1,0 +1,134 @@
+//! What the worker's JavaScript calls. Every file is read through a `read(start, size)` of its own, which gives bytes at once.
+
+use crate::{Export, Form, Hash, Session, Spread, Storage};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+#[wasm_bindgen]
+extern "C" {
+    /// A file of the worker's.
+    pub type Reader;
+
+    #[wasm_bindgen(method, catch)]
+    fn read(this: &Reader, start: f64, size: f64) -> Result<Vec<u8>, wasm_bindgen::JsValue>;
+}
+
+impl Storage for Reader {
+    fn read(&self, start: u64, size: u64) -> Result<Vec<u8>, String> {
+        let bytes =
+            Reader::read(self, start as f64, size as f64).map_err(|_| "the file cannot be read any more".to_owned())?;
+        if bytes.len() as u64 == size { Ok(bytes) } else { Err("the file has become shorter".to_owned()) }
+    }
+}
+
+/// The files on the page. Answers are JSON, and errors texts.
+#[wasm_bindgen]
+#[derive(Default)]
+pub struct Page(Session);
+
+#[wasm_bindgen]
+impl Page {
+    /// A page without files.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a file.
+    pub fn add(&mut self, name: String, size: f64, reader: &Reader) -> Result<String, String> {
+        self.0.add(name, size as u64, reader)
+    }
+
+    /// Which file is what.
+    pub fn roles(&self) -> Result<String, String> {
+        crate::session::json(&self.0.roles())
+    }
+
+    /// A part of what the views show.
+    pub fn part(&self, name: &str) -> Result<String, String> {
+        self.0.part(name)
+    }
+
+    /// What differs between two files.
+    pub fn compare(&self) -> Result<String, String> {
+        self.0.compare()
+    }
+
+    /// A place of a file's tree.
+    pub fn branch(&self, index: usize, path: &str, first: usize, of_bundle: bool) -> Result<String, String> {
+        self.0.branch(index, path, first, of_bundle)
+    }
+
+    /// A tensor that is to be saved.
+    pub fn export(&self, index: usize, offset: f64, size: f64, safetensors: bool) -> Result<Saving, String> {
+        let form = if safetensors { Form::Safetensors } else { Form::Npy };
+        self.0.export(index, offset as u64, size as u64, form).map(Saving)
+    }
+
+    /// A tensor whose values are to be counted.
+    pub fn spread(&self, index: usize, offset: f64) -> Result<Counting, String> {
+        self.0.spread(index, offset as u64).map(Counting)
+    }
+}
+
+/// A tensor that is saved.
+#[wasm_bindgen]
+pub struct Saving(Export);
+
+#[wasm_bindgen]
+impl Saving {
+    /// What comes before its bytes as they are; nothing where they are to be given to `finish`.
+    pub fn header(&self) -> Option<Vec<u8>> {
+        self.0.header.clone()
+    }
+
+    /// The whole file, of the tensor's bytes.
+    pub fn finish(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+        self.0.finish(&bytes)
+    }
+}
+
+/// A histogram that is being counted.
+#[wasm_bindgen]
+pub struct Counting(Spread);
+
+#[wasm_bindgen]
+impl Counting {
+    /// The next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.add(bytes);
+    }
+
+    /// Whether there is something to count; then all bytes are to come again.
+    pub fn again(&mut self) -> bool {
+        self.0.again()
+    }
+
+    /// The histogram.
+    pub fn finish(self) -> Result<String, String> {
+        self.0.finish()
+    }
+}
+
+/// A hash that is being computed.
+#[wasm_bindgen]
+#[derive(Default)]
+pub struct Hashing(Hash);
+
+#[wasm_bindgen]
+impl Hashing {
+    /// Of no bytes yet.
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.add(bytes);
+    }
+
+    /// The SHA-256, in hexadecimal digits.
+    pub fn finish(self) -> String {
+        self.0.finish()
+    }
+}

@@ -1,0 +1,257 @@
+//! The files on the page, and the questions about them.
+
+use crate::export::{Export, Form};
+use crate::file::{File, Storage};
+use crate::jobs::Spread;
+use crate::report;
+use executorch_format::inspect::{DiffOptions, Growth, Side, diff};
+use executorch_format::validate::{Deployment, Finding, Level, ReleaseVerdict, releases_of_error};
+use executorch_format::{FileKind, Model, Ptd, Pte};
+use serde::Serialize;
+
+/// The files that the page shows.
+#[derive(Default)]
+pub struct Session {
+    files: Vec<File>,
+}
+
+/// Which file is what: indices in the order in which they were added.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Roles {
+    /// The one that the views are about: the first program, or the first file.
+    pub main: usize,
+    /// A second one of its kind, to compare it with.
+    pub other: Option<usize>,
+    /// The `.ptd` files that serve the programs.
+    pub data: Vec<usize>,
+    /// A trace of the program.
+    pub trace: Option<usize>,
+    /// Files that nothing is done with: a third program, a trace without a program beside another one.
+    pub unused: Vec<usize>,
+}
+
+/// What a file is.
+#[derive(Serialize)]
+struct Opened<'f> {
+    index: usize,
+    file: &'f str,
+    file_size: u64,
+    kind: Option<String>,
+    whole: bool,
+    error: Option<Finding>,
+}
+
+/// What differs between two files.
+#[derive(Serialize)]
+struct Comparison<'d> {
+    files: [&'d str; 2],
+    sizes: [u64; 2],
+    same: bool,
+    diff: &'d executorch_format::inspect::Diff,
+    growth: Vec<Growth<'d>>,
+    /// Whether both were read whole: else no bytes of weights were compared.
+    whole: bool,
+}
+
+impl Session {
+    /// Adds a file, and says what it is.
+    pub fn add(&mut self, name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<String, String> {
+        self.files.push(File::open(name, size, storage)?);
+        let index = self.files.len() - 1;
+        let file = self.file(index)?;
+        json(&Opened {
+            index,
+            file: &file.name,
+            file_size: file.size,
+            kind: file.kind.map(|kind| kind.to_string()),
+            whole: file.whole,
+            error: file.model.as_ref().err().map(Finding::from_error),
+        })
+    }
+
+    fn file(&self, index: usize) -> Result<&File, String> {
+        self.files.get(index).ok_or_else(|| format!("there is no file {index}"))
+    }
+
+    /// Which file is what.
+    pub fn roles(&self) -> Roles {
+        let kind = |index: &usize| self.files.get(*index).and_then(|file| file.kind);
+        let is_program = |index: &usize| matches!(kind(index), Some(FileKind::Pte | FileKind::Bpte));
+        let all = || 0..self.files.len();
+        let main = all().find(is_program).unwrap_or_default();
+        let mut roles = Roles { main, ..Roles::default() };
+        for index in all().filter(|index| *index != main) {
+            match kind(&index) {
+                Some(FileKind::Ptd) if is_program(&main) => roles.data.push(index),
+                Some(FileKind::Etdp) if is_program(&main) && roles.trace.is_none() => roles.trace = Some(index),
+                Some(FileKind::Pte | FileKind::Bpte) if is_program(&main) && roles.other.is_none() => {
+                    roles.other = Some(index)
+                }
+                found if found == kind(&main) && found.is_some() && roles.other.is_none() => roles.other = Some(index),
+                _ => roles.unused.push(index),
+            }
+        }
+        roles
+    }
+
+    /// The `.ptd` files of the program.
+    fn data(&self) -> Vec<&Ptd<'static>> {
+        let data = self.roles().data.into_iter().filter_map(|index| self.files.get(index));
+        data.filter_map(|file| match &file.model {
+            Ok(Model::Ptd(ptd)) => Some(ptd),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// The file that the views are about.
+    fn main(&self) -> Result<&File, String> {
+        self.file(self.roles().main)
+    }
+
+    /// A part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `savings`, `releases`, `cases` or `profile`.
+    pub fn part(&self, name: &str) -> Result<String, String> {
+        let file = self.main()?;
+        let model = match &file.model {
+            Ok(model) => model,
+            Err(error) => {
+                return match name {
+                    "first" => json(&report::Broken::of(file, error)),
+                    "findings" => json(&[Finding::from_error(error)]),
+                    "releases" => json(&releases_of_error(error)),
+                    _ => Ok("null".into()),
+                };
+            }
+        };
+        let data = self.data();
+        match name {
+            "first" => json(&report::First::of(file, model)),
+            "size" => json(&model.size_report().ok()),
+            "memory" => json(&file.program().map(Pte::memory)),
+            "operators" => json(&file.program().map(Pte::operators)),
+            "findings" => json(&self.findings(file, model, &data)),
+            "weights" => json(&report::weights(model, &self.data_files())),
+            "graphs" => json(&self.graphs(model)?),
+            "savings" => json(&report::savings(file, model)),
+            "releases" => json(&self.releases(model, &data)),
+            "cases" => json(&file.bundle.as_ref().map(Model::summary)),
+            "profile" => self.profile(model),
+            _ => Err(format!("no part is called {name}")),
+        }
+    }
+
+    fn data_files(&self) -> Vec<(&str, usize, &Ptd<'static>)> {
+        let data = self.roles().data.into_iter().filter_map(|index| Some((index, self.files.get(index)?)));
+        data.filter_map(|(index, file)| match &file.model {
+            Ok(Model::Ptd(ptd)) => Some((file.name.as_str(), index, ptd)),
+            _ => None,
+        })
+        .collect()
+    }
+
+    fn findings(&self, file: &File, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<report::Found> {
+        let mut found: Vec<report::Found> = match (&file.bundle, model) {
+            (Some(Model::Bpte(bundle)), _) => {
+                report::found(bundle.validate_with(data.iter().copied(), Level::Strict), None)
+            }
+            (_, Model::Pte(pte)) => report::found(pte.validate_with(data.iter().copied(), Level::Strict), None),
+            (_, model) => report::found(model.validate(Level::Strict), None),
+        };
+        for index in self.roles().data {
+            let Some(other) = self.files.get(index) else { continue };
+            let findings = match &other.model {
+                Ok(model) => model.validate(Level::Strict),
+                Err(error) => vec![Finding::from_error(error)],
+            };
+            found.extend(report::found(findings, Some((index, &other.name))));
+        }
+        found
+    }
+
+    fn releases(&self, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<ReleaseVerdict> {
+        let given = Some(data).filter(|data| !data.is_empty());
+        model.releases_with(&Deployment::default().with_data(given))
+    }
+
+    /// The trace, if there is one.
+    fn trace(&self) -> Result<Option<&executorch_format::Etdp<'static>>, String> {
+        let Some(index) = self.roles().trace else { return Ok(None) };
+        match &self.file(index)?.model {
+            Ok(Model::Etdp(etdp)) => Ok(Some(etdp)),
+            Ok(other) => Err(format!("a {}, where a trace was expected", other.kind())),
+            Err(error) => Err(format!("{}: {error}", self.file(index)?.name)),
+        }
+    }
+
+    fn graphs<'t>(&'t self, model: &'t Model<'static>) -> Result<Vec<executorch_format::inspect::Drawing<'t>>, String> {
+        let Model::Pte(pte) = model else { return Ok(Vec::new()) };
+        let mut graphs = pte.graphs();
+        if let Some(etdp) = self.trace()? {
+            let profile = etdp.profile(Some(pte), None);
+            for graph in graphs.iter_mut().filter(|_| profile.mismatches.is_empty()) {
+                for run in profile.runs.iter().filter(|run| run.method == Some(graph.method)) {
+                    graph.add_times(run);
+                }
+            }
+        }
+        Ok(graphs.into_iter().map(executorch_format::inspect::Drawing::of).collect())
+    }
+
+    fn profile(&self, model: &Model<'static>) -> Result<String, String> {
+        match (model, self.trace()?) {
+            (Model::Etdp(etdp), _) => json(&report::times(etdp, None)),
+            (Model::Pte(pte), Some(etdp)) => json(&report::times(etdp, Some(pte))),
+            _ => Ok("null".into()),
+        }
+    }
+
+    /// What differs between the main file and the other one.
+    pub fn compare(&self) -> Result<String, String> {
+        let roles = self.roles();
+        let (one, other) = (self.main()?, self.file(roles.other.ok_or("there is no second file to compare with")?)?);
+        let opened = |file: &'_ File| file.model.clone().map_err(|error| format!("{}: {error}", file.name));
+        let models = [opened(one)?, opened(other)?];
+        let data: Vec<Ptd<'static>> = self.data().into_iter().cloned().collect();
+        let [before, after] = models.each_ref().map(|model| Side::new(model, &data));
+        let found = diff(&before, &after, &DiffOptions::default().with_tensors());
+        let sizes = models.each_ref().map(|model| model.size_report());
+        let growth = match &sizes {
+            [Ok(before), Ok(after)] => before.growth(after),
+            _ => Vec::new(),
+        };
+        json(&Comparison {
+            files: [&one.name, &other.name],
+            sizes: [one.size, other.size],
+            same: found.is_same(),
+            diff: &found,
+            growth,
+            whole: one.whole && other.whole,
+        })
+    }
+
+    /// What is at a place of a file's tree; of a bundle, of the bundle itself where `of_bundle` says so.
+    pub fn branch(&self, index: usize, path: &str, first: usize, of_bundle: bool) -> Result<String, String> {
+        let file = self.file(index)?;
+        let model = match (&file.bundle, &file.model) {
+            (Some(bundle), _) if of_bundle => bundle,
+            (_, Ok(model)) => model,
+            (_, Err(error)) => return Err(error.to_string()),
+        };
+        json(&model.branch(path, first, 200).map_err(|error| error.to_string())?)
+    }
+
+    /// How the values of the tensor are spread whose bytes start at a place of a file.
+    pub fn spread(&self, index: usize, offset: u64) -> Result<Spread, String> {
+        Spread::of(self.file(index)?, offset)
+    }
+
+    /// How a tensor is saved: what comes before its bytes, and where these are.
+    pub fn export(&self, index: usize, offset: u64, size: u64, form: Form) -> Result<Export, String> {
+        Export::of(self.file(index)?, offset, size, form)
+    }
+}
+
+/// As JSON.
+pub fn json(value: &impl Serialize) -> Result<String, String> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}

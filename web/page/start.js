@@ -1,0 +1,53 @@
+// The worker with the module in it, and the questions to it.
+const page = {};
+
+(() => {
+  const unpack = async () => {
+    const packed = Uint8Array.from(atob(packedModule), (character) => character.charCodeAt(0));
+    const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return WebAssembly.compile(await new Response(stream).arrayBuffer());
+  };
+  const module = unpack();
+  let worker;
+  let next = 0;
+  const waiting = new Map();
+
+  const start = () => {
+    const fresh = new Worker(URL.createObjectURL(new Blob([workerSource], { type: "text/javascript" })));
+    fresh.onmessage = ({ data: { id, answer, error, fatal, share } }) => {
+      const one = waiting.get(id);
+      if (!one) return;
+      if (share !== undefined) return one.progress?.(share);
+      waiting.delete(id);
+      if (error === undefined) one.done(answer);
+      else one.failed(Object.assign(new Error(error), { fatal }));
+    };
+    fresh.onerror = (event) => {
+      for (const one of waiting.values()) one.failed(new Error(event.message));
+      waiting.clear();
+    };
+    module.then((module) => fresh.postMessage({ module }));
+    return fresh;
+  };
+
+  // Asks the worker; the answer is a promise, with `end` to take the question back.
+  page.ask = (ask, values = [], progress = undefined) => {
+    const id = (next += 1);
+    const to = worker;
+    const answer = new Promise((done, failed) => waiting.set(id, { done, failed, progress }));
+    module.then(() => to.postMessage({ id, ask, with: values }));
+    return Object.assign(answer, { end: () => to.postMessage({ end: id }) });
+  };
+
+  page.json = async (ask, values) => viewer.parse(await page.ask(ask, values));
+
+  // A worker without files. What the last one has read goes with it.
+  page.restart = () => {
+    worker?.terminate();
+    for (const one of waiting.values()) one.failed(new Error("ended"));
+    waiting.clear();
+    worker = start();
+  };
+  page.restart();
+  page.module = module;
+})();

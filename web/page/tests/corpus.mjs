@@ -1,0 +1,32 @@
+// Every file of some folders through the module: it answers each question, or says why not, and never ends.
+// node corpus.mjs MODULE.js FOLDER…
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const [module, ...folders] = process.argv.slice(2);
+const { Page } = createRequire(import.meta.url)(module);
+const parts = ["first", "size", "memory", "operators", "findings", "weights", "graphs", "savings", "releases", "cases", "profile"];
+const files = folders.flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name)).filter((path) => statSync(path).isFile()));
+let [read, refused] = [0, 0];
+for (const path of files) {
+  const bytes = readFileSync(path);
+  const page = new Page();
+  const ask = (what, question) => {
+    try {
+      return JSON.parse(question());
+    } catch (error) {
+      // The module's own errors are texts.
+      if (typeof error !== "string") throw new Error(`${path}: ${what}`, { cause: error });
+      return undefined;
+    }
+  };
+  const added = ask("add", () => page.add(path, bytes.length, { read: (start, size) => bytes.subarray(start, start + size) }));
+  if (added && !added.error) read += 1;
+  else refused += 1;
+  for (const part of parts) ask(part, () => page.part(part));
+  ask("branch", () => page.branch(0, "", 0, false));
+  page.free();
+}
+console.log(`${files.length} files: ${read} were read, ${refused} refused`);
+if (!read || !refused) process.exit(1);

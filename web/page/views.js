@@ -1,0 +1,213 @@
+// What the page shows beside a report's views.
+(() => {
+  const { element, bytes, share, shape } = viewer;
+  const heading = (text) => element("h2", {}, text);
+  const note = (text) => element("p", { class: "note" }, text);
+
+  // A file that cannot be read: what is known, and where it breaks.
+  viewer.views.unshift({
+    name: "fault",
+    title: () => "What is known",
+    fits: (report) => report.error,
+    draw(report, main) {
+      const { error } = report;
+      const row = (name, ...value) => element("tr", {}, element("th", {}, name), element("td", {}, ...value));
+      const place = error.offset === undefined || error.offset === null ? null : viewer.link(() => viewer.open("bytes", page.range(page.roles.main, error.offset, 1)), `byte ${error.offset.toLocaleString("en")}`);
+      main.append(element("p", { class: "error", role: "alert" }, `It cannot be read: ${error.message}`), element("table", {}, element("tbody", {},
+        row("file", `${report.file}, ${report.file_size.toLocaleString("en")} bytes`),
+        row("by its first bytes", report.kind ? `${report.kind}` : "no kind of file that is known here"),
+        row("where it breaks", place || "the whole file"),
+        error.path ? row("field", element("code", {}, error.path)) : null,
+        row("rule", element("code", {}, error.rule)), error.cve ? row("known as", error.cve) : null)));
+      const known = report.known;
+      if (known?.tables.length) {
+        main.append(heading("What can be followed up to there"), note("Tables of its FlatBuffer that are found before the fault, and their texts. What is listed was not checked."),
+          viewer.table([{ name: "table", mono: true, of: (row) => row.name }, { name: "how many", number: true, of: (row) => row.count.toLocaleString("en") }], known.tables),
+          heading("Texts"), viewer.table([{ name: "field", mono: true, of: (row) => row.path }, { name: "text", wide: true, of: (row) => row.text },
+            { name: "at byte", number: true, of: (row) => viewer.link(() => viewer.open("bytes", page.range(page.roles.main, row.offset, row.size)), row.offset.toLocaleString("en")) }], known.texts, { none: "None." }));
+      }
+    },
+  });
+
+  viewer.views.push({
+    name: "compare",
+    part: "compare",
+    short: "Differences",
+    title: (report) => `Differences (${report.compare.diff.differences.length.toLocaleString("en")})`,
+    fits: (report) => report.compare,
+    draw(report, main) {
+      const { files, sizes, same, diff, growth, whole } = report.compare;
+      main.append(element("p", {}, element("b", {}, files[0]), " against ", element("b", {}, files[1]), same ? element("span", { class: "good" }, ": the same model, as far as it was compared.") : `: ${viewer.count(diff.differences.length, "difference")}.`));
+      if (!whole) main.append(note("At least one of both is too large to be read whole: bytes of weights were not compared."));
+      for (const what of diff.not_compared) main.append(element("p", { class: "warning" }, `Not compared: ${what}`));
+      const distance = ({ distance }) => (distance ? `${distance.changed.toLocaleString("en")} of ${distance.elements.toLocaleString("en")} values, by up to ${viewer.number(distance.absolute)}` : "");
+      const columns = [
+        { name: "what", of: (row) => `${row.subject.replaceAll("_", " ")} ${row.kind}` }, { name: "which", wide: true, of: (row) => [row.method, row.name].filter(Boolean).join(" ") },
+        { name: "before", wide: true, mono: true, of: (row) => row.before ?? "" }, { name: "after", wide: true, mono: true, of: (row) => [row.after ?? "", distance(row)].filter(Boolean).join(": ") },
+      ];
+      main.append(viewer.table(columns, diff.differences, { none: "No difference." }));
+      if (diff.storage.length) main.append(heading("Stored differently"), note("Places, sizes and the order of what has no order: the model is the same."), viewer.table(columns, diff.storage));
+      const signed = (number) => `${number > 0 ? "+" : ""}${number.toLocaleString("en")}`;
+      const grown = growth.filter((row) => row.before !== row.after);
+      main.append(heading("Bytes"), element("p", {}, `${sizes[0].toLocaleString("en")} before, ${sizes[1].toLocaleString("en")} after: ${signed(sizes[1] - sizes[0])}.`),
+        viewer.table([{ name: "of", of: (row) => [row.kind, row.backend, row.detail].filter(Boolean).join(" ") }, { name: "before", number: true, of: (row) => row.before.toLocaleString("en") }, { name: "after", number: true, of: (row) => row.after.toLocaleString("en") }, { name: "difference", number: true, of: (row) => signed(row.after - row.before) }], grown, { none: "No kind of part differs." }));
+    },
+  });
+
+  viewer.views.push({
+    name: "times",
+    part: "profile",
+    short: "Times",
+    title: () => "Times",
+    fits: (report) => report.profile,
+    draw(report, main) {
+      const { profile } = report;
+      for (const fault of profile.errors) main.append(element("p", { class: "error" }, `${fault.path}: ${fault.message}`));
+      if (profile.errors.length) main.append(note("The trace does not fit the program, so its times are not on the graph."));
+      const time = (ticks) => viewer.time(ticks);
+      profile.runs.forEach((run, index) => {
+        main.append(heading(`${run.name}${run.method ? `: ${run.method}` : ""}${run.test_case === null || run.test_case === undefined ? "" : `, test case ${run.test_case}`}`), note(`${viewer.count(run.count, "run")}, ${time(run.total / run.count)} each. One tick of the platform's clock is taken to be a nanosecond: the trace does not say.`));
+        const where = (row) => {
+          if (!viewer.has("graph") || row.instruction === null || row.instruction === undefined) return row.instruction ?? "";
+          return viewer.link(() => viewer.open("graph", `instruction ${row.instruction}`), row.instruction);
+        };
+        const runs = (row) => (row.runs ? row.runs.operator || row.runs.delegate || row.runs.id || Object.values(row.runs)[0] : "");
+        if (profile.by_operator[index].length) {
+          main.append(viewer.table([{ name: "operator", mono: true, of: (row) => `${row.inside ? "  " : ""}${row.name}` }, { name: "times", number: true, of: (row) => row.count.toLocaleString("en") }, { name: "in one run", number: true, of: (row) => time(row.total / run.count) }, { name: "of the run", number: true, of: (row) => `${(100 * row.share).toFixed(1)} %` }], profile.by_operator[index]));
+        }
+        main.append(element("h3", {}, "By event"), viewer.table([
+          { name: "event", mono: true, wide: true, of: (row) => row.name }, { name: "instruction", number: true, of: where }, { name: "runs", mono: true, of: runs }, { name: "times", number: true, of: (row) => row.count.toLocaleString("en") },
+          { name: "median", number: true, of: (row) => time(row.median) }, { name: "shortest", number: true, of: (row) => time(row.min) }, { name: "longest", number: true, of: (row) => time(row.max) }, { name: "of the run", number: true, of: (row) => `${(100 * row.share).toFixed(1)} %` },
+        ], run.events));
+      });
+    },
+  });
+
+  viewer.views.push({
+    name: "cases",
+    part: "cases",
+    short: "Test cases",
+    title: (report) => `Test cases (${report.cases.test_suites.reduce((sum, suite) => sum + suite.test_cases.length, 0)})`,
+    fits: (report) => report.cases,
+    draw(report, main) {
+      const { cases } = report;
+      const value = (value) => shape(value) || (value.value === undefined ? value.type || "unknown" : `${value.type} ${JSON.stringify(value.value)}`);
+      const list = (values) => values.map((one) => element("div", { class: "mono" }, value(one)));
+      main.append(element("p", {}, `The program takes ${bytes(cases.program_size)} of the bundle${cases.program_offset === undefined || cases.program_offset === null ? "" : `, from byte ${cases.program_offset.toLocaleString("en")}`}. The other views are about it.`));
+      for (const suite of cases.test_suites) {
+        main.append(heading(`Method ${viewer.name(suite.method)}`), viewer.table([{ name: "case", number: true, of: (_, index) => index }, { name: "inputs", of: (row) => list(row.inputs) }, { name: "expected outputs", of: (row) => (row.expected_outputs.length ? list(row.expected_outputs) : "nothing is compared") }], suite.test_cases));
+      }
+    },
+  });
+
+  viewer.views.push({
+    name: "payloads",
+    short: "Payloads",
+    part: "size",
+    title: (report) => `Payloads (${payloads(report).length})`,
+    fits: (report) => report.live && report.size && payloads(report).length,
+    draw(report, main) {
+      const who = (row) => row.users.map((user) => `${viewer.name(user.method)} delegate ${user.index}`).slice(0, 6).join(", ") + (row.users.length > 6 ? `, … ${row.users.length - 6} more` : "");
+      main.append(note("What backends are given: bytes in a form of their own."), viewer.table([
+        { name: "backend", wide: true, of: (row) => row.name }, { name: "of", wide: true, of: who }, { name: "bytes", number: true, of: (row) => row.size.toLocaleString("en") }, { name: "at byte", number: true, of: (row) => row.start.toLocaleString("en") },
+        { name: "", of: (row) => page.rangeTools(page.roles.main, page.place(row.start), row.size, `${row.users[0]?.method}-${row.users[0]?.index}-${row.name}`) },
+      ], payloads(report)));
+    },
+  });
+
+  // A payload's parts follow each other.
+  function payloads(report) {
+    const found = new Map();
+    for (const part of report.size.parts) {
+      if (part.kind !== "delegate" || part.offset === undefined) continue;
+      const key = `${part.users[0]?.method} ${part.users[0]?.index}`;
+      const one = found.get(key) || { name: part.name, users: part.users, start: part.offset, end: 0 };
+      one.start = Math.min(one.start, part.offset);
+      one.end = Math.max(one.end, part.offset + part.size);
+      found.set(key, one);
+    }
+    return [...found.values()].map((one) => ({ ...one, size: one.end - one.start })).sort((one, other) => one.start - other.start);
+  }
+
+  const behaviours = { loads: "good", refuses: "error", dies: "error", miscomputes: "error", unknown: "note" };
+
+  viewer.views.push({
+    name: "releases",
+    part: "releases",
+    short: "Releases",
+    title: () => "Releases",
+    fits: (report) => report.releases?.length,
+    draw(report, main) {
+      const word = (text) => element("span", { class: behaviours[text] || "" }, text);
+      const answer = (answer) => [word(answer.behaviour), answer.because ? element("div", { class: "note" }, reason(answer.because)) : null];
+      main.append(note("What each release of ExecuTorch's runtime does with it: by the format, by what its delegates need, and by the operators of its portable kernels. A runtime that is built otherwise has other operators and backends."),
+        viewer.table([{ name: "release", of: (row) => row.release }, { name: "the file", of: (row) => word(row.behaviour) }, { name: "format", wide: true, of: (row) => answer(row.format) }, { name: "delegates", wide: true, of: (row) => answer(row.delegates) }, { name: "operators", wide: true, of: (row) => answer(row.operators) }], [...report.releases].reverse()));
+    },
+  });
+
+  const reason = (because) => (typeof because === "string" ? because : because.message || [because.path, because.what, because.found].filter(Boolean).join(": "));
+
+  // The tree: what is below a place is asked for when it is opened.
+  viewer.views.push({
+    name: "tree",
+    title: () => "Tree",
+    fits: (report) => report.live && !report.error,
+    draw(report, main, argument) {
+      const [, number, path] = /^(\d+)(b?):/.test(argument || "") ? /^(\d+)b?:(.*)$/s.exec(argument) : [0, page.roles.main, argument || ""];
+      const index = Number(number);
+      const status = element("p", { class: "note", role: "status" });
+      const select = element("select", { "aria-label": "File", onchange: () => viewer.open("tree", `${select.value}:`) }, page.files.flatMap((file, at) => (file.error ? [] : [element("option", { value: at }, viewer.cut(file.file, 40))])));
+      select.value = index;
+      const tree = element("div", { class: "tree" });
+      main.append(element("div", { class: "tools" }, select, status), tree);
+      const own = index === page.roles.main;
+      const place = (offset) => (own ? page.place(offset) : offset);
+      const below = async (box, path, first = 0) => {
+        const branch = await page.json("branch", [index, path, first, false]);
+        const list = element("ul", {});
+        for (const entry of branch.entries) {
+          const where = entry.offset === null || entry.offset === undefined ? null : element("span", { class: "place" }, viewer.link(() => viewer.open("bytes", page.range(index, place(entry.offset), entry.size)), `@${entry.offset.toLocaleString("en")}, ${viewer.count(entry.size, "byte")}`));
+          const head = [element("b", { class: "mono" }, entry.name), " ", entry.value ? element("span", { class: "mono value" }, entry.value) : null, entry.table ? element("span", { class: "note" }, ` ${entry.table}${entry.count === null || entry.count === undefined ? "" : ` × ${entry.count.toLocaleString("en")}`}`) : null, where];
+          const inner = entry.table && entry.count !== 0;
+          const item = element("li", { "data-path": entry.path }, inner ? element("details", {}, element("summary", {}, ...head)) : head);
+          if (inner) {
+            const details = item.firstChild;
+            details.load = () => (details.loaded ||= below(details, entry.path));
+            details.addEventListener("toggle", () => { if (details.open) details.load(); });
+          }
+          list.append(item);
+        }
+        const end = first + branch.entries.length;
+        if (branch.table === null && end < branch.count) {
+          const more = element("button", { onclick: () => { more.remove(); below(box, path, end); } }, `Show ${(branch.count - end).toLocaleString("en")} more`);
+          list.append(element("li", { class: "tools" }, more));
+        }
+        if (first > 0 && !box.querySelector(":scope > ul")) list.prepend(element("li", { class: "note" }, `… ${first.toLocaleString("en")} before`));
+        box.append(list);
+        return list;
+      };
+      // Opens the way to a place.
+      const reach = async () => {
+        let [box, at] = [tree, ""];
+        for (;;) {
+          const next = /^\[(\d+)\]/.exec(path.slice(at.length));
+          const list = box === tree ? await below(tree, "") : await (box.loaded ||= below(box, at, next ? Number(next[1]) - (Number(next[1]) % 200) : 0));
+          const inside = (own) => path === own || path.startsWith(`${own}.`) || path.startsWith(`${own}[`);
+          const found = [...list.children].find((item) => item.dataset.path && inside(item.dataset.path)) || [...list.children].find((item) => item.dataset.path?.startsWith(`${path}.`));
+          if (!found) break;
+          const details = found.querySelector(":scope > details");
+          if (found.dataset.path === path || !details || found.dataset.path.length > path.length) {
+            found.classList.add("marked");
+            (details?.firstChild || found.querySelector("a"))?.focus({ preventScroll: true });
+            found.scrollIntoView({ block: "center" });
+            status.textContent = `At ${path}`;
+            break;
+          }
+          [box, at] = [details, found.dataset.path];
+          details.open = true;
+        }
+      };
+      (path ? reach() : below(tree, "")).catch((error) => { status.textContent = error.message; });
+    },
+  });
+})();

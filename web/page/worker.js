@@ -1,0 +1,76 @@
+"use strict";
+// Answers the page's questions. Files are read here, at the places and in the sizes that the module asks for.
+{
+  let page;
+  const files = [];
+  const ended = new Set();
+  // So much of a blob is read at a time.
+  const PIECE = 4 << 20;
+  const bytes = (file, start, size) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(start, start + size)));
+
+  // Gives a range of a file to `take`, piece by piece; between pieces, a job can be ended.
+  async function pieces(id, file, start, size, take, part = (share) => share) {
+    for (let at = 0; at < size; at += PIECE) {
+      if (ended.has(id)) throw new Error("ended");
+      const piece = Math.min(PIECE, size - at);
+      take(new Uint8Array(await file.slice(start + at, start + at + piece).arrayBuffer()), at);
+      postMessage({ id, share: part((at + piece) / size) });
+    }
+  }
+
+  const jobs = {
+    add: ([file]) => {
+      const added = JSON.parse(page.add(file.name, file.size, { read: (start, size) => bytes(file, start, size) }));
+      files.push(file);
+      return added;
+    },
+    roles: () => JSON.parse(page.roles()),
+    // JSON goes to the page as it is, which knows numbers that JavaScript would round.
+    part: ([name]) => page.part(name),
+    compare: () => page.compare(),
+    branch: ([index, path, first, ofBundle]) => page.branch(index, path, first, ofBundle),
+    hash: async ([index, start, size], id) => {
+      const hash = new wasm_bindgen.Hashing();
+      await pieces(id, files[index], start, size, (piece) => hash.add(piece));
+      return hash.finish();
+    },
+    spread: async ([index, start, size, offset], id) => {
+      const spread = page.spread(index, offset);
+      await pieces(id, files[index], start, size, (piece) => spread.add(piece), (share) => share / 2);
+      if (!spread.again()) return "null";
+      await pieces(id, files[index], start, size, (piece) => spread.add(piece), (share) => 0.5 + share / 2);
+      return spread.finish();
+    },
+    save: async ([index, start, size, offset, safetensors], id) => {
+      const saving = page.export(index, offset, size, safetensors);
+      const header = saving.header();
+      // A range of the file is not read before the browser writes it.
+      if (header) return new Blob([header, files[index].slice(start, start + size)]);
+      const all = new Uint8Array(size);
+      await pieces(id, files[index], start, size, (piece, at) => all.set(piece, at));
+      return new Blob([saving.finish(all)]);
+    },
+    memory: () => wasm.memory.buffer.byteLength,
+  };
+
+  onmessage = async ({ data: { id, module, ask, end, with: values } }) => {
+    if (module) {
+      wasm_bindgen.initSync({ module });
+      page = new wasm_bindgen.Page();
+      return;
+    }
+    if (end) {
+      ended.add(end);
+      return;
+    }
+    try {
+      postMessage({ id, answer: await jobs[ask](values, id) });
+    } catch (error) {
+      // The module's own errors are texts. What else there is, such as no more memory, ends it.
+      const text = typeof error === "string" ? error : error.message;
+      postMessage({ id, error: text, fatal: error instanceof WebAssembly.RuntimeError });
+    } finally {
+      ended.delete(id);
+    }
+  };
+}
