@@ -101,7 +101,7 @@ pub fn remains(bytes: &[u8], kind: FileKind) -> Remains {
         _ => {}
     });
     for (name, count) in counts.sorted() {
-        remains.tables.push(RemainingTables { name: *name, count: *count });
+        remains.tables.push(RemainingTables { name, count: *count });
     }
     remains
 }

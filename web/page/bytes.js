@@ -15,6 +15,8 @@
       const [, index, offset, size] = /^(\d+):(\d+)(?:\+(\d+))?$/.exec(argument || "") || [0, page.roles.main, 0, 0];
       const state = { index: Math.min(index, page.files.length - 1), at: Number(offset) - (Number(offset) % 16), start: Number(offset), size: Number(size || 0) };
       const file = () => page.files[state.index];
+      // A file that ends too soon has no bytes where it breaks: its last ones are shown.
+      state.at = Math.max(0, Math.min(state.at, Math.floor((file().file_size - 1) / 16) * 16));
       const select = element("select", { "aria-label": "File", onchange: () => { Object.assign(state, { index: Number(select.value), at: 0, start: 0, size: 0 }); fill(); } }, page.files.map((file, index) => element("option", { value: index }, viewer.cut(file.file, 40))));
       select.value = state.index;
       const place = element("input", { "aria-label": "Offset in bytes, decimal, or hexadecimal with 0x", placeholder: "Offset: 4096 or 0x1000", onkeydown: (event) => { if (event.key === "Enter") go(); } });
@@ -50,7 +52,7 @@
           return [element("span", { class: "soft" }, `${hex(at + row * 16, digits)}  `), ...cells, ` ${text}\n`];
         };
         table.replaceChildren(...Array.from({ length: Math.ceil(bytes.length / 16) }, (_, row) => line(row)).flat().map((part) => (part instanceof Node ? part : document.createTextNode(part))));
-        note.textContent = size ? `${size.toLocaleString("en")} bytes from ${start.toLocaleString("en")} on are marked.` : `Byte ${start.toLocaleString("en")} of ${file().file_size.toLocaleString("en")}.`;
+        note.textContent = start >= file().file_size ? `The file ends before byte ${start.toLocaleString("en")}: it has ${file().file_size.toLocaleString("en")} bytes.` : size ? `${size.toLocaleString("en")} bytes from ${start.toLocaleString("en")} on are marked.` : `Byte ${start.toLocaleString("en")} of ${file().file_size.toLocaleString("en")}.`;
         tools.replaceChildren(...(size ? [page.rangeTools(state.index, start, size, "bytes")] : []));
       };
       fill();

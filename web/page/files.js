@@ -96,13 +96,13 @@
 
   const welcome = get("welcome");
   get("over").onclick = page.over;
-  get("input").onchange = (event) => { page.take(event.target.files).finally(() => { event.target.value = ""; }); };
+  get("input").onchange = (event) => { page.taken = page.take(event.target.files).finally(() => { event.target.value = ""; }); };
   addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) document.body.classList.remove("over"); });
   addEventListener("drop", (event) => {
     event.preventDefault();
     document.body.classList.remove("over");
-    if (event.dataTransfer.files.length) page.take(event.dataTransfer.files);
+    if (event.dataTransfer.files.length) page.taken = page.take(event.dataTransfer.files);
   });
   // A link to a view: which file it was of is not in it.
   if (location.hash.length > 1) {

@@ -153,17 +153,17 @@
     title: () => "Tree",
     fits: (report) => report.live && !report.error,
     draw(report, main, argument) {
-      const [, number, path] = /^(\d+)(b?):/.test(argument || "") ? /^(\d+)b?:(.*)$/s.exec(argument) : [0, page.roles.main, argument || ""];
+      const [, number, around, path] = /^(\d+)(b?):(.*)$/s.exec(argument || "") || [0, page.roles.main, "", argument || ""];
       const index = Number(number);
       const status = element("p", { class: "note", role: "status" });
-      const select = element("select", { "aria-label": "File", onchange: () => viewer.open("tree", `${select.value}:`) }, page.files.flatMap((file, at) => (file.error ? [] : [element("option", { value: at }, viewer.cut(file.file, 40))])));
-      select.value = index;
+      const select = element("select", { "aria-label": "File", onchange: () => viewer.open("tree", `${select.value}:`) }, page.files.flatMap((file, at) => (file.error ? [] : [element("option", { value: at }, viewer.cut(file.file, 40)), ...(report.program_offset !== undefined && at === page.roles.main ? [element("option", { value: `${at}b` }, "the bundle around it")] : [])])));
+      select.value = `${index}${around}`;
       const tree = element("div", { class: "tree" });
       main.append(element("div", { class: "tools" }, select, status), tree);
-      const own = index === page.roles.main;
+      const own = index === page.roles.main && !around;
       const place = (offset) => (own ? page.place(offset) : offset);
       const below = async (box, path, first = 0) => {
-        const branch = await page.json("branch", [index, path, first, false]);
+        const branch = await page.json("branch", [index, path, first, !!around]);
         const list = element("ul", {});
         for (const entry of branch.entries) {
           const where = entry.offset === null || entry.offset === undefined ? null : element("span", { class: "place" }, viewer.link(() => viewer.open("bytes", page.range(index, place(entry.offset), entry.size)), `@${entry.offset.toLocaleString("en")}, ${viewer.count(entry.size, "byte")}`));

@@ -2,6 +2,7 @@
 // Answers the page's questions. Files are read here, at the places and in the sizes that the module asks for.
 {
   let page;
+  let instance;
   const files = [];
   const ended = new Set();
   // So much of a blob is read at a time.
@@ -50,12 +51,12 @@
       await pieces(id, files[index], start, size, (piece, at) => all.set(piece, at));
       return new Blob([saving.finish(all)]);
     },
-    memory: () => wasm.memory.buffer.byteLength,
+    memory: () => instance.memory.buffer.byteLength,
   };
 
   onmessage = async ({ data: { id, module, ask, end, with: values } }) => {
     if (module) {
-      wasm_bindgen.initSync({ module });
+      instance = wasm_bindgen.initSync({ module });
       page = new wasm_bindgen.Page();
       return;
     }

@@ -122,7 +122,11 @@
       const index = (row) => row.of?.index ?? report.main ?? 0;
       const field = (row) => {
         const of = row.of ? `${row.of.file}: ` : "";
-        return row.path && viewer.has("tree") ? [of, viewer.link(() => viewer.open("tree", `${index(row)}:${row.path}`), row.path)] : `${of}${row.path || "the file"}`;
+        // Of a bundle, the tree is that of the program inside, or of what is around it.
+        const inside = report.program_offset !== undefined && !row.of && row.path.startsWith("program.");
+        const around = report.program_offset !== undefined && !row.of && !inside ? "b" : "";
+        const place = `${index(row)}${around}:${inside ? row.path.slice("program.".length) : row.path}`;
+        return row.path && viewer.has("tree") ? [of, viewer.link(() => viewer.open("tree", place), row.path)] : `${of}${row.path || "the file"}`;
       };
       const offset = (row) => {
         if (row.offset === undefined || row.offset === null) return "";

@@ -150,13 +150,16 @@ impl Session {
     }
 
     fn findings(&self, file: &File, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<report::Found> {
-        let mut found: Vec<report::Found> = match (&file.bundle, model) {
+        let mut findings = file.bundle.as_ref().unwrap_or(model).validate(Level::Strict);
+        // What is wrong with a program and its .ptd files together, or that there are none.
+        match (&file.bundle, model) {
             (Some(Model::Bpte(bundle)), _) => {
-                report::found(bundle.validate_with(data.iter().copied(), Level::Strict), None)
+                findings.extend(bundle.validate_with(data.iter().copied(), Level::Strict))
             }
-            (_, Model::Pte(pte)) => report::found(pte.validate_with(data.iter().copied(), Level::Strict), None),
-            (_, model) => report::found(model.validate(Level::Strict), None),
-        };
+            (_, Model::Pte(pte)) => findings.extend(pte.validate_with(data.iter().copied(), Level::Strict)),
+            _ => {}
+        }
+        let mut found = report::found(findings, None);
         for index in self.roles().data {
             let Some(other) = self.files.get(index) else { continue };
             let findings = match &other.model {

@@ -1,5 +1,7 @@
 //! What the page answers, without a browser.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
 use executorch_format_page::{Form, Hash, Session, Storage};
 use executorch_format_support::fixtures::{fixture, fixtures, with_extension};
 use serde_json::Value;
