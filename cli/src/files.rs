@@ -64,7 +64,7 @@ pub fn expand(paths: &[PathBuf], recursive: bool) -> Vec<FilePath> {
 }
 
 /// Every model file in a folder and below. Links to folders are not followed, so that none is seen twice; a folder that cannot be
-/// read is in the list itself, and fails when it is opened.
+/// read is in the list itself, and fails when it is opened. No more of `walkdir` would be used.
 fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

@@ -199,7 +199,7 @@ pub fn finish<'t>(
     print(report, [before, after], how.dry_run)
 }
 
-/// Whether two paths name one file, which need not exist.
+/// Whether two paths name one file, which need not exist: the crate `same-file` opens both.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let real =
         |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
