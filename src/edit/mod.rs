@@ -1,6 +1,6 @@
 //! Changing a finished file, and nothing else in it.
 //!
-//! Each operation is a method of [`Pte`] or [`Ptd`]. It changes the tree and recomputes
+//! Each operation is a method of [`Pte`](crate::Pte) or [`Ptd`](crate::Ptd). It changes the tree and recomputes
 //! the layout of the file, in the file's own style; [`image`](crate::Pte::image) then writes it. If it fails, nothing is changed. Bytes that it does
 //! not touch stay borrowed until they are written.
 //!

@@ -275,7 +275,7 @@ impl<'a> Ptd<'a> {
         TensorView::new(shape, self.entry_bytes(entry)?).map(Some)
     }
 
-    /// The bytes of the file after its last segment, as for [`Pte::trailing_bytes`].
+    /// The bytes of the file after its last segment, as for [`Pte::trailing_bytes`](crate::Pte::trailing_bytes).
     pub fn trailing_bytes(&self) -> Range<u64> {
         trailing::of_ptd(self)
     }

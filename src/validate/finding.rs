@@ -76,7 +76,7 @@ impl fmt::Display for Severity {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Finding {
-    /// The rule's name, one of [`RULES`].
+    /// The rule's name, one of [`RULES`](super::RULES).
     pub rule: &'static str,
     /// How bad it is.
     pub severity: Severity,
