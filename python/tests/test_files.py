@@ -113,12 +113,14 @@ def test_what_a_callback_raises_ends_the_write(tmp_path: pathlib.Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="a process gets Ctrl-C in another way there")
 def test_ctrl_c_ends_a_write(tmp_path: pathlib.Path) -> None:
+    # A job in the background is started so that it ignores Ctrl-C.
     script = """
-import sys, numpy as np, executorch_format as ef
+import signal, sys, numpy as np, executorch_format as ef
+signal.signal(signal.SIGINT, signal.default_int_handler)
 data = ef.Data.create({"a": np.zeros(1 << 24, np.uint8)})
 print("ready", flush=True)
 try:
-    while True:
+    for _ in range(1000):
         data.save(sys.argv[1])
 except KeyboardInterrupt:
     print("interrupted")
