@@ -443,6 +443,8 @@ class GraphNode(Answer):
     """The backend of the delegate that it is inside of."""
     chain: int | None
     instruction: int | None
+    source: str | None
+    """Where in the Python source it came from, where the file says it: `model.py:12 forward`."""
     arguments: Answers[GraphArgument]
 
 
