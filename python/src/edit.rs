@@ -61,9 +61,7 @@ impl File {
         sources: &[Arc<Source>],
         change: impl FnOnce(&mut Pte<'static>) -> Result<EditReport, Error> + Send,
     ) -> PyResult<Changed<'py>> {
-        if !matches!(self.0.model(), Model::Pte(_)) {
-            return Err(unfit(py, format!("a {} is not a program (.pte)", self.0.model().kind())));
-        }
+        self.pte(py)?;
         self.change(py, sources, |model| match model {
             Model::Pte(pte) => change(pte),
             _ => Ok(EditReport::default()),
@@ -118,9 +116,7 @@ impl File {
 
     /// What `externalize` can move.
     fn candidates(&self, py: Python<'_>) -> PyResult<Vec<Candidate>> {
-        let Model::Pte(pte) = self.0.model() else {
-            return Err(unfit(py, format!("a {} is not a program (.pte)", self.0.model().kind())));
-        };
+        let pte = self.pte(py)?;
         let mut list = Vec::new();
         let visited = pte.candidates(|candidate| {
             list.push((

@@ -43,7 +43,7 @@ impl File {
         self.0.model()
     }
 
-    fn pte(&self, py: Python<'_>) -> PyResult<&Pte<'_>> {
+    pub fn pte(&self, py: Python<'_>) -> PyResult<&Pte<'_>> {
         match self.model() {
             Model::Pte(pte) => Ok(pte),
             other => Err(unfit(py, format!("a {} is not a program (.pte)", other.kind()))),

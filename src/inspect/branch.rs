@@ -240,7 +240,8 @@ fn summary(table: &dyn AnyTable) -> String {
     found
 }
 
-fn number_text(number: AnyNumber) -> String {
+/// A number as it is shown.
+pub(super) fn number_text(number: AnyNumber) -> String {
     match number {
         AnyNumber::Bool(bit) => bit.to_string(),
         AnyNumber::Signed(number) => number.to_string(),

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::keyed::Keyed;
 use crate::quantized::{Dequantized, Parameters, Runs, Stored, elements};
-use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
+use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, KernelTypes};
 use crate::tensor::TensorView;
 use alloc::{format, vec::Vec};
 
@@ -109,7 +109,7 @@ fn quantized<'t>(
                 2 => Stored::Quarters,
                 _ => stored,
             };
-            let groups = argument(0).and_then(|value| tensor(value)?.sizes().get(1).copied()).unwrap_or(1);
+            let groups = arguments.first().and_then(|value| plan.tensor(*value)?.sizes().get(1).copied()).unwrap_or(1);
             let groups = usize::try_from(groups).unwrap_or_default();
             let [rows, columns] = &mut *dims else { return Err(wrong("has no rows and columns")) };
             *columns = columns.checked_mul(8 / bits).ok_or_else(|| wrong("has too many columns"))?;
@@ -137,12 +137,5 @@ fn parameters<'t>(pte: &'t Pte<'_>, value: Option<&'t EValue<'_>>, what: &str) -
             Ok(Parameters::Stored(stored, view.bytes()))
         }
         _ => Err(missing()),
-    }
-}
-
-fn tensor<'t, 'a>(value: &'t EValue<'a>) -> Option<&'t Tensor<'a>> {
-    match &value.val {
-        KernelTypes::Tensor(tensor) => Some(tensor),
-        _ => None,
     }
 }

@@ -12,16 +12,10 @@ const ZERO_OF_4_BITS: f64 = 8.0;
 
 /// How the elements of a type are stored; `None` for those that are packed for a kernel, and unknown ones.
 fn stored(datatype: XNNDatatype) -> Option<Stored> {
-    Some(match datatype {
-        XNNDatatype::FP32 => Stored::F32,
-        XNNDatatype::FP16 => Stored::F16,
-        XNNDatatype::BF16 => Stored::Bf16,
-        XNNDatatype::QINT8 | XNNDatatype::QCINT8 | XNNDatatype::QDINT8 => Stored::I8,
-        XNNDatatype::QUINT8 => Stored::U8,
-        XNNDatatype::QINT32 | XNNDatatype::QCINT32 | XNNDatatype::INT32 => Stored::I32,
-        XNNDatatype::QCINT4 | XNNDatatype::QBINT4 => Stored::LowHalfFirst,
-        _ => return None,
-    })
+    match datatype {
+        XNNDatatype::QCINT4 | XNNDatatype::QBINT4 => Some(Stored::LowHalfFirst),
+        _ => Stored::of(datatype.scalar_type()?),
+    }
 }
 
 pub(super) fn dequantized<'t>(

@@ -2,8 +2,9 @@
 
 use crate::error::counted;
 use crate::flatbuffer::any::{AnyNumber, AnyTable, Value};
+use crate::inspect::branch::number_text;
 use crate::path::Path;
-use alloc::{format, string::String, string::ToString};
+use alloc::{format, string::String};
 
 /// Calls `found` for each field that differs, with its path and what both hold. A list of another length is one difference, whatever
 /// is in it.
@@ -58,26 +59,18 @@ fn same(one: &Value<'_>, other: &Value<'_>) -> bool {
     }
 }
 
-fn number(number: AnyNumber) -> String {
-    match number {
-        AnyNumber::Bool(number) => number.to_string(),
-        AnyNumber::Signed(number) => number.to_string(),
-        AnyNumber::Unsigned(number) => number.to_string(),
-        AnyNumber::Float(number) => format!("{number:?}"),
-        AnyNumber::Double(number) => format!("{number:?}"),
-    }
-}
-
 fn text(value: &Value<'_>) -> String {
     const MOST: usize = 16;
     match value {
         Value::Absent => "absent".into(),
-        Value::Number(one) => number(*one),
+        Value::Number(one) => number_text(*one),
         Value::Enum { name: Some(name), .. } => (*name).into(),
-        Value::Enum { number: one, .. } => number(*one),
+        Value::Enum { number: one, .. } => number_text(*one),
         Value::Text(text) => format!("{:?}", text.as_str().chars().take(80).collect::<String>()),
         Value::Numbers(list) if list.len() > MOST => format!("{} numbers", list.len()),
-        Value::Numbers(list) => format!("[{}]", list.iter().map(number).collect::<alloc::vec::Vec<_>>().join(", ")),
+        Value::Numbers(list) => {
+            format!("[{}]", list.iter().map(number_text).collect::<alloc::vec::Vec<_>>().join(", "))
+        }
         Value::Table(_) => "present".into(),
         Value::Tables(tables) => counted(tables.len(), "item"),
         Value::Union { name, tag, .. } => name.map_or_else(|| format!("tag {tag}"), String::from),
@@ -89,7 +82,7 @@ mod tests {
     use super::*;
     use crate::schema::ScalarType;
     use crate::schema::program::Tensor;
-    use alloc::vec::Vec;
+    use alloc::{string::ToString, vec::Vec};
 
     #[test]
     fn enumerations_differ_where_their_numbers_do() {

@@ -150,6 +150,8 @@ impl<'t> Graph<'t> {
                 _ => node.clone(),
             });
         }
+        // Arguments of a group: many edges may be about one value.
+        let mut seen = Keyed::new();
         let unit = |node: usize| units.get(node).copied().unwrap_or_default();
         for edge in &self.edges {
             let (from, to) = (unit(edge.from), unit(edge.to));
@@ -158,13 +160,12 @@ impl<'t> Graph<'t> {
             }
             graph.edges.push(Edge { from, to, ..*edge });
             let text = self.edge_text(edge);
-            for (node, output) in [(from, true), (to, false)] {
-                let Some(node) = graph.nodes.get_mut(node).filter(|node| node.kind == NodeKind::Block) else {
+            for (index, output) in [(from, true), (to, false)] {
+                let Some(node) = graph.nodes.get_mut(index).filter(|node| node.kind == NodeKind::Block) else {
                     continue;
                 };
                 let Some(value) = edge.value else { continue };
-                let is_there = |argument: &GraphArgument<'_>| (argument.value, argument.output) == (value, output);
-                if !node.arguments.iter().any(is_there) {
+                if seen.add((index, value, output)) {
                     node.arguments.push(GraphArgument { value, name: None, text: text.into(), output, place: None });
                 }
             }

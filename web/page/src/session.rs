@@ -96,12 +96,7 @@ impl Session {
 
     /// The `.ptd` files of the program.
     fn data(&self) -> Vec<&Ptd<'static>> {
-        let data = self.roles().data.into_iter().filter_map(|index| self.files.get(index));
-        data.filter_map(|file| match &file.model {
-            Ok(Model::Ptd(ptd)) => Some(ptd),
-            _ => None,
-        })
-        .collect()
+        self.data_files().into_iter().map(|(_, _, ptd)| ptd).collect()
     }
 
     /// The file that the views are about.
@@ -140,6 +135,7 @@ impl Session {
         }
     }
 
+    /// The same, each with its name and its index.
     fn data_files(&self) -> Vec<(&str, usize, &Ptd<'static>)> {
         let data = self.roles().data.into_iter().filter_map(|index| Some((index, self.files.get(index)?)));
         data.filter_map(|(index, file)| match &file.model {
