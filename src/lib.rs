@@ -134,10 +134,13 @@ pub mod inspect;
 mod keyed;
 mod names;
 mod path;
+#[cfg(feature = "inspect")]
+pub mod pictures;
 #[cfg(feature = "payloads")]
 mod quantized;
 pub mod schema;
 mod setters;
+mod sizes;
 mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -164,12 +167,13 @@ pub use file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
-#[cfg(feature = "verify")]
-pub use names::parse_size;
 pub use names::{Escaped, is_deceptive, shortened};
 pub use path::{FieldPath, Path, Step};
 #[cfg(feature = "payloads")]
 pub use quantized::Dequantized;
+pub use sizes::format_size;
+#[cfg(feature = "verify")]
+pub use sizes::parse_size;
 pub use tensor::{Element, TensorShape, TensorView};
 #[cfg(feature = "write")]
 pub use write::collect::{DataCollector, NewEntry};

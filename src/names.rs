@@ -69,67 +69,6 @@ pub(crate) fn check_operator_name(name: &str) -> Result<()> {
     )))
 }
 
-/// The bytes that a text such as `1KiB`, `1.5 MiB`, `2GB` or `1000` stands for, the units as in `KiB`, `MiB`, `GiB`, `TiB` (of 1,024) and `KB`, `MB`,
-/// `GB`, `TB` (of 1,000), in letters of any case.
-///
-/// ```
-/// use executorch_format::parse_size;
-///
-/// assert_eq!(parse_size("1.5 KiB")?, 1536);
-/// assert!(parse_size("1 mile").is_err());
-/// # Ok::<(), executorch_format::Error>(())
-/// ```
-///
-/// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) for anything else, and for more than `u64` has.
-#[cfg(feature = "verify")]
-pub fn parse_size(text: &str) -> Result<u64> {
-    const UNITS: [(&str, u64); 10] = [
-        ("", 1),
-        ("B", 1),
-        ("KB", 1000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("TB", 1_000_000_000_000),
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("TiB", 1 << 40),
-    ];
-    let parsed = || {
-        let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let unit = text.get(number.len()..)?;
-        let (_, unit) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
-        let (whole, part) = number.trim_end().split_once('.').unwrap_or((number.trim_end(), "0"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(part) || part.len() > 6 {
-            return None;
-        }
-        let scale = 10u128.pow(u32::try_from(part.len()).ok()?);
-        let units = whole.parse::<u64>().ok().map(u128::from)? * scale + part.parse::<u128>().ok()?;
-        u64::try_from(units.checked_mul((*unit).into())? / scale).ok()
-    };
-    parsed().ok_or_else(|| Error::not_a("size", text, "bytes, or a number with a unit such as KiB, MiB, GB"))
-}
-
-/// [`parse_size`] of a number or a text.
-#[cfg(all(feature = "serde", feature = "verify"))]
-pub(crate) fn deserialize_size<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> core::result::Result<Option<u64>, D::Error> {
-    use serde::Deserialize;
-    #[derive(serde::Deserialize)]
-    #[serde(untagged)]
-    enum Size<'t> {
-        Bytes(u64),
-        Text(Cow<'t, str>),
-    }
-    match Size::deserialize(deserializer) {
-        Ok(Size::Bytes(bytes)) => Ok(Some(bytes)),
-        Ok(Size::Text(text)) => parse_size(&text).map(Some).map_err(serde::de::Error::custom),
-        Err(_) => Err(serde::de::Error::custom("expected a number of bytes, or a size such as \"64KiB\"")),
-    }
-}
-
 /// Whether a character can make a name look like another one, or act on a terminal: control characters, characters that
 /// show as nothing or as a space, and those that change the direction of the text around them. Noncharacters too, which
 /// are no text and which XML and YAML refuse.
@@ -221,26 +160,6 @@ mod tests {
         assert_eq!((Escaped(&longest).to_string(), shortened(&longest)), (longest.clone(), longest.as_str().into()));
         assert_eq!(Escaped(&longer).to_string(), "\\n".repeat(200) + "…(1001 bytes)");
         assert_eq!(shortened(&longer), "\n".repeat(200) + "…(1001 bytes)");
-    }
-
-    #[cfg(feature = "verify")]
-    #[test]
-    fn sizes_have_units_and_fractions_and_fit_in_64_bits() {
-        for (text, bytes) in [
-            ("0", 0),
-            ("12", 12),
-            ("12B", 12),
-            ("1KiB", 1024),
-            ("1.5 MiB", 3 << 19),
-            ("2gb", 2_000_000_000),
-            ("0.1KB", 100),
-        ] {
-            assert_eq!(parse_size(text), Ok(bytes), "{text}");
-        }
-        for text in ["", "B", "1.", ".5KiB", "-1", "1 mile", "1e3", "99999999TiB", "1KiBB", "18446744073709551616"] {
-            assert!(parse_size(text).is_err(), "{text}");
-        }
-        assert_eq!(parse_size("18446744073709551615"), Ok(u64::MAX));
     }
 
     #[test]

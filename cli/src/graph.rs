@@ -10,7 +10,8 @@ use crate::profile::{Tick, etdp, time};
 use crate::save::OutputArguments;
 use crate::text;
 use executorch_format::Pte;
-use executorch_format::inspect::{Graph, model_explorer};
+use executorch_format::inspect::Graph;
+use executorch_format::pictures::model_explorer;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,6 @@
 //! `pte memory`: the planned memory of methods.
 
 mod print;
-mod svg;
 
 use crate::data::each_program;
 use crate::failure::Failure;
@@ -10,6 +9,7 @@ use crate::json::{self, JsonArguments};
 use crate::save::OutputArguments;
 use executorch_format::inspect::Memory;
 use serde::Serialize;
+use std::path::Path;
 
 /// The planned memory of each method: its buffers, what is in them when, and what the plan costs beyond what is needed at once
 #[derive(clap::Args)]
@@ -72,7 +72,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if let Some(documents) = documents {
             documents.add(&FileMemory { file: path.display().to_string(), memory: &memory })?;
         } else if arguments.svg {
-            arguments.output.write(svg::picture(path, &memory)?)?;
+            let file = path.file_name().map_or(path, Path::new).to_string_lossy();
+            arguments.output.write(memory.svg(&file).to_string().into_bytes())?;
         } else if arguments.arenas {
             arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
         } else {
@@ -85,20 +86,4 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         arguments.output.write(arenas.into_bytes())?;
     }
     outcome
-}
-
-/// What a time is called: an instruction by its number, as in the graph and in `pte disasm`. Times count from 1.
-fn moment(time: usize, instructions: usize) -> String {
-    match time.checked_sub(1) {
-        None => "inputs".to_owned(),
-        Some(index) if index >= instructions => "outputs".to_owned(),
-        Some(index) => index.to_string(),
-    }
-}
-
-/// The same inside a sentence.
-fn moment_named(time: usize, instructions: usize) -> String {
-    let moment = moment(time, instructions);
-    let is_number = moment.starts_with(|digit: char| digit.is_ascii_digit());
-    format!("{} {moment}", if is_number { "instruction" } else { "the" })
 }

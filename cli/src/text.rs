@@ -1,24 +1,11 @@
 //! Formats sizes, counts and names for people.
 
+pub use executorch_format::format_size as size;
 use executorch_format::{Escaped, is_deceptive};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
-
-/// `640 B`, `1.5 MiB`.
-pub fn size(bytes: u64) -> String {
-    let mut rest = bytes as f64;
-    let mut unit = "B";
-    for larger in ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] {
-        if rest < 1023.95 {
-            break;
-        }
-        rest /= 1024.0;
-        unit = larger;
-    }
-    if unit == "B" { format!("{bytes} B") } else { format!("{rest:.1} {unit}") }
-}
 
 /// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
@@ -204,16 +191,6 @@ pub fn message(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_use_the_largest_unit_that_keeps_the_number_below_1024() {
-        assert_eq!(size(0), "0 B");
-        assert_eq!(size(1023), "1023 B");
-        assert_eq!(size(1024), "1.0 KiB");
-        assert_eq!(size(1024 * 1024 - 1), "1.0 MiB");
-        assert_eq!(size(5 * 1024 * 1024 * 1024), "5.0 GiB");
-        assert_eq!(size(u64::MAX), "16.0 EiB");
-    }
 
     #[test]
     fn a_cell_of_any_length_stands_in_a_column() {

@@ -34,8 +34,6 @@ mod events;
 mod graph;
 #[cfg(feature = "devtools")]
 mod linked;
-#[cfg(feature = "layout")]
-mod markup;
 mod memory;
 mod model;
 mod numbers;
@@ -75,16 +73,12 @@ pub use diff::{
 pub use disassembly::{Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, Operation, TensorPlace};
 #[cfg(feature = "devtools")]
 pub use etdp::{TraceRun, TraceSummary};
-pub use graph::{Dot, Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
-#[cfg(feature = "serde")]
-pub use graph::{
-    ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
-};
+pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 #[cfg(feature = "layout")]
-pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Svg};
+pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
-pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, PlannedTensor};
+pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
@@ -105,6 +99,9 @@ pub use timeline::TimelineEvent;
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use compile_specs::accelerator;
+#[cfg(feature = "layout")]
+pub(crate) use graph::CHARACTERS;
+pub(crate) use graph::short;
 #[cfg(feature = "devtools")]
 pub use times::{OperatorTime, RunChange, TimeChange};
 

@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::path::Path;
 use crate::schema::program::{DeviceType, ExecutionPlan};
 use alloc::{format, vec::Vec};
+use core::fmt;
 
 /// The planned memory of a method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,6 +35,16 @@ pub struct PlannedBuffer {
     pub device_type: DeviceType,
     /// Which device of that kind.
     pub device_index: i8,
+}
+
+/// Its index, and its device where that is not the CPU: `1`, `2 on CUDA:0`.
+impl fmt::Display for PlannedBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.device_type {
+            DeviceType::CPU => write!(f, "{}", self.memory_id),
+            device => write!(f, "{} on {device}:{}", self.memory_id, self.device_index),
+        }
+    }
 }
 
 impl ExecutionPlan<'_> {

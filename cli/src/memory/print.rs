@@ -1,11 +1,9 @@
 //! Planned memory as text.
 
-use super::{moment, moment_named};
 use crate::failure::Failure;
 use crate::table::{Column, Table, percent};
 use crate::text;
 use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, PlannedBuffer, PlannedTensor};
-use executorch_format::schema::program::DeviceType;
 use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -41,7 +39,7 @@ pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>, apart: 
         writeln!(out, "\nfor all methods, one at a time")?;
         let mut table = Table::new([("BUFFER", Column::Right), ("BYTES", Column::Right), ("SIZE", Column::Right)]);
         for arena in &memory.arenas {
-            table.row([name(arena), arena.size.to_string(), text::size(arena.size)]);
+            table.row([arena.to_string(), arena.size.to_string(), text::size(arena.size)]);
         }
         table.write(&mut out)?;
     }
@@ -76,10 +74,10 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         // Figures that rest on an assumption say so where they are.
         let about = if method.assumed.is_empty() { "" } else { "about " };
         let (needed, at) =
-            (format!("{about}{}", text::size(buffer.needed)), moment(buffer.needed_at, method.instructions));
+            (format!("{about}{}", text::size(buffer.needed)), method.moment(buffer.needed_at).to_string());
         let lost = if buffer.lost == 0 { text::size(0) } else { format!("{about}{}", text::size(buffer.lost)) };
         table.row([
-            name(&buffer.buffer),
+            buffer.buffer.to_string(),
             text::size(buffer.buffer.size),
             needed,
             at,
@@ -100,11 +98,16 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         let assumed = what.unwrap_or_default() + assumed.why;
         writeln!(out, "  not known, assumed: {}", text::cut(&assumed, 21))?;
     }
-    method.buffers.iter().try_for_each(|buffer| print_tensors(out, buffer, method.instructions, top))
+    method.buffers.iter().try_for_each(|buffer| print_tensors(out, method, buffer, top))
 }
 
 /// The tensors that are needed when the most is, the largest first.
-fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, top: Option<usize>) -> io::Result<()> {
+fn print_tensors(
+    out: &mut Out,
+    method: &MethodMemory<'_>,
+    buffer: &BufferMemory<'_>,
+    top: Option<usize>,
+) -> io::Result<()> {
     let at = buffer.needed_at;
     let mut tensors: Vec<&PlannedTensor<'_>> = buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(at)).collect();
     tensors.sort_by_key(|tensor| Reverse(tensor.bytes));
@@ -112,7 +115,7 @@ fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, 
     if tensors.is_empty() || most == 0 {
         return Ok(());
     }
-    writeln!(out, "\n  buffer {}, needed at {}", name(&buffer.buffer), moment_named(at, instructions))?;
+    writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(at))?;
     let mut table = Table::new([
         ("VALUE", Column::Right),
         ("SIZE", Column::Right),
@@ -122,7 +125,7 @@ fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, 
         ("WHAT", Column::Left),
     ]);
     for tensor in tensors.iter().take(most) {
-        let time = if tensor.kept { "always".to_owned() } else { times(tensor, instructions) };
+        let time = if tensor.kept { "always".to_owned() } else { times(method, tensor) };
         let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
         let name = tensor.shape.name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
         let (bytes, offset) = (text::size(tensor.bytes), tensor.offset.to_string());
@@ -143,15 +146,15 @@ fn print_tensors(out: &mut Out, buffer: &BufferMemory<'_>, instructions: usize, 
 }
 
 /// When a tensor is needed: a branch or a loop may need it several times.
-fn times(tensor: &PlannedTensor<'_>, instructions: usize) -> String {
-    let mut text = moment(tensor.first, instructions);
+fn times(method: &MethodMemory<'_>, tensor: &PlannedTensor<'_>) -> String {
+    let mut text = method.moment(tensor.first).to_string();
     if let Some(idle) = tensor.idle.first() {
-        text += &format!(" to {}, …", moment(idle.first - 1, instructions));
+        text += &format!(" to {}, …", method.moment(idle.first - 1));
         if let Some(idle) = tensor.idle.last() {
-            text += &format!(" {}", moment(idle.last + 1, instructions));
+            text += &format!(" {}", method.moment(idle.last + 1));
         }
     }
-    text + " to " + &moment(tensor.last, instructions)
+    format!("{text} to {}", method.moment(tensor.last))
 }
 
 fn values(values: &[usize]) -> String {
@@ -160,12 +163,4 @@ fn values(values: &[usize]) -> String {
         text.push("…".to_owned());
     }
     text.join(", ")
-}
-
-/// A buffer's index, and its device where that is not the CPU.
-pub(super) fn name(buffer: &PlannedBuffer) -> String {
-    match buffer.device_type {
-        DeviceType::CPU => buffer.memory_id.to_string(),
-        device => format!("{} on {device}:{}", buffer.memory_id, buffer.device_index),
-    }
 }

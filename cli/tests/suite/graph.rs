@@ -3,7 +3,8 @@
 use crate::cli::{TempFile, pte};
 use crate::see::golden;
 use executorch_format::Pte;
-use executorch_format::inspect::{Graph, NodeKind, model_explorer};
+use executorch_format::inspect::{Graph, NodeKind};
+use executorch_format::pictures::model_explorer;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
 use executorch_format_support::corpus::damaged;

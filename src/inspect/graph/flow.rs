@@ -305,7 +305,7 @@ fn gives(value: i32) -> Taken {
 }
 
 /// A name as a label: many instructions may have a long one.
-pub(in crate::inspect) fn short(name: &str) -> String {
+pub(crate) fn short(name: &str) -> String {
     const MOST: usize = 120;
     match name.char_indices().nth(MOST) {
         Some((end, _)) => format!("{}…", name.get(..end).unwrap_or_default()),

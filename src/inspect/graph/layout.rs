@@ -110,7 +110,7 @@ const HEIGHT: f64 = 40.0;
 const LINE: f64 = 15.0;
 
 /// The widest node, in characters.
-pub(super) const CHARACTERS: usize = 44;
+pub(crate) const CHARACTERS: usize = 44;
 
 impl Graph<'_> {
     /// Where the nodes go in a picture, from top to bottom.

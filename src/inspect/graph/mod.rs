@@ -1,29 +1,19 @@
 //! A method as a graph: which instruction makes what another one takes.
 
-mod dot;
-#[cfg(feature = "serde")]
-mod explorer;
 mod flow;
 #[cfg(feature = "layout")]
 mod groups;
 mod inside;
 #[cfg(feature = "layout")]
 mod layout;
-#[cfg(feature = "layout")]
-mod svg;
 
-pub use dot::Dot;
-#[cfg(feature = "serde")]
-pub use explorer::{
-    ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
-};
-pub(super) use flow::short;
+pub(crate) use flow::short;
 #[cfg(feature = "layout")]
 pub use groups::{GroupKind, NodeGroup, Outline};
 #[cfg(feature = "layout")]
-pub use layout::{GraphLayout, Placed};
+pub(crate) use layout::CHARACTERS;
 #[cfg(feature = "layout")]
-pub use svg::Svg;
+pub use layout::{GraphLayout, Placed};
 
 use super::TensorPlace;
 use crate::dataflow::DelegateOutputs;

@@ -11,6 +11,7 @@ use crate::keyed::{sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec::Vec};
+use core::fmt;
 use cover::Cover;
 
 /// The planned memory of all methods.
@@ -67,6 +68,41 @@ pub struct MethodMemory<'t> {
     /// What is assumed, as it is not known: what `needed` and `lost` are then is an estimate. Empty if all is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub assumed: Vec<Assumption>,
+}
+
+impl MethodMemory<'_> {
+    /// Which instruction a time is, or the inputs or outputs.
+    pub fn moment(&self, time: usize) -> Moment {
+        match time.checked_sub(1) {
+            None => Moment::Inputs,
+            Some(index) if index >= self.instructions => Moment::Outputs,
+            Some(index) => Moment::Instruction(index),
+        }
+    }
+}
+
+/// A time of a method's run. `{}` shows it as `inputs`, `12` or `outputs`; `{:#}`, for a sentence, as `the inputs`, `instruction 12` or
+/// `the outputs`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Moment {
+    /// Before the first instruction, when inputs are given.
+    Inputs,
+    /// An instruction: its index over all chains, from 0.
+    Instruction(usize),
+    /// After the last instruction, when outputs are read.
+    Outputs,
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (article, noun) = if f.alternate() { ("the ", "instruction ") } else { ("", "") };
+        match self {
+            Self::Inputs => write!(f, "{article}inputs"),
+            Self::Instruction(index) => write!(f, "{noun}{index}"),
+            Self::Outputs => write!(f, "{article}outputs"),
+        }
+    }
 }
 
 /// What is not known of a method and is assumed.

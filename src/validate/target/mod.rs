@@ -85,10 +85,10 @@ pub struct Target {
     /// The backends that are there.
     pub backends: Option<BTreeSet<String>>,
     /// Bytes for the planned memory of a method on the CPU.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub arena: Option<u64>,
     /// Bytes for what the runtime allocates when it loads a method, see [`Pte::method_allocator`].
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub method_allocator: Option<u64>,
     /// Whether the runtime has a temporary allocator, too. Without one, which is also taken where this is `None`, it takes more from the method
     /// allocator.
@@ -96,14 +96,14 @@ pub struct Target {
     /// The accelerator that payloads of Ethos-U have to be compiled for, such as `ethos-u55-128`.
     pub accelerator: Option<String>,
     /// Bytes of scratch memory for an Ethos-U: what one run of one delegate may take.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub scratch: Option<u64>,
     /// Bits of a pointer: 32, or else 64.
     pub pointer_bits: Option<u32>,
     /// The release of ExecuTorch's runtime, such as `1.2`.
     pub runtime: Option<Release>,
     /// The most bytes that a file may have.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::names::deserialize_size"))]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub largest_file: Option<u64>,
 }
 

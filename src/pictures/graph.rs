@@ -1,9 +1,8 @@
-//! A graph as a picture.
+//! A graph as SVG.
 
-use super::dot::color;
-use super::layout::{CHARACTERS, GraphLayout, Placed};
-use super::{Edge, Graph, Node, NodeKind};
-use crate::inspect::markup::Xml;
+use super::color;
+use super::xml::Xml;
+use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, Node, NodeKind, Placed};
 use crate::keyed::Keyed;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
@@ -13,15 +12,15 @@ use core::fmt;
 /// Each node shows its operator and what it gives; a pointer on it shows all arguments. Kinds of nodes differ in shape and colour,
 /// which a legend explains. An edge that would cross many layers is named in the node that takes it.
 #[derive(Clone, Debug)]
-pub struct Svg<'g> {
+pub struct GraphSvg<'g> {
     graph: &'g Graph<'g>,
     layout: GraphLayout,
 }
 
 impl<'t> Graph<'t> {
     /// The graph as a picture.
-    pub fn svg(&self) -> Svg<'_> {
-        Svg { graph: self, layout: self.layout() }
+    pub fn svg(&self) -> GraphSvg<'_> {
+        GraphSvg { graph: self, layout: self.layout() }
     }
 }
 
@@ -44,7 +43,7 @@ const MEANINGS: [(&[NodeKind], &str); 6] = [
     (&[NodeKind::Unknown], "unknown instruction"),
 ];
 
-impl fmt::Display for Svg<'_> {
+impl fmt::Display for GraphSvg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { graph, layout } = self;
         let is_there = |kind: &NodeKind| graph.nodes.iter().any(|node| node.kind == *kind);
@@ -97,7 +96,7 @@ impl fmt::Display for Svg<'_> {
     }
 }
 
-impl Svg<'_> {
+impl GraphSvg<'_> {
     fn edge(&self, f: &mut fmt::Formatter<'_>, edge: &Edge) -> fmt::Result {
         let (Some(from), Some(to)) = (self.layout.nodes.get(edge.from), self.layout.nodes.get(edge.to)) else {
             return Ok(());

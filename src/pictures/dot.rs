@@ -1,6 +1,7 @@
 //! A graph in Graphviz's language.
 
-use super::{Graph, InstructionPlace, Node, NodeKind};
+use super::color;
+use crate::inspect::{Graph, InstructionPlace, Node, NodeKind};
 use crate::names::is_deceptive;
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
@@ -71,19 +72,6 @@ impl fmt::Display for Dot<'_> {
 /// The backend and the instruction of a node inside a delegate.
 fn call<'t>(node: &Node<'t>) -> Option<(&'t str, Option<InstructionPlace>)> {
     node.delegate.map(|delegate| (delegate, node.instruction))
-}
-
-/// The colour that a kind of node is filled with in every picture.
-pub(super) fn color(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Input | NodeKind::Output => "#d8ead2",
-        NodeKind::State => "#fbe5cc",
-        NodeKind::Delegate | NodeKind::Inside => "#d9d3ec",
-        NodeKind::Move | NodeKind::Jump => "#f6d3d3",
-        NodeKind::Kernel => "#dce9f7",
-        NodeKind::Unknown => "#dddddd",
-        NodeKind::Block => "#e2e6f6",
-    }
 }
 
 /// What a kind of node differs by, so that colour is not its only sign. Nodes inside delegates are in a box of their own.

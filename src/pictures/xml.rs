@@ -1,12 +1,11 @@
-//! Text from a file inside XML, and so inside SVG and HTML. An XML crate escapes the five characters; here, what XML has no form for and what
-//! turns the direction of writing shows too.
+//! Text from a file inside XML, and so inside SVG. Not an XML crate's: those escape five characters, and leave control characters, which make XML
+//! invalid, and marks that turn the direction of text.
 
 use crate::names::is_deceptive;
 use core::fmt::{self, Write};
 
-/// A text as the content of an element or of a quoted attribute. What XML has no form for, and what turns the direction of
-/// writing, shows as `\u{…}`.
-pub(crate) struct Xml<'t>(pub(crate) &'t str);
+/// A text as the content of an element or of a quoted attribute. Deceptive characters show as `\u{…}`.
+pub(super) struct Xml<'t>(pub(super) &'t str);
 
 impl fmt::Display for Xml<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

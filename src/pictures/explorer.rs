@@ -1,7 +1,6 @@
 //! Graphs in the form that Google's Model Explorer opens: `graph_builder.py` of `ai-edge-model-explorer` 0.1 states it.
 
-use super::flow::short;
-use super::{Edge, Graph, GraphArgument, Node};
+use crate::inspect::{Edge, Graph, GraphArgument, Node, short};
 use crate::keyed::sort_by_key;
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
 use serde::{Serialize, Serializer};

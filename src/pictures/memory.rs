@@ -1,12 +1,11 @@
-//! Planned memory as a picture: from left to right the instructions, from bottom to top the addresses, a box for each tensor.
+//! Planned memory as SVG: from left to right the instructions, from bottom to top the addresses, a box for each tensor.
 
-use super::print::name;
-use super::{moment, moment_named};
-use crate::text;
-use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, PlannedTensor};
-use quick_xml::escape::escape;
-use std::io::{self, Write};
-use std::path::Path;
+use super::xml::Xml;
+use crate::inspect::{BufferMemory, Memory, MethodMemory, PlannedTensor};
+use crate::names::shortened;
+use crate::sizes::format_size;
+use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec};
+use core::fmt;
 
 /// Of the plot, in pixels.
 const WIDTH: f64 = 880.0;
@@ -20,9 +19,6 @@ const PANEL: f64 = TOP + HEIGHT + 64.0;
 /// Of the page above the first plot.
 const HEAD: f64 = 78.0;
 
-/// The characters of a name that are shown.
-const NAME: usize = 60;
-
 /// Neighbours differ; readable with dark text on them, also without colour vision (after Okabe and Ito).
 const COLOURS: [&str; 6] = ["#8ecae6", "#f6c667", "#9bd3ae", "#f2a69e", "#c9b6e4", "#d9d4a3"];
 
@@ -34,42 +30,57 @@ const STYLE: &str = "text{font:12px system-ui,sans-serif;fill:#22272e}.h{font-si
 .o{stroke:#22272e;stroke-opacity:.45;stroke-width:.6}.t:hover{stroke:#22272e;stroke-opacity:1;stroke-width:2}\
 .p{stroke:#cf222e;stroke-dasharray:5 4;stroke-width:1.5}.r{fill:#cf222e}.l{pointer-events:none}";
 
-type Out = Vec<u8>;
+type Out<'f, 'g> = &'f mut fmt::Formatter<'g>;
 
-/// One plot for each buffer of each method.
-pub(super) fn picture(path: &Path, memory: &Memory<'_>) -> io::Result<Vec<u8>> {
-    let mut out = Vec::new();
-    let plots: Vec<(&MethodMemory<'_>, &BufferMemory<'_>)> =
-        memory.methods.iter().flat_map(|method| method.buffers.iter().map(move |buffer| (method, buffer))).collect();
-    let (width, height) = (LEFT + WIDTH + 30.0, HEAD + PANEL * plots.len().max(1) as f64);
-    writeln!(
-        out,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">"
-    )?;
-    writeln!(out, "<style>{STYLE}</style><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
-    let file = path.file_name().map_or_else(|| text::path(path), |file| text::path(Path::new(file)));
-    write_text(&mut out, "h", LEFT, 28.0, &format!("Planned memory of {file}"))?;
-    let explanation = [
-        "A box is a tensor, by its value's number: from left to right, the instructions while it is needed; from bottom to top, its bytes.",
-        "White: memory that nothing needs then. Grey: kept from run to run. Dashed line: when the most is needed.",
-    ];
-    for (line, explanation) in explanation.into_iter().enumerate() {
-        write_text(&mut out, "s", LEFT, 48.0 + 17.0 * line as f64, explanation)?;
-    }
-    if plots.is_empty() {
-        write_text(&mut out, "", LEFT, HEAD + TOP, "No method plans memory.")?;
-    }
-    for (index, (method, buffer)) in plots.into_iter().enumerate() {
-        writeln!(out, "<g transform=\"translate({LEFT} {})\">", HEAD + PANEL * index as f64 + TOP)?;
-        plot(&mut out, method, buffer)?;
-        writeln!(out, "</g>")?;
-    }
-    writeln!(out, "</svg>")?;
-    Ok(out)
+/// Planned memory as a picture, SVG, as its `Display` writes it: one plot for each buffer of each method.
+///
+/// From left to right are the instructions, from bottom to top the addresses. Each tensor is a box; a pointer on it shows what it is.
+#[derive(Clone, Copy, Debug)]
+pub struct MemorySvg<'m> {
+    memory: &'m Memory<'m>,
+    file: &'m str,
 }
 
-fn write_text(out: &mut Out, class: &str, x: f64, y: f64, text: &str) -> io::Result<()> {
-    writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", escape(text))
+impl<'t> Memory<'t> {
+    /// The planned memory as a picture. `file` is the name that its title shows.
+    pub fn svg<'m>(&'m self, file: &'m str) -> MemorySvg<'m> {
+        MemorySvg { memory: self, file }
+    }
+}
+
+impl fmt::Display for MemorySvg<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let methods = self.memory.methods.iter();
+        let plots: Vec<(&MethodMemory<'_>, &BufferMemory<'_>)> =
+            methods.flat_map(|method| method.buffers.iter().map(move |buffer| (method, buffer))).collect();
+        let (width, height) = (LEFT + WIDTH + 30.0, HEAD + PANEL * plots.len().max(1) as f64);
+        writeln!(
+            f,
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\">"
+        )?;
+        writeln!(f, "<style>{STYLE}</style><rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>")?;
+        write_text(f, "h", LEFT, 28.0, &format!("Planned memory of {}", shortened(self.file)))?;
+        let explanation = [
+            "A box is a tensor, by its value's number: from left to right, the instructions while it is needed; from bottom to top, its bytes.",
+            "White: memory that nothing needs then. Grey: kept from run to run. Dashed line: when the most is needed.",
+        ];
+        for (line, explanation) in explanation.into_iter().enumerate() {
+            write_text(f, "s", LEFT, 48.0 + 17.0 * line as f64, explanation)?;
+        }
+        if plots.is_empty() {
+            write_text(f, "", LEFT, HEAD + TOP, "No method plans memory.")?;
+        }
+        for (index, (method, buffer)) in plots.into_iter().enumerate() {
+            writeln!(f, "<g transform=\"translate({LEFT} {})\">", HEAD + PANEL * index as f64 + TOP)?;
+            plot(f, method, buffer)?;
+            writeln!(f, "</g>")?;
+        }
+        writeln!(f, "</svg>")
+    }
+}
+
+fn write_text(out: Out<'_, '_>, class: &str, x: f64, y: f64, text: &str) -> fmt::Result {
+    writeln!(out, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>", Xml(text))
 }
 
 /// From times and addresses to pixels.
@@ -88,34 +99,34 @@ impl Scale {
     }
 }
 
-fn plot(out: &mut Out, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> io::Result<()> {
+fn plot(out: Out<'_, '_>, method: &MethodMemory<'_>, buffer: &BufferMemory<'_>) -> fmt::Result {
     let size = buffer.buffer.size;
     let highest = buffer.tensors.iter().map(PlannedTensor::end).max().unwrap_or_default();
     // Each time is as wide as the others: inputs, the instructions, outputs.
     let scale = Scale { times: method.instructions as f64 + 2.0, bytes: size.max(highest).max(1) as f64 };
-    let title = format!("method {}, buffer {}", text::name(method.name, NAME), name(&buffer.buffer));
+    let title = format!("method {}, buffer {}", shortened(method.name), buffer.buffer);
     write_text(out, "h", 0.0, -26.0, &title)?;
-    let lost = if buffer.lost == 0 { "nothing lost".to_owned() } else { format!("{} lost", text::size(buffer.lost)) };
+    let lost = if buffer.lost == 0 { "nothing lost".to_owned() } else { format!("{} lost", format_size(buffer.lost)) };
     let about = if method.assumed.is_empty() { "" } else { "about " };
     let lost = if buffer.lost == 0 { lost } else { format!("{about}{lost}") };
-    let facts = format!("{} planned, {about}{} needed at once, {lost}", text::size(size), text::size(buffer.needed));
+    let facts = format!("{} planned, {about}{} needed at once, {lost}", format_size(size), format_size(buffer.needed));
     write_text(out, "s", 0.0, -9.0, &facts)?;
     writeln!(out, "<rect class=\"f\" width=\"{WIDTH}\" height=\"{HEIGHT}\"/>")?;
     for quarter in 0..=4 {
         let address = (u128::from(size.max(highest)) * quarter / 4) as u64;
         let y = scale.y(address);
         writeln!(out, "<path class=\"g\" d=\"M-5 {y:.1}H0\"/>")?;
-        write_text(out, "s a", -9.0, y + 4.0, &text::size(address))?;
+        write_text(out, "s a", -9.0, y + 4.0, &format_size(address))?;
     }
     for time in labelled(method.instructions) {
         let x = scale.x(time) + scale.x(1) / 2.0;
         writeln!(out, "<path class=\"g\" d=\"M{x:.1} {HEIGHT}v5\"/>")?;
-        write_text(out, "s m", x, HEIGHT + 19.0, &moment(time, method.instructions))?;
+        write_text(out, "s m", x, HEIGHT + 19.0, &method.moment(time).to_string())?;
     }
     write_text(out, "s m", WIDTH / 2.0, HEIGHT + 37.0, "instruction")?;
     for (index, tensor) in buffer.tensors.iter().enumerate() {
         let colour = COLOURS.get(index % COLOURS.len()).copied().unwrap_or_default();
-        box_of(out, &scale, tensor, method.instructions, if tensor.kept { KEPT } else { colour })?;
+        box_of(out, &scale, method, tensor, if tensor.kept { KEPT } else { colour })?;
     }
     if buffer.needed > 0 {
         let x = scale.x(buffer.needed_at) + scale.x(1) / 2.0;
@@ -139,25 +150,25 @@ fn step(times: usize) -> usize {
 }
 
 fn box_of(
-    out: &mut Out,
+    out: Out<'_, '_>,
     scale: &Scale,
+    method: &MethodMemory<'_>,
     tensor: &PlannedTensor<'_>,
-    instructions: usize,
     colour: &str,
-) -> io::Result<()> {
+) -> fmt::Result {
     let (x, y) = (scale.x(tensor.first), scale.y(tensor.end()));
     let (width, height) = (scale.x(tensor.last + 1) - x, scale.y(tensor.offset) - y);
     let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
-    let (value, size) = (tensor.value, text::size(tensor.bytes));
+    let (value, size) = (tensor.value, format_size(tensor.bytes));
     let mut tip = format!("value {value}: {shape}, {size} at {}", tensor.offset);
     if let Some(name) = tensor.shape.name {
-        tip = format!("{}, {tip}", text::name(name, NAME));
+        tip = format!("{}, {tip}", shortened(name));
     }
     tip += &if tensor.kept {
         ", kept from run to run".to_owned()
     } else {
-        let [first, last] = [tensor.first, tensor.last].map(|time| moment_named(time, instructions));
-        format!(", needed from {first} to {last}")
+        let [first, last] = [tensor.first, tensor.last].map(|time| method.moment(time));
+        format!(", needed from {first:#} to {last:#}")
     };
     for (what, values) in [
         ("a view of", &tensor.views),
@@ -174,7 +185,7 @@ fn box_of(
     writeln!(
         out,
         "<rect class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"><title>{}</title></rect>",
-        escape(&tip)
+        Xml(&tip)
     )?;
     // What fits in the box: a character is about 7 pixels wide.
     let fits = |label: &str| height >= 15.0 && width >= 7.0 * label.chars().count() as f64 + 6.0;
@@ -193,8 +204,7 @@ mod tests {
     fn labels_are_at_both_ends_and_at_round_instructions_between() {
         assert_eq!(labelled(2), [0, 1, 2, 3]);
         assert_eq!(labelled(0), [0, 1]);
-        let labels: Vec<String> = labelled(153).into_iter().map(|time| moment(time, 153)).collect();
-        assert_eq!(labels, ["inputs", "20", "40", "60", "80", "100", "120", "outputs"]);
+        assert_eq!(labelled(153), [0, 21, 41, 61, 81, 101, 121, 154]);
     }
 
     #[test]

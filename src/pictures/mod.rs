@@ -1,0 +1,47 @@
+//! Pictures of what [`inspect`](crate::inspect) answers: a graph or planned memory as SVG, and graphs for Graphviz (DOT) and for Google's Model
+//! Explorer (JSON).
+//!
+//! A picture is a text, which its `Display` writes:
+//!
+//! ```
+//! # fn main() -> executorch_format::Result<()> {
+//! let file = std::fs::read("tests/data/1.5.1/multi_method/multi_method.pte")?;
+//! let pte = executorch_format::Pte::parse(&file)?;
+//! let memory = pte.memory();
+//! let picture = memory.svg("multi_method.pte").to_string();
+//! assert!(picture.starts_with("<svg "));
+//! # Ok(())
+//! # }
+//! ```
+
+mod dot;
+#[cfg(feature = "serde")]
+mod explorer;
+#[cfg(feature = "layout")]
+mod graph;
+mod memory;
+mod xml;
+
+pub use dot::Dot;
+#[cfg(feature = "serde")]
+pub use explorer::{
+    ExplorerEdge, ExplorerGraph, ExplorerGraphs, ExplorerMetadata, ExplorerNode, ExplorerPair, model_explorer,
+};
+#[cfg(feature = "layout")]
+pub use graph::GraphSvg;
+pub use memory::MemorySvg;
+
+use crate::inspect::NodeKind;
+
+/// The colour that a kind of node is filled with in every picture.
+fn color(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Input | NodeKind::Output => "#d8ead2",
+        NodeKind::State => "#fbe5cc",
+        NodeKind::Delegate | NodeKind::Inside => "#d9d3ec",
+        NodeKind::Move | NodeKind::Jump => "#f6d3d3",
+        NodeKind::Kernel => "#dce9f7",
+        NodeKind::Unknown => "#dddddd",
+        NodeKind::Block => "#e2e6f6",
+    }
+}
