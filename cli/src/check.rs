@@ -6,6 +6,7 @@ use crate::data::{DataFiles, each_program, serving};
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::target;
 use executorch_format::validate::TargetCheck;
@@ -84,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// Writes what the models need as a target file.
 fn init(arguments: &Arguments) -> Result<(), Failure> {
     let mut needs = init::Needs::default();
-    let outcome = each_program(&arguments.files, None, |path, pte, _| {
+    let outcome = each_program(&arguments.files, Need::Scales, None, |path, pte, _| {
         needs.add(path, pte);
         Ok(())
     })?;
@@ -95,11 +96,11 @@ fn init(arguments: &Arguments) -> Result<(), Failure> {
 /// Checks each program by a target file.
 pub fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
     let target = target::read(target)?;
-    let opened = DataFiles::open(&files.expand());
+    let opened = DataFiles::open(&files.expand()?);
     let data = opened.parse();
     let mut documents = form.any().then(|| json::Files::start(form));
     let mut lacking = false;
-    let outcome = each_program(files, documents.as_mut(), |path, pte, documents| {
+    let outcome = each_program(files, Need::Scales, documents.as_mut(), |path, pte, documents| {
         let check = pte.check_target_with(&target, Some(&serving(&data, path)));
         lacking |= !check.lacks.is_empty();
         match documents {

@@ -4,6 +4,7 @@ use crate::failure::{Failure, each};
 use crate::files::{FileArguments, FilePath};
 use crate::json;
 use crate::open::Input;
+use crate::remote::{self, Need};
 use executorch_format::{FileKind, Model, Ptd, Pte, probe};
 use std::path::{Path, PathBuf};
 
@@ -30,7 +31,10 @@ impl DataFiles {
     /// only once.
     pub fn open(files: &[FilePath]) -> Self {
         let mut data = Vec::new();
-        for file in files.iter().filter(|file| file.path.is_file()) {
+        // Of URLs only those that are called so, rather than asking a server twice for each file.
+        let is_distant =
+            |path: &Path| path.extension().is_some_and(|ending| ending == "ptd") && remote::url(path).is_some();
+        for file in files.iter().filter(|file| file.path.is_file() || is_distant(&file.path)) {
             let Ok(input) = Input::open(&file.path) else { continue };
             if probe(input.bytes()).is_ok_and(|probe| probe.kind == FileKind::Ptd) {
                 data.push((file.clone(), input));
@@ -55,12 +59,13 @@ pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>>
 /// was found in a folder; where there is no program at all, the first such file fails.
 pub fn each_program(
     files: &FileArguments,
+    need: Need,
     mut documents: Option<&mut json::Files>,
     mut work: impl FnMut(&Path, &Pte<'_>, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
     let (mut programs, mut other) = (0, None);
     let outcome = each(files, documents.as_deref_mut(), |path, documents| {
-        let input = Input::open(path)?;
+        let input = Input::open_for(path, need)?;
         let model = input.parse()?;
         match of_program(path, &model, files, |pte| work(path, pte, documents))? {
             Some(outcome) => {

@@ -7,7 +7,7 @@ mod print;
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
-use crate::{policy, status, text};
+use crate::{policy, remote, status, text};
 use executorch_format::inspect::{Diff, DiffLimits, DiffOptions, Excess, Side};
 use executorch_format::{Model, Ptd};
 pub use limits::of_table;
@@ -106,7 +106,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     limits::of_options(&arguments.fail_on, &mut limits)?;
     let judge = Judge { tensors: arguments.tensors || limits.max_abs.is_some(), limits };
     let (before, after) = (&arguments.before, &arguments.after);
-    if arguments.recursive && before.is_dir() && after.is_dir() {
+    let is_folder = |path: &Path| path.is_dir() || remote::url(path).is_some();
+    if arguments.recursive && is_folder(before) && is_folder(after) {
         return folders::run(arguments, &judge);
     }
     // A bad file is not a different one.

@@ -8,6 +8,7 @@ use crate::edit::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::remote::Need;
 use executorch_format::inspect::Disassembly;
 use glob::Pattern;
 use serde::Serialize;
@@ -83,7 +84,7 @@ struct FileDisassembly<'t> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;
-    let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
+    let outcome = each_program(&arguments.files, Need::All, documents.as_mut(), |path, pte, documents| {
         let mut disassembly = pte.disassembly();
         if !arguments.filter.operator.is_empty() {
             let names = print::names(&disassembly);

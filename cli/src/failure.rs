@@ -211,7 +211,7 @@ pub fn each(
     mut work: impl FnMut(&Path, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
     let mut code = 0;
-    for file in files.expand() {
+    for file in files.expand()? {
         match work(&file.path, documents.as_deref_mut()) {
             Ok(()) => {}
             Err(output @ Failure::Output(_)) => return Err(output.or_found(code)),

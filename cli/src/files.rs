@@ -1,6 +1,7 @@
 //! Which files a command is to work on.
 
 use crate::failure::Failure;
+use crate::remote;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,10 +11,10 @@ const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 /// The files of a command that takes several.
 #[derive(clap::Args)]
 pub struct FileArguments {
-    /// .pte, .ptd, .bpte and .etdp (.etdump) files; - is standard input
+    /// .pte, .ptd, .bpte and .etdp (.etdump) files, by path or URL; - is standard input
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
-    /// Take every such file in folders and the folders in them
+    /// Take every such file in folders and the folders in them, or below a URL
     #[arg(short, long)]
     pub recursive: bool,
 }
@@ -28,8 +29,8 @@ pub struct FilePath {
 }
 
 impl FileArguments {
-    /// The files, in the order given; those of a folder sorted by name.
-    pub fn expand(&self) -> Vec<FilePath> {
+    /// The files, in the order given; those of a folder or below a URL sorted by name.
+    pub fn expand(&self) -> Result<Vec<FilePath>, Failure> {
         expand(&self.files, self.recursive)
     }
 
@@ -48,7 +49,7 @@ impl FileArguments {
 }
 
 /// The files, in the order given, and with `recursive` those in folders, sorted by name.
-pub fn expand(paths: &[PathBuf], recursive: bool) -> Vec<FilePath> {
+pub fn expand(paths: &[PathBuf], recursive: bool) -> Result<Vec<FilePath>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         if recursive && path.is_dir() {
@@ -56,11 +57,18 @@ pub fn expand(paths: &[PathBuf], recursive: bool) -> Vec<FilePath> {
             find(path, &mut found);
             found.sort();
             files.extend(found.into_iter().map(|path| FilePath { path, found: true }));
+        } else if let Some(prefix) = remote::url(path).filter(|_| recursive && !is_model(path)) {
+            files.extend(remote::list(prefix)?.into_iter().map(|path| FilePath { path, found: true }));
         } else {
             files.push(FilePath { path: path.clone(), found: false });
         }
     }
-    files
+    Ok(files)
+}
+
+/// Whether a path ends as those of model files do.
+fn is_model(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
 }
 
 /// Every model file in a folder and below. Links to folders are not followed, so that none is seen twice; a folder that cannot be
@@ -76,7 +84,7 @@ fn find(folder: &Path, found: &mut Vec<PathBuf>) {
             let path = entry.path();
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 folders.push(path);
-            } else if path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known)) {
+            } else if is_model(&path) {
                 found.push(path);
             }
         }

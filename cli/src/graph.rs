@@ -7,6 +7,7 @@ use crate::json::{self, JsonArguments};
 use crate::near::Names;
 use crate::open::Input;
 use crate::profile::{Tick, etdp, time};
+use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::text;
 use executorch_format::Pte;
@@ -64,7 +65,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let trace = arguments.trace.as_deref().map(Times::open).transpose()?;
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut made = Vec::new();
-    let outcome = each_program(files, documents.as_mut(), |path, pte, documents| {
+    let outcome = each_program(files, Need::All, documents.as_mut(), |path, pte, documents| {
         let mut graphs = pte.graphs();
         if let Some(method) = &arguments.method {
             let there = graphs.iter().map(|graph| graph.method).collect();

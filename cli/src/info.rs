@@ -11,6 +11,7 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::remote::Need;
 use executorch_format::inspect::Summary;
 use executorch_format::validate::{Deployment, MissingData, Release, ReleaseVerdict, loads_in};
 use executorch_format::{Model, ParseOptions};
@@ -25,6 +26,7 @@ use serde::Serialize;
   pte info --json model.pte | jq '.files[0].methods[].name'
   pte info model.pte weights.ptd
   pte info --recursive --table models/
+  pte info s3://bucket/model.pte
   pte info --recursive --jsonl models/ | jq -r '[.file, .file_size] | @tsv'
   curl -s https://example.com/model.pte | pte info -")]
 pub struct Arguments {
@@ -64,10 +66,10 @@ struct Info<'t> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let (mut apart, mut rows) = (false, table::Rows::default());
-    let opened = DataFiles::open(&arguments.files.expand());
+    let opened = DataFiles::open(&arguments.files.expand()?);
     let data = opened.parse();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
+        let input = Input::open_for(path, Need::Graphs)?;
         // Of a file whose end is missing, what it says about itself may be whole.
         let (model, cut) = match input.parse() {
             Ok(model) => (model, None),

@@ -24,6 +24,7 @@ mod ops;
 mod policy;
 mod profile;
 mod progress;
+mod remote;
 mod report;
 mod rewrite;
 mod save;

@@ -7,6 +7,7 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::remote::Need;
 use clap::ValueEnum;
 use executorch_format::Model;
 use executorch_format::inspect::{
@@ -84,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let named = arguments.files.are_several();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
+        let input = Input::open_for(path, Need::Graphs)?;
         let print = |found: Blobs<'_>, inside: DelegateConstants<'_>, methods: usize| {
             let mut blobs: Vec<Row> = found.blobs.into_iter().map(row).collect();
             add_inside(&mut blobs, inside.constants);

@@ -6,6 +6,7 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::remote::Need;
 use crate::save::OutputArguments;
 use executorch_format::inspect::Memory;
 use serde::Serialize;
@@ -61,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     arguments.output.only_with(arguments.svg || arguments.arenas, "--svg or --arenas")?;
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let (mut apart, mut arenas) = (false, String::new());
-    let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
+    let outcome = each_program(&arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
         let mut memory = pte.memory();
         if let Some(name) = &arguments.method {
             memory.methods.retain(|method| method.name == name);

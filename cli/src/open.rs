@@ -1,6 +1,7 @@
 //! Opens files: their bytes, mapped into memory, and the tree parsed from them.
 
 use crate::failure::Failure;
+use crate::remote::{self, Need};
 use crate::text;
 use executorch_format::{Image, Model, PROBE_SIZE, ParseOptions, Pte, probe};
 use memmap2::Mmap;
@@ -31,6 +32,9 @@ enum Bytes {
     Mapped(Mmap, File),
     /// An empty file or a pipe, which cannot be mapped.
     Read(Vec<u8>),
+    /// A file in a store.
+    #[cfg(feature = "remote")]
+    Distant(Box<remote::Distant>),
 }
 
 /// The most bytes of metadata that are read from a pipe: a FlatBuffer has no more.
@@ -40,8 +44,19 @@ const MOST_METADATA: u64 = 1 << 31;
 const MOST_TRAILING: u64 = 1 << 20;
 
 impl Input {
-    /// Opens a file, or standard input where the path is `-`. Nothing is read yet but what a pipe holds.
+    /// Opens a file, or standard input where the path is `-`. Nothing is read yet but what a pipe holds, and all of a file that has a URL.
     pub fn open(path: &Path) -> Result<Self, Failure> {
+        Self::open_for(path, Need::All)
+    }
+
+    /// Opens a file, and reads what is needed of one that has a URL.
+    #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "no such file is opened"))]
+    pub fn open_for(path: &Path, need: Need) -> Result<Self, Failure> {
+        if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
+            let _file = remote::open(url, need)?;
+            #[cfg(feature = "remote")]
+            return Ok(Self { path: path.to_owned(), bytes: Bytes::Distant(Box::new(_file)) });
+        }
         let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
         let bytes = if path.as_os_str() == text::STANDARD {
             Bytes::Read(read_stream(path, io::stdin().lock())?)
@@ -71,6 +86,26 @@ impl Input {
         match &self.bytes {
             Bytes::Mapped(map, _) => map,
             Bytes::Read(bytes) => bytes,
+            #[cfg(feature = "remote")]
+            Bytes::Distant(file) => file.bytes(),
+        }
+    }
+
+    /// Whether all bytes are there, and not only what was needed.
+    pub fn is_whole(&self) -> bool {
+        #[cfg(feature = "remote")]
+        if let Bytes::Distant(file) = &self.bytes {
+            return file.is_whole();
+        }
+        true
+    }
+
+    /// A file that is in a store.
+    #[cfg(feature = "remote")]
+    pub fn distant(&self) -> Option<&remote::Distant> {
+        match &self.bytes {
+            Bytes::Distant(file) => Some(file),
+            _ => None,
         }
     }
 
@@ -78,7 +113,7 @@ impl Input {
     pub fn reader(&self) -> io::Result<Box<dyn ReadSeek + '_>> {
         Ok(match &self.bytes {
             Bytes::Mapped(..) => Box::new(File::open(&self.path)?),
-            Bytes::Read(bytes) => Box::new(Cursor::new(bytes)),
+            _ => Box::new(Cursor::new(self.bytes())),
         })
     }
 
@@ -86,13 +121,22 @@ impl Input {
     pub fn copied<'t>(&'t self, image: Image<'t>) -> Image<'t> {
         match &self.bytes {
             Bytes::Mapped(map, file) => image.copy_from(file, map),
-            Bytes::Read(_) => image,
+            _ => image,
+        }
+    }
+
+    /// Parses the file. An error does not say which file it is about.
+    pub fn model(&self) -> executorch_format::Result<Model<'_>> {
+        match &self.bytes {
+            #[cfg(feature = "remote")]
+            Bytes::Distant(file) => file.parse(),
+            _ => Model::parse(self.bytes()),
         }
     }
 
     /// Parses the file.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
-        Model::parse(self.bytes()).map_err(|error| Failure::bad(&self.path, &error))
+        self.model().map_err(|error| Failure::bad(&self.path, &error))
     }
 
     /// Parses the file, and takes the program out of a bundle.

@@ -9,6 +9,7 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::remote::Need;
 use crate::save::OutputArguments;
 use executorch_format::inspect::Operators;
 use serde::Serialize;
@@ -69,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let together = arguments.merge || arguments.yaml;
     let mut documents = (arguments.form.any() && !together).then(|| json::Files::start(&arguments.form));
     let (mut all, mut files, mut apart) = (Operators::default(), Vec::new(), false);
-    let outcome = each_program(&arguments.files, documents.as_mut(), |path, pte, documents| {
+    let outcome = each_program(&arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
         let operators = pte.operators();
         let faults = operators.faults.clone();
         if arguments.yaml {

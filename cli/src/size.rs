@@ -6,6 +6,7 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::{Input, Unbundled};
+use crate::remote::Need;
 use crate::text;
 use clap::ValueEnum;
 use executorch_format::Model;
@@ -60,7 +61,9 @@ struct FileSize<'t> {
     program_offset: Option<u64>,
     #[serde(flatten)]
     size: &'t SizeReport<'t>,
-    savings: Vec<Offer>,
+    /// `None` where not all of the file was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    savings: Option<Vec<Offer>>,
 }
 
 /// What a file could do without, and the command that writes it so.
@@ -112,10 +115,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
-        let input = Input::open(path)?;
+        let input = Input::open_for(path, Need::Graphs)?;
         let file = input.unbundled()?;
         let size = size(path, &file)?;
-        let size = FileSize::new(path, &file, &size);
+        let size = FileSize::new(path, &input, &file, &size);
         match documents {
             Some(documents) => documents.add(&size)?,
             None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
@@ -128,11 +131,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Failure> {
-    let inputs = [Input::open(before)?, Input::open(after)?];
+    let inputs = [Input::open_for(before, Need::Graphs)?, Input::open_for(after, Need::Graphs)?];
     let files = [inputs[0].unbundled()?, inputs[1].unbundled()?];
     let (one, other) = (size(before, &files[0])?, size(after, &files[1])?);
     let growth = one.growth(&other);
-    let sizes = [FileSize::new(before, &files[0], &one), FileSize::new(after, &files[1], &other)];
+    let sizes =
+        [FileSize::new(before, &inputs[0], &files[0], &one), FileSize::new(after, &inputs[1], &files[1], &other)];
     if arguments.form.any() {
         json::print(&TwoSizes { files: sizes, growth: &growth }, &arguments.form)?;
     } else {
@@ -143,9 +147,10 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
 }
 
 impl<'t> FileSize<'t> {
-    fn new(path: &Path, file: &Unbundled<'_>, size: &'t SizeReport<'t>) -> Self {
+    fn new(path: &Path, input: &Input, file: &Unbundled<'_>, size: &'t SizeReport<'t>) -> Self {
         // What would make it smaller takes a file of its own, and this one is in a bundle.
-        let savings = if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
+        let offers = || if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
+        let savings = input.is_whole().then(offers);
         Self { file: path.display().to_string(), program_offset: file.program_offset, size, savings }
     }
 }

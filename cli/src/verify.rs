@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::files::{FilePath, expand};
 use crate::near::Names;
 use crate::open::Input;
+use crate::remote::{self, Need};
 use crate::save::OutputArguments;
 use crate::{json, policy, text};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -18,7 +19,7 @@ use executorch_format::validate::{Finding, History, Level, Library, Policy, RULE
 use output::{Form, Output};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Check files: their structure, what the official runtime refuses, and what it should check but does not
 ///
@@ -113,18 +114,27 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let rule = RULES.iter().find(|rule| rule.name == name.as_str()).ok_or_else(|| no_rule(name))?;
         return Ok(write!(io::stdout(), "{}\n\n{}", rule.name, page::page(rule))?);
     }
-    let mut files = expand(&arguments.data, false);
-    files.extend(expand(&arguments.files, arguments.recursive));
+    let mut files = expand(&arguments.data, false)?;
+    files.extend(expand(&arguments.files, arguments.recursive)?);
     if !arguments.runtime.is_empty() {
         return runtimes::run(&files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
     let policy = chosen(arguments)?;
-    let inputs: Vec<_> = files.iter().map(|file| Input::open(&file.path)).collect();
+    // Rules of the highest level look at everything.
+    let need = if policy.level >= Level::Strict { Need::All } else { Need::Scales };
+    // Files in stores are opened when their turn comes: what was read of them is in memory.
+    let is_data = |path: &Path| path.extension().is_some_and(|ending| ending == "ptd");
+    let is_first = |file: &&FilePath| is_data(&file.path) || remote::url(&file.path).is_none();
+    let inputs: Vec<_> =
+        files.iter().map(|file| Some(file).filter(is_first).map(|file| Input::open(&file.path))).collect();
     let opened = files.iter().zip(&inputs);
-    let data: Vec<_> = opened.clone().filter_map(|(file, input)| Data::of(file, input.as_ref().ok()?)).collect();
+    let data: Vec<_> =
+        opened.clone().filter_map(|(file, input)| Data::of(file, input.as_ref()?.as_ref().ok()?)).collect();
     let mut output = Output::start(arguments.form(), policy.level);
     let mut unreadable = 0;
     for (FilePath { path, found }, input) in opened {
+        let late = if input.is_none() { Some(Input::open_for(path, need)) } else { None };
+        let Some(input) = input.as_ref().or(late.as_ref()) else { continue };
         match input {
             Ok(input) => {
                 let folder = found.then(|| folder(path));
@@ -146,7 +156,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 
 /// The findings of a file, alone and with the `.ptd` files beside it.
 fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Level) -> Vec<Finding> {
-    match Model::parse(input.bytes()) {
+    match input.model() {
         Ok(Model::Pte(pte)) => {
             let mut findings = pte.validate(level);
             findings.extend(pte.validate_with(data.map(|data| &data.ptd), level));

@@ -46,6 +46,7 @@ use crate::flatbuffer::read::Limits;
 use crate::keyed::{Keyed, sort};
 use crate::schema::program::BackendDelegate;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// A delegate's payload, as far as this crate knows what it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,6 +107,29 @@ impl<'a> Payload<'a> {
             Self::EthosU(_) | Self::CoreMl(_) | Self::Opaque(_) => 0,
         }
     }
+}
+
+/// The bytes of a payload of `size` bytes that say what is inside, in bytes from its start, according to its first bytes (30 are enough): its graph
+/// where constants follow it, as in payloads for XNNPACK and Vulkan, and else all of them. So only these have to be fetched from slow or remote
+/// storage: [`Payload::parse`] does not look at others.
+///
+/// ```
+/// use executorch_format::delegate::{Payload, payload_metadata};
+/// use executorch_format::Pte;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/0.4.0/linear_xnnpack/linear_xnnpack.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let payload = pte.bytes(&pte.delegate_data(&pte.methods()[0].delegates()[0])?)?;
+/// let range = payload_metadata(&payload[..30], payload.len() as u64);
+/// assert!(range.end < payload.len() as u64);
+/// # Ok(())
+/// # }
+/// ```
+pub fn payload_metadata(first_bytes: &[u8], size: u64) -> Range<u64> {
+    let announces = first_bytes.get(4..8) == Some(xnnpack::HEADER) || Vulkan::is_one(first_bytes);
+    let header = xnnpack::XnnpackHeader::fields(first_bytes).filter(|_| announces);
+    0..header.map_or(size, |header| header.flatbuffer().end.min(size))
 }
 
 /// A payload of a program, with what is inside.

@@ -41,7 +41,7 @@ struct Counts {
 
 /// Compares two folders. What only one has is a difference.
 pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
-    let [before, after] = [&arguments.before, &arguments.after].map(|root| names(root));
+    let [before, after] = [names(&arguments.before)?, names(&arguments.after)?];
     let all: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
     if all.is_empty() {
         let fault = "no .pte, .ptd, .bpte, .etdp or .etdump file in these folders";
@@ -115,9 +115,9 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
 }
 
 /// The files of a folder, by their names from there.
-fn names(root: &Path) -> BTreeMap<PathBuf, PathBuf> {
-    let files = expand(&[root.to_owned()], true).into_iter();
-    files.map(|file| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path)).collect()
+fn names(root: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Failure> {
+    let files = expand(&[root.to_owned()], true)?.into_iter();
+    Ok(files.map(|file| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path)).collect())
 }
 
 /// The `.ptd` files in a program's folder.

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::remote::Need;
 use crate::{status, text};
 use executorch_format::Pte;
 use executorch_format::edit::{Metadata, MetadataContent, MetadataValue};
@@ -92,7 +93,7 @@ fn typed_value(text: &str) -> MetadataValue {
 
 fn list(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
     let mut documents = form.any().then(|| json::Files::start(form));
-    let outcome = each_program(files, documents.as_mut(), |path, pte, documents| {
+    let outcome = each_program(files, Need::All, documents.as_mut(), |path, pte, documents| {
         let metadata = pte.metadata();
         match documents {
             Some(documents) => documents.add(&Listing { file: path.display().to_string(), metadata, errors: [] }),

@@ -37,12 +37,41 @@ pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
         );
         return Err(Failure::Bad { file: input.path().to_owned(), findings: vec![fault] });
     }
+    if let Some((start, size)) = ranges.iter().find(|(start, size)| start.saturating_add(*size) > file) {
+        let fault = format!("a blob of {size} bytes from byte {start} ends after the file, which has {file} bytes");
+        return Err(Failure::Bad { file: input.path().to_owned(), findings: vec![fault] });
+    }
+    #[cfg(feature = "remote")]
+    if let Some(distant) = input.distant().filter(|_| !input.is_whole()) {
+        return fill_distant(distant, input.path(), &ranges, blobs);
+    }
     // The largest first, so that all cores finish at about the same time.
     ranges.sort_by_key(|(start, size)| (std::cmp::Reverse(*size), *start));
     let hashes = hash_all(&ranges, || input.reader())
         .map_err(|error| Failure::Unreadable { file: input.path().to_owned(), error })?;
     for blob in blobs {
         blob.sha256 = range(blob).and_then(|range| hashes.get(&range).cloned());
+    }
+    Ok(())
+}
+
+/// The same for a file in a store, in one pass over it.
+#[cfg(feature = "remote")]
+fn fill_distant(
+    file: &crate::remote::Distant,
+    path: &std::path::Path,
+    ranges: &[Range],
+    blobs: &mut [Row<'_>],
+) -> Result<(), Failure> {
+    let place = |(start, size): Range| start..start.saturating_add(size);
+    let ranges: Vec<_> = ranges.iter().map(|range| place(*range)).collect();
+    let bar = progress::hidden(file.size());
+    progress::show(&bar, "hashing");
+    let hashes = crate::remote::hash(file, path, &ranges, |bytes| bar.inc(bytes));
+    bar.finish_and_clear();
+    let hashes = hashes?;
+    for blob in blobs {
+        blob.sha256 = range(blob).and_then(|range| hashes.get(&place(range)).map(|hash| text::hex(hash)));
     }
     Ok(())
 }

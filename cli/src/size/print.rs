@@ -37,7 +37,7 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
             uses(&mut out, "OPERATOR OR BACKEND", rows.collect(), size, arguments)?;
         }
     }
-    offered(&mut out, &file.savings)?;
+    offered(&mut out, file.savings.as_deref())?;
     Ok(out.flush()?)
 }
 
@@ -176,7 +176,13 @@ fn uses(
 }
 
 /// What the file could do without, and how.
-fn offered(out: &mut Out, savings: &[Offer]) -> io::Result<()> {
+fn offered(out: &mut Out, savings: Option<&[Offer]>) -> io::Result<()> {
+    let Some(savings) = savings else {
+        return writeln!(
+            out,
+            "\nWhat it could do without was not looked for: that takes the whole file. Download it first."
+        );
+    };
     if savings.is_empty() {
         return Ok(());
     }

@@ -5,8 +5,8 @@ use crate::data::{DataFiles, serving};
 use crate::failure::Failure;
 use crate::files::FilePath;
 use crate::open::Input;
+use crate::remote::Need;
 use crate::{json, status, text};
-use executorch_format::Model;
 use executorch_format::validate::{Behaviour, Deployment, Library, Release, ReleaseVerdict, releases_of_error};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
@@ -64,12 +64,11 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
     let data = opened.parse();
     let mut code = 0;
     for FilePath { path, .. } in files {
-        match Input::open(path) {
+        match Input::open_for(path, Need::Scales) {
             Ok(input) => {
-                let bytes = input.bytes();
                 let ptds = serving(&data, path);
                 let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
-                let all = match Model::parse(bytes) {
+                let all = match input.model() {
                     Ok(model) => model.releases_with(&deployment),
                     Err(error) => releases_of_error(&error),
                 };

@@ -17,6 +17,8 @@ mod jobs;
 mod manners;
 mod payloads;
 mod readme;
+#[cfg(feature = "remote")]
+mod remote;
 mod report;
 mod rewrite;
 mod savings;

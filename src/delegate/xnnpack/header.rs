@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result};
 use alloc::{borrow::Cow, format};
 use core::ops::Range;
 
-pub(super) const MAGIC: &[u8; 4] = b"XH00";
+pub(in crate::delegate) const MAGIC: &[u8; 4] = b"XH00";
 
 /// The header of an XNNPACK payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -36,21 +36,26 @@ impl XnnpackHeader {
     /// The bytes of the header.
     pub const LENGTH: u16 = 30;
 
-    /// Reads it. Fails with [`ErrorKind::Header`] where it or what it announces is not inside the payload, as the runtime does.
-    /// `what` is what the payload is, in an error.
-    pub(in crate::delegate) fn parse(payload: &[u8], what: &str) -> Result<Self> {
-        let available = payload.len() as u64;
-        let Some(bytes) = payload.first_chunk::<{ Self::LENGTH as usize }>() else {
-            let found = format!("{what} payload of {available} bytes, expected at least {}", Self::LENGTH);
-            return Err(bad(payload.len(), found));
-        };
+    /// Its fields, of the first bytes of a payload; `None` where they are too few.
+    pub(in crate::delegate) fn fields(payload: &[u8]) -> Option<Self> {
+        let bytes = payload.first_chunk::<{ Self::LENGTH as usize }>()?;
         let [_, _, _, _, _, _, _, _, l0, l1, o0, o1, o2, o3, s0, s1, s2, s3, c0, c1, c2, c3, size @ ..] = *bytes;
-        let header = Self {
+        Some(Self {
             length: u16::from_le_bytes([l0, l1]),
             flatbuffer_offset: u32::from_le_bytes([o0, o1, o2, o3]),
             flatbuffer_size: u32::from_le_bytes([s0, s1, s2, s3]),
             constant_data_offset: u32::from_le_bytes([c0, c1, c2, c3]),
             constant_data_size: u64::from_le_bytes(size),
+        })
+    }
+
+    /// Reads it. Fails with [`ErrorKind::Header`] where it or what it announces is not inside the payload, as the runtime does.
+    /// `what` is what the payload is, in an error.
+    pub(in crate::delegate) fn parse(payload: &[u8], what: &str) -> Result<Self> {
+        let available = payload.len() as u64;
+        let Some(header) = Self::fields(payload) else {
+            let found = format!("{what} payload of {available} bytes, expected at least {}", Self::LENGTH);
+            return Err(bad(payload.len(), found));
         };
         let flatbuffer = header.flatbuffer();
         if header.flatbuffer_size < 8 || flatbuffer.end > available {

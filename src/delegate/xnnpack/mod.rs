@@ -12,6 +12,7 @@ mod header;
 pub(crate) use constants::scales_constant;
 pub use constants::{Constant, ConstantPlace, ConstantUse};
 pub use graph::{NodeIds, tensor_bytes};
+pub(in crate::delegate) use header::MAGIC as HEADER;
 pub use header::XnnpackHeader;
 
 use crate::error::Result;

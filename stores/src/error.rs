@@ -1,0 +1,85 @@
+//! What can go wrong with a file in a store.
+
+use std::fmt;
+
+/// An operation on a file in a store, or why it failed.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a file cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was given is no URL of a file in a store that is known.
+    Url(String),
+    /// There is no such file.
+    Missing,
+    /// It may not be read with these credentials.
+    Denied(String),
+    /// It changed after its first bytes were read.
+    Changed,
+    /// The server does not give parts of files.
+    NoRanges,
+    /// The server sent something else than it said.
+    Untrue(String),
+    /// It is larger than can be read.
+    TooLarge(String),
+    /// Anything else: a server that cannot be reached, or a disk.
+    Failed(String),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("there is no such file"),
+            Self::Denied(found) => write!(f, "it may not be read: {found}"),
+            Self::Changed => f.write_str("it changed while it was read: try again"),
+            Self::NoRanges => f.write_str("the server does not give parts of files: download it first"),
+            Self::Url(found) | Self::Untrue(found) | Self::TooLarge(found) | Self::Failed(found) => f.write_str(found),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::NotFound => Self::Missing,
+            std::io::ErrorKind::PermissionDenied => Self::Denied(error.to_string()),
+            _ => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<object_store::Error> for Error {
+    fn from(error: object_store::Error) -> Self {
+        use object_store::Error as Store;
+        match error {
+            Store::NotFound { .. } => Self::Missing,
+            Store::Precondition { .. } | Store::NotModified { .. } => Self::Changed,
+            Store::PermissionDenied { source, .. } | Store::Unauthenticated { source, .. } => {
+                Self::Denied(chain(&*source))
+            }
+            Store::Generic { source, .. } | Store::NotSupported { source } => {
+                let text = chain(&*source);
+                let no_ranges = text.contains("non-partial response") || text.contains("Range request not supported");
+                if no_ranges { Self::NoRanges } else { Self::Failed(text) }
+            }
+            other => Self::Failed(chain(&other)),
+        }
+    }
+}
+
+/// An error with the reasons for it, those that say nothing new left out.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(source) = next {
+        let reason = source.to_string();
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        next = source.source();
+    }
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

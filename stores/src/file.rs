@@ -1,0 +1,268 @@
+//! A file, as far as it is read.
+
+use crate::error::{Error, Result};
+use crate::hash::{self, Hashes};
+use crate::object::Object;
+use crate::stores::Place;
+use executorch_format::delegate::{PayloadKind, payload_metadata};
+use executorch_format::{Model, PROBE_SIZE, Pte, probe};
+use memmap2::{MmapMut, MmapOptions};
+use std::ops::Range;
+
+/// The most bytes of metadata: a FlatBuffer has no more.
+const MOST_METADATA: u64 = 1 << 31;
+
+/// How much of a file is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Extent {
+    /// The metadata, and what is in delegates' payloads but constants: what is in a file, what it needs, and who loads it. The scales of quantized
+    /// constants are taken for good ones.
+    Graphs,
+    /// Those scales too: what is checked before a file is loaded.
+    Scales,
+    /// Everything.
+    All,
+}
+
+/// A file, as far as it was read.
+pub struct File {
+    object: Object,
+    bytes: Bytes,
+    /// The ranges that were read, in order.
+    have: Vec<Range<u64>>,
+    /// How many bytes are read where it is not known how many are needed.
+    step: u64,
+}
+
+enum Bytes {
+    /// The file.
+    Whole(Vec<u8>),
+    /// As many bytes as the file has: zeros in the place of those that were not read, which take no memory.
+    Sparse(MmapMut),
+}
+
+impl File {
+    /// Opens a file, and reads as much of it as is asked for. A first request has `step` bytes.
+    pub(crate) async fn open(place: Place, extent: Extent, step: u64) -> Result<Self> {
+        let (object, first) = Object::open(place, step).await?;
+        let read = first.len() as u64;
+        if read == object.size {
+            return Ok(Self { object, bytes: Bytes::Whole(first), have: joined(vec![0..0, 0..read], 0), step });
+        }
+        let probe = probe(first.get(..PROBE_SIZE).unwrap_or(&first));
+        let size = object.size;
+        let mut file = Self { bytes: sparse(size)?, object, have: Vec::new(), step };
+        file.put(0, &first);
+        // What is wrong with it is said where it is parsed.
+        let Ok(probe) = probe else { return Ok(file) };
+        let metadata = if extent == Extent::All { Ok(0..size) } else { probe.metadata(size) };
+        let Ok(metadata) = metadata else { return Ok(file) };
+        if metadata.end > MOST_METADATA && extent != Extent::All {
+            let found = format!("its metadata has {} bytes, expected at most {MOST_METADATA}", metadata.end);
+            return Err(Error::TooLarge(found));
+        }
+        file.read(vec![metadata]).await?;
+        file.read_payloads().await?;
+        file.read_scales(extent).await?;
+        Ok(file)
+    }
+
+    /// Its size in bytes.
+    pub fn size(&self) -> u64 {
+        self.object.size
+    }
+
+    /// What the store calls this content.
+    pub fn etag(&self) -> Option<&str> {
+        self.object.etag.as_deref()
+    }
+
+    /// When it was changed, in microseconds since 1970.
+    pub fn modified(&self) -> Option<i64> {
+        self.object.modified
+    }
+
+    /// How many requests were sent for it, and how many bytes came.
+    pub fn spent(&self) -> (u64, u64) {
+        self.object.spent()
+    }
+
+    /// Whether all of it was read.
+    pub fn is_whole(&self) -> bool {
+        self.has(&(0..self.object.size))
+    }
+
+    /// As many bytes as the file has. Those that were not read are zeros.
+    pub fn bytes(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Whole(bytes) => bytes,
+            Bytes::Sparse(map) => map,
+        }
+    }
+
+    /// Its tree: that of the whole file. The bytes of constants that were not read are zeros.
+    pub fn parse(&self) -> executorch_format::Result<Model<'_>> {
+        let bytes = self.bytes();
+        match probe(bytes.get(..PROBE_SIZE).unwrap_or(bytes)) {
+            // Such an error says what the file is instead, which its first bytes tell.
+            Err(_) => Model::parse(slice(bytes, self.have.first().cloned().unwrap_or_default())),
+            Ok(_) => Model::parse(bytes),
+        }
+    }
+
+    /// The SHA-256 of ranges of the file, which is read once for all of them and does not stay in memory.
+    pub async fn hash(&self, ranges: &[Range<u64>], progress: impl FnMut(u64)) -> Result<Hashes> {
+        let whole = self.is_whole().then(|| self.bytes());
+        hash::all(&self.object, whole, ranges, progress).await
+    }
+
+    fn has(&self, range: &Range<u64>) -> bool {
+        range.is_empty() || self.have.iter().any(|have| have.start <= range.start && range.end <= have.end)
+    }
+
+    /// Puts bytes in their place.
+    fn put(&mut self, start: u64, bytes: &[u8]) {
+        let Bytes::Sparse(map) = &mut self.bytes else { return };
+        let end = start.saturating_add(bytes.len() as u64);
+        let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+        if let Some(place) = range.and_then(|(start, end)| map.get_mut(start..end)) {
+            place.copy_from_slice(bytes);
+            self.have.push(start..end);
+            self.have = joined(std::mem::take(&mut self.have), 0);
+        }
+    }
+
+    /// Reads what is missing of some ranges.
+    async fn read(&mut self, ranges: Vec<Range<u64>>) -> Result<()> {
+        let size = self.object.size;
+        let ranges = ranges.into_iter().map(|range| range.start.min(size)..range.end.min(size));
+        let missing = ranges.flat_map(|range| missing(&self.have, range)).collect();
+        for range in joined(missing, self.step / 2) {
+            let mut pieces = Vec::new();
+            self.object.read(range, |start, bytes| pieces.push((start, bytes.to_vec()))).await?;
+            for (start, bytes) in pieces {
+                self.put(start, &bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what delegates' payloads say about themselves.
+    async fn read_payloads(&mut self) -> Result<()> {
+        let payloads = self.of_program(payloads);
+        let first = |range: &Range<u64>| range.start..range.end.min(range.start.saturating_add(self.step));
+        // Which kind it is, its delegate's id says, and then its first bytes.
+        let has_graph = |kind: Option<PayloadKind>| matches!(kind, Some(PayloadKind::Xnnpack | PayloadKind::Vulkan));
+        let wanted = payloads.iter().map(|(range, kind)| match range.end - range.start {
+            size if size > self.step && has_graph(*kind) => first(range),
+            _ => range.clone(),
+        });
+        self.read(wanted.collect()).await?;
+        let wanted = payloads.iter().map(|(range, _)| {
+            let bytes = slice(self.bytes(), range.start..range.end.min(range.start.saturating_add(PROBE_SIZE as u64)));
+            let metadata = payload_metadata(bytes, range.end - range.start);
+            range.start..range.start.saturating_add(metadata.end)
+        });
+        let wanted = wanted.collect();
+        self.read(wanted).await
+    }
+
+    /// Reads the scales of quantized constants, or puts good ones in their place.
+    async fn read_scales(&mut self, extent: Extent) -> Result<()> {
+        let scales = self.of_program(scales);
+        if extent >= Extent::Scales {
+            return self.read(scales).await;
+        }
+        // The least normal number, as f32 or as two of bfloat16.
+        const LEAST: [u8; 4] = [0x80, 0, 0x80, 0];
+        for range in scales {
+            for hole in missing(&self.have, range.clone()) {
+                let Bytes::Sparse(map) = &mut self.bytes else { return Ok(()) };
+                let place = usize::try_from(hole.start).ok().zip(usize::try_from(hole.end).ok());
+                let place = place.and_then(|(start, end)| map.get_mut(start..end)).unwrap_or_default();
+                let phase = (hole.start - range.start) as usize;
+                place.iter_mut().zip(LEAST.iter().cycle().skip(phase % 4)).for_each(|(byte, least)| *byte = *least);
+            }
+        }
+        Ok(())
+    }
+
+    /// What a program says, if it is one.
+    fn of_program<T: Default>(&self, ask: impl FnOnce(&Pte<'_>) -> T) -> T {
+        match self.parse() {
+            Ok(Model::Pte(pte)) => ask(&pte),
+            _ => T::default(),
+        }
+    }
+}
+
+/// Where payloads are, and for whom.
+fn payloads(pte: &Pte<'_>) -> Vec<(Range<u64>, Option<PayloadKind>)> {
+    let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
+    let place = |delegate: &executorch_format::schema::program::BackendDelegate<'_>| {
+        let range = pte.range(&pte.delegate_data(delegate).ok()?)?;
+        Some((range, PayloadKind::of_id(delegate.id())))
+    };
+    delegates.filter_map(place).collect()
+}
+
+/// Where the scales of the constants in payloads are.
+fn scales(pte: &Pte<'_>) -> Vec<Range<u64>> {
+    let constants = pte.delegate_constants().constants.into_iter().filter(|constant| constant.user.scales);
+    constants.filter_map(|constant| Some(constant.offset?..constant.offset?.checked_add(constant.size)?)).collect()
+}
+
+/// Zeros, which take no memory until they are written.
+fn sparse(size: u64) -> Result<Bytes> {
+    let too_large = |found: String| Error::TooLarge(format!("it has {size} bytes, which is too much: {found}"));
+    let length = usize::try_from(size).map_err(|_| too_large("there are not so many addresses".into()))?;
+    let map = MmapOptions::new().len(length).no_reserve_swap().map_anon();
+    map.map(Bytes::Sparse).map_err(|error| too_large(error.to_string()))
+}
+
+fn slice(bytes: &[u8], range: Range<u64>) -> &[u8] {
+    let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+    range.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
+}
+
+/// Ranges in order, those that are no further apart than `gap` as one.
+pub(crate) fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut joined: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match joined.last_mut() {
+            Some(last) if range.start <= last.end.saturating_add(gap) => last.end = last.end.max(range.end),
+            _ => joined.push(range),
+        }
+    }
+    joined
+}
+
+/// What is not in `have`, which is in order, of a range.
+fn missing(have: &[Range<u64>], range: Range<u64>) -> Vec<Range<u64>> {
+    let mut missing = Vec::new();
+    let mut start = range.start;
+    for have in have.iter().filter(|have| have.end > range.start && have.start < range.end) {
+        missing.push(start..have.start.max(start));
+        start = start.max(have.end);
+    }
+    missing.push(start..range.end.max(start));
+    missing.retain(|range| !range.is_empty());
+    missing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_missing_is_read_and_close_ranges_are_one() {
+        let have = [0..10, 20..30];
+        assert_eq!(missing(&have, 5..40), [10..20, 30..40]);
+        assert_eq!(missing(&have, 21..29), []);
+        assert_eq!(missing(&have, 12..25).first(), Some(&(12..20)));
+        assert_eq!(joined(vec![30..40, 0..10, 12..15, 9..11], 2), [0..15, 30..40]);
+        assert_eq!(joined(vec![5..5, 7..7], 2), []);
+    }
+}

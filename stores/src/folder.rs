@@ -1,0 +1,74 @@
+//! Model files in folders.
+
+use crate::error::{Error, Result};
+use crate::stores::is_ending;
+use std::fs::Metadata;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// The size of a file, and when it was changed, in microseconds since 1970.
+pub fn facts(metadata: &Metadata) -> (u64, Option<i64>) {
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    (metadata.len(), modified.and_then(|time| i64::try_from(time.as_micros()).ok()))
+}
+
+/// The model files in a folder and below, in the order of their paths' bytes, as a store lists them. Of each folder on the way, the names are in
+/// memory. Links to folders are not followed.
+pub struct Walk {
+    /// What is left of each folder, the last entry first.
+    left: Vec<Vec<Entry>>,
+}
+
+struct Entry {
+    path: PathBuf,
+    is_folder: bool,
+}
+
+impl Walk {
+    /// Starts at a folder, or at a file.
+    pub fn new(root: &Path) -> Result<Self> {
+        let is_folder = std::fs::metadata(root)?.is_dir();
+        Ok(Self { left: vec![vec![Entry { path: root.to_owned(), is_folder }]] })
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<PathBuf>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some(entry) = self.left.last_mut()?.pop() else {
+                self.left.pop();
+                continue;
+            };
+            if !entry.is_folder {
+                return Some(Ok(entry.path));
+            }
+            match entries(&entry.path) {
+                Ok(entries) => self.left.push(entries),
+                Err(error) => return Some(Err(Error::Failed(format!("{}: {error}", entry.path.display())))),
+            }
+        }
+    }
+}
+
+/// What is in a folder, sorted so that the first path is the last one: a folder as if its name ended in a slash.
+fn entries(folder: &Path) -> std::io::Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_folder = entry.file_type()?.is_dir();
+        let path = entry.path();
+        if is_folder || path.extension().and_then(|ending| ending.to_str()).is_some_and(is_ending) {
+            entries.push(Entry { path, is_folder });
+        }
+    }
+    let key = |entry: &Entry| {
+        let mut name = entry.path.file_name().unwrap_or_default().as_encoded_bytes().to_vec();
+        name.extend(entry.is_folder.then_some(b'/'));
+        name
+    };
+    entries.sort_by_cached_key(key);
+    entries.reverse();
+    Ok(entries)
+}

@@ -1,0 +1,171 @@
+//! Stores by their URLs, and what is in them.
+
+use crate::access::Access;
+use crate::error::{Error, Result};
+use crate::file::{Extent, File};
+use crate::folder;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{StreamExt, TryStreamExt};
+use object_store::{ObjectStore, ObjectStoreExt, path::Path};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use url::{Position, Url};
+
+/// How the names of model files end.
+const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
+
+/// Whether a name is a URL, and not a path.
+pub fn is_url(name: &str) -> bool {
+    let scheme = name.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        scheme.len() > 1 && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+    })
+}
+
+/// The stores that were used, with their connections.
+#[derive(Default)]
+pub struct Stores {
+    access: Access,
+    open: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
+}
+
+/// Where a file is.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub(crate) spot: Spot,
+    /// Its URL or path.
+    pub name: String,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Spot {
+    Store { store: Arc<dyn ObjectStore>, path: Path },
+    Folder(PathBuf),
+}
+
+/// A file that a listing has.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Found {
+    /// Where it is.
+    pub place: Place,
+    /// Bytes.
+    pub size: u64,
+    /// What the store calls this content.
+    pub etag: Option<String>,
+    /// When it was changed, in microseconds since 1970.
+    pub modified: Option<i64>,
+}
+
+impl Stores {
+    /// Stores that are reached in that way.
+    pub fn new(access: Access) -> Self {
+        Self { access, open: Mutex::default() }
+    }
+
+    /// Where a URL or a path leads. Nothing is sent yet.
+    pub fn place(&self, name: &str) -> Result<Place> {
+        if !is_url(name) {
+            return Ok(Place { spot: Spot::Folder(name.into()), name: name.to_owned() });
+        }
+        let url = parse(name)?;
+        if let ("file", Ok(path)) = (url.scheme(), url.to_file_path()) {
+            return Ok(Place { spot: Spot::Folder(path), name: name.to_owned() });
+        }
+        let path = Path::from_url_path(url.path()).map_err(|error| Error::Url(error.to_string()))?;
+        Ok(Place { spot: Spot::Store { store: self.store(&url)?, path }, name: name.to_owned() })
+    }
+
+    fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+        let key = format!("{}?{}", &url[..Position::BeforePath], url.query().unwrap_or_default());
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(store) = open.get(&key) {
+            return Ok(Arc::clone(store));
+        }
+        let store = self.access.store(url)?;
+        open.insert(key, Arc::clone(&store));
+        Ok(store)
+    }
+
+    /// Opens a file, and reads as much of it as is asked for.
+    pub async fn open(&self, name: &str, extent: Extent) -> Result<File> {
+        File::open(self.place(name)?, extent, self.access.first_read).await
+    }
+
+    /// The model files below a prefix or in a folder and those in it: in the order of their names where the store lists them so, as S3, Google's
+    /// and Azure's do, and as folders are.
+    pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<Found>>> {
+        let place = self.place(prefix)?;
+        let (store, path) = match place.spot {
+            Spot::Folder(root) => {
+                let found = folder::Walk::new(&root)?.map(|path| {
+                    let path = path?;
+                    let name = path.to_str().map(str::to_owned);
+                    let name =
+                        name.ok_or_else(|| Error::Failed(format!("{}: its name is not UTF-8", path.display())))?;
+                    let (size, modified) = folder::facts(&std::fs::metadata(&path)?);
+                    Ok(Found { place: Place { spot: Spot::Folder(path), name }, size, etag: None, modified })
+                });
+                return Ok(stream::iter(found).boxed());
+            }
+            Spot::Store { store, path } => (store, path),
+        };
+        let url = parse(prefix)?;
+        let base = format!("{}/", &url[..Position::BeforePath]);
+        let listed = store.list(Some(&path)).map_err(Error::from).try_filter_map(move |meta| {
+            let is_model = meta.location.extension().is_some_and(is_ending);
+            let found = is_model.then(|| Found {
+                place: Place {
+                    name: format!("{base}{}", encoded(meta.location.as_ref())),
+                    spot: Spot::Store { store: Arc::clone(&store), path: meta.location },
+                },
+                size: meta.size,
+                etag: meta.e_tag,
+                modified: Some(meta.last_modified.timestamp_micros()),
+            });
+            std::future::ready(Ok(found))
+        });
+        Ok(listed.boxed())
+    }
+
+    /// Whether a name is that of one file, and not of a prefix or folder.
+    pub async fn is_file(&self, name: &str) -> Result<bool> {
+        match self.place(name)?.spot {
+            Spot::Folder(path) => Ok(std::fs::metadata(path)?.is_file()),
+            Spot::Store { path, .. } if path.as_ref().is_empty() => Ok(false),
+            Spot::Store { store, path } => match store.head(&path).await {
+                Ok(_) => Ok(true),
+                Err(object_store::Error::NotFound { .. }) => Ok(false),
+                Err(error) => Err(error.into()),
+            },
+        }
+    }
+}
+
+/// Whether a file with that ending is taken for a model.
+pub(crate) fn is_ending(ending: &str) -> bool {
+    ENDINGS.contains(&ending)
+}
+
+fn parse(name: &str) -> Result<Url> {
+    let url = Url::parse(name).map_err(|error| Error::Url(format!("it is no URL: {error}")))?;
+    match url.scheme() {
+        _ if url.fragment().is_some() => Err(Error::Url("a URL with a fragment (#) names no file".into())),
+        "http" | "https" => Ok(url),
+        _ if url.query().is_some() => Err(Error::Url("a URL of this kind has no query (?)".into())),
+        _ => Ok(url),
+    }
+}
+
+/// A key as a part of a URL: only what would end it there is escaped.
+fn encoded(key: &str) -> String {
+    let mut text = String::with_capacity(key.len());
+    for c in key.chars() {
+        match c {
+            '%' | '?' | '#' => text.push_str(&format!("%{:02X}", u32::from(c))),
+            c => text.push(c),
+        }
+    }
+    text
+}

@@ -1,0 +1,282 @@
+//! A web server on loopback, for tests of what reads files from one: it gives ranges, counts requests, and does what servers should not.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+/// What a server does wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    #[default]
+    None,
+    /// It sends the whole file where a range was asked for.
+    IgnoresRange,
+    /// It says that the file has a thousand times its bytes.
+    Larger,
+    /// It says that the file has half of its bytes.
+    Smaller,
+    /// It closes the connection in the middle of each answer.
+    Closes,
+    /// It sends a terabyte in the place of a range.
+    SendsMore,
+    /// It accepts connections and says nothing.
+    Silent,
+    /// It stops in the middle of each answer, without closing.
+    Stalls,
+    /// It sends a byte a second.
+    Drips,
+    /// The file is another one at each request, and so is its ETag.
+    Changes,
+    /// The same, and `If-Match` is not looked at.
+    ChangesAndIgnoresIfMatch,
+    /// The file is another one at each request, with one ETag and another time.
+    NoEtagAndChanges,
+    /// It answers 500.
+    Fails,
+    /// It sends no HTTP.
+    Nonsense,
+}
+
+#[derive(Default)]
+struct State {
+    files: Mutex<HashMap<String, Vec<u8>>>,
+    fault: Mutex<Fault>,
+    requests: AtomicU64,
+    sent: AtomicU64,
+    delay: AtomicU64,
+    stopped: AtomicBool,
+}
+
+/// A server that runs until it is dropped.
+pub struct Server {
+    state: Arc<State>,
+    port: u16,
+}
+
+impl Server {
+    /// Starts without files.
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("an address").port();
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if shared.stopped.load(Ordering::Relaxed) {
+                    break;
+                }
+                let state = Arc::clone(&shared);
+                thread::spawn(move || serve(&state, &stream));
+            }
+        });
+        Self { state, port }
+    }
+
+    /// Adds or replaces a file.
+    pub fn put(&self, path: &str, bytes: Vec<u8>) {
+        self.state.files.lock().unwrap().insert(format!("/{path}"), bytes);
+    }
+
+    /// From now on, this is done wrong.
+    pub fn fault(&self, fault: Fault) {
+        *self.state.fault.lock().unwrap() = fault;
+    }
+
+    /// From now on, each answer comes so much later.
+    pub fn delay(&self, delay: Duration) {
+        self.state.delay.store(delay.as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// How many requests came and how many bytes of files were sent since the last call.
+    pub fn spent(&self) -> (u64, u64) {
+        (self.state.requests.swap(0, Ordering::Relaxed), self.state.sent.swap(0, Ordering::Relaxed))
+    }
+
+    /// What a process needs to be told to find a bucket here: the first folder of a path is the bucket.
+    pub fn bucket_variables(&self) -> [(&'static str, String); 3] {
+        let endpoint = format!("http://127.0.0.1:{}", self.port);
+        [("AWS_ENDPOINT", endpoint), ("AWS_ALLOW_HTTP", "true".into()), ("AWS_SKIP_SIGNATURE", "true".into())]
+    }
+
+    /// The URL of a file.
+    pub fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}/{path}", self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.state.stopped.store(true, Ordering::Relaxed);
+        // Wakes it.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+    }
+}
+
+/// Answers the requests of a connection, until it is closed or something is to be done wrong.
+fn serve(state: &State, stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let mut reader = BufReader::new(stream);
+    while let Some((path, headers)) = request(&mut reader) {
+        let number = state.requests.fetch_add(1, Ordering::Relaxed);
+        thread::sleep(Duration::from_millis(state.delay.load(Ordering::Relaxed)));
+        if answer(state, stream, number, &path, &headers).is_none() {
+            return;
+        }
+    }
+}
+
+fn request(reader: &mut impl BufRead) -> Option<(String, HashMap<String, String>)> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok().filter(|size| *size > 0)?;
+    let path = line.split(' ').nth(1)?.to_owned();
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        headers.insert(name.to_ascii_lowercase(), value.to_owned());
+    }
+    Some((path, headers))
+}
+
+/// A page of what is in a bucket, as S3 lists it.
+fn list(files: &HashMap<String, Vec<u8>>, bucket: &str, query: &str) -> String {
+    const PAGE: usize = 100;
+    let value = |name: &str| {
+        let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
+        value.unwrap_or_default().replace("%2F", "/")
+    };
+    let root = format!("{}/", bucket.trim_end_matches('/'));
+    let (prefix, after) = (value("prefix"), value("continuation-token"));
+    let mut keys: Vec<_> =
+        files.iter().filter_map(|(path, bytes)| Some((path.strip_prefix(&root)?, bytes.len()))).collect();
+    keys.retain(|(key, _)| key.starts_with(&prefix) && *key > after.as_str());
+    keys.sort();
+    let more = keys.len() > PAGE;
+    keys.truncate(PAGE);
+    let mut page = format!("<ListBucketResult><IsTruncated>{more}</IsTruncated>");
+    if let (true, Some((last, _))) = (more, keys.last()) {
+        page += &format!("<NextContinuationToken>{last}</NextContinuationToken>");
+    }
+    for (key, size) in keys {
+        page += &format!(
+            "<Contents><Key>{key}</Key><LastModified>2026-11-23T04:05:06.000Z</LastModified>\
+             <ETag>&quot;v0&quot;</ETag><Size>{size}</Size></Contents>"
+        );
+    }
+    page + "</ListBucketResult>"
+}
+
+/// `None` where the connection is not used further.
+fn answer(
+    state: &State,
+    mut stream: &TcpStream,
+    number: u64,
+    path: &str,
+    headers: &HashMap<String, String>,
+) -> Option<()> {
+    let fault = *state.fault.lock().unwrap();
+    let wait_for_the_other = |mut stream: &TcpStream| {
+        let _ = stream.read(&mut [0; 16]);
+    };
+    match fault {
+        Fault::Silent => {
+            wait_for_the_other(stream);
+            return None;
+        }
+        Fault::Fails => {
+            return stream.write_all(b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n").ok();
+        }
+        Fault::Nonsense => {
+            let _ = stream.write_all(b"EHLO\r\n\r\n\0\xff");
+            return None;
+        }
+        _ => {}
+    }
+    let (path, query) = path.split_once('?').unwrap_or((path, ""));
+    if query.contains("list-type=2") {
+        let page = list(&state.files.lock().unwrap(), path, query);
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", page.len());
+        return stream.write_all((head + &page).as_bytes()).ok();
+    }
+    let mut file = state.files.lock().unwrap().get(path).cloned();
+    let changes = matches!(fault, Fault::Changes | Fault::ChangesAndIgnoresIfMatch | Fault::NoEtagAndChanges);
+    let version = if changes { number } else { 0 };
+    if let (Some(last), true) = (file.as_mut().and_then(|file| file.last_mut()), changes) {
+        *last = version as u8;
+    }
+    let Some(file) = file else {
+        return stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n").ok();
+    };
+    let etag = match fault {
+        Fault::NoEtagAndChanges => {
+            format!("Last-Modified: Mon, 23 Nov 2026 04:05:{:02} GMT\r\n", version % 60)
+        }
+        _ => format!("ETag: \"v{version}\"\r\nLast-Modified: Mon, 23 Nov 2026 04:05:06 GMT\r\n"),
+    };
+    let wanted = headers.get("if-match").filter(|_| fault != Fault::ChangesAndIgnoresIfMatch);
+    if wanted.is_some_and(|wanted| *wanted != format!("\"v{version}\"")) {
+        return stream.write_all(b"HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n").ok();
+    }
+    let range = headers.get("range").and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
+    let range = range.and_then(|(start, end)| Some((start.parse::<usize>().ok()?, end.parse::<usize>().ok()?)));
+    let range = range.filter(|_| fault != Fault::IgnoresRange);
+    let size = match fault {
+        Fault::Larger => file.len() * 1000,
+        Fault::Smaller => file.len() / 2,
+        _ => file.len(),
+    };
+    let (start, end) = range.map_or((0, size), |(start, end)| (start, (end + 1).min(size)));
+    if range.is_some() && start >= size {
+        return stream
+            .write_all(
+                format!("HTTP/1.1 416 No\r\nContent-Range: bytes */{size}\r\nContent-Length: 0\r\n\r\n").as_bytes(),
+            )
+            .ok();
+    }
+    let body = &file[start.min(file.len())..end.min(file.len())];
+    let status = match range {
+        Some(_) => format!("206 Partial Content\r\nContent-Range: bytes {start}-{}/{size}", end - 1),
+        None => "200 OK".into(),
+    };
+    let length = match fault {
+        Fault::SendsMore => "Content-Length: 1099511627776".into(),
+        _ => format!("Content-Length: {}", end - start),
+    };
+    stream.write_all(format!("HTTP/1.1 {status}\r\n{etag}{length}\r\n\r\n").as_bytes()).ok()?;
+    let half = &body[..body.len() / 2];
+    match fault {
+        Fault::Closes => {
+            stream.write_all(half).ok()?;
+            None
+        }
+        Fault::Stalls => {
+            stream.write_all(half).ok()?;
+            wait_for_the_other(stream);
+            None
+        }
+        Fault::Drips => {
+            for byte in body {
+                stream.write_all(&[*byte]).ok()?;
+                thread::sleep(Duration::from_secs(1));
+            }
+            None
+        }
+        Fault::SendsMore => {
+            stream.write_all(body).ok()?;
+            // Without end, as far as anybody reads.
+            while stream.write_all(&[7; 4096]).is_ok() {}
+            None
+        }
+        _ => {
+            stream.write_all(body).ok()?;
+            state.sent.fetch_add(body.len() as u64, Ordering::Relaxed);
+            Some(())
+        }
+    }
+}
