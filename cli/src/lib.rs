@@ -2,6 +2,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(feature = "remote")]
+mod catalog;
 mod check;
 mod convert;
 mod data;
@@ -87,6 +89,8 @@ enum Command {
     Bundle(edit::bundle::Arguments),
     Ptd(edit::ptd::Arguments),
     Convert(convert::Arguments),
+    #[cfg(feature = "remote")]
+    Catalog(catalog::Arguments),
     ToC(to_c::Arguments),
     Completions(manual::CompletionArguments),
     Man(manual::ManArguments),
@@ -134,6 +138,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Bundle(arguments) => edit::bundle::run(&arguments),
         Command::Ptd(arguments) => edit::ptd::run(&arguments),
         Command::Convert(arguments) => convert::run(&arguments),
+        #[cfg(feature = "remote")]
+        Command::Catalog(arguments) => catalog::run(&arguments),
         Command::ToC(arguments) => to_c::run(&arguments),
         Command::Completions(arguments) => manual::complete(&arguments),
         Command::Man(arguments) => manual::print(&arguments),

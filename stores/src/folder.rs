@@ -1,6 +1,6 @@
 //! Model files in folders.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::stores::is_ending;
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
@@ -33,20 +33,21 @@ impl Walk {
 }
 
 impl Iterator for Walk {
-    type Item = Result<PathBuf>;
+    type Item = PathBuf;
 
-    fn next(&mut self) -> Option<Self::Item> {
+    fn next(&mut self) -> Option<PathBuf> {
         loop {
             let Some(entry) = self.left.last_mut()?.pop() else {
                 self.left.pop();
                 continue;
             };
             if !entry.is_folder {
-                return Some(Ok(entry.path));
+                return Some(entry.path);
             }
             match entries(&entry.path) {
                 Ok(entries) => self.left.push(entries),
-                Err(error) => return Some(Err(Error::Failed(format!("{}: {error}", entry.path.display())))),
+                // It is in the list itself, and cannot be opened.
+                Err(_) => return Some(entry.path),
             }
         }
     }

@@ -6,7 +6,7 @@ use crate::file::{Extent, File};
 use crate::folder;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
-use object_store::{ObjectStore, ObjectStoreExt, path::Path};
+use object_store::{ObjectStore, path::Path};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,6 +64,11 @@ impl Stores {
         Self { access, open: Mutex::default() }
     }
 
+    /// How many bytes the first request for a file asks for.
+    pub(crate) fn first_read(&self) -> u64 {
+        self.access.first_read
+    }
+
     /// Where a URL or a path leads. Nothing is sent yet.
     pub fn place(&self, name: &str) -> Result<Place> {
         if !is_url(name) {
@@ -100,11 +105,11 @@ impl Stores {
         let (store, path) = match place.spot {
             Spot::Folder(root) => {
                 let found = folder::Walk::new(&root)?.map(|path| {
-                    let path = path?;
                     let name = path.to_str().map(str::to_owned);
                     let name =
                         name.ok_or_else(|| Error::Failed(format!("{}: its name is not UTF-8", path.display())))?;
-                    let (size, modified) = folder::facts(&std::fs::metadata(&path)?);
+                    // What cannot be opened either is said there.
+                    let (size, modified) = std::fs::metadata(&path).map_or((0, None), |facts| folder::facts(&facts));
                     Ok(Found { place: Place { spot: Spot::Folder(path), name }, size, etag: None, modified })
                 });
                 return Ok(stream::iter(found).boxed());
@@ -127,19 +132,6 @@ impl Stores {
             std::future::ready(Ok(found))
         });
         Ok(listed.boxed())
-    }
-
-    /// Whether a name is that of one file, and not of a prefix or folder.
-    pub async fn is_file(&self, name: &str) -> Result<bool> {
-        match self.place(name)?.spot {
-            Spot::Folder(path) => Ok(std::fs::metadata(path)?.is_file()),
-            Spot::Store { path, .. } if path.as_ref().is_empty() => Ok(false),
-            Spot::Store { store, path } => match store.head(&path).await {
-                Ok(_) => Ok(true),
-                Err(object_store::Error::NotFound { .. }) => Ok(false),
-                Err(error) => Err(error.into()),
-            },
-        }
     }
 }
 

@@ -5,6 +5,8 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+#[cfg(feature = "remote")]
+mod catalog;
 mod cli;
 mod cli_companions;
 mod convert_command;

@@ -1,0 +1,72 @@
+//! `pte catalog`, also when it is killed.
+
+use crate::cli::pte;
+use executorch_format_support::data;
+use executorch_format_support::server::Server;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How many files a folder has.
+fn count(folder: &Path) -> usize {
+    std::fs::read_dir(folder).map_or(0, |entries| {
+        entries.filter(|entry| !entry.as_ref().unwrap().file_name().to_str().unwrap().starts_with('.')).count()
+    })
+}
+
+#[test]
+fn a_run_that_was_killed_is_continued() {
+    const FILES: usize = 400;
+    let server = Server::start();
+    let program = std::fs::read(data().join("1.5.1/multi_method/multi_method.pte")).unwrap();
+    for index in 0..FILES {
+        server.put(&format!("bucket/models/{index:04}.pte"), program.clone());
+    }
+    server.delay(Duration::from_millis(5));
+    let out = std::env::temp_dir().join(format!("executorch-format-{}-catalog", std::process::id()));
+    let _ = std::fs::remove_dir_all(&out);
+    let run = || -> Command {
+        let mut run = pte();
+        run.envs(server.bucket_variables()).args([
+            "catalog",
+            "s3://bucket/models",
+            "--part-files",
+            "20",
+            "--jobs",
+            "4",
+        ]);
+        run.arg("--out").arg(&out);
+        run
+    };
+    let kill_after = |parts: usize, folder: &str| {
+        let mut child: Child = run().stderr(Stdio::null()).spawn().unwrap();
+        let start = Instant::now();
+        while count(&out.join(folder).join("files")) < parts {
+            assert!(start.elapsed() < Duration::from_secs(60), "no part was written");
+            sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Nothing is there yet for those who read.
+        assert!(!out.join("files").exists() && !out.join("catalog.json").exists());
+        sleep(Duration::from_millis(100));
+    };
+    kill_after(3, ".unfinished-000001");
+    kill_after(5, ".unfinished-000002");
+    server.spent();
+    let output = run().output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    let unchanged: usize = said.split(' ').nth(3).unwrap().parse().unwrap();
+    assert!(said.contains(&format!("{FILES} files")) && (100..FILES).contains(&unchanged), "{said}");
+    // A request for each file that was not read, and those for the listing.
+    let (requests, _) = server.spent();
+    assert!((requests as usize) < FILES - unchanged + 10, "{requests} requests, {said}");
+    assert_eq!(count(&out.join("files")), FILES / 20);
+    let left = |name: &str| {
+        std::fs::read_dir(&out).unwrap().any(|entry| entry.unwrap().file_name().to_str().unwrap().starts_with(name))
+    };
+    assert!(!left(".unfinished") && left("catalog.json"));
+    std::fs::remove_dir_all(&out).unwrap();
+}

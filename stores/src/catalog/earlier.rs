@@ -1,0 +1,151 @@
+//! Parts that earlier runs wrote: rows of files that did not change are taken from them.
+
+use super::part::{FIRST, LAST, VERSION, failed, version};
+use super::tables::TABLES;
+use crate::error::Result;
+use crate::stores::Found;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int64Type, TimestampMicrosecondType};
+use arrow_array::{Array, RecordBatch};
+use arrow_select::concat::concat_batches;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The earlier parts of a catalogue.
+pub struct Parts {
+    /// Those of later runs first.
+    parts: Vec<Arc<Earlier>>,
+    /// The parts whose files are in memory, the last used one last.
+    loaded: Vec<Arc<Earlier>>,
+}
+
+/// How many parts' files are in memory.
+const LOADED: usize = 4;
+
+/// A part.
+pub struct Earlier {
+    name: String,
+    /// The folders in which its tables may be.
+    roots: Arc<Vec<PathBuf>>,
+    first: String,
+    last: String,
+    files: Mutex<Option<HashMap<String, Identity>>>,
+}
+
+/// What a file was when its rows were written.
+struct Identity {
+    size: Option<i64>,
+    etag: Option<String>,
+    modified: Option<i64>,
+    hashed: bool,
+    unreadable: bool,
+}
+
+impl Parts {
+    /// The whole parts in some folders. What cannot be read, or is of another version, is no part.
+    pub fn find(roots: Vec<PathBuf>) -> Self {
+        let roots = Arc::new(roots);
+        let mut parts = Vec::new();
+        for root in roots.iter() {
+            let Ok(entries) = fs::read_dir(root.join("files")) else { continue };
+            for entry in entries.flatten() {
+                let Ok(name) = entry.file_name().into_string() else { continue };
+                if name.starts_with('.') {
+                    continue;
+                }
+                parts.extend(Earlier::open(&entry.path(), name, &roots).map(Arc::new));
+            }
+        }
+        // Names begin with the number of the run.
+        parts.sort_by(|one, other| other.name.cmp(&one.name));
+        Self { parts, loaded: Vec::new() }
+    }
+
+    /// The part that has the rows of a file which is what it was then.
+    pub fn same(&mut self, found: &Found, hash: bool) -> Option<Arc<Earlier>> {
+        let name = &*found.place.name;
+        let has = |part: &&Arc<Earlier>| *part.first <= *name && name <= &*part.last;
+        let part = self.parts.iter().filter(has).find(|part| part.has(found, hash)).cloned()?;
+        self.loaded.retain(|loaded| !Arc::ptr_eq(loaded, &part));
+        self.loaded.push(Arc::clone(&part));
+        if self.loaded.len() > LOADED {
+            self.loaded.remove(0).forget();
+        }
+        Some(part)
+    }
+}
+
+impl Earlier {
+    fn open(path: &Path, name: String, roots: &Arc<Vec<PathBuf>>) -> Option<Self> {
+        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).ok()?).ok()?;
+        let pairs = builder.metadata().file_metadata().key_value_metadata()?;
+        let value = |key: &str| pairs.iter().find(|pair| pair.key == key)?.value.clone();
+        if value(VERSION)? != version() {
+            return None;
+        }
+        let (first, last) = (value(FIRST)?, value(LAST)?);
+        Some(Self { name, roots: Arc::clone(roots), first, last, files: Mutex::new(None) })
+    }
+
+    /// The rows of a table, and which of them are those of each file.
+    pub fn rows(&self, table: usize) -> Result<(RecordBatch, HashMap<String, Range<usize>>)> {
+        let known = TABLES.get(table).ok_or_else(|| failed("no such table"))?;
+        let paths = self.roots.iter().map(|root| root.join(known.name).join(&self.name));
+        let path = paths.into_iter().find(|path| path.exists());
+        let path = path.ok_or_else(|| failed(format!("{} has no {}", known.name, self.name)))?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?).map_err(failed)?;
+        let reader = reader.build().map_err(failed)?;
+        let batches = reader.collect::<std::result::Result<Vec<_>, _>>().map_err(failed)?;
+        let batch = concat_batches(&known.schema(), &batches).map_err(failed)?;
+        let mut ranges: HashMap<String, Range<usize>> = HashMap::new();
+        for (row, name) in batch.column(0).as_string::<i32>().iter().enumerate() {
+            let range = ranges.entry(name.unwrap_or_default().to_owned()).or_insert(row..row);
+            range.end = row + 1;
+        }
+        Ok((batch, ranges))
+    }
+
+    fn has(&self, found: &Found, hash: bool) -> bool {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let files = files.get_or_insert_with(|| self.load().unwrap_or_default());
+        files.get(&found.place.name).is_some_and(|before| before.is(found, hash))
+    }
+
+    fn forget(&self) {
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn load(&self) -> Option<HashMap<String, Identity>> {
+        let (batch, ranges) = self.rows(0).ok()?;
+        let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
+        let (etags, kinds) = (text("etag")?, text("error_kind")?);
+        let sizes = batch.column_by_name("size")?.as_primitive_opt::<Int64Type>()?;
+        let times = batch.column_by_name("modified")?.as_primitive_opt::<TimestampMicrosecondType>()?;
+        let hashed = batch.column_by_name("hashed")?.as_boolean_opt()?;
+        let identity = |row: usize| Identity {
+            size: sizes.is_valid(row).then(|| sizes.value(row)),
+            etag: etags.is_valid(row).then(|| etags.value(row).to_owned()),
+            modified: times.is_valid(row).then(|| times.value(row)),
+            hashed: hashed.value(row),
+            unreadable: kinds.is_valid(row) && kinds.value(row) == "unreadable",
+        };
+        Some(ranges.into_iter().map(|(name, range)| (name, identity(range.start))).collect())
+    }
+}
+
+impl Identity {
+    /// Whether a file is still the same: by its ETag and size, or where it has none, by size and time.
+    fn is(&self, found: &Found, hash: bool) -> bool {
+        let etag = found.etag.as_deref().map(|etag| etag.trim_matches('"'));
+        let same = match (&self.etag, etag) {
+            (Some(before), Some(now)) => before == now,
+            (None, None) => self.modified.is_some() && self.modified == found.modified,
+            _ => false,
+        };
+        same && self.size == i64::try_from(found.size).ok() && !self.unreadable && (self.hashed || !hash)
+    }
+}

@@ -1,0 +1,99 @@
+//! One part of a catalogue: the rows of some files in every table, each table in a file of its own.
+
+use super::earlier::Earlier;
+use super::tables::{FORMAT, Rows, TABLES, batch};
+use crate::error::{Error, Result};
+use arrow_array::RecordBatch;
+use arrow_select::interleave::interleave_record_batch;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::WriterProperties;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Keys of what a part says about itself.
+pub const VERSION: &str = "executorch-format.catalog";
+pub const FIRST: &str = "executorch-format.first";
+pub const LAST: &str = "executorch-format.last";
+
+/// What wrote a part: rows of another version are not taken over.
+pub fn version() -> String {
+    format!("{FORMAT} {}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The rows of a file: new ones, or those of an earlier part.
+pub enum Entry {
+    New(Box<Rows>),
+    Earlier { part: Arc<Earlier>, file: String },
+}
+
+/// Writes a part into a folder of tables. It is there when its file in the table `files` is: that comes last.
+pub fn write(entries: &[Entry], names: (&str, &str), folder: &Path, part: &str) -> Result<()> {
+    let new: Vec<&Rows> =
+        entries.iter().filter_map(|entry| if let Entry::New(rows) = entry { Some(&**rows) } else { None }).collect();
+    let mut parts: Vec<&Arc<Earlier>> = Vec::new();
+    for entry in entries {
+        if let Entry::Earlier { part, .. } = entry {
+            if !parts.iter().any(|known| Arc::ptr_eq(known, part)) {
+                parts.push(part);
+            }
+        }
+    }
+    for (table, known) in TABLES.iter().enumerate().rev() {
+        let fresh = batch(table, new.iter().copied()).map_err(failed)?;
+        let rows = if parts.is_empty() { fresh } else { merged(entries, table, fresh, &parts)? };
+        put(&rows, names, &folder.join(known.name), part)?;
+    }
+    Ok(())
+}
+
+/// New rows and earlier ones, in the order of the files.
+fn merged(entries: &[Entry], table: usize, fresh: RecordBatch, parts: &[&Arc<Earlier>]) -> Result<RecordBatch> {
+    let earlier = parts.iter().map(|part| part.rows(table)).collect::<Result<Vec<_>>>()?;
+    let mut indices = Vec::new();
+    let mut next = 0;
+    for entry in entries {
+        match entry {
+            Entry::New(rows) => {
+                let count = rows.count(table);
+                indices.extend((next..next + count).map(|row| (0, row)));
+                next += count;
+            }
+            Entry::Earlier { part, file } => {
+                let Some(at) = parts.iter().position(|known| Arc::ptr_eq(known, part)) else { continue };
+                let range = earlier.get(at).and_then(|(_, ranges)| ranges.get(file).cloned()).unwrap_or_default();
+                indices.extend(range.map(|row| (at + 1, row)));
+            }
+        }
+    }
+    let batches: Vec<&RecordBatch> = [&fresh].into_iter().chain(earlier.iter().map(|(batch, _)| batch)).collect();
+    if indices.is_empty() {
+        return Ok(fresh.slice(0, 0));
+    }
+    interleave_record_batch(&batches, &indices).map_err(failed)
+}
+
+/// Writes a table's file under another name, and renames it.
+fn put(rows: &RecordBatch, (first, last): (&str, &str), folder: &Path, part: &str) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let (path, unfinished) = (folder.join(part), folder.join(format!(".{part}.unfinished")));
+    let key = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by(format!("executorch-format {}", env!("CARGO_PKG_VERSION")))
+        .set_key_value_metadata(Some(vec![key(VERSION, &version()), key(FIRST, first), key(LAST, last)]))
+        .set_sorting_columns(Some(vec![SortingColumn { column_idx: 0, descending: false, nulls_first: false }]))
+        .build();
+    let file = File::create(&unfinished)?;
+    let mut writer = ArrowWriter::try_new(&file, rows.schema(), Some(properties)).map_err(failed)?;
+    writer.write(rows).map_err(failed)?;
+    writer.close().map_err(failed)?;
+    file.sync_data()?;
+    Ok(fs::rename(&unfinished, &path)?)
+}
+
+pub fn failed(error: impl std::fmt::Display) -> Error {
+    Error::Failed(error.to_string())
+}

@@ -1,0 +1,409 @@
+//! What a catalogue says about one file.
+
+use super::tables::{Rows, Value};
+use crate::error::{Error, Result};
+use crate::file::{Extent, File};
+use crate::hash::Hashes;
+use crate::stores::Found;
+use executorch_format::delegate::xnnpack::ConstantPlace;
+use executorch_format::delegate::{OpenPayload, Payload};
+use executorch_format::inspect::{
+    Blob, BlobKind, BlobUser, Content, Method, PointerSize, Summary, TempAllocator, Value as MethodValue,
+};
+use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
+use executorch_format::validate::{Behaviour, Finding, Level, ReleaseVerdict, releases_of_error};
+use executorch_format::{FileKind, Model, PROBE_SIZE, Pte, probe};
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::ops::Range;
+
+/// What is said of every file, whatever it is.
+#[derive(Default)]
+struct Facts {
+    kind: Option<FileKind>,
+    metadata: Option<(u64, String)>,
+    program: Option<String>,
+    methods: Option<usize>,
+    releases: Vec<ReleaseVerdict>,
+    native_code: bool,
+    error: Option<(&'static str, String)>,
+}
+
+/// Reads a file and says what is in it. A file that cannot be read has a row that says why.
+pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
+    let mut rows = Rows::default();
+    let name = found.place.name.clone();
+    let file = match File::open(found.place.clone(), Extent::Graphs, step).await {
+        Ok(file) => file,
+        Err(error) => {
+            let facts = Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() };
+            // A file that was only named has no facts of a listing.
+            let listed = found.modified.is_some() || found.etag.is_some();
+            add_file(&mut rows, &name, &found, listed.then_some(found.size), (0, 0), false, facts);
+            return rows;
+        }
+    };
+    let spent = file.spent();
+    let listed = Found {
+        etag: found.etag.or_else(|| file.etag().map(str::to_owned)),
+        modified: found.modified.or(file.modified()),
+        ..found
+    };
+    let mut inside = Rows::default();
+    let mut facts = match look(&file, &name, hash, &mut inside).await {
+        Ok(facts) => facts,
+        // It changed, or its store failed, after its first bytes were read: what was said before is not said.
+        Err(error) => {
+            inside = Rows::default();
+            Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() }
+        }
+    };
+    let first = file.bytes();
+    facts.kind = probe(first.get(..PROBE_SIZE).unwrap_or(first)).ok().map(|probe| probe.kind);
+    add_file(&mut inside, &name, &listed, Some(file.size()), spent, hash, facts);
+    inside
+}
+
+/// The row of a file whose name leads nowhere.
+pub fn unplaced(name: &str, error: &Error) -> Rows {
+    let mut rows = Rows::default();
+    let place = crate::stores::Place { spot: crate::stores::Spot::Folder(name.into()), name: name.into() };
+    let found = Found { place, size: 0, etag: None, modified: None };
+    let facts = Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() };
+    add_file(&mut rows, name, &found, None, (0, 0), false, facts);
+    rows
+}
+
+fn add_file(
+    rows: &mut Rows,
+    name: &str,
+    found: &Found,
+    size: Option<u64>,
+    (requests, read): (u64, u64),
+    hashed: bool,
+    facts: Facts,
+) {
+    let of = |behaviour| {
+        let verdicts = facts.releases.iter().filter(|verdict| verdict.behaviour == behaviour);
+        Value::Texts(verdicts.map(|verdict| verdict.release.to_string()).collect())
+    };
+    let (metadata_size, metadata_sha256) = facts.metadata.clone().unzip();
+    let (error_kind, error) = facts.error.clone().unzip();
+    rows.add(
+        "files",
+        [
+            name.into(),
+            facts.kind.map(|kind| kind.extension().trim_start_matches('.')).into(),
+            size.into(),
+            found.etag.as_deref().map(|etag| etag.trim_matches('"')).into(),
+            found.modified.into(),
+            metadata_size.into(),
+            metadata_sha256.into(),
+            facts.program.clone().into(),
+            facts.methods.into(),
+            of(Behaviour::Loads),
+            of(Behaviour::Refuses),
+            of(Behaviour::Dies),
+            of(Behaviour::Miscomputes),
+            facts.native_code.into(),
+            read.into(),
+            requests.into(),
+            hashed.into(),
+            error_kind.into(),
+            error.into(),
+        ],
+    );
+}
+
+/// Everything that is in a file. Fails where its bytes cannot be had.
+async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Facts> {
+    let model = match file.parse() {
+        Ok(model) => model,
+        Err(error) => {
+            add_finding(rows, name, Finding::from(&error));
+            let releases = releases_of_error(&error);
+            return Ok(Facts { error: Some(("invalid", error.to_string())), releases, ..Facts::default() });
+        }
+    };
+    let mut facts = Facts { releases: model.releases(), ..Facts::default() };
+    facts.metadata = model.source().map(|source| (source.metadata_size, hex(&Sha256::digest(source.metadata()))));
+    model.validate(Level::Runtime).into_iter().for_each(|finding| add_finding(rows, name, finding));
+    let summary = model.summary();
+    let program = match &model {
+        Model::Bpte(bpte) => bpte.program().ok(),
+        _ => None,
+    };
+    match (&model, &program) {
+        (Model::Pte(pte), _) => add_program(rows, name, pte, &summary, &mut facts),
+        (_, Some(pte)) => add_program(rows, name, pte, &pte.summary(), &mut facts),
+        _ => {}
+    }
+    let blobs = match (&model, &program) {
+        (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program),
+        _ => model.blobs(),
+    };
+    let ranges: Vec<Range<u64>> = if hash { blobs.blobs.iter().filter_map(range).collect() } else { Vec::new() };
+    let hashes = file.hash(&ranges, |_| ()).await?;
+    let keys = match &model {
+        Model::Pte(pte) => Keys::of(pte),
+        _ => Keys::default(),
+    };
+    for blob in &blobs.blobs {
+        add_blob(rows, name, blob, &hashes, &keys);
+    }
+    Ok(facts)
+}
+
+fn add_finding(rows: &mut Rows, name: &str, finding: Finding) {
+    let Finding { rule, severity, path, offset, message, .. } = finding;
+    let row =
+        [name.into(), rule.into(), severity.to_string().into(), path.to_string().into(), offset.into(), message.into()];
+    rows.add("findings", row);
+}
+
+fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>, facts: &mut Facts) {
+    let Content::Program(program) = &summary.content else { return };
+    facts.methods = Some(program.methods.len());
+    let opened = pte.open_payloads();
+    facts.program = program_hash(pte, &opened).ok();
+    for method in &program.methods {
+        add_method(rows, name, method);
+    }
+    for (at, plan) in pte.methods().iter().enumerate() {
+        for (index, delegate) in plan.delegates().iter().enumerate() {
+            let first = opened.iter().position(|payload| payload.delegates.contains(&(at, index)));
+            let payload = first.and_then(|first| opened.get(first));
+            let known = program.payloads.iter().find(|facts| {
+                let owner = payload.and_then(|payload| payload.delegates.first()).copied();
+                owner.and_then(|(method, _)| pte.methods().get(method)).map(|plan| plan.name()) == Some(facts.method)
+                    && owner.map(|(_, delegate)| delegate) == Some(facts.delegate)
+            });
+            let nodes = payload.map(|payload| nodes(&payload.payload)).unwrap_or_default();
+            let data = pte.delegate_data(delegate);
+            let range = data.as_ref().ok().and_then(|data| pte.range(data));
+            let error = match &data {
+                Err(error) => Some(error.to_string()),
+                Ok(_) => known.and_then(|facts| facts.summary.error.clone()),
+            };
+            let native_code = known.is_some_and(|facts| facts.summary.native_code);
+            facts.native_code |= native_code;
+            rows.add(
+                "delegates",
+                [
+                    name.into(),
+                    plan.name().into(),
+                    index.into(),
+                    delegate.id().into(),
+                    known.and_then(|facts| facts.summary.kind).map(|kind| kind.to_string()).into(),
+                    range.map(|range| range.start).into(),
+                    data.ok().map(|data| data.size()).into(),
+                    known.and_then(|facts| facts.accelerator).into(),
+                    native_code.into(),
+                    nodes.as_ref().map(|nodes| nodes.values().sum::<usize>()).into(),
+                    error.into(),
+                ],
+            );
+            if payload.and_then(|payload| payload.delegates.first()) == Some(&(at, index)) {
+                for (node, count) in nodes.unwrap_or_default() {
+                    let of = [
+                        name.into(),
+                        plan.name().into(),
+                        index.into(),
+                        delegate.id().into(),
+                        node.into(),
+                        count.into(),
+                    ];
+                    rows.add("nodes", of);
+                }
+            }
+        }
+    }
+}
+
+/// How often each operator is in a payload; `None` where that cannot be known.
+fn nodes(payload: &executorch_format::Result<Payload<'_>>) -> Option<BTreeMap<String, usize>> {
+    let mut nodes = BTreeMap::new();
+    match payload.as_ref().ok()? {
+        Payload::Xnnpack(xnnpack) => {
+            nodes.extend(xnnpack.graph.count_nodes().into_iter().map(|(name, count)| (name.to_owned(), count)));
+        }
+        Payload::Vulkan(vulkan) => {
+            vulkan.graph.chain().iter().for_each(|call| *nodes.entry(call.name().to_owned()).or_default() += 1);
+        }
+        _ => return None,
+    }
+    Some(nodes)
+}
+
+fn add_method(rows: &mut Rows, name: &str, method: &Method<'_>) {
+    let calls = |kind: &str| method.instructions.by_kind.get(kind).copied().unwrap_or_default();
+    rows.add(
+        "methods",
+        [
+            name.into(),
+            method.name.into(),
+            method.inputs.len().into(),
+            method.outputs.len().into(),
+            method.values.into(),
+            method.instructions.total.into(),
+            calls("KernelCall").into(),
+            calls("DelegateCall").into(),
+            method.delegates.iter().map(|backend| backend.delegates).sum::<usize>().into(),
+            method.planned_memory.bytes.into(),
+            method.method_allocator.known(PointerSize::Bits64, TempAllocator::Given).into(),
+        ],
+    );
+    for operator in &method.operators {
+        rows.add("operators", [name.into(), method.name.into(), operator.name.clone().into(), operator.calls.into()]);
+    }
+    for (direction, values) in [("input", &method.inputs), ("output", &method.outputs)] {
+        for (index, value) in values.iter().enumerate() {
+            add_value(rows, name, method.name, direction, index, value);
+        }
+    }
+}
+
+fn add_value(rows: &mut Rows, name: &str, method: &str, direction: &str, index: usize, value: &MethodValue<'_>) {
+    let tensor = value.tensor;
+    let sizes = tensor.map(|tensor| Value::Ints(tensor.sizes.iter().map(|size| i64::from(*size)).collect()));
+    let order = tensor.map(|tensor| Value::Ints(tensor.dim_order.iter().map(|dim| i64::from(*dim)).collect()));
+    rows.add(
+        "inputs_outputs",
+        [
+            name.into(),
+            method.into(),
+            direction.into(),
+            index.into(),
+            value.kind.into(),
+            tensor.and_then(|tensor| tensor.name).into(),
+            tensor.map(|tensor| tensor.scalar_type.to_string()).into(),
+            sizes.unwrap_or(Value::Null),
+            order.unwrap_or(Value::Null),
+            tensor.map(|tensor| tensor.shape_dynamism.to_string()).into(),
+            tensor.and_then(|tensor| tensor.shape().byte_size().ok()).into(),
+        ],
+    );
+}
+
+/// Which named data payloads use, as far as they can be looked into.
+#[derive(Default)]
+struct Keys {
+    used: HashSet<String>,
+    /// Whether all of them could be.
+    all: bool,
+}
+
+impl Keys {
+    fn of(pte: &Pte<'_>) -> Self {
+        let mut keys = Self { all: true, ..Self::default() };
+        if pte.named_data().is_empty() {
+            return keys;
+        }
+        for opened in pte.open_payloads() {
+            match &opened.payload {
+                Ok(Payload::Xnnpack(xnnpack)) => {
+                    let named = xnnpack.constants().into_iter().filter_map(|constant| match constant.place {
+                        ConstantPlace::Named { key, .. } => Some(key.to_owned()),
+                        _ => None,
+                    });
+                    keys.used.extend(named);
+                }
+                _ => keys.all = false,
+            }
+        }
+        keys
+    }
+}
+
+fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys: &Keys) {
+    let first = blob.users.first();
+    let key = blob.users.iter().find_map(|user| match user {
+        BlobUser::Key { key, .. } | BlobUser::External { key, .. } => Some(*key),
+        _ => None,
+    });
+    let value = match first {
+        Some(BlobUser::Tensor { value, .. } | BlobUser::External { value, .. }) => Some(*value),
+        _ => None,
+    };
+    let used = match (blob.kind, key) {
+        (BlobKind::Named, Some(key)) if keys.used.contains(key) => Some(true),
+        (BlobKind::Named, Some(_)) if keys.all => Some(false),
+        _ => None,
+    };
+    rows.add(
+        "blobs",
+        [
+            name.into(),
+            serde_json::to_value(blob.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).into(),
+            blob.offset.into(),
+            blob.size.into(),
+            range(blob).and_then(|range| hashes.get(&range)).map(|hash| hex(hash)).into(),
+            blob.users.len().into(),
+            first.and_then(BlobUser::method).into(),
+            value.into(),
+            key.into(),
+            blob.users.iter().find_map(BlobUser::shape).map(|shape| shape.to_string()).into(),
+            used.into(),
+        ],
+    );
+}
+
+fn range(blob: &Blob<'_>) -> Option<Range<u64>> {
+    Some(blob.offset?..blob.offset?.checked_add(blob.size)?)
+}
+
+/// A hash of what methods compute, without weights.
+fn program_hash(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Result<String> {
+    let mut hash = HashWriter(Sha256::new());
+    let failed = |error: serde_json::Error| Error::Failed(error.to_string());
+    for plan in pte.methods() {
+        serde_json::to_writer(&mut hash, &without_places(plan)).map_err(failed)?;
+    }
+    for OpenPayload { data, delegates, payload, .. } in opened {
+        serde_json::to_writer(&mut hash, delegates).map_err(failed)?;
+        match payload {
+            Ok(Payload::Xnnpack(xnnpack)) => {
+                let mut graph = xnnpack.graph.clone();
+                for constant in graph.constant_data.iter_mut().flatten() {
+                    (constant.offset, constant.named_key) = (0, None);
+                }
+                graph.constant_buffer = None;
+                serde_json::to_writer(&mut hash, &graph).map_err(failed)?;
+            }
+            _ => serde_json::to_writer(&mut hash, &data.size()).map_err(failed)?,
+        }
+    }
+    Ok(hex(&hash.0.finalize()))
+}
+
+/// A method that does not say where its data is.
+fn without_places<'a>(plan: &ExecutionPlan<'a>) -> ExecutionPlan<'a> {
+    let mut plan = plan.clone();
+    for value in plan.values.iter_mut().flatten() {
+        if let KernelTypes::Tensor(tensor) = &mut value.val {
+            tensor.data_buffer_idx = tensor.data_buffer_idx.min(1);
+        }
+    }
+    for delegate in plan.delegates.iter_mut().flatten() {
+        delegate.processed = None;
+    }
+    plan
+}
+
+struct HashWriter(Sha256);
+
+impl io::Write for HashWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,393 @@
+//! Writes a catalogue: lists, reads, and publishes parts when all are there.
+
+use super::earlier::Parts;
+use super::part::{self, Entry, failed};
+use super::rows;
+use super::tables::{FORMAT, Rows, TABLES};
+use crate::error::{Error, Result};
+use crate::stores::{Found, Place, Spot, Stores};
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, stream};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+/// How a catalogue is written.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// How many files are read at a time.
+    pub jobs: usize,
+    /// Whether blobs are hashed, which reads all of them.
+    pub hash: bool,
+    /// The most files of a part.
+    pub part_files: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { jobs: 64, hash: false, part_files: 4096 }
+    }
+}
+
+impl Options {
+    /// Sets [`jobs`](Self::jobs).
+    pub fn with_jobs(self, jobs: usize) -> Self {
+        Self { jobs, ..self }
+    }
+
+    /// Sets [`hash`](Self::hash).
+    pub fn with_hash(self, hash: bool) -> Self {
+        Self { hash, ..self }
+    }
+
+    /// Sets [`part_files`](Self::part_files).
+    pub fn with_part_files(self, part_files: usize) -> Self {
+        Self { part_files, ..self }
+    }
+}
+
+/// How far it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Files that were found so far.
+    pub found: u64,
+    /// Whether those are all.
+    pub all_found: bool,
+    /// Files whose rows are there.
+    pub done: u64,
+}
+
+/// What was written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Files with a row.
+    pub files: u64,
+    /// How many of them were not read again, since they did not change.
+    pub unchanged: u64,
+}
+
+/// A part is closed when its rows take so many bytes of memory,
+const PART_WEIGHT: usize = 24 << 20;
+
+/// or after this time, so that no more than that is lost where the process ends.
+const PART_TIME: Duration = Duration::from_secs(30);
+
+/// About what the rows of a file that did not change take.
+const UNCHANGED_WEIGHT: usize = 2 << 10;
+
+/// How many files are listed before they are read.
+const AHEAD: usize = 1 << 16;
+
+/// How many MiB of files that are read whole may be in memory.
+const MEMORY: usize = 128;
+
+static IN_MEMORY: Semaphore = Semaphore::const_new(MEMORY);
+
+/// Writes a catalogue of the model files that have these names or are below these prefixes, by URL or path, into a folder of this machine.
+///
+/// Files that did not change since the last run are not read again, also where that run was killed. The tables of the last run stay as they are
+/// until all of the new ones are there. Fails where a prefix cannot be listed, where nothing was found, and where `out` cannot be written; a file
+/// that cannot be read is a row.
+pub async fn write(
+    stores: &Stores,
+    prefixes: &[String],
+    out: &Path,
+    options: &Options,
+    mut progress: impl FnMut(Progress),
+) -> Result<Report> {
+    fs::create_dir_all(out)?;
+    let _lock = Lock::new(out)?;
+    let unfinished = unfinished(out)?;
+    let run = unfinished.iter().map(|(run, _)| *run).chain(last_run(out)).max().unwrap_or_default() + 1;
+    let folder = out.join(format!("{UNFINISHED}{run:06}"));
+    fs::create_dir(&folder)?;
+    let roots = unfinished.iter().map(|(_, path)| path.clone()).chain([out.to_owned()]).collect();
+    let mut earlier = Parts::find(roots);
+
+    let (sender, mut receiver) = mpsc::channel(AHEAD);
+    let counts = Arc::new((AtomicU64::new(0), AtomicBool::new(false)));
+    let lister = list(stores, prefixes, Arc::clone(&counts)).await?;
+    let lister = tokio::spawn(async move {
+        let mut lister = lister;
+        while let Some(found) = lister.next().await {
+            if sender.send(found).await.is_err() {
+                return;
+            }
+        }
+    });
+    let step = stores.first_read();
+    let work = stream::poll_fn(|context| receiver.poll_recv(context)).map(|found: Result<Found>| {
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => return std::future::ready(Err(error)).boxed(),
+        };
+        let name = found.place.name.clone();
+        match earlier.same(&found, options.hash) {
+            Some(part) => {
+                let file = name.clone();
+                std::future::ready(Ok((name, Entry::Earlier { part, file }))).boxed()
+            }
+            None => {
+                let rows = spawn(Ok(found), name.clone(), options.hash, step);
+                async move { Ok((name, Entry::New(Box::new(rows.await)))) }.boxed()
+            }
+        }
+    });
+    let mut work = work.buffered(options.jobs.max(1));
+
+    let mut report = Report::default();
+    let mut open = Part::default();
+    let mut writing: Option<JoinHandle<Result<()>>> = None;
+    let mut parts = 0;
+    let mut told = Instant::now();
+    while let Some(entry) = work.next().await {
+        let (name, entry) = entry?;
+        report.files += 1;
+        report.unchanged += u64::from(matches!(entry, Entry::Earlier { .. }));
+        open.add(name, entry);
+        if open.entries.len() >= options.part_files || open.weight >= PART_WEIGHT || open.since.elapsed() >= PART_TIME {
+            parts += 1;
+            start(&mut writing, std::mem::take(&mut open), &folder, run, parts).await?;
+        }
+        if told.elapsed() >= Duration::from_millis(100) {
+            told = Instant::now();
+            let (found, all_found) = (counts.0.load(Ordering::Relaxed), counts.1.load(Ordering::Relaxed));
+            progress(Progress { found, all_found, done: report.files });
+        }
+    }
+    lister.await.map_err(failed)?;
+    if report.files == 0 {
+        fs::remove_dir_all(&folder)?;
+        return Err(Error::Failed("no model file was found there".into()));
+    }
+    if !open.entries.is_empty() {
+        start(&mut writing, open, &folder, run, parts + 1).await?;
+    }
+    finish(&mut writing).await?;
+    progress(Progress { found: report.files, all_found: true, done: report.files });
+    publish(out, &folder, run, &report)?;
+    for (_, folder) in unfinished {
+        fs::remove_dir_all(folder)?;
+    }
+    Ok(report)
+}
+
+/// A part that is not written yet.
+struct Part {
+    entries: Vec<Entry>,
+    first: String,
+    last: String,
+    weight: usize,
+    since: Instant,
+}
+
+impl Default for Part {
+    fn default() -> Self {
+        Self { entries: Vec::new(), first: String::new(), last: String::new(), weight: 0, since: Instant::now() }
+    }
+}
+
+impl Part {
+    fn add(&mut self, name: String, entry: Entry) {
+        self.weight += match &entry {
+            Entry::New(rows) => rows.weight(),
+            Entry::Earlier { .. } => UNCHANGED_WEIGHT,
+        };
+        // A store need not list in order.
+        if self.entries.is_empty() || name < self.first {
+            self.first.clone_from(&name);
+        }
+        if name > self.last {
+            self.last = name;
+        }
+        self.entries.push(entry);
+    }
+}
+
+/// Writes a part, when the one before is written.
+async fn start(
+    writing: &mut Option<JoinHandle<Result<()>>>,
+    part: Part,
+    folder: &Path,
+    run: u64,
+    index: u64,
+) -> Result<()> {
+    finish(writing).await?;
+    let folder = folder.to_owned();
+    *writing = Some(tokio::task::spawn_blocking(move || {
+        let name = format!("part-{run:06}-{index:06}.parquet");
+        part::write(&part.entries, (&part.first, &part.last), &folder, &name)
+    }));
+    Ok(())
+}
+
+async fn finish(writing: &mut Option<JoinHandle<Result<()>>>) -> Result<()> {
+    match writing.take() {
+        Some(writing) => writing.await.map_err(failed)?,
+        None => Ok(()),
+    }
+}
+
+/// Reads a file on another thread.
+pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64) -> BoxFuture<'static, Rows> {
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => return std::future::ready(rows::unplaced(&name, &error)).boxed(),
+    };
+    let is_local = matches!(found.place.spot, Spot::Folder(_));
+    let work = async move {
+        let size = match found.place.name.rsplit_once('.') {
+            Some((_, "pte" | "ptd")) => 1,
+            _ => usize::try_from(found.size >> 20).unwrap_or(MEMORY).clamp(1, MEMORY),
+        };
+        let _memory = IN_MEMORY.acquire_many(size as u32).await;
+        rows::of(found, hash, step).await
+    };
+    async move {
+        let done = if is_local {
+            let handle = tokio::runtime::Handle::current();
+            tokio::task::spawn_blocking(move || handle.block_on(work)).await
+        } else {
+            tokio::spawn(work).await
+        };
+        done.unwrap_or_else(|error| rows::unplaced(&name, &failed(error)))
+    }
+    .boxed()
+}
+
+/// Everything that is below prefixes, each file once.
+async fn list(
+    stores: &Stores,
+    prefixes: &[String],
+    counts: Arc<(AtomicU64, AtomicBool)>,
+) -> Result<BoxStream<'static, Result<Found>>> {
+    let mut prefixes: Vec<&str> = prefixes.iter().map(|prefix| prefix.trim_end_matches('/')).collect();
+    prefixes.sort_unstable();
+    let inside =
+        |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    prefixes.dedup_by(|one, other| inside(one, other));
+    let mut lists = Vec::new();
+    for prefix in prefixes {
+        lists.push(match stores.find(prefix).await? {
+            Some(found) => stream::iter([Ok(found)]).boxed(),
+            None => stores.list(prefix)?,
+        });
+    }
+    let (one, other) = (Arc::clone(&counts), counts);
+    let all = stream::iter(lists).flatten().inspect(move |_| {
+        one.0.fetch_add(1, Ordering::Relaxed);
+    });
+    let end = stream::poll_fn(move |_| {
+        other.1.store(true, Ordering::Relaxed);
+        std::task::Poll::Ready(None)
+    });
+    Ok(all.chain(end).boxed())
+}
+
+/// Folders of runs that did not end begin so, and go on with the number of the run.
+const UNFINISHED: &str = ".unfinished-";
+
+/// What runs left that did not end, the last one first.
+fn unfinished(out: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let mut folders = Vec::new();
+    for entry in fs::read_dir(out)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let run = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED)?.parse().ok());
+        folders.extend(run.map(|run| (run, entry.path())));
+    }
+    folders.sort_by(|one, other| other.cmp(one));
+    Ok(folders)
+}
+
+const ABOUT: &str = "catalog.json";
+
+/// The number of the last run that ended.
+fn last_run(out: &Path) -> Option<u64> {
+    let text = fs::read(out.join(ABOUT)).ok()?;
+    serde_json::from_slice::<serde_json::Value>(&text).ok()?.get("run")?.as_u64()
+}
+
+/// Puts the new tables in the place of the old ones. Names of parts say their run, so that nobody takes one for another.
+fn publish(out: &Path, folder: &Path, run: u64, report: &Report) -> Result<()> {
+    for table in TABLES {
+        let (new, place) = (folder.join(table.name), out.join(table.name));
+        if place.exists() {
+            exchange(&new, &place, &folder.join(format!("{}.old", table.name)))?;
+        } else {
+            fs::rename(&new, &place)?;
+        }
+    }
+    let about = serde_json::json!({
+        "format": FORMAT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "run": run,
+        "files": report.files,
+        "tables": TABLES.iter().map(|table| table.name).collect::<Vec<_>>(),
+    });
+    let unfinished = folder.join(ABOUT);
+    fs::write(&unfinished, format!("{about:#}\n"))?;
+    fs::rename(&unfinished, out.join(ABOUT))?;
+    Ok(fs::remove_dir_all(folder)?)
+}
+
+/// Two folders change their places: at once, where the system can.
+fn exchange(new: &Path, place: &Path, aside: &Path) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        if renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE).is_ok() {
+            return Ok(());
+        }
+    }
+    fs::rename(place, aside)?;
+    fs::rename(new, place)
+}
+
+/// One run at a time writes a catalogue.
+struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    fn new(out: &Path) -> Result<Self> {
+        let file = File::create(out.join(".lock"))?;
+        #[cfg(unix)]
+        if rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+            return Err(Error::Failed("another run writes this catalogue".into()));
+        }
+        Ok(Self { _file: file })
+    }
+}
+
+impl Stores {
+    /// A file by its name; `None` where the name is that of a prefix or folder.
+    async fn find(&self, name: &str) -> Result<Option<Found>> {
+        let place = self.place(name)?;
+        let (size, etag, modified) = match &place.spot {
+            Spot::Folder(path) => {
+                let metadata = fs::metadata(path).map_err(|error| Error::Failed(format!("{name}: {error}")))?;
+                if metadata.is_dir() {
+                    return Ok(None);
+                }
+                let (size, modified) = crate::folder::facts(&metadata);
+                (size, None, modified)
+            }
+            Spot::Store { path, .. } if !path.extension().is_some_and(crate::stores::is_ending) => return Ok(None),
+            Spot::Store { store, path } => match object_store::ObjectStoreExt::head(store.as_ref(), path).await {
+                Ok(meta) => (meta.size, meta.e_tag, Some(meta.last_modified.timestamp_micros())),
+                // Why not is said where it is read.
+                Err(_) => (0, None, None),
+            },
+        };
+        Ok(Some(Found { place: Place { name: name.to_owned(), ..place }, size, etag, modified }))
+    }
+}

@@ -1,0 +1,444 @@
+//! The tables of a catalogue: their columns, and rows on the way to Arrow.
+
+use arrow_array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
+use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use std::sync::Arc;
+
+/// The number of the form of all tables. A column may be added without another number; none is removed, and none changes its meaning.
+pub const FORMAT: u32 = 1;
+
+/// What a column holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// A number.
+    Int,
+    /// A list of numbers.
+    Ints,
+    /// Yes or no.
+    Bool,
+    /// A time, in microseconds since 1970.
+    Time,
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// Whether it may be null.
+    pub nullable: bool,
+    /// What it means.
+    pub about: &'static str,
+}
+
+/// A table.
+#[derive(Debug)]
+pub struct Table {
+    /// Its name, and that of its folder.
+    pub name: &'static str,
+    /// What a row is.
+    pub about: &'static str,
+    /// The columns. The first one is the file.
+    pub columns: &'static [Column],
+}
+
+const fn column(name: &'static str, kind: Kind, about: &'static str) -> Column {
+    Column { name, kind, nullable: false, about }
+}
+
+const fn maybe(name: &'static str, kind: Kind, about: &'static str) -> Column {
+    Column { name, kind, nullable: true, about }
+}
+
+use Kind::{Bool, Int, Ints, Text, Texts, Time};
+
+const FILE: Column = column("file", Text, "The file's URL or path");
+
+/// Every table. `files` is the first.
+pub const TABLES: &[Table] = &[
+    Table {
+        name: "files",
+        about: "A file",
+        columns: &[
+            FILE,
+            maybe("kind", Text, "pte, ptd, bpte, etdp; null where its first bytes say nothing known"),
+            maybe("size", Int, "Bytes; null where it could not be opened"),
+            maybe("etag", Text, "What the store calls this content"),
+            maybe("modified", Time, "When it was changed"),
+            maybe("metadata_size", Int, "Bytes of the FlatBuffer with the header; null where it cannot be read"),
+            maybe(
+                "metadata_sha256",
+                Text,
+                "Their SHA-256: what is said of two files with the same metadata and payloads is the same",
+            ),
+            maybe(
+                "program_sha256",
+                Text,
+                "Of what the methods compute, without weights: two programs that have it in common differ in weights at most. Constants of XNNPACK's payloads count as weights; payloads of other backends count by their size",
+            ),
+            maybe("method_count", Int, "Methods that compute something"),
+            column("loads", Texts, "The releases of ExecuTorch that load it with portable kernels, oldest first"),
+            column("refuses", Texts, "Those that report an error"),
+            column("dies", Texts, "Those whose process ends"),
+            column("miscomputes", Texts, "Those that load it and compute something else"),
+            column("native_code", Bool, "Whether a payload has machine code that runs on the CPU when it is loaded"),
+            column("bytes_read", Int, "Bytes that were read for its rows, without those for hashes"),
+            column("requests", Int, "In how many requests"),
+            column("hashed", Bool, "Whether its blobs have hashes"),
+            maybe(
+                "error_kind",
+                Text,
+                "unreadable: it could not be opened, and is tried again at the next run; invalid: it is no good model",
+            ),
+            maybe("error", Text, "Why nothing else is known of it"),
+        ],
+    },
+    Table {
+        name: "methods",
+        about: "A method that computes something",
+        columns: &[
+            FILE,
+            column("method", Text, "Its name"),
+            column("inputs", Int, "How many inputs"),
+            column("outputs", Int, "How many outputs"),
+            column("values", Int, "How many values"),
+            column("instructions", Int, "How many instructions"),
+            column("kernel_calls", Int, "How many of them call a kernel"),
+            column("delegate_calls", Int, "How many of them call a delegate"),
+            column("delegates", Int, "How many delegates"),
+            column("planned_memory", Int, "Bytes that were planned for its tensors"),
+            column(
+                "method_memory",
+                Int,
+                "Bytes that ExecuTorch 1.5 allocates besides to load it, where pointers have 8 bytes and there is a temporary allocator, without what other backends than XNNPACK take",
+            ),
+        ],
+    },
+    Table {
+        name: "inputs_outputs",
+        about: "An input or output of a method",
+        columns: &[
+            FILE,
+            column("method", Text, "The method's name"),
+            column("direction", Text, "input or output"),
+            column("index", Int, "Which one, from 0"),
+            maybe(
+                "type",
+                Text,
+                "The schema's name of its kind: Tensor, Int, ...; null where the index is out of range",
+            ),
+            maybe("name", Text, "A tensor's name, if it has one"),
+            maybe("scalar_type", Text, "The type of a tensor's elements"),
+            maybe("sizes", Ints, "The size of each dimension: an upper bound where the shape is dynamic"),
+            maybe("dim_order", Ints, "The dimensions as they are stored, outermost first"),
+            maybe("dynamism", Text, "STATIC, DYNAMIC_BOUND or DYNAMIC_UNBOUND"),
+            maybe("bytes", Int, "Bytes of the elements"),
+        ],
+    },
+    Table {
+        name: "operators",
+        about: "An operator that a method lists",
+        columns: &[
+            FILE,
+            column("method", Text, "The method's name"),
+            column("operator", Text, "Name and overload: aten::add.out"),
+            column("calls", Int, "How many instructions call it"),
+        ],
+    },
+    Table {
+        name: "delegates",
+        about: "A delegate of a method",
+        columns: &[
+            FILE,
+            column("method", Text, "The method's name"),
+            column("delegate", Int, "Its index in the method"),
+            column("backend", Text, "The backend's name: XnnpackBackend"),
+            maybe("payload_kind", Text, "What its payload says that it is: xnnpack, vulkan, ..."),
+            maybe("payload_offset", Int, "Where the payload starts in the file"),
+            maybe("payload_size", Int, "Bytes"),
+            maybe("accelerator", Text, "The accelerator that it was compiled for, of an Ethos-U"),
+            column("native_code", Bool, "Whether the payload has machine code that runs on the CPU when it is loaded"),
+            maybe("nodes", Int, "How many operators are inside, of XNNPACK's and Vulkan's"),
+            maybe("error", Text, "Why it is not known what is inside"),
+        ],
+    },
+    Table {
+        name: "nodes",
+        about: "An operator inside the payloads of XNNPACK or Vulkan. A payload that several delegates share has rows for the first",
+        columns: &[
+            FILE,
+            column("method", Text, "The method's name"),
+            column("delegate", Int, "The delegate's index in the method"),
+            column("backend", Text, "The backend's name"),
+            column("node", Text, "The payload's schema's name for it: XNNConv2d"),
+            column("times", Int, "How many of them"),
+        ],
+    },
+    Table {
+        name: "blobs",
+        about: "A range of bytes that something refers to: segments, constants, payloads, named data",
+        columns: &[
+            FILE,
+            column("kind", Text, "segment, constant, mutable, delegate, named, external, program, input, expected"),
+            maybe("offset", Int, "Bytes from the start of the file; null where it is not in the file"),
+            column("size", Int, "Bytes"),
+            maybe("sha256", Text, "Of its bytes, with --hash"),
+            column("users", Int, "How many refer to it"),
+            maybe("method", Text, "The method of the first one, if it belongs to one"),
+            maybe("value", Int, "Which value of the method that is, if it is a tensor"),
+            maybe("key", Text, "Its name, of named and external data"),
+            maybe("shape", Text, "Type and sizes, of a tensor: f32[1, 3]"),
+            maybe(
+                "used",
+                Bool,
+                "Of named data of a program: whether a payload names it; null where payloads cannot be looked into",
+            ),
+        ],
+    },
+    Table {
+        name: "findings",
+        about: "A rule of the runtime's level that the file breaks: what ExecuTorch 1.5 refuses when it loads it. `pte verify` checks more",
+        columns: &[
+            FILE,
+            column("rule", Text, "The rule's name: pte verify --explain RULE"),
+            column("severity", Text, "error or warning"),
+            column("path", Text, "The field"),
+            maybe("offset", Int, "Where it is in the file"),
+            column("message", Text, "What was found, and what was expected"),
+        ],
+    },
+];
+
+/// A cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// Nothing.
+    Null,
+    /// Text.
+    Text(String),
+    /// A list of texts.
+    Texts(Vec<String>),
+    /// A number, or a time.
+    Int(i64),
+    /// A list of numbers.
+    Ints(Vec<i64>),
+    /// Yes or no.
+    Bool(bool),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(bit: bool) -> Self {
+        Self::Bool(bit)
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ty)*) => {$(
+        impl From<$type> for Value {
+            fn from(number: $type) -> Self {
+                Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
+            }
+        }
+    )*};
+}
+numbers!(i64 u64 usize);
+
+impl<T: Into<Value>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+/// The rows of one file, or of several, in every table.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// The cells of each table, row after row.
+    cells: Vec<Vec<Value>>,
+}
+
+impl Default for Rows {
+    fn default() -> Self {
+        Self { cells: TABLES.iter().map(|_| Vec::new()).collect() }
+    }
+}
+
+impl Rows {
+    /// Adds a row. A table that there is not takes none.
+    pub fn add<const N: usize>(&mut self, table: &str, row: [Value; N]) {
+        let at = TABLES.iter().position(|known| known.name == table && known.columns.len() == N);
+        debug_assert!(at.is_some(), "{table} has not {N} columns");
+        if let Some(cells) = at.and_then(|at| self.cells.get_mut(at)) {
+            cells.extend(row);
+        }
+    }
+
+    /// How many rows a table has.
+    pub fn count(&self, table: usize) -> usize {
+        let columns = TABLES.get(table).map_or(1, |table| table.columns.len());
+        self.cells.get(table).map_or(0, |cells| cells.len() / columns)
+    }
+
+    /// About how many bytes they take.
+    pub fn weight(&self) -> usize {
+        let of = |value: &Value| match value {
+            Value::Text(text) => 40 + text.len(),
+            Value::Texts(texts) => 40 + texts.iter().map(|text| 40 + text.len()).sum::<usize>(),
+            Value::Ints(numbers) => 40 + 8 * numbers.len(),
+            _ => 40,
+        };
+        self.cells.iter().flatten().map(of).sum()
+    }
+}
+
+enum Builder {
+    Text(StringBuilder),
+    Texts(ListBuilder<StringBuilder>),
+    Int(Int64Builder),
+    Ints(ListBuilder<Int64Builder>),
+    Bool(BooleanBuilder),
+    Time(TimestampMicrosecondBuilder),
+}
+
+const ZONE: &str = "UTC";
+
+/// What the items of a list are called: as Parquet has it, and Spark takes it.
+const ITEM: &str = "element";
+
+impl Builder {
+    fn new(kind: Kind) -> Self {
+        match kind {
+            Text => Self::Text(StringBuilder::new()),
+            Texts => Self::Texts(ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8))),
+            Int => Self::Int(Int64Builder::new()),
+            Ints => Self::Ints(ListBuilder::new(Int64Builder::new()).with_field(item(DataType::Int64))),
+            Bool => Self::Bool(BooleanBuilder::new()),
+            Time => Self::Time(TimestampMicrosecondBuilder::new().with_timezone(ZONE)),
+        }
+    }
+
+    fn add(&mut self, value: &Value) {
+        match (self, value) {
+            (Self::Text(builder), Value::Text(text)) => builder.append_value(text),
+            (Self::Text(builder), _) => builder.append_null(),
+            (Self::Texts(builder), Value::Texts(texts)) => builder.append_value(texts.iter().map(Some)),
+            (Self::Texts(builder), _) => builder.append_null(),
+            (Self::Int(builder), Value::Int(number)) => builder.append_value(*number),
+            (Self::Int(builder), _) => builder.append_null(),
+            (Self::Ints(builder), Value::Ints(numbers)) => {
+                builder.append_value(numbers.iter().copied().map(Some));
+            }
+            (Self::Ints(builder), _) => builder.append_null(),
+            (Self::Bool(builder), Value::Bool(bit)) => builder.append_value(*bit),
+            (Self::Bool(builder), _) => builder.append_null(),
+            (Self::Time(builder), Value::Int(time)) => builder.append_value(*time),
+            (Self::Time(builder), _) => builder.append_null(),
+        }
+    }
+
+    fn finish(self) -> ArrayRef {
+        match self {
+            Self::Text(mut builder) => Arc::new(builder.finish()),
+            Self::Texts(mut builder) => Arc::new(builder.finish()),
+            Self::Int(mut builder) => Arc::new(builder.finish()),
+            Self::Ints(mut builder) => Arc::new(builder.finish()),
+            Self::Bool(mut builder) => Arc::new(builder.finish()),
+            Self::Time(mut builder) => Arc::new(builder.finish()),
+        }
+    }
+}
+
+fn item(kind: DataType) -> Field {
+    Field::new(ITEM, kind, false)
+}
+
+impl Table {
+    fn fields(&self) -> Fields {
+        let field = |column: &Column| {
+            let kind = match column.kind {
+                Text => DataType::Utf8,
+                Texts => DataType::List(Arc::new(item(DataType::Utf8))),
+                Int => DataType::Int64,
+                Ints => DataType::List(Arc::new(item(DataType::Int64))),
+                Bool => DataType::Boolean,
+                Time => DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into())),
+            };
+            Field::new(column.name, kind, column.nullable)
+        };
+        self.columns.iter().map(field).collect()
+    }
+
+    /// Its schema in Arrow.
+    pub fn schema(&self) -> SchemaRef {
+        Arc::new(Schema::new(self.fields()))
+    }
+}
+
+/// The rows of several files of one table, in the order of the files.
+pub fn batch<'r>(table: usize, rows: impl Iterator<Item = &'r Rows>) -> Result<RecordBatch, ArrowError> {
+    let Some(known) = TABLES.get(table) else { return Err(ArrowError::SchemaError("no such table".into())) };
+    let mut builders: Vec<Builder> = known.columns.iter().map(|column| Builder::new(column.kind)).collect();
+    for cells in rows.filter_map(|rows| rows.cells.get(table)) {
+        for row in cells.chunks_exact(known.columns.len()) {
+            builders.iter_mut().zip(row).for_each(|(builder, value)| builder.add(value));
+        }
+    }
+    RecordBatch::try_new(known.schema(), builders.into_iter().map(Builder::finish).collect())
+}
+
+/// The rows of several files as one row each: the columns of `files`, and a column for each other table, with a list of its rows.
+pub fn nested(rows: &[Rows]) -> Result<RecordBatch, ArrowError> {
+    let files = batch(0, rows.iter())?;
+    let mut fields: Vec<Arc<Field>> = files.schema().fields().iter().cloned().collect();
+    let mut columns = files.columns().to_vec();
+    for (at, table) in TABLES.iter().enumerate().skip(1) {
+        let inner = StructArray::from(batch(at, rows.iter())?);
+        let lengths = rows.iter().map(|rows| rows.count(at));
+        let item = Arc::new(Field::new(ITEM, DataType::Struct(table.fields()), false));
+        let offsets = arrow_buffer::OffsetBuffer::from_lengths(lengths);
+        let list = ListArray::try_new(Arc::clone(&item), offsets, Arc::new(inner), None)?;
+        fields.push(Arc::new(Field::new(table.name, DataType::List(item), false)));
+        columns.push(Arc::new(list));
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// The tables as a page of the documentation has them.
+pub fn page() -> String {
+    let mut page = String::new();
+    for table in TABLES {
+        page += &format!("### {}\n\n{}.\n\n| column | type | |\n|---|---|---|\n", table.name, table.about);
+        for Column { name, kind, nullable, about } in table.columns {
+            let kind = match kind {
+                Text => "text",
+                Texts => "list of texts",
+                Int => "64-bit integer",
+                Ints => "list of 64-bit integers",
+                Bool => "boolean",
+                Time => "timestamp, UTC",
+            };
+            let null = if *nullable { ", or null" } else { "" };
+            page += &format!("| `{name}` | {kind}{null} | {about} |\n");
+        }
+        page.push('\n');
+    }
+    page
+}

@@ -1,0 +1,196 @@
+//! Catalogues of the test files, and of files that change.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, RecordBatch};
+use arrow_select::concat::concat_batches;
+use executorch_format::inspect::Content;
+use executorch_format::{Model, validate::Level};
+use executorch_format_stores::catalog::{Options, Report, TABLES, batch, page, write};
+use executorch_format_stores::{Access, Error, Stores, wait};
+use executorch_format_support::server::{Fault, Server};
+use executorch_format_support::{crate_root, data};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// A folder that is removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("executorch-format-stores-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The rows of a table.
+fn table(catalog: &Path, name: &str) -> RecordBatch {
+    let mut parts: Vec<_> = fs::read_dir(catalog.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    parts.sort();
+    let schema = TABLES.iter().find(|table| table.name == name).unwrap().schema();
+    let mut batches = Vec::new();
+    for part in parts {
+        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(part).unwrap()).unwrap().build().unwrap();
+        batches.extend(reader.map(|batch| batch.unwrap()));
+    }
+    concat_batches(&schema, &batches).unwrap()
+}
+
+fn texts(rows: &RecordBatch, column: &str) -> Vec<Option<String>> {
+    let column = rows.column_by_name(column).unwrap().as_string::<i32>();
+    column.iter().map(|text| text.map(str::to_owned)).collect()
+}
+
+fn catalog(stores: &Stores, from: &[String], to: &Path, options: &Options) -> Result<Report, Error> {
+    wait(write(stores, from, to, options, |_| ()))
+}
+
+fn path(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_tables_say_what_the_library_says() {
+    let (stores, out) = (Stores::default(), Folder::new("library"));
+    let options = Options::default().with_hash(true).with_part_files(100);
+    let report = catalog(&stores, &[path(&data())], &out.0, &options).unwrap();
+    let files = texts(&table(&out.0, "files"), "file");
+    assert_eq!(report.files, files.len() as u64);
+    assert!(files.is_sorted(), "sorted, so that engines leave parts out");
+    assert!(fs::read_dir(out.0.join("files")).unwrap().count() > 3);
+    let kept = |entry: &str| !entry.starts_with('.') || entry == ".lock";
+    assert!(fs::read_dir(&out.0).unwrap().all(|entry| kept(entry.unwrap().file_name().to_str().unwrap())));
+    let (mut methods, mut operators, mut findings, mut blobs, mut invalid) = (0, 0, 0, 0, 0);
+    for file in files.iter().flatten() {
+        let bytes = fs::read(file).unwrap();
+        let Ok(model) = Model::parse(&bytes) else {
+            invalid += 1;
+            findings += 1;
+            continue;
+        };
+        findings += model.validate(Level::Runtime).len();
+        let program = match &model {
+            Model::Bpte(bpte) => bpte.program().ok(),
+            _ => None,
+        };
+        blobs += match (&model, &program) {
+            (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program).blobs.len(),
+            _ => model.blobs().blobs.len(),
+        };
+        let summary = program.as_ref().map_or_else(|| model.summary(), |program| program.summary());
+        if let Content::Program(program) = &summary.content {
+            methods += program.methods.len();
+            operators += program.methods.iter().map(|method| method.operators.len()).sum::<usize>();
+        }
+    }
+    let rows = |name| table(&out.0, name).num_rows();
+    let counted = (rows("methods"), rows("operators"), rows("findings"), rows("blobs"));
+    assert_eq!(counted, (methods, operators, findings, blobs));
+    let kinds = texts(&table(&out.0, "files"), "error_kind");
+    assert_eq!(kinds.iter().flatten().filter(|kind| *kind == "invalid").count(), invalid);
+    assert!(invalid > 10 && methods > 100 && blobs > 1000);
+    let hashes = table(&out.0, "blobs");
+    let hashed = hashes.column_by_name("sha256").unwrap();
+    let offsets = hashes.column_by_name("offset").unwrap();
+    // Each one that is in its file.
+    assert!(offsets.len() - offsets.null_count() - (hashed.len() - hashed.null_count()) < 20);
+}
+
+#[test]
+fn a_batch_has_the_rows_of_the_tables() {
+    let (stores, out) = (Stores::default(), Folder::new("batch"));
+    let folder = data().join("1.5.1");
+    catalog(&stores, &[path(&folder)], &out.0, &Options::default()).unwrap();
+    let files: Vec<String> = texts(&table(&out.0, "files"), "file").into_iter().flatten().collect();
+    assert!(files.len() > 30);
+    let rows = wait(batch(&stores, &files, false, 8)).unwrap();
+    assert_eq!(rows.num_rows(), files.len());
+    for (at, known) in TABLES.iter().enumerate() {
+        let expected = table(&out.0, known.name);
+        let columns = match at {
+            0 => rows.columns()[..known.columns.len()].to_vec(),
+            _ => rows.column_by_name(known.name).unwrap().as_list::<i32>().values().as_struct().columns().to_vec(),
+        };
+        let found = RecordBatch::try_new(known.schema(), columns).unwrap();
+        assert_eq!(found, expected, "{}", known.name);
+    }
+}
+
+#[test]
+fn what_did_not_change_is_not_read_again_and_the_rows_are_as_if_it_were() {
+    let (stores, from, out, fresh) =
+        (Stores::default(), Folder::new("from"), Folder::new("again"), Folder::new("fresh"));
+    let copy = |fixture: &str, to: &str| {
+        fs::copy(data().join("1.5.1").join(fixture), from.0.join(to)).unwrap();
+    };
+    for index in 0..40 {
+        copy("multi_method/multi_method.pte", &format!("{index:02}.pte"));
+    }
+    let options = Options::default().with_part_files(7);
+    let run = || catalog(&stores, &[path(&from.0)], &out.0, &options).unwrap();
+    assert_eq!((run().files, run().unchanged), (40, 40));
+    // One is another, one is gone, one is new, and one is no model.
+    copy("linear/linear.pte", "11.pte");
+    fs::remove_file(from.0.join("20.pte")).unwrap();
+    copy("linear_xnnpack/linear_xnnpack.pte", "205.pte");
+    fs::write(from.0.join("30.pte"), b"no model").unwrap();
+    let report = run();
+    assert_eq!((report.files, report.unchanged), (40, 37));
+    catalog(&stores, &[path(&from.0)], &fresh.0, &Options::default()).unwrap();
+    for known in TABLES {
+        assert_eq!(table(&out.0, known.name), table(&fresh.0, known.name), "{}", known.name);
+    }
+    // Rows without hashes are no use where hashes are asked for.
+    assert_eq!(catalog(&stores, &[path(&from.0)], &out.0, &options.with_hash(true)).unwrap().unchanged, 0);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_row_and_is_tried_again() {
+    let (server, out) = (Server::start(), Folder::new("unreadable"));
+    let mut access = Access::default();
+    (access.retries, access.first_read) = (0, 64);
+    let stores = Stores::new(access);
+    let program = fs::read(data().join("1.5.1/multi_method/multi_method.pte")).unwrap();
+    server.put("changes.pte", program.clone());
+    server.put("good.pte", program);
+    let names = ["changes.pte", "good.pte", "missing.pte"].map(|name| server.url(name));
+    server.fault(Fault::ChangesAndIgnoresIfMatch);
+    let report = catalog(&stores, &names, &out.0, &Options::default()).unwrap();
+    assert_eq!(report.files, 3);
+    let files = table(&out.0, "files");
+    assert_eq!(
+        texts(&files, "error_kind"),
+        [Some("unreadable".into()), Some("unreadable".into()), Some("unreadable".into())]
+    );
+    assert_eq!(texts(&files, "error")[0].as_deref(), Some("it changed while it was read: try again"));
+    assert_eq!(texts(&files, "error")[2].as_deref(), Some("there is no such file"));
+    assert_eq!(table(&out.0, "methods").num_rows(), 0);
+    server.fault(Fault::None);
+    let report = catalog(&stores, &names, &out.0, &Options::default()).unwrap();
+    assert_eq!((report.files, report.unchanged), (3, 0));
+    assert_eq!(texts(&table(&out.0, "files"), "error_kind"), [None, None, Some("unreadable".into())]);
+    assert_eq!(catalog(&stores, &names, &out.0, &Options::default()).unwrap().unchanged, 2);
+    assert!(catalog(&stores, &[path(&out.0)], &out.0, &Options::default()).is_err(), "there is no model");
+}
+
+#[test]
+fn the_page_has_every_table() {
+    let path = crate_root().join("docs/catalog.md");
+    let text = fs::read_to_string(&path).unwrap();
+    let (start, _) = text.split_once("## Tables\n").unwrap();
+    let expected = format!("{start}## Tables\n\n{}", page().trim_end().to_owned() + "\n");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &expected).unwrap();
+    }
+    assert!(fs::read_to_string(&path).unwrap() == expected, "BLESS=1 writes {}", path.display());
+}
