@@ -35,14 +35,14 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     offset: Option<u64>,
-    /// Innermost step first: steps are added while the error is returned, so that success costs nothing.
+    /// The innermost step is first. Steps are added only while an error is returned, so success costs nothing.
     path: Vec<Step>,
     /// The system's own error.
     #[cfg(feature = "std")]
     source: Option<alloc::sync::Arc<std::io::Error>>,
 }
 
-/// The system's own error is not compared: its kind and message are.
+/// `std::io::Error` cannot be compared, so its kind and message are compared instead.
 impl PartialEq for Inner {
     fn eq(&self, other: &Self) -> bool {
         self.kind == other.kind && self.offset == other.offset && self.path == other.path
@@ -100,10 +100,10 @@ pub enum ErrorKind {
         /// The limit.
         limit: u64,
     },
-    /// What a value refers to is not in the file.
+    /// A value refers to something that is not in the file.
     #[error("dangling reference: {0}")]
     Reference(Cow<'static, str>),
-    /// The bytes asked for are not in memory: only part of the file was given.
+    /// The requested bytes are not in memory, because only part of the file was given.
     #[error("the bytes of segment {0} were not given: only part of the file was read")]
     Absent(u32),
     /// A tensor's type, sizes and bytes do not match each other, or do not match what the caller asked for.
@@ -112,14 +112,14 @@ pub enum ErrorKind {
     /// The file cannot be written, for the reason given.
     #[error("cannot be written: {0}")]
     Unwritable(Cow<'static, str>),
-    /// A word is not the name of a value of its type.
+    /// A word is not one of the names that its type has.
     #[error("{found:?} is not a {kind}, expected {expected}")]
     Word {
         /// The type, such as `ScalarType`.
         kind: &'static str,
         /// The word.
         found: String,
-        /// What would be: the names of the type's values.
+        /// The names that are accepted.
         expected: String,
     },
     /// A file of another format is damaged.
@@ -171,7 +171,7 @@ impl ErrorKind {
 }
 
 impl ErrorKind {
-    /// The fault without its kind, for where that is named already.
+    /// The message without the kind, for places that name the kind already.
     pub(crate) fn detail(&self) -> String {
         match self {
             Self::Truncated { what, end, available } => {
@@ -241,7 +241,7 @@ impl Error {
         Self::new(ErrorKind::Tensor(found.into()))
     }
 
-    /// A fault in a file of another format, at a byte of it.
+    /// A fault at a byte of a file of another format.
     #[cfg(feature = "convert")]
     #[cold]
     pub(crate) fn other(format: &'static str, offset: usize, fault: impl Into<Cow<'static, str>>) -> Self {
@@ -254,7 +254,7 @@ impl Error {
         Self::not_a(kind, found, format!("a number or one of {}", expected.join(", ")))
     }
 
-    /// A word that is none of those that `expected` describes.
+    /// An error about a word that is not what `expected` describes.
     #[cold]
     pub(crate) fn not_a(kind: &'static str, found: &str, expected: impl Into<String>) -> Self {
         Self::new(ErrorKind::Word { kind, found: found.into(), expected: expected.into() })

@@ -11,7 +11,7 @@ use core::cmp::Ordering;
 
 /// Values by key, each key once, in the order of the keys.
 pub(crate) struct Keyed<K, V> {
-    /// In the order in which they came.
+    /// In the order in which they were added.
     entries: Vec<(K, V)>,
     tree: Tree,
 }
@@ -27,7 +27,7 @@ impl<K: Ord, V> Keyed<K, V> {
         Self::default()
     }
 
-    /// Where that key is among those that came.
+    /// The position of that key among the entries.
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Option<usize>
     where
         K: Borrow<Q>,
@@ -62,12 +62,12 @@ impl<K: Ord, V> Keyed<K, V> {
         self.find(key).is_some()
     }
 
-    /// The value of that key, this one if it has none yet.
+    /// The value of that key; if there is none yet, `value` is inserted.
     pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
         self.or_insert_with(key, || value)
     }
 
-    /// The value of that key, what `value` makes if it has none yet.
+    /// The value of that key; if there is none yet, the result of `value` is inserted.
     // The tree has positions of entries only.
     #[allow(clippy::indexing_slicing)]
     pub fn or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
@@ -89,7 +89,7 @@ impl<K: Ord, V> Keyed<K, V> {
         entries.len() - 1
     }
 
-    /// The value of that key, the type's default if it has none yet.
+    /// The value of that key; if there is none yet, the type's default is inserted.
     pub fn entry(&mut self, key: K) -> &mut V
     where
         V: Default,
@@ -97,7 +97,7 @@ impl<K: Ord, V> Keyed<K, V> {
         self.or_insert(key, V::default())
     }
 
-    /// Gives the key that value; returns the one that it had.
+    /// Sets the value of that key; returns the one before.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(old) = self.get_mut(&key) {
             return Some(core::mem::replace(old, value));
@@ -128,7 +128,7 @@ impl<K: Ord, V> Keyed<K, V> {
     }
 }
 
-/// Of values with one key, the last.
+/// Of several values with one key, the last is kept.
 impl<K: Ord, V> FromIterator<(K, V)> for Keyed<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut keyed = Self::new();
@@ -140,7 +140,7 @@ impl<K: Ord, V> FromIterator<(K, V)> for Keyed<K, V> {
 }
 
 impl<K: Ord> Keyed<K, ()> {
-    /// Adds a key; whether it is new.
+    /// Adds a key; returns whether it is new.
     pub fn add(&mut self, key: K) -> bool {
         let before = self.len();
         self.or_insert(key, ());
@@ -148,7 +148,7 @@ impl<K: Ord> Keyed<K, ()> {
     }
 }
 
-/// Sorts; what is equal stays in its order.
+/// Sorts; equal items keep their order.
 pub(crate) fn sort<T: Ord>(items: &mut [T]) {
     sort_by(items, &T::cmp);
 }
@@ -160,12 +160,12 @@ pub(crate) fn set<T: Ord>(mut items: Vec<T>) -> Vec<T> {
     items
 }
 
-/// Sorts by a key of each; what has equal ones stays in its order.
+/// Sorts by a key of each item; items with equal keys keep their order.
 pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
     sort_by(items, &|one, other| key(one).cmp(&key(other)));
 }
 
-/// Sorts; what compares equal stays in its order.
+/// Sorts; items that compare equal keep their order.
 pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
     let order = order(items.len(), &|one, other| match (items.get(one), items.get(other)) {
         (Some(one), Some(other)) => compare(one, other),
@@ -174,7 +174,7 @@ pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) 
     rearrange(order, &mut |one, other| items.swap(one, other));
 }
 
-/// The positions of this many items in the order of the items.
+/// The positions `0..count`, sorted as the items compare.
 fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
     if count < 2 {
         return Vec::new();
@@ -199,7 +199,7 @@ fn rearrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     }
 }
 
-/// Where a node has no child.
+/// In the place of a child that is not there.
 const NONE: usize = usize::MAX;
 
 /// A balanced tree (an AA tree) of the positions `0..nodes.len()`: a node's position is its entry's.
@@ -238,12 +238,13 @@ impl Tree {
         None
     }
 
-    /// Adds the next position, whose key no other has.
+    /// Adds the next position. Its key must be new.
     fn insert(&mut self, compare: &dyn Fn(usize) -> Ordering) {
         self.root = self.insert_below(self.root, compare);
     }
 
-    /// Adds it below that node; returns which node is there then. Calls itself as often as the tree is high.
+    /// Adds the next position below that node; returns the node that is there then. Recursion is as deep as the tree is
+    /// high.
     fn insert_below(&mut self, at: usize, compare: &dyn Fn(usize) -> Ordering) -> usize {
         if at == NONE {
             self.nodes.push(Node { left: NONE, right: NONE, level: 1 });
@@ -273,7 +274,7 @@ impl Tree {
         node.left
     }
 
-    /// Of three of the same level to the right, the middle one becomes the parent, one level up.
+    /// Of three nodes of one level to the right, the middle one becomes the parent, one level up.
     fn split(&mut self, at: usize) -> usize {
         let node = self.node(at);
         let right = self.node(node.right);

@@ -2,13 +2,13 @@
 //! blobs. No C++, no Python, no code generation.
 //!
 //! A file becomes one tree of plain structs with the schema's own names ([`schema::program::Program`],
-//! [`schema::flat_tensor::FlatTensor`]), borrowed from the file's bytes. [`Pte`] and [`Ptd`] are the tree with its data;
-//! [`Model`] is a file of any kind, by what the bytes say. Five things that people come for:
+//! [`schema::flat_tensor::FlatTensor`]), borrowed from the file's bytes. [`Pte`] and [`Ptd`] are the tree with its
+//! data; [`Model`] is a file of any kind, recognized by its bytes. Five common tasks:
 //!
 //! # What is in this file?
 //!
-//! [`summary`](Model::summary) answers what `pte info` prints, [`blobs`](Model::blobs) lists everything that holds bytes and who
-//! uses it; the tree has the rest. See [`inspect`].
+//! [`summary`](Model::summary) is what `pte info` prints, [`blobs`](Model::blobs) lists all weights and payloads with
+//! their users; everything else is in the tree. See [`inspect`].
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -28,8 +28,8 @@
 //!
 //! # Is it safe to hand to the C++ runtime?
 //!
-//! [`Pte::check`] and [`Ptd::check`] check the structure without allocating anything. [`validate`](Model::validate) applies
-//! [`validate::RULES`]: what the runtime refuses, and what it forgets to check.
+//! [`Pte::check`] and [`Ptd::check`] check the structure without allocating anything. [`validate`](Model::validate)
+//! applies [`validate::RULES`]: what the runtime refuses, and what it does not check.
 //!
 //! ```
 //! use executorch_format::{Model, validate::{Level, Severity}};
@@ -42,10 +42,10 @@
 //! # }
 //! ```
 //!
-//! # The weights, please
+//! # Read the weights
 //!
-//! [`Pte::tensor_view`] and [`Ptd::tensor_view`] give a tensor's shape and bytes, and its elements by type. Of a distant file,
-//! [`probe`] and [`ParseOptions::metadata_of`] say which bytes to fetch (`examples/fetch_tensor.rs`).
+//! [`Pte::tensor_view`] and [`Ptd::tensor_view`] give a tensor's shape and bytes, and its elements by type. For a
+//! remote file, [`probe`] and [`ParseOptions::metadata_of`] say which bytes to fetch (`examples/fetch_tensor.rs`).
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -61,7 +61,7 @@
 //! # }
 //! ```
 //!
-//! # Change it, and nothing else in it
+//! # Change a file
 //!
 //! The fields are public. An unchanged file is written back byte for byte; a changed one in the [style](Pte::write_style) of its source.
 //!
@@ -79,7 +79,7 @@
 //! # }
 //! ```
 //!
-//! # Make one from nothing
+//! # Build a file from nothing
 //!
 //! [`DataCollector`] gathers a program's constants (`examples/build.rs` builds a whole program), [`Ptd::build`] makes a `.ptd`:
 //!
@@ -100,15 +100,15 @@
 //! `..Default::default()`), options start from their default and are set by `with_…`, answers and kinds are `#[non_exhaustive]`, and texts are
 //! for people. `docs/vocabulary.md` has the words that names are made of.
 //!
-//! # Names that shadow
+//! # Names that shadow Rust's
 //!
-//! The schema has types with the names of Rust's own: `Int`, `Bool`, `String`, `Double`. Import the module and not everything in it:
-//! `use executorch_format::schema::program;` then `program::String`.
+//! The schema has types with the names of Rust's types: `Int`, `Bool`, `String`, `Double`. Import the module and not
+//! everything in it: `use executorch_format::schema::program;` then `program::String`.
 
 #![no_std]
 #![forbid(unsafe_code)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// Rooms above others have what only some of those need.
+// A module may offer what only modules of other features use.
 #![cfg_attr(
     not(all(feature = "convert", feature = "devtools", feature = "diff", feature = "std", feature = "tmpfile")),
     allow(dead_code, unused_imports, unused_macros)

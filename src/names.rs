@@ -1,17 +1,18 @@
-//! Names out of a file, for a terminal and for a reader's eyes.
+//! Names from a file, made safe to show.
 
 use crate::error::{Error, Result};
 use alloc::{borrow::Cow, format};
 use core::fmt::{self, Write};
 
-/// The most characters of a name that are shown whole. Of a longer one, which no exporter writes, [`CUT`] are: what shows a name for each of its
-/// users would otherwise print many times what the file has.
+/// A name of more characters is cut to [`CUT`]. No exporter writes such names; without the cut, a list that shows a
+/// name for each of its users could print many times the file's size.
 const LONGEST: usize = 1000;
 
 /// How many characters of a name over [`LONGEST`] are shown.
 const CUT: usize = 200;
 
-/// A name as it is where it has up to 1,000 characters, otherwise its first 200, an ellipsis and how many bytes it has in all. Not escaped.
+/// A name of up to 1,000 characters as it is; of a longer one its first 200, an ellipsis and its length in bytes.
+/// Nothing is escaped.
 ///
 /// ```
 /// use executorch_format::shortened;
@@ -26,7 +27,7 @@ pub fn shortened(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// A name as [`shortened`] gives it, for what many entries can share.
+/// Serializes a name as [`shortened`] gives it, because many entries can share one.
 #[cfg(feature = "serde")]
 pub(crate) fn serialize_shortened<S: serde::Serializer>(
     name: &&str,
@@ -35,7 +36,7 @@ pub(crate) fn serialize_shortened<S: serde::Serializer>(
     serializer.serialize_str(&shortened(name))
 }
 
-/// [`serialize_shortened`], of a name that may be absent.
+/// [`serialize_shortened`] for a name that may be absent.
 #[cfg(feature = "serde")]
 pub(crate) fn serialize_shortened_option<S: serde::Serializer>(
     name: &Option<&str>,
@@ -47,7 +48,8 @@ pub(crate) fn serialize_shortened_option<S: serde::Serializer>(
     }
 }
 
-/// What is shown of a name; if that is not all, also how many bytes the name has: its characters would take time to count.
+/// What is shown of a name; if that is not all, also the name's length in bytes, since counting characters would take
+/// time.
 fn cut(name: &str) -> (&str, Option<usize>) {
     // A character has up to 4 bytes: most names need no count.
     if name.len() <= LONGEST || name.chars().nth(LONGEST).is_none() {
@@ -57,8 +59,9 @@ fn cut(name: &str) -> (&str, Option<usize>) {
     (name.get(..end).unwrap_or(name), Some(name.len()))
 }
 
-/// Fails unless a name can be that of a registered operator: letters, digits, `_`, `:` and `.` of ASCII, as in `namespace::name.overload`. Whatever
-/// else a file says would be taken for something else by a build system, which splits at `;` and replaces `$`.
+/// Fails unless a name can be registered as an operator's: letters, digits, `_`, `:` and `.` of ASCII, as in
+/// `namespace::name.overload`. A build system gives other characters a meaning of their own: it splits at `;` and
+/// replaces `$`.
 pub(crate) fn check_operator_name(name: &str) -> Result<()> {
     if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_:.".contains(&byte)) {
         return Ok(());
@@ -71,7 +74,7 @@ pub(crate) fn check_operator_name(name: &str) -> Result<()> {
 
 /// Whether a character can make a name look like another one, or act on a terminal: control characters, characters that
 /// show as nothing or as a space, and those that change the direction of the text around them. Noncharacters too, which
-/// are no text and which XML and YAML refuse.
+/// XML and YAML refuse.
 ///
 /// These are Unicode's classes of control characters, of separators without the space, and what is ignorable by default
 /// (`Default_Ignorable_Code_Point`, of which variation selectors and the joiners of emoji are a part).
@@ -95,9 +98,9 @@ pub fn is_deceptive(character: char) -> bool {
         || u32::from(character) & 0xfffe == 0xfffe
 }
 
-/// A name as it can be shown: what [`is_deceptive`] is escaped as in Rust (`\n`, `\u{202e}`), and so are backslashes and
-/// double quotes, so are spaces at the ends, so that no two names show alike. An empty name shows as `""`. A name of over
-/// 1,000 characters is cut, see [`shortened`].
+/// Shows a name safely. Deceptive characters ([`is_deceptive`]) are escaped as in Rust (`\n`, `\u{202e}`), and so are
+/// backslashes, double quotes, and spaces at the ends, so that no two names look alike. An empty name shows as `""`. A
+/// name of more than 1,000 characters is cut, see [`shortened`].
 ///
 /// ```
 /// use executorch_format::Escaped;

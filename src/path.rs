@@ -27,7 +27,7 @@ impl FieldPath {
         self.0.last().copied()
     }
 
-    /// Whether it is the path of the whole file.
+    /// Whether it has no steps: it is the path of the whole file.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -81,7 +81,7 @@ impl serde::Serialize for FieldPath {
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'p> {
     parent: Option<&'p Path<'p>>,
-    /// Names with dots between them; empty for none.
+    /// Names with dots between them; empty if there are none.
     names: &'static str,
     index: Option<usize>,
 }
@@ -110,7 +110,7 @@ impl<'p> Path<'p> {
         self.parent.is_none()
     }
 
-    /// Which item of a list of the root's it is in, if it is in one of that list.
+    /// If the path goes through an item of the root's field `list`, the index of that item.
     pub(crate) fn item_of_root(&self, list: &str) -> Option<usize> {
         let (mut field, mut item) = (None, None);
         for path in core::iter::successors(Some(self), |path| path.parent).filter(|path| !path.is_root()) {
@@ -145,7 +145,8 @@ impl<'p> Path<'p> {
         self.steps_from_last().next()
     }
 
-    /// Which item of the list `name` it is, or is in: of the innermost list with that name.
+    /// If the path goes through an item of a list called `name`, the index of that item. Of several such lists, the
+    /// innermost.
     pub fn index_in(&self, name: &str) -> Option<usize> {
         let mut index = None;
         for step in self.steps_from_last() {

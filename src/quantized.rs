@@ -1,11 +1,11 @@
-//! Tensors as the numbers that they stand for, however they are stored.
+//! Dequantized tensors: their numbers, in whichever way they are stored.
 
 use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
 use alloc::{borrow::Cow, format, vec::Vec};
 
-/// A constant tensor as the numbers that it stands for: quantized elements, those of 4 and 2 bits too, less their zero point, times their
-/// scale.
+/// A constant tensor's numbers. Of quantized elements, also those of 4 and 2 bits, a number is `(element - zero point)
+/// * scale`.
 ///
 /// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized) makes one of a payload's constant,
 /// [`Pte::dequantized`](crate::Pte::dequantized) (feature `inspect`) those of a program's own.
@@ -20,14 +20,14 @@ pub struct Dequantized<'t> {
     runs: Runs,
 }
 
-/// Which scale and zero point is whose: those of element `i` have the number `i / size % count`.
+/// Which scale and zero point an element has: element `i` has number `i / size % count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Runs {
     pub(crate) count: usize,
     pub(crate) size: usize,
 }
 
-/// How a number is stored: little-endian.
+/// How an element is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     F16,
@@ -44,9 +44,9 @@ pub(crate) enum Stored {
     U64,
     /// Two in a byte, the first one in its low half, without a sign.
     LowHalfFirst,
-    /// Two in a byte, the first one in its high half, stored as their sum with 8.
+    /// Two in a byte, the first one in its high half, stored plus 8.
     HighHalfFirst,
-    /// Four in a byte, the first one in its lowest bits, stored as their sum with 2.
+    /// Four in a byte, the first one in its lowest bits, stored plus 2.
     Quarters,
 }
 
@@ -85,7 +85,7 @@ impl Stored {
         matches!(self, Self::F16 | Self::Bf16 | Self::F32 | Self::F64)
     }
 
-    /// The bytes of a row of so many elements: each row starts with a byte of its own.
+    /// The size of a row with that many elements, in bytes: each row starts at a new byte.
     pub(crate) fn row_size(self, columns: usize) -> usize {
         columns.saturating_mul(self.bits()).div_ceil(8)
     }
@@ -112,7 +112,7 @@ impl Stored {
     }
 }
 
-/// Scales or zero points: one for all elements, or one for each of their runs.
+/// Scales or zero points: one for all elements, or one for each run of elements.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Parameters<'t> {
     One(f64),
@@ -139,9 +139,11 @@ impl Parameters<'_> {
 }
 
 impl<'t> Dequantized<'t> {
-    /// Elements of these dimensions. `runs` says how many scales and zero points there are, where there is not one for all.
+    /// Elements of these dimensions. `runs` says which scale and zero point an element has, if there is not one for
+    /// all.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where there are other bytes, scales or zero points than that takes.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if there are more or fewer bytes, scales or zero
+    /// points than these dimensions need.
     pub(crate) fn new(
         stored: Stored,
         dims: Cow<'t, [u32]>,
@@ -184,7 +186,7 @@ impl<'t> Dequantized<'t> {
     pub fn values(&self) -> impl Iterator<Item = f32> + '_ {
         let columns = self.dims.last().map_or(1, |columns| (*columns as usize).max(1));
         let row_size = self.stored.row_size(columns);
-        // There are as many rows, scales and zero points as `new` has checked.
+        // `new` has checked that there are enough rows, scales and zero points.
         (0..self.elements).map_while(move |index| {
             let row = self.bytes.get(index / columns * row_size..)?;
             let stored = self.stored.at(row, index % columns)?;

@@ -1,7 +1,8 @@
-//! Options are made by setting what differs from the default: their structs may get more fields.
+//! The `with_…` methods of options. Users start from the default and set what differs, so that the structs can get more
+//! fields.
 
-/// For each field, a method `with_` and its name that sets it. Its name is that of the field, for which there is no other way in a macro
-/// without procedural macros than to write it. After a semicolon come fields that are on or off: their method turns them on.
+/// Makes a method for each field, which sets it. The method's name is written out, because only procedural macros can
+/// join `with_` and a name. After a semicolon come fields that are on or off: their method turns them on.
 macro_rules! setters {
     ($name:ident $(<$lt:lifetime>)? { $($field:ident = $set:ident: $type:ty,)* $(; $($flag:ident = $on:ident,)*)? }) => {
         impl $(<$lt>)? $name $(<$lt>)? {

@@ -1,4 +1,4 @@
-//! Tensors as data: their shapes, and their bytes as numbers.
+//! Tensors: their shapes, and their bytes as elements.
 
 use crate::error::{Error, Result, counted};
 use crate::schema::ScalarType;
@@ -9,8 +9,8 @@ use core::fmt;
 
 /// The shape of a tensor: the type of its elements, its sizes and its dim order.
 ///
-/// Of more than [`MOST_SHOWN`](Self::MOST_SHOWN) dimensions, which the runtime refuses, text and JSON have the first ones and how many there
-/// are in all: many values can share one long list.
+/// The runtime refuses more than 16 dimensions. Of more than [`MOST_SHOWN`](Self::MOST_SHOWN), text and JSON show the
+/// first ones and the number of all, because many values can share one long list.
 ///
 /// It is displayed as `f32[2, 3]`, with a dim order other than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -26,7 +26,7 @@ pub struct TensorShape<'t> {
     pub dim_order: &'t [u8],
 }
 
-/// The first items of a list, and where that is not all, how many it has: `[1, 1, "…(100000 in all)"]`.
+/// Serializes the first items of a list and, if those are not all, how many there are: `[1, 1, "…(100000 in all)"]`.
 #[cfg(feature = "serde")]
 pub(crate) fn first_items<T: serde::Serialize, S: serde::Serializer>(
     list: &&[T],
@@ -42,7 +42,7 @@ pub(crate) fn first_items<T: serde::Serialize, S: serde::Serializer>(
     items.end()
 }
 
-/// The most dimensions that a dim order, which is bytes, can name.
+/// The most dimensions that a dim order can name: its items are bytes.
 const HIGHEST_RANK: usize = 256;
 
 impl TensorShape<'_> {
@@ -93,7 +93,7 @@ impl TensorShape<'_> {
         if sizes.len() != dim_order.len() || sizes.len() > HIGHEST_RANK {
             return Err(bad());
         }
-        // 0 for a dimension that has not come yet.
+        // 0 for a dimension that has no stride yet.
         let mut strides = vec![0i64; sizes.len()];
         let mut stride = 1i64;
         for dim in dim_order.iter().rev() {
@@ -200,17 +200,17 @@ impl<'t> From<TensorShape<'t>> for TensorLayout<'t> {
     }
 }
 
-/// A tensor: its shape and its bytes, which are as many as the shape takes. [`TensorView::new`] makes one.
+/// A tensor: its shape and its bytes. [`TensorView::new`] checks that the shape takes as many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TensorView<'t> {
     shape: TensorShape<'t>,
     bytes: &'t [u8],
 }
 
-/// What reading elements takes, apart from the public trait: which crate casts them is no part of the API.
+/// What reading elements needs. Apart from the public trait, so that the crate that casts them is no part of the API.
 pub trait Cast: bytemuck::CheckedBitPattern + bytemuck::NoUninit {}
 
-/// A Rust type as which a tensor's elements can be read. Only this crate implements it.
+/// A Rust type for a tensor's elements. Only this crate implements it.
 pub trait Element: Cast + Copy {
     /// The scalar types whose elements have this Rust type.
     const SCALAR_TYPES: &'static [ScalarType];
@@ -249,7 +249,7 @@ elements! {
 impl<'t> TensorView<'t> {
     /// The bytes as a tensor of that shape.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the shape takes more bytes or fewer.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the shape takes more or fewer bytes.
     pub fn new(shape: TensorShape<'t>, bytes: &'t [u8]) -> Result<Self> {
         let size = shape.byte_size()?;
         if bytes.len() as u64 != size {
@@ -313,7 +313,7 @@ impl<'t> TensorView<'t> {
             (size, strides.get(usize::from(*dim)).map_or(0, |stride| *stride as usize * element))
         };
         let mut dims: Vec<(usize, usize)> = dim_order.iter().map(place).collect();
-        // What is together in both orders is copied together.
+        // Elements that are neighbours in both orders are copied together.
         let mut run = element;
         while let Some((size, _)) = dims.last().filter(|(size, distance)| *distance == run || *size == 1) {
             run *= size;

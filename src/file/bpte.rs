@@ -37,13 +37,13 @@ use alloc::borrow::Cow;
 pub struct Bpte<'a> {
     /// The program's bytes and the test cases.
     pub bundled_program: BundledProgram<'a>,
-    /// How it is written. `None`: as its source was, or in the default style.
+    /// The style in which it is written. `None`: that of its source, or the default style.
     pub style: Option<WriteStyle>,
     /// What it was read from. `None` if built in memory.
     pub source: Option<Source<'a>>,
 }
 
-/// Equal trees: what a file was read from and how it will be written is not compared.
+/// Compares the trees, but not `style` and `source`.
 impl PartialEq for Bpte<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.bundled_program == other.bundled_program
@@ -51,15 +51,16 @@ impl PartialEq for Bpte<'_> {
 }
 
 impl<'a> Bpte<'a> {
-    /// Reads a file: checks the structure of the bundle and decodes its test cases. The program inside is not looked at:
-    /// see [`program`](Self::program).
+    /// Reads a file: checks the structure of the bundle and decodes its test cases. The program inside is not read: see
+    /// [`program`](Self::program).
     ///
-    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure.
+    /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with custom limits. A bundle has no metadata apart from its data: `metadata_only` changes nothing.
+    /// [`parse`](Self::parse) with custom limits. A bundle is one FlatBuffer that includes its data, so `metadata_only`
+    /// has no effect.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
         let (bundled_program, seen) = read::read(bytes, &options.limits)?;
@@ -73,7 +74,7 @@ impl<'a> Bpte<'a> {
         Self::check_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with custom limits.
+    /// [`check`](Self::check) with custom limits.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         header::probe_as(bytes, Some(FileKind::Bpte))?;
         read::check_described(BundledProgram::DESCRIPTION, bytes, &options.limits)
@@ -90,7 +91,7 @@ impl<'a> Bpte<'a> {
 
     /// A bundle around the bytes of a `.pte` file, without test cases.
     pub fn new(program: impl Into<Cow<'a, [u8]>>) -> Self {
-        /// What ExecuTorch's exporter writes.
+        /// The version that ExecuTorch's exporter writes.
         const VERSION: u32 = 2;
         let bundled_program = BundledProgram {
             version: VERSION,
@@ -100,16 +101,16 @@ impl<'a> Bpte<'a> {
         Self { bundled_program, ..Self::default() }
     }
 
-    /// Reads the program inside. Offsets of what it is read from count from the program's first byte:
-    /// [`program_offset`](Self::program_offset) says where that is.
+    /// Reads the program inside. Its offsets count from the program's first byte;
+    /// [`program_offset`](Self::program_offset) is where that is in the bundle.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none, and as [`Pte::parse`] does; the
-    /// error's path starts with `program` and its offset counts from the start of the bundle.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is no program, and as [`Pte::parse`]
+    /// does; the error's path starts with `program` and its offset counts from the start of the bundle.
     pub fn program(&self) -> Result<Pte<'_>> {
         self.program_with(&ParseOptions::default())
     }
 
-    /// The same with options.
+    /// [`program`](Self::program) with options.
     pub fn program_with(&self, options: &ParseOptions) -> Result<Pte<'_>> {
         let Some(program) = self.bundled_program.program.as_deref() else {
             return Err(Error::reference("a bundle without a program").in_field("program"));
@@ -131,12 +132,13 @@ impl<'a> Bpte<'a> {
         }
     }
 
-    /// Puts in the bytes of another `.pte` file.
+    /// Replaces the program by the bytes of another `.pte` file.
     pub fn set_program(&mut self, program: impl Into<Cow<'a, [u8]>>) {
         self.bundled_program.program = Some(program.into());
     }
 
-    /// Where the program starts, in bytes from the start of the file; `None` where it does not come from the bundle's source.
+    /// Where the program starts, in bytes from the start of the file; `None` if the program was replaced or the bundle
+    /// was built in memory.
     pub fn program_offset(&self) -> Option<u64> {
         offset_in(&self.source.as_ref()?.bytes, self.bundled_program.program.as_deref()?)
     }
@@ -156,7 +158,7 @@ impl Tensor<'_> {
 
     /// The tensor with its bytes.
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where shape and bytes differ in size.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if shape and bytes differ in size.
     pub fn view(&self) -> Result<TensorView<'_>> {
         TensorView::new(self.shape(), self.data())
     }

@@ -8,11 +8,11 @@ use crate::flatbuffer::read::{self, Record};
 use crate::schema::ETDump;
 use alloc::format;
 
-/// The bytes of the size prefix: offsets count from after it, alignment from before it.
+/// The size prefix, in bytes. Offsets count from after it, alignment from before it.
 pub(crate) const PREFIX: usize = 4;
 
-/// A `.etdp` file, an ETDump: what the runtime recorded while it loaded and ran methods. It names no program: nothing in
-/// it says which one was run.
+/// A `.etdp` file, an ETDump: what the runtime recorded while it loaded and ran methods. It does not say which program
+/// was run.
 ///
 /// ```
 /// use executorch_format::Etdp;
@@ -34,7 +34,7 @@ pub struct Etdp<'a> {
     pub source: Option<Source<'a>>,
 }
 
-/// Equal trees: what a file was read from is not compared.
+/// Compares the trees, but not `source`.
 impl PartialEq for Etdp<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.etdump == other.etdump
@@ -44,12 +44,13 @@ impl PartialEq for Etdp<'_> {
 impl<'a> Etdp<'a> {
     /// Reads a file: checks its structure and decodes its events.
     ///
-    /// Fails where the bytes are another kind of file, are cut off, or break a rule of structure.
+    /// Fails if the bytes are another kind of file, are truncated, or break a rule of structure.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with custom limits. An ETDump has no metadata apart from its data: `metadata_only` changes nothing.
+    /// [`parse`](Self::parse) with custom limits. An ETDump is one FlatBuffer that includes its data, so
+    /// `metadata_only` has no effect.
     pub fn parse_with(bytes: &'a [u8], options: &ParseOptions) -> Result<Self> {
         let dump = dump(bytes)?;
         let (etdump, seen) = read::read_at(PREFIX as u32, dump, &options.limits)?;
@@ -63,7 +64,7 @@ impl<'a> Etdp<'a> {
         Self::check_with(bytes, &ParseOptions::default())
     }
 
-    /// The same with custom limits.
+    /// [`check`](Self::check) with custom limits.
     pub fn check_with(bytes: &[u8], options: &ParseOptions) -> Result<()> {
         read::check_described_at(PREFIX as u32, ETDump::DESCRIPTION, dump(bytes)?, &options.limits)
     }
@@ -74,7 +75,7 @@ impl<'a> Etdp<'a> {
     }
 }
 
-/// The size prefix and as many bytes as it announces.
+/// The size prefix and the bytes that it counts.
 fn dump(bytes: &[u8]) -> Result<&[u8]> {
     header::probe_as(bytes, Some(FileKind::Etdp))?;
     let size = header::chunk(bytes, 0).map_or(0, u32::from_le_bytes);

@@ -15,7 +15,7 @@ const fn format(at: usize, magic: &'static [u8], name: &'static str) -> Format {
     Format { at, magic, name }
 }
 
-/// Formats with more known bytes come first.
+/// The formats whose magic is longer come first.
 const FORMATS: &[Format] = &[
     format(0, b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull` to fetch the file itself"),
     format(0, b"\x93NUMPY", "a NumPy array (.npy)"),
@@ -78,7 +78,7 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     })
 }
 
-/// What a text is: what a server sends in the place of a file, most often.
+/// What a text is: often a server's answer instead of the file.
 fn text(bytes: &[u8]) -> Option<&'static str> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
     let starts = |start: &str| bytes.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start.as_bytes()));
@@ -109,8 +109,8 @@ fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
     bytes.get(30..30 + usize::from(length)).filter(|_| 30 + usize::from(length) <= super::header::PROBE_SIZE)
 }
 
-/// Protocol Buffers have no magic. An ONNX model starts with field 1, the version of the format, a small number, which another
-/// field of the model follows.
+/// Protocol Buffers have no magic. An ONNX model starts with field 1, the version of the format, which is a small
+/// number, and then another field.
 fn is_onnx(bytes: &[u8]) -> bool {
     matches!(bytes, [0x08, 1..=20, 0x12 | 0x1a | 0x22 | 0x3a | 0x42, ..])
 }

@@ -47,7 +47,7 @@ impl FileKind {
         }
     }
 
-    /// The file name's usual extension, with its dot; for a payload that which `pte extract` gives it.
+    /// The file name's usual extension, with its dot; for a payload, the one that `pte extract` gives it.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Pte => ".pte",
@@ -58,7 +58,7 @@ impl FileKind {
         }
     }
 
-    /// What it is, where something else was asked for.
+    /// What the file is, for an error about a file of another kind.
     pub(crate) fn as_found(self) -> &'static str {
         match self {
             Self::Pte => "a .pte file",
@@ -93,8 +93,8 @@ const PTD_MAGIC: &[u8; 4] = b"FH01";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct PteHeader {
-    /// The length of the header in bytes, including its magic and this field: 24 up to ExecuTorch 0.7, 32 since. What a longer header
-    /// contains is unknown.
+    /// The length of the header in bytes, including its magic and this field: 24 up to ExecuTorch 0.7, 32 since. What a
+    /// longer header would contain is unknown.
     pub length: u32,
     /// The size of the program in bytes, from the start of the file.
     pub program_size: u64,
@@ -137,9 +137,9 @@ impl PtdHeader {
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[non_exhaustive]
 pub enum Header {
-    /// Of a `.pte`.
+    /// A `.pte` file's.
     Pte(PteHeader),
-    /// Of a `.ptd`.
+    /// A `.ptd` file's.
     Ptd(PtdHeader),
 }
 
@@ -193,7 +193,7 @@ impl Probe {
             return bad(at, outside("segment_base_offset", base, "the segment data", end, file_size));
         }
         if end > file_size {
-            // It is there: without it, the end is the base.
+            // Without a size, the end is the base, which was checked above.
             let size = size.unwrap_or_default();
             return bad(at + 8, outside("segment_data_size", size, "the segment data", end, file_size));
         }
@@ -224,9 +224,10 @@ impl Probe {
 /// The most bytes that [`probe`] reads.
 pub const PROBE_SIZE: usize = 64;
 
-/// Identifies a file and finds its metadata and its data, from its first [`PROBE_SIZE`] bytes alone (or all bytes, if it is
-/// smaller). So only the bytes that are needed have to be fetched from slow or remote storage: the metadata with one request more. A larger
-/// first read saves that request where the metadata ends inside it: that of programs without large constants has some hundred KiB.
+/// Identifies a file and finds its metadata and its data, from its first [`PROBE_SIZE`] bytes alone (or all bytes, if
+/// it is smaller). So a reader of remote storage fetches only what it needs: these bytes, then the metadata with a
+/// second request. If the first read is larger and contains all metadata, the second request is not needed: a program
+/// without large inline constants has a few hundred KiB of metadata.
 ///
 /// ```
 /// # fn main() -> executorch_format::Result<()> {
@@ -355,8 +356,8 @@ fn short<T>(bytes: &[u8], end: usize) -> Result<T> {
     Err(Error::at(8, ErrorKind::Truncated { what: "the extended header", end: end as u64, available }))
 }
 
-/// The bytes of the FlatBuffer. Fails if some are missing; if the whole file is given, also if some of the data is missing; and if
-/// the file's size is given, also if the header says more.
+/// The bytes of the FlatBuffer. Fails if some are missing; if the whole file is given, also if some of the data is
+/// missing; and if the file's size is given, also if the header says that the file is larger.
 pub(crate) fn metadata<'a>(bytes: &'a [u8], probe: &Probe, options: &ParseOptions) -> Result<&'a [u8]> {
     let whole = !options.metadata_only;
     if let Some(file_size) = options.file_size.filter(|_| !whole) {

@@ -12,7 +12,7 @@ pub struct KeyIndex<'t> {
 }
 
 impl<'t> KeyIndex<'t> {
-    /// Of these keys, in the order of the entries.
+    /// An index of these keys, each with the index of its entry.
     pub(crate) fn new(mut keys: Vec<(&'t Text<'t>, u32)>) -> Self {
         if !keys.is_sorted() {
             sort_by(&mut keys, &|one, other| one.cmp(other));

@@ -53,7 +53,7 @@ pub enum Model<'a> {
     Xnnpack(Xnnpack<'a>),
 }
 
-/// The same expression for whichever kind of file a [`Model`] is: each has the same methods.
+/// Evaluates one expression for any kind of [`Model`]: all kinds have the same methods.
 macro_rules! each_file {
     ($model:expr, $file:ident => $value:expr) => {
         match $model {
@@ -203,7 +203,7 @@ impl<'a> From<Xnnpack<'a>> for Model<'a> {
     }
 }
 
-/// A kind of file that this build of the crate does not read.
+/// The error for a kind of file whose feature is off in this build.
 #[cfg(not(all(feature = "devtools", feature = "payloads")))]
 fn not_built(kind: FileKind) -> Error {
     let feature = if kind == FileKind::Xnnpack { "payloads" } else { "devtools" };

@@ -1,4 +1,4 @@
-//! Blobs by name, wherever they are: in a program or in the `.ptd` files beside it.
+//! Blobs by name, in a program or in the `.ptd` files that belong to it.
 
 use super::key_index::KeyIndex;
 use super::ptd::{Entry, Ptd};
@@ -20,23 +20,23 @@ pub struct NamedBlobs<'t> {
 pub struct NamedBlob<'t> {
     /// 0 for the `.pte`, 1 for the first `.ptd` file, and so on.
     pub file: usize,
-    /// Where in that file.
+    /// Where it is in that file.
     pub data: DataRef,
     /// Its bytes.
     pub bytes: &'t [u8],
 }
 
 impl<'t> NamedBlobs<'t> {
-    /// None at all: for a payload whose file is not at hand.
+    /// No blobs: for a payload without the file that it was in.
     pub const NONE: Self = Self { pte: None, ptds: Vec::new() };
 
-    /// Sorts the names of a program and of the `.ptd` files that serve it.
+    /// Indexes the names of a program and of the `.ptd` files that belong to it.
     pub fn new(pte: &'t Pte<'_>, ptds: impl IntoIterator<Item = &'t Ptd<'t>>) -> Self {
         let ptds = ptds.into_iter().map(|ptd| (ptd, ptd.entries().collect(), ptd.index()));
         Self { pte: Some((pte, pte.named_data_index())), ptds: ptds.collect() }
     }
 
-    /// The blob with that name; `None` where no file has it.
+    /// The blob with that name; `None` if no file has it.
     ///
     /// Fails as [`Pte::bytes`] does.
     pub fn get(&self, key: &str) -> Result<Option<NamedBlob<'t>>> {

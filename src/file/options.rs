@@ -24,8 +24,9 @@ pub struct ParseOptions {
     pub limits: Limits,
     /// Whether only the metadata is given, without the bytes of segments. [`probe`](crate::probe) says where the metadata is.
     pub metadata_only: bool,
-    /// With `metadata_only`: the size of the whole file in bytes, if it is known. Then a header that says more is an error, and ranges
-    /// of data end inside the file. Without it, both are whatever a damaged or hostile file says.
+    /// With `metadata_only`: the size of the whole file in bytes, if it is known. A header that says that the file is
+    /// larger is then an error, and ranges of data are inside the file. Without the size, ranges are not checked
+    /// against it: a damaged or hostile file can name any.
     pub file_size: Option<u64>,
 }
 
@@ -39,8 +40,9 @@ setters! {
 }
 
 impl ParseOptions {
-    /// The options for metadata alone, of a file of unknown size. The bytes must be those that [`Probe::metadata`](crate::Probe::metadata)
-    /// names, or more. A file without a header, such as a bundle, has no metadata apart from its data: all bytes are needed.
+    /// Reads the metadata alone, of a file of unknown size. The bytes must be those that
+    /// [`Probe::metadata`](crate::Probe::metadata) names, or more. A file without a header, such as a bundle, does not
+    /// separate metadata from data: all its bytes are needed.
     pub const METADATA: Self = Self { limits: Limits::DEFAULT, metadata_only: true, file_size: None };
 
     /// The options for the metadata alone of a file of that size, in bytes.
@@ -49,7 +51,7 @@ impl ParseOptions {
     }
 }
 
-/// The options for a file that has no metadata apart from its data.
+/// The options for a kind of file that does not separate metadata from data.
 #[cfg(any(feature = "devtools", feature = "payloads"))]
 pub(crate) fn whole(options: &ParseOptions) -> ParseOptions {
     ParseOptions { metadata_only: false, ..*options }

@@ -40,7 +40,7 @@ pub struct Ptd<'a> {
     pub segments: Vec<Segment<'a>>,
     /// The style in which it is written. `None`: that of its source, or that of flatc.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None`: it was built in memory.
+    /// What it was read from. `None` if it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
@@ -198,7 +198,8 @@ impl<'a> Ptd<'a> {
         self.segment_data().check(index)
     }
 
-    /// How many bytes a reference points to. Of metadata alone, bytes that were not given count too.
+    /// How many bytes a reference points to. If only the metadata was given, the bytes that were not given are
+    /// included.
     ///
     /// Fails as [`bytes`](Self::bytes) does.
     pub(crate) fn data_size(&self, data: &DataRef) -> Result<u64> {
@@ -255,8 +256,8 @@ impl<'a> Ptd<'a> {
         Path::ROOT.item(list, index).to_field_path()
     }
 
-    /// Where the bytes that a reference points to are in the file; `None` if it is out of range. Of metadata alone, the file's size is
-    /// known only from [`ParseOptions::file_size`].
+    /// Where the bytes that a reference points to are in the file; `None` if it is out of range. If only the metadata
+    /// was given, this is checked against the file's size only with [`ParseOptions::file_size`].
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         match *data {
             DataRef::Segment { index, offset, size } => self.segment_data().range(index, offset, size),

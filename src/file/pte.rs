@@ -46,7 +46,7 @@ pub struct Pte<'a> {
     pub segments: Vec<Segment<'a>>,
     /// The style in which it is written. `None`: that of its source, or the default style.
     pub style: Option<WriteStyle>,
-    /// What it was read from. `None`: it was built in memory.
+    /// What it was read from. `None` if it was built in memory.
     pub source: Option<Source<'a>>,
 }
 
@@ -77,7 +77,7 @@ impl PartialEq for Pte<'_> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TensorData<'t> {
-    /// Given at run time.
+    /// None in the file: the caller gives it at run time.
     None,
     /// In planned memory, without an initial state.
     Planned(AllocationDetails),
@@ -186,7 +186,8 @@ impl<'a> Pte<'a> {
         self.segment_data().check(index)
     }
 
-    /// How many bytes a reference points to. Of metadata alone, bytes that were not given count too.
+    /// How many bytes a reference points to. If only the metadata was given, the bytes that were not given are
+    /// included.
     ///
     /// Fails as [`bytes`](Self::bytes) does.
     pub(crate) fn data_size(&self, data: &DataRef) -> Result<u64> {
@@ -224,9 +225,10 @@ impl<'a> Pte<'a> {
         })
     }
 
-    /// Where the bytes that a reference points to are in the file. For segments, this follows from the header; for inline data, from
-    /// the bytes that the tree borrows from its source. `None` if the reference is out of range or the data is not in the file.
-    /// Of metadata alone, the file's size is known only from [`ParseOptions::file_size`].
+    /// Where the bytes that a reference points to are in the file. For segments, this follows from the header; for
+    /// inline data, from the bytes that the tree borrows from its source. `None` if the reference is out of range or
+    /// the data is not in the file. If only the metadata was given, this is checked against the file's size only with
+    /// [`ParseOptions::file_size`].
     pub fn range(&self, data: &DataRef) -> Option<Range<u64>> {
         if let DataRef::Segment { index, offset, size } = *data {
             return self.segment_data().range(index, offset, size);
@@ -238,9 +240,9 @@ impl<'a> Pte<'a> {
 
     /// Where a tensor's data is. This works without the bytes of the segments.
     ///
-    /// A tensor is external if its location says so, and its other fields are ignored. Otherwise it depends on the index of a constant
-    /// (`data_buffer_idx`) and on planned memory (`allocation_info`): with both, the tensor is mutable and the index is that of its
-    /// initial state.
+    /// If the tensor's location says that it is external, its other fields are ignored. Otherwise `data_buffer_idx` (0
+    /// for none) and `allocation_info` decide: with an index alone it is a constant, with planned memory alone it has
+    /// no data in the file, and with both it is mutable and the index is that of its initial state.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if an index is out of range or the name is missing, and
     /// with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if the size in bytes is unknown.
@@ -364,9 +366,10 @@ impl<'a> Pte<'a> {
         KeyIndex::new(keys)
     }
 
-    /// The bytes of the file after its last segment, which nothing describes: [`image`](Self::image) keeps them as long as nothing
-    /// was changed, [`lay_out`](Self::lay_out) drops them. Zeros up to where the header says that the data ends are padding. Empty
-    /// where there are none, and without a header or the whole file.
+    /// The bytes of the file after its last segment, which no field describes. [`image`](Self::image) keeps them as
+    /// long as nothing was changed, [`lay_out`](Self::lay_out) drops them. Zeros before the end of the data that the
+    /// header states are padding and not among them. Empty if there are none, without a header, and if not the whole
+    /// file was given.
     pub fn trailing_bytes(&self) -> Range<u64> {
         trailing::of_pte(self)
     }

@@ -91,7 +91,7 @@ impl<'a> Pte<'a> {
         let program = &self.program;
         let mut indices = self.payload_segments();
         for list in program.constant_segment.iter().chain(program.mutable_data_segments()) {
-            // A list without even a placeholder, as of ExecuTorch 0.2, is in no segment.
+            // A list without a placeholder, as ExecuTorch 0.2 writes it, is in no segment.
             if !list.offsets().is_empty() {
                 indices.push(list.segment_index);
             }
@@ -215,7 +215,7 @@ pub(crate) fn tensor_mut<'t, 'a>(
     }
 }
 
-/// Replaces every index of a segment by its new value. The counterpart of [`Pte::segment_users`].
+/// Replaces every index of a segment by the new one. The counterpart of [`Pte::segment_users`].
 pub(crate) fn renumber_segments(program: &mut Program<'_>, new_index: &dyn Fn(u32) -> u32) {
     if let Some(list) = &mut program.constant_segment {
         list.segment_index = new_index(list.segment_index);

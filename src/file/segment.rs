@@ -46,13 +46,13 @@ impl DataRef {
 /// The bytes of a segment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Segment<'a> {
-    /// They were not given, or are outside the file.
+    /// The bytes were not given, or are outside the file.
     #[default]
     Absent,
     /// All bytes, in one piece.
     Whole(Cow<'a, [u8]>),
-    /// Parts in order, each at its offset from the segment's start in bytes, with zeros between them. So a segment can be
-    /// made of many tensors without copying them.
+    /// Parts in order, each with its offset from the segment's start in bytes, and zeros between them: a segment of
+    /// many tensors without copying them.
     Parts(Vec<(u64, Cow<'a, [u8]>)>),
 }
 
@@ -102,7 +102,7 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// Puts bytes in the place of `size` bytes at `offset`; where they are all of the segment, they may be more or fewer.
+    /// Replaces `size` bytes at `offset`. If those are the whole segment, the new bytes may have another length.
     pub(crate) fn overwrite(&mut self, entry: &mut DataSegment, offset: u64, size: u64, bytes: Cow<'a, [u8]>) {
         if offset == 0 && size == entry.size {
             entry.size = bytes.len() as u64;
@@ -126,7 +126,7 @@ impl<'a> Segment<'a> {
                     Cow::Borrowed(bytes) => bytes.get(range).map(Cow::Borrowed),
                     Cow::Owned(bytes) => bytes.get(range).map(|bytes| Cow::Owned(bytes.to_vec())),
                 };
-                // A part that was empty before is data without elements, and stays.
+                // A part that was empty before is the data of a tensor without elements, and stays.
                 bytes.filter(|bytes| !bytes.is_empty() || part.is_empty()).map(|bytes| (from, bytes))
             };
             kept.extend(cut(start, part_end.min(offset)));
@@ -166,7 +166,8 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// `size` bytes from its start in one piece, with zeros between its parts and after them; `None` if it has more in parts, or fewer without.
+    /// `size` bytes from its start in one piece, with zeros between its parts and after them; `None` if its parts have
+    /// more than `size` bytes, or if it is whole and has fewer.
     pub(crate) fn joined(&self, size: u64) -> Option<Cow<'a, [u8]>> {
         let Self::Parts(parts) = self else {
             return self.take(0, size);
@@ -178,7 +179,7 @@ impl<'a> Segment<'a> {
         Some(Cow::Owned(bytes))
     }
 
-    /// How many bytes are from `offset` to the end of its part; 0 where none starts there.
+    /// The size of the part that starts at `offset`, in bytes; 0 if none does.
     pub(crate) fn part_from(&self, offset: u64) -> u64 {
         match self {
             Self::Parts(parts) => {
@@ -212,8 +213,8 @@ impl<'a> From<Cow<'a, [u8]>> for Segment<'a> {
     }
 }
 
-/// The bytes of each segment; absent if it is outside `file`. With a base of 0 all are absent, since nothing says where they
-/// start.
+/// The bytes of each segment; absent if it is outside `file`. With a base of 0 all are absent, since the file does not
+/// say where they start.
 pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Vec<Segment<'a>> {
     let file = if base > 0 { file } else { &[] };
     let cut = |segment: &DataSegment| {
@@ -300,7 +301,7 @@ impl<'t, 'a> Segments<'t, 'a> {
                 if offset.checked_add(size).is_none_or(|end| end > all) {
                     return Err(outside_segment(index, offset, size, all, ""));
                 }
-                // Where the file's size is not known, each segment is inside.
+                // If the file's size is not known, no segment is outside.
                 match self.range(index, offset, size) {
                     Some(_) => Ok(()),
                     None => Err(Error::reference(format!("segment {index} is not inside the file"))),
@@ -332,7 +333,7 @@ impl<'t, 'a> Segments<'t, 'a> {
     }
 }
 
-/// A part of `bytes`; `None` where it is out of range, on a machine with small addresses too.
+/// A part of `bytes`; `None` if it is out of range, also on a machine whose addresses have 32 bits.
 pub(crate) fn slice(bytes: &[u8], range: Range<u64>) -> Option<&[u8]> {
     bytes.get(usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?)
 }

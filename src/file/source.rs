@@ -18,7 +18,8 @@ pub struct Source<'a> {
     pub metadata_size: u64,
     /// Whether the segments' bytes were given too.
     pub whole: bool,
-    /// The size of the file in bytes, if these bytes are not the whole file and it was said ([`ParseOptions::file_size`](crate::ParseOptions)).
+    /// The size of the file in bytes, if these bytes are not the whole file and
+    /// [`ParseOptions::file_size`](crate::ParseOptions) said it.
     pub file_size: Option<u64>,
     /// How many tables have fields that this crate's schema does not know. The tree does not contain these fields.
     pub newer_tables: u32,
@@ -41,12 +42,14 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The bytes of memory that the tree took when it was read, besides the file's own: as [`Limits::memory`] counts them.
+    /// The bytes of memory that the tree took when it was read, without the file's own bytes; [`Limits::memory`] bounds
+    /// them.
     pub fn memory(&self) -> u64 {
         self.memory
     }
 
-    /// The size of the file in bytes, as far as it is known: of metadata alone, at least what was given.
+    /// The size of the file in bytes. If only the metadata was given and the size is not known, the number of bytes
+    /// that were given.
     pub fn size(&self) -> u64 {
         self.file_size.unwrap_or(self.bytes.len() as u64)
     }

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::flatbuffer::write::{FieldOrder, VtableSharing};
 use alloc::format;
 
-/// The style in which a file's metadata is encoded: where the official writers differ, and the tree and header do not say how.
+/// The style in which a file's metadata is encoded: what differs between official writers and is not in the tree or the
+/// header.
 ///
 /// A tree that was read is written in its file's own style, see [`Pte::image`](crate::Pte::image). The default is that of
 /// today's Python exporter of ExecuTorch.

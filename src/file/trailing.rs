@@ -1,4 +1,4 @@
-//! Bytes of a file that belong to nothing: a new layout has no place for them.
+//! Bytes at a file's end that no field describes. A new layout has no place for them.
 
 use super::ptd::Ptd;
 use super::pte::Pte;
@@ -24,7 +24,7 @@ fn trailing(source: Option<&Source<'_>>, header: Option<(u64, u64)>, segments: &
     };
     let size = source.bytes.len() as u64;
     let last = segments.iter().map(|segment| segment.offset.saturating_add(segment.size)).max().unwrap_or_default();
-    // Where there are no segments, the header has no place for them.
+    // Without segments, the header states no end of the data.
     let end = base.saturating_add(last).max(source.metadata_size);
     let announced = base.saturating_add(announced).clamp(end.min(size), size);
     // Both are at most the file's size.

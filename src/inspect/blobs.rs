@@ -37,8 +37,8 @@ pub struct Blobs<'t> {
 pub struct Blob<'t> {
     /// What it is.
     pub kind: BlobKind,
-    /// The reference from which [`Pte::bytes`] or [`Ptd::bytes`] gets the bytes; `None` if they are outside the file, and in other
-    /// kinds of files.
+    /// The reference to pass to [`Pte::bytes`] or [`Ptd::bytes`]; `None` if the bytes are outside the file, and in
+    /// other kinds of files.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: Option<DataRef>,
     /// Bytes from the start of the file; `None` if the file does not contain them.
@@ -153,9 +153,9 @@ pub enum BlobUser<'t> {
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: Option<TensorShape<'t>>,
     },
-    /// A bundle, which holds a program.
+    /// A bundle, for the program in it.
     Bundle {
-        /// What the bundle says its version is.
+        /// The version that the bundle states.
         version: u32,
     },
     /// A test case of a bundle.
@@ -175,9 +175,9 @@ pub enum BlobUser<'t> {
     Constant {
         /// Index of the constant in the payload.
         constant: u32,
-        /// Index of the value; `None` where none uses the constant.
+        /// Index of the value; `None` if none uses the constant.
         value: Option<usize>,
-        /// Whether it holds the value's scales, and not its elements.
+        /// Whether it holds the value's scales instead of its elements.
         scales: bool,
     },
 }
@@ -194,7 +194,7 @@ impl<'t> BlobUser<'t> {
         }
     }
 
-    /// The shape that it gives to the blob.
+    /// The shape that this user has for the blob.
     pub fn shape(&self) -> Option<TensorShape<'t>> {
         match *self {
             Self::Tensor { shape, .. } | Self::External { shape, .. } | Self::TestCase { shape, .. } => Some(shape),

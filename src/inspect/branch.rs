@@ -1,4 +1,4 @@
-//! The tree of a file, a place at a time: what is there, and at which bytes.
+//! One level of a file's tree at a time: its fields or items, and where their bytes are.
 
 use crate::error::{Error, Result};
 use crate::file::model::Model;
@@ -9,16 +9,16 @@ use crate::flatbuffer::walk::{Part, PartKind, walk_at};
 use crate::path::{FieldPath, Step};
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec};
 
-/// What is at a place of the tree: the fields of a table, or the items of a list of tables.
+/// One level of the tree: the fields of a table, or the items of a list of tables.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Branch {
-    /// The place; empty for the root.
+    /// The path of the table or list; empty for the root.
     pub path: FieldPath,
     /// The schema's name of the table; `None` for a list.
     pub table: Option<&'static str>,
-    /// How many items the list has, of which `entries` may be a part; for a table, how many fields.
+    /// The number of fields, or of all items of the list; `entries` may be only a part of these.
     pub count: usize,
     /// The fields, or some of the items.
     pub entries: Vec<BranchEntry>,
@@ -31,31 +31,31 @@ pub struct Branch {
 pub struct BranchEntry {
     /// The schema's name of the field, or the index of the item.
     pub name: String,
-    /// Where it is; of a union that has a value, where its member is.
+    /// Its path; of a union that has a value, the path of its member.
     pub path: FieldPath,
-    /// What it holds, in short: `12`, `"forward"`, `[1, 2, 3]`; empty for a table.
+    /// Its value, in short: `12`, `"forward"`, `[1, 2, 3]`; empty for a table.
     pub value: String,
     /// The schema's name of the table in it, or of those in its list.
     pub table: Option<&'static str>,
     /// How many items a list of tables has.
     pub count: Option<usize>,
-    /// Where it is, in bytes from the start of the file; `None` where the file does not have it: a number that is not stored has its
-    /// default.
+    /// Bytes from the start of the file; `None` if the file does not store it: such a number has its default.
     pub offset: Option<u64>,
-    /// Bytes of it: without those of what it refers to.
+    /// Its size in bytes, without what it refers to.
     pub size: Option<u64>,
 }
 
-/// Numbers of a list, and characters of a text, that are shown.
+/// How many numbers of a list, or characters of a text, are shown.
 const MOST: usize = 64;
 
 impl Model<'_> {
-    /// What is at a place of the tree, which is named as paths of findings are: `execution_plan[0].values[3].val.Tensor`. Of a list, `most` items
-    /// from item `first` on. A path of a number, a text or a list of numbers gives the table around it.
+    /// The fields or items at a path of the tree, written as in findings: `execution_plan[0].values[3].val.Tensor`. Of
+    /// a list, `most` items from item `first` on. The path of a number, a text or a list of numbers gives the table
+    /// around it.
     ///
     /// Takes time in proportion to the metadata.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where nothing is at that place.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if nothing is at that path.
     ///
     /// ```
     /// use executorch_format::Model;
@@ -147,7 +147,7 @@ fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<Place<'t>> {
                         place.steps.extend([field, Step::Field(member)]);
                         place.found = Found::Table(inner);
                     }
-                    // The table around a number, a text or something absent, whatever item of it is meant.
+                    // A number, a text or an absent field: the table around it, also if an item was asked for.
                     _ => return Ok(place),
                 }
             }
@@ -225,7 +225,7 @@ fn of_list(steps: &[Step], tables: &dyn AnyTables, first: usize, most: usize) ->
     Branch { path: at(steps, &[]), table: None, count: tables.len(), entries }
 }
 
-/// What tells one item of a list from others: its first text, or the member of its union.
+/// A short text that helps to recognize an item of a list: its first text, or the member of its union.
 fn summary(table: &dyn AnyTable) -> String {
     let mut found = String::new();
     table.for_each_field(&mut |_, value| {
@@ -251,7 +251,7 @@ pub(super) fn number_text(number: AnyNumber) -> String {
     }
 }
 
-/// Puts the places of the bytes on the entries.
+/// Sets the entries' offsets and sizes.
 fn locate(
     branch: &mut Branch,
     steps: &[Step],

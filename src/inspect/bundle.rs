@@ -1,4 +1,4 @@
-//! What is in a bundled program: its test cases and their tensors. The program inside answers for itself.
+//! What is in a bundled program: its test cases and their tensors. For the program inside, ask the program.
 
 use super::constant_methods::{Returned, double};
 use super::summary::{Content, Summary};
@@ -16,9 +16,9 @@ use alloc::{vec, vec::Vec};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BundleSummary<'t> {
-    /// What the bundle says its version is: 2 in every file seen.
+    /// The version that the bundle states: 2 in every file seen.
     pub bundle_version: u32,
-    /// Where the program starts, in bytes from the start of the file; `None` where it is not in the file.
+    /// Where the program starts, in bytes from the start of the file; `None` if it is not in the file.
     pub program_offset: Option<u64>,
     /// Bytes of the program.
     pub program_size: u64,
@@ -44,7 +44,7 @@ pub struct TestSuite<'t> {
 pub struct TestCase<'t> {
     /// What the method is given.
     pub inputs: Vec<TestValue<'t>>,
-    /// What it is expected to return; empty where nothing is compared.
+    /// What it is expected to return; empty if nothing is compared.
     pub expected_outputs: Vec<TestValue<'t>>,
 }
 
@@ -53,7 +53,7 @@ pub struct TestCase<'t> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TestValue<'t> {
-    /// The schema's name of what it is; `None` where the schema is newer.
+    /// The schema's name of what it is; `None` if it is of a newer schema.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub kind: Option<&'static str>,
     /// The type and shape, if it is a tensor.
@@ -97,7 +97,7 @@ impl<'t> TestValue<'t> {
 }
 
 impl BundledMethodTestCase<'_> {
-    /// Its tensors, in order: whether each is an input or an expected output, its index among these, and itself.
+    /// Its tensors, in order, each with its kind (input or expected output) and its index among those.
     pub(crate) fn tensors(&self) -> impl Iterator<Item = (BlobKind, usize, &Tensor<'_>)> {
         let lists = [(BlobKind::Input, self.inputs()), (BlobKind::Expected, self.expected_outputs())];
         lists.into_iter().flat_map(|(kind, values)| {
@@ -108,7 +108,7 @@ impl BundledMethodTestCase<'_> {
 }
 
 impl Bpte<'_> {
-    /// What is in the file, in short, but for what is in the program: see [`program`](Self::program) for that.
+    /// A summary of the file without the program inside: see [`program`](Self::program) for that.
     pub fn summary(&self) -> Summary<'_> {
         let content = BundleSummary {
             bundle_version: self.bundled_program.version,
@@ -142,8 +142,8 @@ impl Bpte<'_> {
         Blobs { blobs, faults: Vec::new() }
     }
 
-    /// The same with the blobs of the program inside, after the program, with their offsets in this file. `program` is what
-    /// [`program`](Self::program) gave.
+    /// [`blobs`](Self::blobs), then the blobs of the program inside, with their offsets in this file. `program` comes
+    /// from [`program`](Self::program).
     pub fn blobs_with<'t>(&'t self, program: &'t Pte<'_>) -> Blobs<'t> {
         let mut found = self.blobs();
         let Blobs { mut blobs, faults } = program.blobs();

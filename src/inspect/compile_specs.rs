@@ -5,7 +5,7 @@ use crate::schema::program::{BackendDelegate, CompileSpec};
 use alloc::{borrow::Cow, vec::Vec};
 use core::fmt;
 
-/// At most this many settings of a delegate are told: many delegates can share one long list.
+/// At most this many settings of a delegate are listed: many delegates can share one long list.
 const MOST: usize = 32;
 
 /// A setting for a backend.
@@ -15,7 +15,7 @@ const MOST: usize = 32;
 pub struct CompileSetting<'t> {
     /// Its name, [`shortened`].
     pub key: Cow<'t, str>,
-    /// Its value where that is text, [`shortened`]; `None` for other bytes.
+    /// Its value if that is text, [`shortened`]; `None` for other bytes.
     pub text: Option<Cow<'t, str>>,
     /// The size of its value, in bytes.
     pub size: usize,
@@ -36,7 +36,7 @@ impl<'t> CompileSetting<'t> {
     }
 }
 
-/// As `compile_flags = --output-format=raw`.
+/// Shows as `compile_flags = --output-format=raw`.
 impl fmt::Display for CompileSetting<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.text {

@@ -14,12 +14,12 @@ pub struct DelegateCode<'t> {
     /// The backend's name.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
     pub id: &'t str,
-    /// What it was compiled with.
+    /// The settings that it was compiled with.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub compile_specs: Vec<CompileSetting<'t>>,
-    /// The nodes inside, in the order in which they run, as far as the payload can be read.
+    /// The nodes inside, in the order in which they run; empty if the payload cannot be read.
     pub nodes: Vec<InsideNode>,
-    /// The method and the index of the delegate that has the same payload, whose nodes these are.
+    /// If an earlier delegate has the same payload, its method and index: the nodes are listed there.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub same_as: Option<(usize, usize)>,
 }
@@ -48,14 +48,14 @@ pub struct InsideArgument {
     pub output: bool,
     /// Its datatype and dimensions.
     pub tensor: String,
-    /// Which of the delegate's arguments it is, from 0; `None` for what is inside alone.
+    /// Which of the delegate's arguments it is, from 0; `None` for a value that is only inside.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub argument: Option<u32>,
     /// Whether it is a constant.
     pub constant: bool,
 }
 
-/// What the delegates of each method run. A payload that several share is told once.
+/// What the delegates of each method run. The nodes of a shared payload are listed once.
 pub(super) fn of_program<'t>(pte: &'t Pte<'_>) -> Vec<Vec<DelegateCode<'t>>> {
     let mut methods = Vec::new();
     for plan in pte.methods() {

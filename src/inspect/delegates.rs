@@ -54,7 +54,7 @@ pub struct DelegateConstantUser<'t> {
     /// Index of the value in the payload; `None` if no value uses it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub value: Option<usize>,
-    /// Whether it holds the value's scales, and not its elements.
+    /// Whether it holds the value's scales instead of its elements.
     pub scales: bool,
     /// The type of its elements.
     pub datatype: XNNDatatype,
@@ -176,7 +176,7 @@ pub(super) fn operators<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Ope
     all
 }
 
-/// The constants of all payloads: those with a key, in named data or elsewhere, count once.
+/// Counts the constants of all payloads; several with one key are counted once.
 pub(super) fn count_constants(opened: &[OpenPayload<'_>]) -> BlobCount {
     let mut constants = BlobCount::default();
     let mut keys = Keyed::new();

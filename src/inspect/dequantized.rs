@@ -1,4 +1,4 @@
-//! A program's own quantized constants as the numbers that they stand for: by the operators that take them so.
+//! A program's own quantized constants as numbers. The operators that take them decide the scales and zero points.
 
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
@@ -8,7 +8,7 @@ use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, Kernel
 use crate::tensor::TensorView;
 use alloc::{format, vec::Vec};
 
-/// A tensor whose data is in the program, as quantized numbers.
+/// A tensor whose data is in the program and that an operator dequantizes.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct QuantizedTensor<'t> {
@@ -16,9 +16,9 @@ pub struct QuantizedTensor<'t> {
     pub method: usize,
     /// Index into the method's values.
     pub value: usize,
-    /// The first operator that takes it so, without its overload.
+    /// The first operator that dequantizes it, without its overload.
     pub operator: &'t str,
-    /// The numbers; an error where shapes, scales and zero points do not fit each other, or are not in the program.
+    /// The numbers; an error if shapes, scales and zero points do not match, or are not in the program.
     pub numbers: Result<Dequantized<'t>>,
 }
 
@@ -31,8 +31,8 @@ enum Scheme {
     Channel,
     /// One for each row.
     Token,
-    /// One for each row, or group of a row, whose elements take so many bits. In the order and with the zero of ExecuTorch's kernels
-    /// (`embeddingxb.cpp`).
+    /// One for each row, or for each group in a row; the elements have this many bits. Their order and their zero are
+    /// those of ExecuTorch's kernels (`embeddingxb.cpp`).
     Embedding(u32),
 }
 
@@ -125,7 +125,7 @@ fn quantized<'t>(
     Dequantized::new(stored, dims.into(), view.bytes(), [scales, zero_points], runs)
 }
 
-/// Numbers that are in the program.
+/// Scales or zero points that are in the program.
 fn parameters<'t>(pte: &'t Pte<'_>, value: Option<&'t EValue<'_>>, what: &str) -> Result<Parameters<'t>> {
     let missing = || Error::tensor(format!("the {what} are not in the program"));
     match value.map(|value| &value.val) {

@@ -13,7 +13,7 @@ use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArg
 use alloc::{format, vec::Vec};
 use core::fmt;
 
-/// The methods of a program, with all that they do.
+/// The instructions of all methods of a program.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -44,7 +44,7 @@ pub struct Disassembly<'t> {
     pub faults: Vec<Fault>,
 }
 
-/// What a method does.
+/// The instructions of a method, with the values that they work on.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -97,7 +97,7 @@ pub struct Code<'t> {
 pub enum Operation<'t> {
     /// Runs a kernel.
     Kernel {
-        /// The operator's name, such as `aten::add`; empty where its index is out of range.
+        /// The operator's name, such as `aten::add`; empty if its index is out of range.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         operator: &'t str,
         /// Its overload, such as `out`.
@@ -108,7 +108,7 @@ pub enum Operation<'t> {
     },
     /// Runs a delegate.
     Delegate {
-        /// The backend's name; empty where the delegate's index is out of range.
+        /// The backend's name; empty if the delegate's index is out of range.
         #[cfg_attr(feature = "serde", serde(serialize_with = "crate::names::serialize_shortened"))]
         backend: &'t str,
         /// Index into the method's delegates.
@@ -116,14 +116,14 @@ pub enum Operation<'t> {
         /// What it works on: inputs, then outputs.
         arguments: Vec<Argument>,
     },
-    /// Makes a value another one.
+    /// Assigns one value to another.
     Move {
         /// Index into the method's values.
         from: i32,
         /// Index into the method's values.
         to: i32,
     },
-    /// Jumps where a value is false.
+    /// Jumps if a value is false.
     JumpFalse {
         /// Index into the method's values.
         condition: i32,
@@ -135,7 +135,7 @@ pub enum Operation<'t> {
         /// Index into the method's values.
         value: i32,
     },
-    /// What the schema does not know.
+    /// An instruction that the schema does not know.
     Unknown,
 }
 
@@ -144,15 +144,15 @@ pub enum Operation<'t> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Argument {
-    /// Its name, if the operator is known; `None` also for a call's result, which ends the arguments once more.
+    /// Its name, if the operator is known; `None` also for the result, which a call repeats as its last argument.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<&'static str>,
-    /// Whether the kernel or the delegate writes it. Of arguments that are not known, see [`Code::assumed`].
+    /// Whether the kernel or the delegate writes it. If that is not known, [`Code::assumed`] says so.
     pub output: bool,
-    /// Whether what it writes was its input too, and is changed in place.
+    /// Whether it is also read, and so changed in place.
     pub in_place: bool,
-    /// The value whose bytes it has: which the instruction makes it a view of, or, where no instruction writes it, which was written at its place in
-    /// planned memory before.
+    /// The value whose bytes it has. Either the instruction makes it a view of that value, or no instruction writes it
+    /// and that value was written at the same place in planned memory.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub view_of: Option<i32>,
     /// Index into the method's values.
@@ -164,13 +164,13 @@ pub struct Argument {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CodeValue<'t> {
-    /// The schema's name of what it is; `None` where the schema is newer.
+    /// The schema's name of what it is; `None` if it is of a newer schema.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
     pub kind: Option<&'static str>,
     /// The number, text or list of numbers that it is.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub constant: Option<Returned<'t>>,
-    /// The values that it is a list of: indices, −1 for a missing one.
+    /// If it is a list of values, their indices, −1 for a missing one.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub items: Option<Vec<i64>>,
     /// The type and shape, if it is a tensor.
@@ -179,7 +179,7 @@ pub struct CodeValue<'t> {
     /// Where its bytes are, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub place: Option<TensorPlace<'t>>,
-    /// Whether an instruction is known to write it: a number is then what it is before the first one has run.
+    /// Whether an instruction is known to write it. A number is then only the value at the start.
     pub written: bool,
 }
 
@@ -282,7 +282,8 @@ fn method_code<'t>(
     MethodCode { name: plan.name(), inputs, outputs, values, chains, delegates: Vec::new() }
 }
 
-/// Finds what is read that no instruction writes, at the place of what one wrote: the exporter leaves out views of planned memory.
+/// Finds values that are read although no instruction writes them, at the place in planned memory of a value that was
+/// written: the exporter leaves out the instructions that make such views.
 fn find_aliases(chains: &mut [ChainCode<'_>], values: &[CodeValue<'_>], inputs: &[i32]) {
     let place = |value: i32| match values.get(usize::try_from(value).ok()?)? {
         CodeValue { place: Some(TensorPlace::Planned { buffer, offset }), .. } => Some((*buffer, *offset)),

@@ -1,4 +1,4 @@
-//! What can be asked of a trace, and what is in one, in short.
+//! Questions about a trace, and its summary.
 
 use super::Blobs;
 use super::profile::{self, Profile};
@@ -26,13 +26,13 @@ pub struct TraceSummary<'t> {
 pub struct TraceRun<'t> {
     /// Its name: `Default` or `Execute`.
     pub name: &'t str,
-    /// The test case that was loaded before; `None` for none.
+    /// The test case that was loaded before; `None` if there was none.
     pub test_case: Option<i32>,
-    /// How many events are times.
+    /// How many events are timings.
     pub profile_events: usize,
     /// How many events are allocations.
     pub allocation_events: usize,
-    /// How many events are values.
+    /// How many events record values.
     pub debug_events: usize,
     /// From the first start to the last end, in ticks of the platform's clock.
     pub ticks: u64,
@@ -53,7 +53,7 @@ impl<'t> TraceRun<'t> {
 }
 
 impl Etdp<'_> {
-    /// What is in the file, in short.
+    /// A summary of the file.
     pub fn summary(&self) -> Summary<'_> {
         Summary {
             kind: FileKind::Etdp,
@@ -69,16 +69,17 @@ impl Etdp<'_> {
         Blobs::default()
     }
 
-    /// How long everything took. With the `program` that was run, instructions have the names of what they run; an ETDump does
-    /// not say which method a run was of, so it is the one whose instructions fit: `method`, where several do.
+    /// How long everything took. With the `program` that was run, instructions are shown with the operators that they
+    /// run. An ETDump does not say which method ran: it is the one whose instructions fit. If several fit, `method`
+    /// says which.
     ///
-    /// Times are in ticks of the platform's clock: nanoseconds where the clock is that of Linux, macOS or Windows.
+    /// Times are in ticks of the platform's clock: nanoseconds with the clocks of Linux, macOS and Windows.
     pub fn profile<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
         profile::profile(self, program, method)
     }
 
-    /// Everything that was timed, each time by itself, in the file's order, with names as in [`profile`](Self::profile). What is inside a delegate is laid
-    /// end to end from the start of its call by the runtime: its times are durations.
+    /// Every timing, in the file's order, with names as in [`profile`](Self::profile). For events inside a delegate the
+    /// runtime records durations, which are placed one after the other from the start of the call.
     pub fn timeline<'t>(&'t self, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Vec<TimelineEvent> {
         timeline::timeline(self, program, method)
     }

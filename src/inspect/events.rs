@@ -1,4 +1,4 @@
-//! The events of an ETDump: which are of the same thing, and what of a program they are of.
+//! The events of an ETDump: which of them time the same thing, and what in the program that is.
 
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::file::pte::Pte;
@@ -8,7 +8,7 @@ use crate::schema::etdump::{ProfileEvent, RunData};
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec::Vec};
 
-/// What makes two events the same thing.
+/// Events with equal keys time the same thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key<'t> {
     chain: i32,
@@ -53,10 +53,10 @@ const CALLS: [(&str, &str); 5] = [
     ("FREE_CALL", "FreeCall"),
 ];
 
-/// What comes before the kernel's name in the event of a kernel.
+/// The prefix of the kernel's name in the event of a kernel.
 pub(super) const KERNEL: &str = "native_call_";
 
-/// The events of one run: each thing that happened once, and all its times.
+/// The events of one run: each key once, with all its times.
 pub(super) struct Times<'t> {
     pub(super) keys: Vec<Key<'t>>,
     pub(super) ticks: Vec<Vec<u64>>,
@@ -114,7 +114,7 @@ pub(super) fn target<'t>(
     })
 }
 
-/// The method that a group of runs is of: the one asked for where it fits, or the only one that does. Says where none fits.
+/// The method that a group of runs ran: the one asked for if it fits, or the only one that fits. Reports if none does.
 pub(super) fn plan_of<'t, 'a>(
     pte: &'t Pte<'a>,
     method: Option<&str>,
@@ -157,7 +157,7 @@ pub(super) fn plan_of<'t, 'a>(
     }
 }
 
-/// Why an event cannot be of that method.
+/// Why an event cannot come from that method.
 fn misfit(key: &Key<'_>, plan: &ExecutionPlan<'_>) -> Option<String> {
     let place = key.place()?;
     let Some(found) = instruction(plan, place) else {

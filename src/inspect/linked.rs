@@ -1,4 +1,5 @@
-//! Which node of an XNNPACK graph an event inside a delegate is of: by kind and order, where there are as many of both.
+//! Links events inside XNNPACK delegates to the nodes of their graphs: by kind and order, if there are as many events
+//! as nodes of a kind.
 
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::delegate::Payload;
@@ -16,8 +17,8 @@ pub struct ProfiledNode {
     pub operator: &'static str,
 }
 
-/// What XNNPACK calls the operators that it makes of nodes, where that is not the node's name: both without spaces, and in small letters. It has no other
-/// name for a convolution by depth.
+/// XNNPACK's names of operators that differ from the name of the node: both in lower case and without spaces. A
+/// depthwise convolution has no name of its own.
 const NAMES: &[(&str, &str)] = &[
     ("conv2d", "convolution"),
     ("depthwiseconv2d", "convolution"),
@@ -30,7 +31,7 @@ const NAMES: &[(&str, &str)] = &[
     ("staticresizebilinear2d", "resizebilinear"),
 ];
 
-/// The nodes of a payload: of which kind each is, its index and its name. Sorted.
+/// The nodes of a payload: kind, index and name of each. Sorted.
 type Nodes = Vec<(String, usize, &'static str)>;
 
 /// Links the events of each delegate call to the nodes of the delegate's payload.
@@ -75,7 +76,7 @@ fn link_call(call: &mut [EventProfile<'_>], nodes: &Nodes) {
         let Some((kind, _)) = events.first() else { continue };
         let start = nodes.partition_point(|(other, _, _)| other < kind);
         let end = nodes.partition_point(|(other, _, _)| other <= kind);
-        // Where there are not as many, some were joined or left out: nothing says which.
+        // If there are not as many, some nodes were fused or left out, and it is not known which.
         let of_kind = nodes.get(start..end).filter(|of_kind| of_kind.len() == events.len()).unwrap_or_default();
         for ((_, event), (_, index, operator)) in events.iter().zip(of_kind) {
             if let Some(event) = call.get_mut(*event) {

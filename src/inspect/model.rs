@@ -1,4 +1,4 @@
-//! What can be asked of a file of any kind.
+//! Questions about a file of any kind.
 
 use super::{Blob, Blobs, Summary, blobs};
 use crate::error::Result;

@@ -1,4 +1,4 @@
-//! The elements of a tensor as numbers, whatever their type.
+//! The elements of a tensor as numbers, of any type.
 
 use crate::quantized::Dequantized;
 use crate::schema::ScalarType;
@@ -25,7 +25,7 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
         ScalarType::UINT64 => numbers::<u64>(bytes, |number| number as f64),
         ScalarType::FLOAT => numbers::<f32>(bytes, f64::from),
         ScalarType::DOUBLE => numbers::<f64>(bytes, |number| number),
-        // A byte that is no bool counts as its number.
+        // A byte that is neither 0 nor 1 is taken as its number.
         ScalarType::BOOL => Some(bytes.iter().copied().map(f64::from).collect()),
         #[cfg(feature = "half")]
         ScalarType::HALF => numbers::<half::f16>(bytes, f64::from),
@@ -35,7 +35,7 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
     }
 }
 
-/// How the values of a tensor are spread.
+/// The distribution of a tensor's values.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -48,15 +48,15 @@ pub struct Histogram {
     pub mean: f64,
     /// How many elements are 0.
     pub zeros: u64,
-    /// How many elements are infinite or no number.
+    /// How many elements are infinite or NaN.
     pub not_finite: u64,
     /// How many finite elements are in each of equally wide ranges from `min` to `max`.
     pub bins: Vec<u64>,
 }
 
 impl TensorView<'_> {
-    /// How the values are spread over this many ranges; `None` for a type that has no numbers (complex, packed and 8-bit floats, and
-    /// halves without the feature `half`), and where no element is finite.
+    /// A histogram with this many bins; `None` for a type without numbers (complex, packed and 8-bit floats, and halves
+    /// without the feature `half`), and if no element is finite.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -82,7 +82,7 @@ impl TensorView<'_> {
 }
 
 impl Dequantized<'_> {
-    /// How the numbers are spread over this many ranges; `None` where no element is finite.
+    /// A histogram with this many bins; `None` if no number is finite.
     pub fn histogram(&self, bins: usize) -> Option<Histogram> {
         let mut counter = HistogramCounter::new(ScalarType::FLOAT, bins);
         let all = |counter: &mut HistogramCounter| {
@@ -103,8 +103,8 @@ impl Dequantized<'_> {
     }
 }
 
-/// Counts a [`Histogram`] of a tensor whose bytes come in pieces, each twice: for the range of the values, then for their number in each
-/// part of it.
+/// Makes a [`Histogram`] of a tensor whose bytes arrive in pieces. All pieces are added twice: first to find the range
+/// of the values, then to count them.
 ///
 /// ```
 /// use executorch_format::inspect::HistogramCounter;
@@ -124,18 +124,18 @@ pub struct HistogramCounter {
     histogram: Histogram,
     sum: f64,
     finite: u64,
-    /// Whether the range is known, and what comes is counted.
+    /// Whether the range is known, so that values are counted.
     counts: bool,
 }
 
 impl HistogramCounter {
-    /// For elements of a type, in so many ranges.
+    /// A counter for elements of a type, with this many bins.
     pub fn new(scalar_type: ScalarType, bins: usize) -> Self {
         let histogram = Histogram { min: f64::INFINITY, max: f64::NEG_INFINITY, ..Histogram::default() };
         Self { scalar_type, bins, histogram, sum: 0.0, finite: 0, counts: false }
     }
 
-    /// The next elements: whole ones, little-endian. Bytes after the last whole element are left out.
+    /// Adds the next elements, little-endian. Bytes after the last whole element are ignored.
     pub fn add(&mut self, bytes: &[u8]) {
         let Some(element) = self.scalar_type.element_size().filter(|size| *size > 0) else { return };
         for chunk in bytes.chunks(CHUNK * element) {
@@ -148,7 +148,7 @@ impl HistogramCounter {
     fn add_numbers(&mut self, numbers: &[f64]) {
         let Histogram { min, max, zeros, not_finite, bins, .. } = &mut self.histogram;
         if self.counts {
-            // Halved, so that the range of the largest doubles is finite.
+            // Halved, so that the difference of two large doubles is finite.
             let (least, width) = (*min / 2.0, *max / 2.0 - *min / 2.0);
             for number in numbers.iter().filter(|number| number.is_finite()) {
                 let part = if width > 0.0 { (number / 2.0 - least) / width } else { 0.0 };
@@ -172,7 +172,8 @@ impl HistogramCounter {
         }
     }
 
-    /// After all pieces, before the same pieces come again; `None` where no element is finite, or the type has no numbers.
+    /// Call it after the first round of pieces, before the second. `None` if no element is finite, or the type has no
+    /// numbers.
     pub fn again(&mut self) -> Option<()> {
         if self.finite == 0 {
             return None;
@@ -196,19 +197,19 @@ impl HistogramCounter {
 pub struct Distance {
     /// Elements.
     pub elements: u64,
-    /// Elements that differ. Two that are no number are equal.
+    /// Elements that differ. Two NaNs are equal.
     pub changed: u64,
-    /// Elements that differ and have no distance, since one of both is infinite or no number.
+    /// Elements that differ and have no distance, because one of both is infinite or NaN.
     pub unbounded: u64,
     /// The largest absolute difference of two finite elements.
     pub absolute: f64,
     /// The largest difference relative to the larger of both elements.
     pub relative: f64,
-    /// The cosine of the angle between both, 1 where they point the same way; `None` where one has no direction.
+    /// The cosine similarity of both tensors, 1 if they point the same way; `None` if one is all zeros.
     pub cosine: Option<f64>,
 }
 
-/// How far two lists of elements of the same type and length are apart; `None` for a type that has no numbers.
+/// The distance between two lists of elements of the same type and length; `None` for a type without numbers.
 #[cfg(feature = "diff")]
 pub(crate) fn distance(scalar_type: ScalarType, before: &[u8], after: &[u8]) -> Option<Distance> {
     let element = scalar_type.element_size()?;

@@ -33,13 +33,14 @@ const HIGHEST_RANK: usize = 16;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Operators {
-    /// By name with overload, such as `aten::add.out`: all that methods list, also those that no instruction calls.
+    /// By name with overload, such as `aten::add.out`: all operators that methods list, also those that no instruction
+    /// calls.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     pub operators: BTreeMap<String, OperatorUse>,
     /// By the backend's name.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     pub backends: BTreeMap<String, BackendUse>,
-    /// References that are out of range. Calls with such arguments are counted without them.
+    /// References that are out of range. Calls with such arguments are counted, without these arguments.
     #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
@@ -51,7 +52,7 @@ pub struct Operators {
 pub struct OperatorUse {
     /// How many instructions call it.
     pub calls: usize,
-    /// The tensors that it is called with, each combination once: by ExecuTorch's kernel key.
+    /// The combinations of tensors that it is called with, by ExecuTorch's kernel key.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
     pub kernels: BTreeMap<String, KernelUse>,
 }
@@ -61,10 +62,10 @@ pub struct OperatorUse {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct KernelUse {
-    /// How many instructions call it so.
+    /// How many instructions call it with this combination.
     pub calls: usize,
-    /// The type and dim order of each tensor among the arguments, in their order: outputs too, and the result once more. Of a list of
-    /// tensors, the first one counts.
+    /// The type and dim order of each tensor among the arguments, in their order: inputs, outputs, and the result,
+    /// which a call repeats. A list of tensors is represented by its first.
     pub tensors: Vec<TensorUse>,
 }
 
@@ -88,13 +89,13 @@ pub struct BackendUse {
     pub delegates: usize,
     /// How many instructions call one.
     pub calls: usize,
-    /// How often each operator is in the payloads, where they are XNNPACK's or Vulkan's: by the name that the payload's schema
-    /// has for it. A payload that several delegates share counts once.
+    /// How often each operator is in the payloads of XNNPACK or Vulkan, by the name in the payload's schema. A payload
+    /// that several delegates share is counted once.
     #[cfg_attr(feature = "serde", serde(serialize_with = "calls_by_name"))]
     pub operators: BTreeMap<String, usize>,
 }
 
-/// A map as a list of its values, each with its name, as all lists of named things are.
+/// Serializes a map as a list of its values with their names, like all lists of named things.
 #[cfg(feature = "serde")]
 fn by_name<V: serde::Serialize, S: serde::Serializer>(
     map: &BTreeMap<String, V>,
@@ -123,7 +124,7 @@ pub fn kernel_key(tensors: &[TensorUse]) -> String {
         let order: Vec<String> = tensor.dim_order.iter().map(|dimension| format!("{dimension}")).collect();
         format!("{};{}", tensor.scalar_type.0, order.join(","))
     };
-    // The official tool cuts the last character off: without tensors, that is the slash.
+    // The official tool cuts off the last character, which is the slash if there are no tensors.
     match tensors {
         [] => "v1".into(),
         tensors => format!("v1/{}", tensors.iter().map(tensor).collect::<Vec<_>>().join("|")),
@@ -186,9 +187,9 @@ impl Operators {
         self.faults.extend(other.faults);
     }
 
-    /// Checks that each operator has a name that a build system can take: letters, digits, `_`, `:` and `.`.
+    /// Checks that a build system can take each operator's name: letters, digits, `_`, `:` and `.`.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable), which says the name.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable), which names the operator.
     pub fn check_names(&self) -> Result<()> {
         self.operators.keys().try_for_each(|name| check_operator_name(name))
     }
@@ -206,7 +207,7 @@ impl Operators {
 
     /// Adds what a method needs.
     pub(crate) fn add(&mut self, plan: &ExecutionPlan<'_>, path: &Path<'_>) {
-        // By index: a name may be long, and called often.
+        // By index, because a name may be long and called often.
         let mut operators = vec![OperatorUse::default(); plan.operators().len()];
         let mut backends = vec![BackendUse { delegates: 1, ..BackendUse::default() }; plan.delegates().len()];
         let mut tensors = tensors(plan);
@@ -283,7 +284,7 @@ impl Operators {
     }
 }
 
-/// For each value of a method, the tensor that a kernel key has for it: itself, or the first tensor of a list.
+/// For each value of a method, the tensor that represents it in a kernel key: itself, or the first tensor of a list.
 fn tensors<'t, 'a>(plan: &'t ExecutionPlan<'a>) -> Vec<Option<&'t Tensor<'a>>> {
     let first =
         |value: &EValue<'_>| value.val.tensors().and_then(|list| list.iter().find_map(|item| plan.tensor(*item)));

@@ -16,14 +16,14 @@ pub struct PayloadFacts<'t> {
     pub delegate: usize,
     /// The delegate's id.
     pub id: &'t str,
-    /// Bytes from the start of the file; `None` where it is not in the file.
+    /// Bytes from the start of the file; `None` if it is not in the file.
     pub offset: Option<u64>,
     /// The size, in bytes.
     pub size: u64,
-    /// What that delegate was compiled with.
+    /// The settings that the delegate was compiled with.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub compile_specs: Vec<CompileSetting<'t>>,
-    /// The accelerator that it was compiled for, where it is an Ethos-U: such as `ethos-u55-128`.
+    /// If it was compiled for an Ethos-U, the accelerator, such as `ethos-u55-128`.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub accelerator: Option<&'t str>,
     /// What is inside.
@@ -31,7 +31,7 @@ pub struct PayloadFacts<'t> {
     pub summary: PayloadSummary,
 }
 
-/// The same for payloads that were opened before.
+/// The facts about payloads that were opened before.
 pub(super) fn facts<'t>(pte: &'t Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<PayloadFacts<'t>> {
     let facts = |opened: &OpenPayload<'_>| {
         let (method, delegate) = opened.delegates.first().copied()?;

@@ -28,7 +28,7 @@ pub struct PlannedMemory {
 pub struct PlannedBuffer {
     /// Its index, from 1.
     pub memory_id: u32,
-    /// The size, in bytes. 0 where the program says a negative one, which is among the faults of [`Summary`] and
+    /// The size, in bytes. 0 if the program states a negative size, which is one of the faults of [`Summary`] and
     /// [`Memory`](super::Memory).
     pub size: u64,
     /// The kind of device whose memory it is.
@@ -37,7 +37,7 @@ pub struct PlannedBuffer {
     pub device_index: i8,
 }
 
-/// Its index, and its device where that is not the CPU: `1`, `2 on CUDA:0`.
+/// Shows its index, and its device if that is not the CPU: `1`, `2 on CUDA:0`.
 impl fmt::Display for PlannedBuffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.device_type {
@@ -48,14 +48,14 @@ impl fmt::Display for PlannedBuffer {
 }
 
 impl ExecutionPlan<'_> {
-    /// The planned memory of the method: its buffers from 1 on, since entry 0 is reserved.
+    /// The planned memory of the method. Its buffers count from 1, because entry 0 is reserved.
     pub fn planned_memory(&self) -> PlannedMemory {
         let buffer = |(memory_id, size): (u32, &i64)| {
             let mut devices = self.non_const_buffer_device().iter();
             let device = devices.find(|device| u32::try_from(device.buffer_idx) == Ok(memory_id));
             PlannedBuffer {
                 memory_id,
-                // A negative one is a fault, see below.
+                // A negative size is a fault, see `negative_buffers`.
                 size: u64::try_from(*size).unwrap_or_default(),
                 device_type: device.map_or(DeviceType::CPU, |device| device.device_type),
                 device_index: device.map_or(0, |device| device.device_index),
@@ -66,7 +66,7 @@ impl ExecutionPlan<'_> {
         PlannedMemory { bytes, buffers }
     }
 
-    /// The planned buffers whose size is negative, which no answer has. `index` is that of the method.
+    /// The faults of planned buffers with a negative size. `index` is that of the method.
     pub(super) fn negative_buffers(&self, index: usize) -> Vec<Fault> {
         let mut faults = Vec::new();
         for (buffer, size) in self.non_const_buffer_sizes().iter().enumerate().skip(1).filter(|(_, size)| **size < 0) {

@@ -1,4 +1,4 @@
-//! How long things took, by an ETDump: each event of runs that are alike, with what the program says that it ran.
+//! How long things took, from an ETDump: the events of similar runs, with what they ran according to the program.
 
 use super::events::{Key, Times, instruction, plan_of, target};
 use super::linked::{self, ProfiledNode};
@@ -17,9 +17,9 @@ use core::fmt;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Profile<'t> {
-    /// Runs that are alike, together: those with the same name and test case in which the same things happened.
+    /// The runs in groups: runs of one group have the same name, test case and events.
     pub runs: Vec<RunProfile<'t>>,
-    /// What contradicts itself or the program.
+    /// Events that contradict each other or the program.
     #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub mismatches: Vec<Mismatch>,
 }
@@ -33,9 +33,9 @@ impl Profile<'_> {
                 let total = totals.entry(event.place());
                 *total = event.total.max(*total);
             }
-            // A stable sort: what is of one instruction stays together, and in its order.
+            // The sort is stable: events of one instruction stay together and in order.
             let key = |event: &EventProfile<'_>| {
-                // Every event's place is among them.
+                // Every event's place is in `totals`.
                 let total = totals.get(&event.place()).copied().unwrap_or_default();
                 (event.kind != EventKind::Method, Reverse(total), event.place())
             };
@@ -44,26 +44,27 @@ impl Profile<'_> {
     }
 }
 
-/// Runs that are alike.
+/// A group of similar runs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct RunProfile<'t> {
     /// Their name: `Default` for the loading of a method, `Execute` for a run of it.
     pub name: &'t str,
-    /// The test case that was loaded before; `None` for none.
+    /// The test case that was loaded before; `None` if there was none.
     pub test_case: Option<i32>,
-    /// The method that they ran, as far as the program says.
+    /// The method that they ran, if the program is given and one fits.
     pub method: Option<&'t str>,
     /// How many runs.
     pub count: usize,
-    /// From first start to last end in each run, in all runs together, in ticks.
+    /// The time from the first start to the last end, summed over the runs, in ticks.
     pub total: u64,
-    /// What happened: whole methods, then each instruction with its parts after it, in the order in which they were run first.
+    /// The events: whole methods first, then each instruction followed by its parts, in the order in which they first
+    /// ran.
     pub events: Vec<EventProfile<'t>>,
 }
 
-/// One thing that happened, as often as it did.
+/// One thing that was timed, with all its times.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -72,16 +73,17 @@ pub struct EventProfile<'t> {
     pub kind: EventKind,
     /// Its name: the runtime's, or a delegate's own.
     pub name: &'t str,
-    /// A delegate's own number for it.
+    /// The delegate's own number for it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub delegate_debug_id: Option<i32>,
     /// The chain of its instruction.
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
     pub instruction: Option<usize>,
-    /// What the program says that its instruction runs.
+    /// What its instruction runs, according to the program.
     pub runs: Option<EventTarget<'t>>,
-    /// The node of an XNNPACK graph that it is the time of: where as many events as nodes are of its kind, by their order.
+    /// The node of an XNNPACK graph that it times. Known if there are as many events as nodes of a kind: they are
+    /// matched by order.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub node: Option<ProfiledNode>,
     /// How often it happened.
@@ -90,13 +92,13 @@ pub struct EventProfile<'t> {
     pub total: u64,
     /// The shortest time.
     pub min: u64,
-    /// The middle one of the times, or between the two middle ones.
+    /// The median of the times.
     pub median: f64,
     /// The average time.
     pub mean: f64,
     /// The longest time.
     pub max: u64,
-    /// Which part of the runs' time it took: 1 is all of it. What happens inside something else counts there too.
+    /// Its share of the runs' time: 1 is all of it. The time of a part is included in that of the whole.
     pub share: f64,
 }
 
@@ -115,7 +117,7 @@ pub enum EventKind {
     Method,
     /// One instruction.
     Instruction,
-    /// A part of an instruction: its kernel without what is around it.
+    /// A part of an instruction: the kernel alone.
     Part,
     /// A part of a delegate's call, as the delegate names it.
     Delegate,
@@ -154,7 +156,7 @@ impl fmt::Display for EventTarget<'_> {
     }
 }
 
-/// Something that does not fit. Serialized as its text.
+/// A contradiction in an ETDump, or between an ETDump and a program. Serialized as its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Mismatch {
@@ -203,11 +205,11 @@ pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, meth
     Profile { runs, mismatches }
 }
 
-/// Runs that are alike.
+/// A group of similar runs.
 struct Group<'t> {
-    /// The index of the first of them.
+    /// The index of the first run.
     first: usize,
-    /// The first of them.
+    /// The first run.
     run: &'t RunData<'t>,
     keys: Vec<Key<'t>>,
     count: usize,
@@ -232,7 +234,7 @@ impl<'t> Group<'t> {
         for (index, event) in events.iter().enumerate() {
             first.or_insert(event.place(), index);
         }
-        // In the file an event comes where it ended, after its parts.
+        // The file lists an event when it ends, after its parts.
         let key = |event: &EventProfile<'_>| {
             let is_part = matches!(event.kind, EventKind::Part | EventKind::Delegate);
             (event.kind != EventKind::Method, first.get(&event.place()).copied(), is_part)
@@ -253,7 +255,7 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
     sort(&mut ticks);
     let count = ticks.len();
     let total = ticks.iter().copied().fold(0, u64::saturating_add);
-    // What is listed was timed at least once.
+    // Every event was timed at least once.
     let at = |index: usize| ticks.get(index).copied().unwrap_or_default();
     let middle = [at(count.saturating_sub(1) / 2), at(count / 2)].map(|time| time as f64);
     let place = key.place();

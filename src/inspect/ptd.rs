@@ -1,4 +1,4 @@
-//! What can be asked of a `.ptd` file.
+//! Questions about a `.ptd` file.
 
 use super::{Blobs, Summary, blobs, summary};
 use crate::file::ptd::Ptd;

@@ -1,4 +1,4 @@
-//! What can be asked of a program.
+//! Questions about a program.
 
 use super::{
     Blobs, DelegateConstants, Disassembly, Memory, MethodAllocator, Operators, PayloadFacts, QuantizedTensor, Summary,
@@ -24,22 +24,23 @@ impl Pte<'_> {
         operators::of_pte(self)
     }
 
-    /// Every instruction of every method, with the names of its arguments as far as its operator is known.
+    /// Every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'_> {
         disassembly::disassembly(self)
     }
 
-    /// The planned memory of all methods: each tensor's place and the time in which it is needed. Takes `n log n`.
+    /// The planned memory of all methods: each tensor's place and the time in which it is needed. Takes O(n log n)
+    /// time.
     pub fn memory(&self) -> Memory<'_> {
         memory::memory(self)
     }
 
-    /// What the runtime takes to load a method of this file.
+    /// The memory that the runtime allocates to load a method of this file.
     pub fn method_allocator(&self, plan: &ExecutionPlan<'_>) -> MethodAllocator {
         runtime_memory::method_allocator(self, plan)
     }
 
-    /// What is in each payload of the file, in the order of the delegates. A shared payload is there once.
+    /// A summary of each payload in the file, in the order of the delegates. A shared payload is listed once.
     pub fn payload_facts(&self) -> Vec<PayloadFacts<'_>> {
         payloads::facts(self, &self.open_payloads())
     }
@@ -50,9 +51,9 @@ impl Pte<'_> {
         delegates::of_pte(self)
     }
 
-    /// The constants and initial states that instructions take as quantized numbers, in the order of the instructions, each once: those of
-    /// `quantized_decomposed`'s dequantizing operators and embeddings. Data in a `.ptd`, and what delegates take, is not among them: see
-    /// [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized).
+    /// The constants and initial states that `quantized_decomposed`'s dequantizing operators and embeddings take, as
+    /// numbers: each once, in the order of the instructions. Data in a `.ptd` file is not included, and neither are the
+    /// constants of delegates: see [`Xnnpack::dequantized`](crate::delegate::xnnpack::Xnnpack::dequantized).
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {

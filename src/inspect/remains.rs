@@ -1,4 +1,4 @@
-//! What can be followed of a file that cannot be read.
+//! What can still be found in a file that cannot be read.
 
 #[cfg(feature = "devtools")]
 use crate::file::etdp::PREFIX;
@@ -13,14 +13,14 @@ use crate::schema::{BundledProgram, ETDump};
 use crate::schema::{FlatTensor, Program};
 use alloc::{string::String, vec::Vec};
 
-/// What can be followed of a file that cannot be read: nothing of it was checked.
+/// What can still be found in a file that cannot be read. None of it was checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Remains {
     /// The tables that were found before the fault, by the schema's names.
     pub tables: Vec<RemainingTables>,
-    /// Texts in them: the first ones.
+    /// The first texts in them.
     pub texts: Vec<RemainingText>,
 }
 
@@ -44,20 +44,20 @@ pub struct RemainingText {
     pub path: FieldPath,
     /// Bytes from the start of the file: where its length is.
     pub offset: u64,
-    /// Bytes, with those of its length and the NUL after it.
+    /// The size in bytes, with the length field before it and the NUL after it.
     pub size: u32,
-    /// The text, cut off where it is long.
+    /// The text, cut if it is long.
     pub text: String,
 }
 
-/// Texts that are listed.
+/// The most texts that are listed.
 const MOST: usize = 100;
 
-/// Bytes of a text that are shown.
+/// The most bytes of a text that are shown.
 const LONGEST: usize = 200;
 
-/// What can be followed of a file whose first bytes say that it is of a kind. It ends at the first fault of structure, and what is listed before that
-/// may be wrong too.
+/// Lists the tables and texts of a damaged file of that kind, up to the first fault of structure. What comes before the
+/// fault may be wrong too.
 ///
 /// ```
 /// use executorch_format::inspect::remains;

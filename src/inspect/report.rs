@@ -15,7 +15,7 @@ use crate::tensor::TensorView;
 use alloc::{format, string::String, vec, vec::Vec};
 use core::fmt;
 
-/// What a page about a file shows: the answers to most questions, with the pictures' coordinates.
+/// What a page about a file shows: the answers to most questions, and the layout of the graphs.
 ///
 /// `web/viewer` draws it; `pte report` puts both into one page.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ pub struct Report<'t> {
     pub memory: Option<Memory<'t>>,
     /// The operators and backends; `None` for a `.ptd`.
     pub operators: Option<Operators>,
-    /// The methods as graphs, with the places of their nodes.
+    /// The methods as graphs, with their layout.
     pub graphs: Vec<Drawing<'t>>,
     /// The tensors in the file, the largest first.
     pub weights: Vec<Weight<'t>>,
@@ -46,15 +46,15 @@ pub struct Drawing<'t> {
     pub graph: Graph<'t>,
     /// Where its nodes go.
     pub layout: GraphLayout,
-    /// Which nodes belong together.
+    /// The groups of nodes.
     pub groups: Vec<NodeGroup>,
-    /// The graph with one node for each group, where there are groups.
+    /// The graph with one node for each group, if there are groups.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub outline: Option<Outline<'t>>,
 }
 
 impl<'t> Drawing<'t> {
-    /// A graph, with the places of its nodes.
+    /// Computes a graph's layout and groups.
     pub fn of(graph: Graph<'t>) -> Self {
         let groups = graph.groups();
         Self { layout: graph.layout(), outline: graph.outline(&groups), groups, graph }
@@ -73,13 +73,13 @@ pub struct Weight<'t> {
     /// Bytes.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
-    /// Who uses it.
+    /// What uses it.
     pub users: Vec<BlobUser<'t>>,
-    /// What nodes inside delegates use it for; empty for what no delegate uses, or none that is known.
+    /// What nodes inside delegates use it for; empty if no known delegate uses it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub inside: Vec<WeightUse<'t>>,
-    /// How its values are spread, as the first user reads them; `None` for a type without numbers, and for data that was too
-    /// large to be read for that.
+    /// The distribution of its values, as the first user reads them; `None` for a type without numbers, and for data
+    /// over the limits of [`Model::report`].
     pub histogram: Option<Histogram>,
 }
 
@@ -92,11 +92,11 @@ pub struct WeightUse<'t> {
     pub method: Option<&'t str>,
     /// Index into the method's delegates.
     pub delegate: Option<usize>,
-    /// The kind of the node, such as `XNNConv2d`; `None` where no node takes the value.
+    /// The kind of the node, such as `XNNConv2d`; `None` if no node takes the value.
     pub operator: Option<&'static str>,
     /// Index of the node in the payload.
     pub node: Option<usize>,
-    /// What it is to the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
+    /// Its role for the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
     pub role: &'static str,
     /// The type of its elements, such as `f32` or XNNPACK's `qcint8`.
     #[cfg_attr(feature = "serde", serde(rename = "type"))]
@@ -154,7 +154,7 @@ fn uses<'t>(
     uses
 }
 
-/// By the index of a value, the nodes that take it, and as what.
+/// For each value, the nodes that take it, and the argument's name.
 type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
 
 fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
@@ -174,7 +174,7 @@ fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
     takers
 }
 
-/// A type's short name, where PyTorch has one too, and otherwise XNNPACK's.
+/// A type's short name, if PyTorch has the type too, and otherwise XNNPACK's name.
 fn type_name(datatype: XNNDatatype) -> String {
     let name = format!("{datatype}");
     match name.trim_start_matches("xnn_datatype_") {
@@ -184,16 +184,17 @@ fn type_name(datatype: XNNDatatype) -> String {
     }
 }
 
-/// Of a tensor with more bytes no histogram is made.
+/// The most bytes of a tensor that gets a histogram.
 const LARGEST: u64 = 16 << 20;
 
-/// The bytes of all tensors that histograms are made of.
+/// The most bytes of all tensors that get histograms.
 const MOST: u64 = 128 << 20;
 
-/// Ranges of a histogram.
+/// The bins of a histogram.
 const BINS: usize = 40;
 
-/// What XNNPACK's payloads say of weights: those in named data are among them, and those in payloads are added.
+/// Adds what XNNPACK's payloads say about weights: to those in named data, which are in the list already, and as new
+/// entries those in payloads.
 fn inside<'t>(pte: &'t Pte<'_>, weights: &mut Vec<Weight<'t>>, mut budget: u64) {
     let mut named = Keyed::new();
     for (index, weight) in weights.iter().enumerate() {
@@ -242,7 +243,7 @@ fn inside<'t>(pte: &'t Pte<'_>, weights: &mut Vec<Weight<'t>>, mut budget: u64) 
     }
 }
 
-/// How the numbers of a constant are spread, as the node sees them.
+/// The histogram of a constant, as the node reads it.
 fn numbers(payload: &Xnnpack<'_>, constant: &Constant<'_>, blobs: &NamedBlobs<'_>) -> Option<Histogram> {
     match constant.uses.first()? {
         ConstantUse::Tensor { value, .. } => payload.dequantized(*value, blobs).ok().flatten()?.histogram(BINS),
@@ -275,13 +276,13 @@ impl Model<'_> {
         }
     }
 
-    /// The methods of a program as graphs, with the places of their nodes.
+    /// The methods of a program as graphs, with their layout.
     pub fn drawings(&self) -> Vec<Drawing<'_>> {
         let Self::Pte(pte) = self else { return Vec::new() };
         pte.graphs().into_iter().map(Drawing::of).collect()
     }
 
-    /// The tensors in the file, the largest first. It reads the values of those of up to 16 MiB, 128 MiB in all.
+    /// The tensors in the file, the largest first. It reads the values of tensors of up to 16 MiB, 128 MiB in all.
     pub fn weights(&self) -> Vec<Weight<'_>> {
         let mut budget = MOST;
         let mut blobs = self.blobs().blobs;

@@ -3,33 +3,34 @@
 use crate::file::pte::Pte;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, Tensor, TensorShapeDynamism};
 
-/// What the runtime takes from a method's allocator (`MemoryManager::method_allocator`) to load it, in bytes: as ExecuTorch
-/// 1.5's `Method::init` allocates.
+/// What ExecuTorch 1.5's `Method::init` takes from a method's allocator (`MemoryManager::method_allocator`) to load it,
+/// in bytes.
 ///
-/// Where the allocator's memory starts at a multiple of 8, these are exact for the portable build of that release: the 64-bit
-/// sizes were compared with what it took for the files of `tests/data`, with a temporary allocator and without. The 32-bit sizes are those of
-/// machines on which 64-bit numbers are aligned to 8 bytes, such as ARM, and follow from the same structures.
+/// The figures are exact for the portable build of that release, if the allocator's memory starts at a multiple of 8.
+/// The 64-bit figures were compared with what that build took for the files of `tests/data`, with a temporary allocator
+/// and without. The 32-bit figures are computed from the same structures, for machines that align 64-bit numbers to 8
+/// bytes, such as ARM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct MethodAllocator {
-    /// What the runtime itself takes where pointers have 8 bytes and there is a temporary allocator.
+    /// What the runtime itself takes with pointers of 8 bytes and a temporary allocator.
     pub bits_64: u64,
-    /// Where they have 4.
+    /// The same with pointers of 4 bytes.
     pub bits_32: u64,
-    /// What it takes besides where there is no temporary allocator (`MemoryManager::temp_allocator`) and pointers have 8 bytes: it then looks up
-    /// kernels in this memory, and does not give it back.
+    /// What it takes in addition without a temporary allocator (`MemoryManager::temp_allocator`), with pointers of 8
+    /// bytes: it then looks up kernels in this memory, and does not free it.
     pub without_temporary_64: u64,
-    /// Where they have 4.
+    /// The same with pointers of 4 bytes.
     pub without_temporary_32: u64,
-    /// What XNNPACK's delegates take besides: 272 bytes each where pointers have 8 bytes, and no more where they have 4.
+    /// What XNNPACK's delegates take in addition: 272 bytes each with pointers of 8 bytes, and at most that with 4.
     pub xnnpack: u64,
-    /// How many delegates are of other backends. What these take is not known.
+    /// How many delegates there are of other backends, whose memory is not known.
     pub other_delegates: usize,
 }
 
 impl MethodAllocator {
-    /// All that is taken, without what backends other than XNNPACK take.
+    /// The sum, without what backends other than XNNPACK take.
     pub fn known(&self, pointers: PointerSize, temporary: TempAllocator) -> u64 {
         let (own, besides) = match pointers {
             PointerSize::Bits64 => (self.bits_64, self.without_temporary_64),
@@ -55,17 +56,17 @@ pub enum PointerSize {
 /// Whether the runtime is given a temporary allocator (`MemoryManager::temp_allocator`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TempAllocator {
-    /// It is.
+    /// The runtime has one.
     Given,
-    /// It is not.
+    /// The runtime has none.
     Missing,
 }
 
 /// What XNNPACK's backend takes for a delegate: its `XNNExecutor`, as built for the Python wheel of 1.5.1.
 const XNNPACK: u64 = 272;
 
-/// The sizes of the runtime's structures, in bytes, from the headers of ExecuTorch 1.5.1. Those of 64-bit machines are what a C++
-/// compiler says.
+/// The sizes of the runtime's structures, in bytes, from the headers of ExecuTorch 1.5.1. Those of 64-bit machines were
+/// measured with a C++ compiler.
 #[derive(Clone, Copy)]
 struct Sizes {
     pointer: u64,
@@ -99,7 +100,7 @@ pub(super) fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> Metho
     }
 }
 
-/// Memory that is given out from its start on.
+/// A bump allocator, as the runtime's.
 struct Bump {
     end: u64,
     sizes: Sizes,
@@ -112,12 +113,12 @@ impl Bump {
         self.end = self.end.next_multiple_of(alignment).saturating_add(size.saturating_mul(count as u64));
     }
 
-    /// This many structures of this many pointers each.
+    /// Allocates `count` structures of `pointers` pointers each.
     fn pointers(&mut self, count: usize, pointers: u64) {
         self.list(count, pointers * self.sizes.pointer, self.sizes.pointer);
     }
 
-    /// In the order in which the runtime does it, since padding depends on it.
+    /// Allocates in the runtime's order, because padding depends on it.
     fn method(mut self, plan: &ExecutionPlan<'_>, named: bool) -> u64 {
         let sizes = self.sizes;
         if !self.temporary {
@@ -160,7 +161,8 @@ impl Bump {
         self.end
     }
 
-    /// What looking up a kernel takes (`Method::resolve_operator`): a `TensorMeta` for each argument, and the dim order of each tensor.
+    /// Allocates what looking up a kernel takes (`Method::resolve_operator`): a `TensorMeta` for each argument, and the
+    /// dim order of each tensor.
     fn look_up(&mut self, plan: &ExecutionPlan<'_>, args: &[i32]) {
         self.pointers(args.len(), 3);
         for arg in args {
@@ -205,7 +207,7 @@ impl Bump {
     }
 }
 
-/// What the runtime looks up in a `.ptd` and keeps.
+/// Whether the runtime looks a tensor up in a `.ptd` and keeps it.
 fn is_external_constant(tensor: &Tensor<'_>) -> bool {
     tensor.is_external() && tensor.allocation_info.is_none()
 }

@@ -1,4 +1,4 @@
-//! When things happened, by an ETDump: each time by itself.
+//! When things happened, from an ETDump: every timing by itself.
 
 use super::events::{Key, Times, instruction, plan_of, target};
 use super::profile::EventKind;
@@ -33,7 +33,7 @@ pub(super) fn timeline<'t>(
 ) -> Vec<TimelineEvent> {
     let mut all = Vec::new();
     for (index, run) in etdp.etdump.run_data().iter().enumerate() {
-        // What does not fit, the profile tells.
+        // Mismatches are reported by the profile.
         let mut mismatches = Vec::new();
         let keys = Times::of(run, index, &mut mismatches).keys;
         let plan = program.and_then(|pte| plan_of(pte, method, (index, &keys), &mut mismatches));

@@ -1,4 +1,4 @@
-//! Times of a profile added up by operator, compared with those of another trace, and put on a graph.
+//! Times of a profile: added up by operator, compared with another trace, and put on a graph.
 
 use super::{EventKind, EventProfile, EventTarget, Graph, NodeKind, Profile, RunProfile};
 use crate::keyed::{Keyed, sort_by};
@@ -10,40 +10,41 @@ use core::cmp::Ordering;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct OperatorTime {
-    /// The operator with its overload, the backend, or the backend and what it names its step: `XnnpackBackend: Softmax (NC, F32)`.
+    /// The operator with its overload, the backend, or the backend with its own name of a step: `XnnpackBackend:
+    /// Softmax (NC, F32)`.
     pub name: String,
-    /// Whether it is inside a backend, whose time has it too.
+    /// Whether it is inside a backend, whose time includes it.
     pub inside: bool,
     /// How often it ran.
     pub count: usize,
     /// All times together, in ticks.
     pub total: u64,
-    /// Which part of the runs' time it took: 1 is all of it.
+    /// Its share of the runs' time: 1 is all of it.
     pub share: f64,
 }
 
-/// How long something took before, and takes now: in ticks, for one run.
+/// How long something took in the first trace and in the second: in ticks, for one run.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct TimeChange {
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// Whether it is inside a backend, whose time has it too.
+    /// Whether it is inside a backend, whose time includes it.
     pub inside: bool,
-    /// The chain of its instruction; `None` for what is added up by operator.
+    /// The chain of its instruction; `None` if times are added up by operator.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub instruction: Option<usize>,
-    /// Ticks in the first trace; `None` where it is not there.
+    /// Ticks in the first trace; `None` if it is not there.
     pub before: Option<f64>,
-    /// Ticks in the second trace; `None` where it is not there.
+    /// Ticks in the second trace; `None` if it is not there.
     pub after: Option<f64>,
 }
 
-/// How long runs took before, and take now: in ticks, for one run.
+/// How long runs took in the first trace and in the second: in ticks, for one run.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -52,16 +53,16 @@ pub struct RunChange<'t> {
     pub name: &'t str,
     /// The test case that was loaded before.
     pub test_case: Option<i32>,
-    /// Ticks in the first trace; `None` where no runs are alike.
+    /// Ticks in the first trace; `None` if it has no such runs.
     pub before: Option<f64>,
-    /// Ticks in the second trace; `None` where no runs are alike.
+    /// Ticks in the second trace; `None` if it has no such runs.
     pub after: Option<f64>,
-    /// What is in them, the largest change first.
+    /// The changes of their steps, the largest first.
     pub changes: Vec<TimeChange>,
 }
 
 impl RunProfile<'_> {
-    /// What instructions run, without the names of the program: as far as events name the kernels in them.
+    /// The kernels that instructions run, as named by events: for a profile without a program.
     fn kernels(&self) -> Keyed<(Option<usize>, Option<usize>), &str> {
         let mut kernels = Keyed::new();
         for event in &self.events {
@@ -72,7 +73,7 @@ impl RunProfile<'_> {
         kernels
     }
 
-    /// What an event is called among others of its kind; `None` for what is no step of a run, or a part of one.
+    /// The name under which an event is added up or compared; `None` if it is no step of a run, or part of one.
     fn step(&self, event: &EventProfile<'_>, kernels: &Keyed<(Option<usize>, Option<usize>), &str>) -> Option<String> {
         let backend = match &event.runs {
             Some(EventTarget::Delegate { backend, .. }) => backend,
@@ -115,7 +116,7 @@ impl RunProfile<'_> {
         times
     }
 
-    /// What its steps took in one run, by operator or each by itself.
+    /// How long its steps took in one run, by operator or by instruction.
     fn steps(&self, by_operator: bool) -> Vec<(Step, f64)> {
         let runs = self.count.max(1) as f64;
         if by_operator {
@@ -140,18 +141,18 @@ impl RunProfile<'_> {
     }
 }
 
-/// What is compared with its like.
+/// A step of a run, which is compared with the equal step of another.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     inside: bool,
     place: Option<(usize, usize)>,
     name: String,
-    /// Of several alike, which one.
+    /// Its number among equal ones.
     nth: usize,
 }
 
 impl<'t> Profile<'t> {
-    /// How long everything took, and takes in `after`: for one run, by instruction, or added up by operator.
+    /// Compares how long everything took with `after`: for one run, by instruction or added up by operator.
     pub fn compare(&self, after: &Profile<'t>, by_operator: bool) -> Vec<RunChange<'t>> {
         let mut rest: Vec<&RunProfile<'t>> = after.runs.iter().collect();
         let mut changes = Vec::new();
@@ -193,8 +194,8 @@ fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, b
 }
 
 impl Graph<'_> {
-    /// Puts the times of runs of this method on its nodes: what each took in one run. Nodes inside delegates have those of the events that are linked
-    /// to them.
+    /// Sets the times of this method's nodes, each for one run. A node inside a delegate gets the time of the event
+    /// that is linked to it.
     pub fn add_times(&mut self, run: &RunProfile<'_>) {
         let runs = run.count.max(1) as f64;
         let mut times: Keyed<(usize, usize, Option<usize>), u64> = Keyed::new();
@@ -213,7 +214,7 @@ impl Graph<'_> {
             let Some(place) = node.instruction else { continue };
             let mut key = (place.chain, place.index, None);
             if node.kind == NodeKind::Inside {
-                // Those of one call follow each other, in the payload's order.
+                // The nodes of one call follow each other, in the payload's order.
                 inside = if inside.0 == Some(place) { (inside.0, inside.1 + 1) } else { (Some(place), 0) };
                 key.2 = Some(inside.1);
             }
@@ -221,7 +222,7 @@ impl Graph<'_> {
         }
     }
 
-    /// Puts the times of nodes behind their labels, for pictures.
+    /// Appends the times of nodes to their labels, for pictures.
     pub fn label_times(&mut self, show: &dyn Fn(f64) -> String) {
         for node in &mut self.nodes {
             if let Some(time) = node.time {

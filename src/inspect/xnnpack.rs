@@ -1,4 +1,4 @@
-//! What is in an XNNPACK payload that is a file of its own.
+//! The summary of an XNNPACK payload in a file of its own.
 
 use super::delegates::{self, most_first};
 use super::summary::{Content, Summary};
@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 pub struct XnnpackSummary<'t> {
     /// The arguments of the delegate's call that its nodes read, in order.
     pub inputs: Vec<XnnpackArgument<'t>>,
-    /// Those that its nodes write.
+    /// The arguments that its nodes write, in order.
     pub outputs: Vec<XnnpackArgument<'t>>,
     /// How many values it has.
     pub values: usize,
@@ -25,7 +25,7 @@ pub struct XnnpackSummary<'t> {
     pub operators: Vec<OperatorCalls>,
     /// Its constants, in the payload or elsewhere.
     pub constants: BlobCount,
-    /// Those of them that have a key: they are in the program's named data, or in a `.ptd`.
+    /// The constants with a key, which are in the program's named data or in a `.ptd`.
     pub keyed: BlobCount,
 }
 
@@ -112,7 +112,7 @@ impl Xnnpack<'_> {
         Blobs { blobs, faults }
     }
 
-    /// The constants of a payload that is a file of its own. Those with a key are not in it.
+    /// The constants of a payload in a file of its own. Constants with a key are not in the payload.
     pub fn delegate_constants(&self) -> DelegateConstants<'_> {
         delegates::of_payload(self)
     }

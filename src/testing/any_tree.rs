@@ -7,7 +7,7 @@ use crate::schema::flat_tensor::{FlatTensor, Legacy, LegacySchema};
 use crate::schema::{DataSegment, Program};
 use alloc::vec;
 
-/// Fills a table and all that it holds.
+/// Fills a table and everything in it.
 fn fill(table: &mut dyn AnyTable, choices: &mut Choices<'_>) {
     let description = table.description();
     fill_table(table, description, choices);
@@ -63,14 +63,14 @@ fn fill_table(table: &mut dyn AnyTable, description: &TableDescription, choices:
     }
 }
 
-/// Any program, good or bad: what can be written and is read back as it was.
+/// Any program, valid or not, that can be written and is read back as it was.
 pub fn any_program(choices: &mut Choices<'_>) -> Program<'static> {
     let mut program = Program::default();
     fill(&mut program, choices);
     program
 }
 
-/// Any list of keys, good or bad, under any of the three schemas.
+/// Any list of keys, valid or not, under any of the three schemas.
 pub fn any_flat_tensor(choices: &mut Choices<'_>) -> FlatTensor<'static> {
     let legacy = (choices.below(3) == 0).then(Legacy::default);
     let mut flat_tensor = FlatTensor { legacy, ..FlatTensor::default() };

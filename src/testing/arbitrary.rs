@@ -1,10 +1,10 @@
-//! For fuzzers: `Arbitrary` of the crate `arbitrary`.
+//! `Arbitrary` of the crate `arbitrary`, for fuzzers.
 
 use super::choices::Choices;
 use super::files::{AnyFile, ValidPair, ValidProgram, ValidTensors};
 use arbitrary::{Arbitrary, Error, Result, Unstructured};
 
-/// The rest of a fuzzer's input, as choices: no more than it says.
+/// Choices from the rest of a fuzzer's input.
 fn some<'b>(input: &mut Unstructured<'b>) -> Result<Choices<'b>> {
     let length = input.arbitrary_len::<u8>()?;
     input.bytes(length).map(Choices::new)

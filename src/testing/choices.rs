@@ -3,8 +3,8 @@
 use crate::schema::description::NumberKind;
 use alloc::vec::Vec;
 
-/// Where choices come from: bytes that a fuzzer or a strategy made. When they are used up, every choice is 0, and what is made of
-/// them is as small as it can be.
+/// Where choices come from: bytes that a fuzzer or a strategy made. After the last byte every choice is 0, which makes
+/// the smallest value.
 #[derive(Clone, Debug)]
 pub struct Choices<'b> {
     bytes: &'b [u8],
@@ -27,7 +27,7 @@ impl<'b> Choices<'b> {
         }
     }
 
-    /// A number below `end`; 0 where `end` is.
+    /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: u8) -> u8 {
         self.byte().checked_rem(end).unwrap_or_default()
     }
@@ -40,12 +40,12 @@ impl<'b> Choices<'b> {
         }
     }
 
-    /// Whether the next choice is a yes.
+    /// The next choice as a `bool`.
     pub fn yes(&mut self) -> bool {
         self.below(2) == 1
     }
 
-    /// A number: an edge as often as one from between.
+    /// A number: often one at a limit of its type, otherwise any.
     pub(super) fn number(&mut self, kind: NumberKind) -> u64 {
         let bits = 8 * kind.size() as u32;
         let all = u64::MAX >> (64 - bits);

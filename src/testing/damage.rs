@@ -1,4 +1,5 @@
-//! Systematic damage: every field of a tree with every value that readers may handle wrongly, and every word of a file.
+//! Systematic damage: each field of a tree gets the values that readers may handle wrongly, and so does each word of a
+//! file.
 
 use crate::keyed::set;
 use crate::schema::any::{AnyField, AnyNumbers, AnyTable, FieldChange, Value};
@@ -6,10 +7,10 @@ use crate::schema::description::{FieldKind, NumberKind};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
-/// A change of one field of a tree to a value at which readers go wrong: a limit of its type, one past the length of a list, an absent
-/// table, a string that is not UTF-8.
+/// A change of one field of a tree to a value that readers may handle wrongly: a limit of its type, one past the length
+/// of a list, an absent table, a string that is not UTF-8.
 ///
-/// A tree that was changed is written with [`Pte::image_as_is`](crate::Pte::image_as_is), which takes it for what it is.
+/// A tree that was changed is written with [`Pte::image_as_is`](crate::Pte::image_as_is), which does not repair it.
 #[derive(Clone, Debug)]
 pub struct Damage {
     /// The steps from the root: a field, and an item of its list of tables (0 for a table or union).
@@ -19,7 +20,7 @@ pub struct Damage {
 }
 
 impl Damage {
-    /// Every damage to a tree.
+    /// All damages that a tree can get.
     pub fn all(tree: &dyn AnyTable) -> Vec<Self> {
         let mut lengths = Vec::new();
         find_lengths(tree, &mut lengths);
@@ -200,7 +201,7 @@ impl All {
         }
     }
 
-    /// The values to try instead of a number of that kind.
+    /// The values that a number of that kind is changed to.
     fn numbers(&self, kind: NumberKind, before: u64) -> Vec<u64> {
         let all = u64::MAX >> (64 - 8 * kind.size());
         let beside = [before.wrapping_add(1), before.wrapping_sub(1), before ^ 1 << (8 * kind.size() - 1)];
@@ -229,11 +230,11 @@ impl All {
     }
 }
 
-/// How many damages [`damage_word`] knows for each word.
+/// How many ways [`damage_word`] has to change a word.
 pub const WORD_DAMAGES: usize = 16;
 
-/// The file with the 4-byte word at `at` changed in one of [`WORD_DAMAGES`] ways; `None` where that changes nothing, or there is
-/// no such word.
+/// The file with the 4-byte word at `at` changed in one of [`WORD_DAMAGES`] ways; `None` if that changes nothing, or
+/// there is no such word.
 pub fn damage_word(file: &[u8], at: usize, way: usize) -> Option<Vec<u8>> {
     let before = u32::from_le_bytes(file.get(at..at + 4)?.try_into().ok()?);
     let size = file.len() as u32;

@@ -1,4 +1,4 @@
-//! Files as values that proptest and fuzzers make.
+//! The types of files that proptest and fuzzers make.
 
 use super::any_tree::{any_flat_tensor, any_program};
 use super::choices::Choices;
@@ -10,8 +10,8 @@ use crate::file::segment::Segment;
 use crate::file::style::WriteStyle;
 use alloc::vec::Vec;
 
-/// A file of any content, good or bad, without header and data: its tables hold anything that the schema has room for. It can be
-/// written, with `image_as_is`, and is read back as it was.
+/// A file of any content, valid or not, without header and data: its tables have any values that the schema allows. It
+/// can be written, with `image_as_is`, and is read back as it was.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnyFile {
     /// A `.pte`.
@@ -45,7 +45,7 @@ impl AnyFile {
     }
 }
 
-/// Any style of writing that official writers have: any order of fields, vtables shared by tables of one size or of several, any
+/// Any style of the official writers: any order of fields, vtables shared by tables of one size or of several, any
 /// alignment up to 4096.
 pub fn any_style(choices: &mut Choices<'_>) -> WriteStyle {
     let others = [WriteStyle::PYTHON_OLD_FLATBUFFERS, WriteStyle::FLATC, WriteStyle::EARLY_FLATC, WriteStyle::SAVE_PTD];
@@ -64,7 +64,7 @@ macro_rules! made {
         );
 
         impl $name {
-            /// Makes one. It does not fail but for a fault of this crate.
+            /// Makes one. It fails only if this crate has a bug.
             pub fn choose(choices: &mut Choices<'_>) -> Result<Self> {
                 $make(choices).map(Self)
             }
@@ -73,10 +73,10 @@ macro_rules! made {
 }
 
 made! {
-    /// A good `.pte`: nothing is wrong with it at any level.
+    /// A valid `.pte`: no finding at any level.
     ValidProgram(Pte<'static>) = valid_program;
-    /// A good `.ptd`.
+    /// A valid `.ptd`.
     ValidTensors(Ptd<'static>) = valid_tensors;
-    /// A good `.pte` and the `.ptd` that it takes data from.
+    /// A valid `.pte` and the `.ptd` that it takes data from.
     ValidPair((Pte<'static>, Ptd<'static>)) = valid_pair;
 }

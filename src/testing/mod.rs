@@ -1,10 +1,11 @@
-//! For those who test what reads, writes or runs these files: files of any content and good ones, and damage of a known kind.
+//! For tests of programs that read, write or run these files: files of any content, valid files, and damaged ones.
 //!
-//! Everything is made of bytes, as choices ([`Choices`]): a fuzzer's input, or what a strategy found. Few bytes make a small file.
+//! Everything is made from bytes that are taken as choices ([`Choices`]), such as a fuzzer's input. Few bytes make a
+//! small file.
 //!
-//! With the feature `proptest`, [`AnyFile`], [`ValidProgram`], [`ValidTensors`] and [`ValidPair`] are proptest's `Arbitrary`, and
-//! [`strategies`] gives them in sizes to choose, and damage for any tree. With the feature `arbitrary`, they are `Arbitrary` for
-//! fuzzers too.
+//! With the feature `proptest`, [`AnyFile`], [`ValidProgram`], [`ValidTensors`] and [`ValidPair`] are proptest's
+//! `Arbitrary`, and [`strategies`] makes them with a size that you choose, and damage for any tree. With the feature
+//! `arbitrary`, they are `Arbitrary` for fuzzers too.
 //!
 //! ```
 //! use executorch_format::testing::{Choices, Damage, valid_program};

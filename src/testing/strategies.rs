@@ -1,4 +1,4 @@
-//! For property tests: strategies of the crate `proptest`. They shrink to small files.
+//! Strategies of the crate `proptest`, for property tests. They shrink to small files.
 //!
 //! ```
 //! use executorch_format::testing::strategies::{damage, valid_programs};
@@ -47,10 +47,10 @@ use proptest::collection::{SizeRange, vec};
 use proptest::sample::select;
 use proptest::strategy::{BoxedStrategy, Strategy};
 
-/// How many choices a file of the usual size is made of.
+/// How many choices a file is made from by default.
 const USUAL: core::ops::Range<usize> = 0..1200;
 
-/// This many bytes, as choices: the size of what is made of them.
+/// A strategy that takes this many bytes as choices.
 fn made<T: core::fmt::Debug>(
     size: impl Into<SizeRange>,
     make: impl Fn(&mut Choices<'_>) -> T,
@@ -58,7 +58,7 @@ fn made<T: core::fmt::Debug>(
     vec(any::<u8>(), size).prop_map(move |bytes| make(&mut Choices::new(&bytes)))
 }
 
-/// Those that the crate can make: a fault of its own would show as values that are missing.
+/// A strategy for valid files. Where `make` fails, which would be a bug of this crate, proptest rejects the value.
 fn good<T: core::fmt::Debug>(
     size: impl Into<SizeRange>,
     make: impl Fn(&mut Choices<'_>) -> crate::Result<T>,
@@ -67,24 +67,24 @@ fn good<T: core::fmt::Debug>(
     vec(any::<u8>(), size).prop_filter_map("a good file", make)
 }
 
-/// Any program, good or bad, of that many choices.
+/// Any program, valid or not, of that many choices.
 pub fn any_programs(size: impl Into<SizeRange>) -> impl Strategy<Value = Program<'static>> {
     made(size, any_program)
 }
 
-/// Any list of keys, good or bad, of that many choices, under any of the three schemas.
+/// Any list of keys, valid or not, of that many choices, under any of the three schemas.
 pub fn any_flat_tensors(size: impl Into<SizeRange>) -> impl Strategy<Value = FlatTensor<'static>> {
     made(size, any_flat_tensor)
 }
 
-/// Good `.pte` files, of that many choices, in any official style. Official styles differ in what a strict reader takes: flatc (as in
-/// [`WriteStyle::FLATC`]) leaves empty vectors of wide numbers misaligned, which the verifier of flatc's Rust code refuses.
-/// [`valid_programs_in`] has one style.
+/// Valid `.pte` files, of that many choices, in any official style. A strict reader may refuse some of these styles:
+/// flatc (as in [`WriteStyle::FLATC`]) leaves empty vectors of wide numbers misaligned, which the verifier of flatc's
+/// Rust code refuses. Use [`valid_programs_in`] for one style.
 pub fn valid_programs(size: impl Into<SizeRange>) -> impl Strategy<Value = Pte<'static>> {
     good(size, valid_program)
 }
 
-/// Good `.pte` files, of that many choices, in one style. With [`WriteStyle::PYTHON`], empty vectors are aligned.
+/// Valid `.pte` files, of that many choices, in one style. With [`WriteStyle::PYTHON`], empty vectors are aligned.
 pub fn valid_programs_in(style: WriteStyle, size: impl Into<SizeRange>) -> impl Strategy<Value = Pte<'static>> {
     good(size, move |choices| {
         let pte = valid_program(choices)?;
@@ -93,12 +93,12 @@ pub fn valid_programs_in(style: WriteStyle, size: impl Into<SizeRange>) -> impl 
     })
 }
 
-/// Good `.ptd` files, of that many choices.
+/// Valid `.ptd` files, of that many choices.
 pub fn valid_flat_tensors(size: impl Into<SizeRange>) -> impl Strategy<Value = Ptd<'static>> {
     good(size, valid_tensors)
 }
 
-/// Good `.pte` files, each with the `.ptd` that it takes data from, of that many choices.
+/// Valid `.pte` files, each with the `.ptd` that it takes data from, of that many choices.
 pub fn valid_pairs(size: impl Into<SizeRange>) -> impl Strategy<Value = (Pte<'static>, Ptd<'static>)> {
     good(size, valid_pair)
 }
@@ -108,7 +108,7 @@ pub fn styles() -> impl Strategy<Value = WriteStyle> {
     made(3..=3, any_style)
 }
 
-/// Any damage of a tree, which has at least one field.
+/// Any damage to a tree. The tree must have at least one field.
 pub fn damage(tree: &dyn AnyTable) -> impl Strategy<Value = Damage> + use<> {
     select(Damage::all(tree))
 }

@@ -1,4 +1,4 @@
-//! Good files: nothing in them is wrong at any level, and they have something of all that the schema offers.
+//! Valid files: they have no finding at any level, and together they use everything that the schema offers.
 
 use super::choices::Choices;
 use super::files::any_style;
@@ -16,25 +16,25 @@ use crate::write::collect::{DataCollector, NewEntry};
 use crate::write::options::{PtdOptions, PteOptions};
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
-/// A good program: methods with planned, constant, mutable and dynamic tensors, lists, calls of operators and delegates, moves,
-/// and named data, in any official style and layout.
+/// A valid program: methods with planned, constant, mutable and dynamic tensors, lists, calls of operators and
+/// delegates, moves, and named data, in any official style and layout.
 ///
-/// Fails for a fault of this crate only.
+/// Fails only if this crate has a bug.
 pub fn valid_program(choices: &mut Choices<'_>) -> Result<Pte<'static>> {
     program(choices, &[])
 }
 
-/// A good `.ptd` of tensors and blobs, some with equal bytes, in any layout.
+/// A valid `.ptd` of tensors and blobs, some with equal bytes, in any layout.
 ///
-/// Fails for a fault of this crate only.
+/// Fails only if this crate has a bug.
 pub fn valid_tensors(choices: &mut Choices<'_>) -> Result<Ptd<'static>> {
     let entries = entries(choices);
     tensors(choices, entries)
 }
 
-/// A good program, and a good `.ptd` that has the data of its external tensors.
+/// A valid program, and a valid `.ptd` with the data of its external tensors.
 ///
-/// Fails for a fault of this crate only.
+/// Fails only if this crate has a bug.
 pub fn valid_pair(choices: &mut Choices<'_>) -> Result<(Pte<'static>, Ptd<'static>)> {
     let entries = entries(choices);
     let pte = program(choices, &entries)?;
@@ -49,7 +49,7 @@ fn tensors(choices: &mut Choices<'_>, entries: Vec<NewEntry<'static>>) -> Result
 fn entries(choices: &mut Choices<'_>) -> Vec<NewEntry<'static>> {
     let count = choices.below(6);
     let entry = |index: u8| {
-        // Of one length, so that none starts another.
+        // All keys have one length, so that none is a prefix of another.
         let key = format!("weight.{index:03}");
         let alignment = 1 << choices.below(8);
         let entry = if choices.below(4) == 3 {
@@ -132,7 +132,7 @@ impl From<Shape> for Tensor<'static> {
     }
 }
 
-/// The values of a method while it is made.
+/// The values of a method that is being made.
 #[derive(Default)]
 struct Values {
     values: Vec<EValue<'static>>,
@@ -152,7 +152,7 @@ impl Values {
         self.values.len() as i32 - 1
     }
 
-    /// Every tensor has memory of its own, so that none is overwritten while it is needed.
+    /// Gives each tensor memory of its own, so that none is overwritten while it is needed.
     fn place(&mut self, tensor: Tensor<'static>) -> Tensor<'static> {
         let offset = self.arena;
         let size = tensor.byte_size().unwrap_or_default().max(1);
@@ -193,7 +193,7 @@ impl Values {
         self.tensors.push(index);
     }
 
-    /// Some of a list, if it has any.
+    /// Some items of a list, if it has any.
     fn some(choices: &mut Choices<'_>, of: &[i32]) -> Vec<i32> {
         let count = choices.below(4);
         let one = |_| of.get(usize::from(choices.below(of.len() as u8))).copied();
@@ -246,7 +246,7 @@ fn method(
     for _ in 0..choices.below(6) {
         instructions.extend(instruction(choices, &values, operators.len(), delegates.len()));
     }
-    // What is given from outside is written by no instruction before, and what is returned is there.
+    // No instruction writes an input before it is read, and outputs are values that exist.
     let inputs = Values::some(choices, &values.planned);
     let outputs = Values::some(choices, &values.tensors);
     let name = if index == 0 { "forward".into() } else { format!("method_{index}") };
@@ -268,7 +268,7 @@ fn delegate(choices: &mut Choices<'_>, data: &mut DataCollector<'static>) -> Bac
     }
 }
 
-/// A call, or a move of one integer to another; nothing where the method has no values for it.
+/// A call, or a move of one integer to another; `None` if the method has no values for it.
 fn instruction(
     choices: &mut Choices<'_>,
     values: &Values,

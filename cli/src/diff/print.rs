@@ -178,7 +178,7 @@ impl<W: Write> Printer<W> {
         let cosine = cosine.map_or_else(String::new, |cosine| format!(", cosine {cosine:.6}"));
         let unbounded = match unbounded {
             0 => String::new(),
-            count => format!(", {count} of them infinite or no number in one file only"),
+            count => format!(", {count} of them infinite or NaN in one file only"),
         };
         let line = format!(
             "{indent}    {changed} of {elements} differ, by up to {absolute:.4e} (relative {relative:.4e}){cosine}{unbounded}"

@@ -490,7 +490,7 @@ fn weights_further_apart_than_a_limit_fail() {
     let told = apart(&|old| old + 0.5, 0.25);
     assert!(told.len() == 1 && told[0].contains("apart, expected at most 2.5e-1"), "{told:?}");
     let told = apart(&|_| f32::NAN, 1e9);
-    assert!(told.len() == 1 && told[0].contains("infinite or no number"), "{told:?}");
+    assert!(told.len() == 1 && told[0].contains("infinite or NaN"), "{told:?}");
 }
 
 #[test]

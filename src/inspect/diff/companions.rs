@@ -87,7 +87,7 @@ pub(super) fn traces(one: &Etdp<'_>, other: &Etdp<'_>) -> Diff {
         tables(&mut found, DifferenceSubject::Run, None, &name, Some(&head), Some(&other_head));
         for event in 0..events.len().max(other_events.len()) {
             let (one, other) = (events.get(event), other_events.get(event));
-            // One of them is there.
+            // At least one of both is there.
             let what = one.or(other).map(event_name).unwrap_or_default();
             let name = format!("{event} of run {name}{what}");
             let (one, other) = (one.map(|one| one as &dyn AnyTable), other.map(|other| other as &dyn AnyTable));
@@ -107,7 +107,7 @@ fn without_events<'a>(run: &RunData<'a>) -> RunData<'a> {
     RunData { name, bundled_input_index: run.bundled_input_index, allocators, events: None }
 }
 
-/// A name in parentheses, cut: it is said again with each difference.
+/// A name in parentheses, cut, because each difference repeats it.
 fn called(name: &str) -> String {
     const MOST: usize = 60;
     let short: String = name.chars().take(MOST).collect();
@@ -123,7 +123,7 @@ fn event_name(event: &Event<'_>) -> String {
     name.map(called).unwrap_or_default()
 }
 
-/// Two tables, field by field; or the one of them that is there.
+/// Compares two tables field by field, or reports that only one is there.
 fn tables(
     found: &mut Diff,
     subject: DifferenceSubject,

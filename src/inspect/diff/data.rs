@@ -1,4 +1,4 @@
-//! Weights: compared by their bytes, wherever these are.
+//! Compares weights by their bytes, in whichever file or segment these are.
 
 use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side};
 use crate::error::{Result, counted};
@@ -11,21 +11,21 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::hash::{Hash, Hasher};
 
-/// What was found so far, and what waits for a partner.
+/// The differences so far, and what has no counterpart yet.
 pub(super) struct Comparer<'s> {
     pub(super) diff: Diff,
     pub(super) options: DiffOptions,
     /// The data of external tensors of each side, with its keys, in the order of these.
     pub(super) external: [Vec<(&'s str, &'s [u8])>; 2],
-    /// Weights of each side without a partner.
+    /// Weights of each side without a counterpart.
     lonely: [Vec<Weight<'s>>; 2],
-    /// Keys of each side without a partner.
+    /// Keys of each side without a counterpart.
     pub(super) lonely_keys: [Vec<(String, &'s [u8])>; 2],
     /// How many external tensors have no data on either side.
     pub(super) unseen: usize,
     /// Bytes that were compared, by their addresses and lengths.
     compared: Keyed<[(usize, usize); 2], bool>,
-    /// The bytes of weights that have a partner, by address and length.
+    /// The bytes of weights that have a counterpart, by address and length.
     partnered: [Keyed<(usize, usize), ()>; 2],
     /// How many bytes may still be compared: many tensors may share the same ones.
     budget: u64,
@@ -39,7 +39,7 @@ struct Weight<'s> {
     name: Option<&'s str>,
     shape: TensorShape<'s>,
     bytes: &'s [u8],
-    /// In which of the places for tensors' data it is.
+    /// Where its data is: among the constants, the initial states or the external data.
     place: &'static str,
 }
 
@@ -54,7 +54,7 @@ fn address(bytes: &[u8]) -> (usize, usize) {
     (bytes.as_ptr() as usize, bytes.len())
 }
 
-/// The data of that key, with it.
+/// The key and its data.
 pub(super) fn of_key<'e, 's>(external: &'e [(&'s str, &'s [u8])], key: &str) -> Option<&'e (&'s str, &'s [u8])> {
     external.get(external.binary_search_by_key(&key, |(other, _)| other).ok()?)
 }
@@ -108,7 +108,7 @@ impl<'s> Comparer<'s> {
         self.diff.storage.push(change);
     }
 
-    /// A difference, where two texts differ.
+    /// Adds a difference if two texts differ.
     pub(super) fn changed(
         &mut self,
         subject: DifferenceSubject,
@@ -127,7 +127,7 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    /// Whether the bytes are equal; `None` where too many bytes were compared before.
+    /// Whether the bytes are equal; `None` if the budget is used up.
     pub(super) fn equal(&mut self, before: &[u8], after: &[u8]) -> Option<bool> {
         if before.len() != after.len() || address(before) == address(after) {
             return Some(before.len() == after.len());
@@ -250,7 +250,7 @@ impl<'s> Comparer<'s> {
         self.difference(change);
     }
 
-    /// The data of tensors that have no partner on the other side: of whole methods, or of values.
+    /// The data of tensors without a counterpart on the other side: of whole methods, or of values.
     pub(super) fn only(
         &mut self,
         side: usize,
@@ -266,7 +266,7 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    /// Finds partners for weights that have none: the same bytes, or the same name.
+    /// Matches the weights that have no counterpart yet: by equal bytes, or by name.
     pub(super) fn weights(&mut self) {
         let [mut before, mut after] = core::mem::take(&mut self.lonely);
         for (list, partnered) in [&mut before, &mut after].into_iter().zip(&self.partnered) {
@@ -330,7 +330,7 @@ impl<'s> Comparer<'s> {
         self.difference(Difference::new(DifferenceSubject::Weight, kind, Some(weight.method), weight.text()));
     }
 
-    /// A hash of bytes; `None` where too many were looked at before.
+    /// A hash of bytes; `None` if the budget is used up.
     pub(super) fn hash(&mut self, bytes: &[u8]) -> Option<u64> {
         self.budget = self.budget.checked_sub(bytes.len() as u64)?;
         let mut hasher = std::hash::DefaultHasher::new();

@@ -1,4 +1,4 @@
-//! Named blobs and the keys of `.ptd` files: compared by their bytes, whichever file has them.
+//! Compares named blobs and the keys of `.ptd` files by their bytes, in whichever file these are.
 
 use super::data::{Comparer, of_key};
 use super::{Difference, DifferenceKind, DifferenceSubject};
@@ -16,14 +16,14 @@ use alloc::{format, string::String, string::ToString, vec::Vec};
 pub(super) struct Found<'s> {
     pub(super) bytes: Result<&'s [u8]>,
     pub(super) shape: Option<TensorShape<'s>>,
-    /// In which file they are.
+    /// The file that they are in.
     pub(super) place: &'static str,
 }
 
 impl<'s> Comparer<'s> {
-    /// What the delegates of a program can find by a key: its named data, and of what its `.ptd` files have, the keys that XNNPACK's payloads
-    /// name. Where a payload of another backend does not say what it looks up, all that is no external tensor. Returns how many constants of
-    /// payloads are in none of the files.
+    /// What the delegates of a program can look up by key: its named data, and those keys of its `.ptd` files that
+    /// XNNPACK's payloads name. With a payload of another backend, which does not say what it looks up, all keys that
+    /// are no external tensor's. Returns how many constants of payloads are in none of the files.
     pub(super) fn looked_up(&self, side: usize, pte: &'s Pte<'s>, found: &mut Vec<(&'s str, Found<'s>)>) -> usize {
         for named in pte.named_data() {
             let bytes = pte.named_data_ref(named).and_then(|data| pte.bytes(&data));
@@ -71,7 +71,7 @@ impl<'s> Comparer<'s> {
         missing
     }
 
-    /// A named blob or key, of one side or both.
+    /// Compares a named blob or key, which one side or both have.
     pub(super) fn key(&mut self, name: &str, before: Option<&Found<'s>>, after: Option<&Found<'s>>) {
         let shape = |found: &Found<'_>| found.shape.map_or_else(|| "blob".into(), |shape| shape.to_string());
         match (before, after) {
@@ -118,7 +118,7 @@ impl<'s> Comparer<'s> {
         }
     }
 
-    /// Finds partners for keys that have none: the same bytes under another key.
+    /// Matches the keys that have no counterpart yet: equal bytes under another key.
     pub(super) fn keys(&mut self) {
         let [before, after] = core::mem::take(&mut self.lonely_keys);
         let mut alike: Keyed<Option<u64>, Vec<(String, &[u8])>> = Keyed::new();

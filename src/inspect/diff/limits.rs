@@ -1,4 +1,4 @@
-//! Which differences are too many: gates for files that replace each other.
+//! Limits on the differences between a file and the one that replaces it.
 
 use super::{Diff, DifferenceKind, DifferenceSubject};
 use crate::file::model::Model;
@@ -8,7 +8,7 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
 use core::fmt;
 
-/// By how much a file may differ from the one that it replaces. What is `None` may differ in any way.
+/// By how much a file may differ from the one that it replaces. `None` sets no limit.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -28,16 +28,16 @@ use core::fmt;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct DiffLimits {
-    /// Whether any difference is too many.
+    /// Whether any difference at all exceeds the limits.
     pub any: bool,
-    /// How far two values of a weight may be apart. Needs [`DiffOptions::tensors`](super::DiffOptions::tensors). What only one file has, and
-    /// weights and payloads whose distance is not known, are too far apart.
+    /// How far two values of a weight may be apart. Needs [`DiffOptions::tensors`](super::DiffOptions::tensors).
+    /// Weights that only one file has, and changed weights and payloads whose distance is not known, exceed the limit.
     pub max_abs: Option<f64>,
     /// By how much the file may grow.
     pub size: Option<GrowthLimit>,
-    /// By how much the planned memory of a method may grow. That of a new method grows from nothing.
+    /// By how much the planned memory of a method may grow. A new method counts as growth from 0 bytes.
     pub memory: Option<GrowthLimit>,
-    /// How many operators and backends may be called that the first file does not call.
+    /// How many operators and backends may be new: called by the second file and not by the first.
     pub operators: Option<usize>,
 }
 
@@ -56,7 +56,7 @@ setters! {
 pub enum GrowthLimit {
     /// This many bytes.
     Bytes(u64),
-    /// This many hundredths of what there was.
+    /// A percentage of the size before.
     Percent(f64),
 }
 
@@ -90,7 +90,7 @@ pub struct Excess {
     pub message: String,
 }
 
-/// As `size: 2324 bytes to 8872, expected a growth of at most 5 %`.
+/// Shows as `size: 2324 bytes to 8872, expected a growth of at most 5 %`.
 impl fmt::Display for Excess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.limit, self.message)
@@ -98,7 +98,7 @@ impl fmt::Display for Excess {
 }
 
 impl DiffLimits {
-    /// What of these limits the difference between two files exceeds. Of bundles the programs inside count.
+    /// The limits that the differences between two files exceed. Bundles are compared by the programs inside.
     pub fn exceeded(&self, before: &Model<'_>, after: &Model<'_>, diff: &Diff) -> Vec<Excess> {
         let mut found = Vec::new();
         let mut add = |limit, message| found.push(Excess { limit, message });
@@ -139,7 +139,7 @@ fn grown(before: u64, after: u64, limit: GrowthLimit) -> String {
     format!("{before} bytes to {after}, expected a growth of at most {limit}")
 }
 
-/// Why a weight is too far from the one before.
+/// Why a weight exceeds the limit `max_abs`.
 fn apart(difference: &super::Difference, most: f64) -> Option<String> {
     use DifferenceSubject::{Delegate, Key, Payload, Weight};
     if !matches!(difference.subject, Weight | Key | Payload | Delegate) {
@@ -149,7 +149,7 @@ fn apart(difference: &super::Difference, most: f64) -> Option<String> {
     let what = format!("{method}{} {}", difference.subject.name(), difference.name);
     match (&difference.distance, difference.kind) {
         (Some(distance), _) if distance.unbounded > 0 => {
-            Some(format!("{what}: {} values are infinite or no number in one file only", distance.unbounded))
+            Some(format!("{what}: {} values are infinite or NaN in one file only", distance.unbounded))
         }
         (Some(distance), _) if distance.absolute <= most => None,
         (Some(distance), _) => {
@@ -161,13 +161,13 @@ fn apart(difference: &super::Difference, most: f64) -> Option<String> {
     }
 }
 
-/// Does something with a file's program, or with the one in a bundle.
+/// Calls `work` with a file's program, or with the one in a bundle.
 fn with_program(model: &Model<'_>, work: impl FnOnce(&Pte<'_>)) {
     match model {
         Model::Pte(pte) => work(pte),
         #[cfg(feature = "devtools")]
         Model::Bpte(bpte) => {
-            // A program that cannot be read has no facts to compare; that is said elsewhere.
+            // A program that cannot be read is among the differences already.
             if let Ok(pte) = bpte.program() {
                 work(&pte);
             }
@@ -176,7 +176,7 @@ fn with_program(model: &Model<'_>, work: impl FnOnce(&Pte<'_>)) {
     }
 }
 
-/// The planned memory of each method of the second file: in the first one, and in the second.
+/// For each method of the second file, its planned memory in the first file and in the second.
 fn planned(before: &Pte<'_>, after: &Pte<'_>) -> Vec<(String, u64, u64)> {
     let sizes = |pte: &Pte<'_>, name: &str| pte.method(name).map_or(0, |plan| plan.planned_memory().bytes);
     let methods = after.methods().iter().map(|plan| plan.name());

@@ -1,4 +1,4 @@
-//! What differs between two files: what a person would call a difference, apart from how it is stored.
+//! What differs between two files: first what makes them different models, then what is only stored differently.
 
 #[cfg(feature = "devtools")]
 mod companions;
@@ -29,9 +29,10 @@ pub use limits::{DiffLimits, Excess, GrowthLimit};
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Side<'s> {
-    /// The program, the keys, the bundle or the trace.
+    /// The file.
     pub model: &'s Model<'s>,
-    /// The `.ptd` files that go with a program: where its external tensors are looked up, and what its delegates find by key.
+    /// The `.ptd` files that go with a program: they have its external tensors, and data that its delegates look up by
+    /// key.
     pub data: &'s [Ptd<'s>],
 }
 
@@ -42,11 +43,11 @@ impl<'s> Side<'s> {
     }
 }
 
-/// What to compare beside what is always compared.
+/// What to compare in addition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiffOptions {
-    /// How far the values of changed weights are apart.
+    /// Whether to compute how far the values of changed weights are apart.
     pub tensors: bool,
 }
 
@@ -64,7 +65,7 @@ setters! {
 pub struct Diff {
     /// What makes them two different models.
     pub differences: Vec<Difference>,
-    /// What is only stored differently: places, sizes and the order of what has no order.
+    /// What is only stored differently: places, sizes, and the order of lists whose order has no meaning.
     pub storage: Vec<Difference>,
     /// What was not compared, because its `.ptd` file was not given.
     pub not_compared: Vec<String>,
@@ -77,25 +78,25 @@ pub struct Diff {
 pub struct Difference {
     /// What kind of thing it is.
     pub subject: DifferenceSubject,
-    /// What became of it.
+    /// How it differs.
     pub kind: DifferenceKind,
     /// The method that it is in.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub method: Option<String>,
-    /// Which one it is: an index, a name, a field path. Indices are those of the first file where it is in both.
+    /// Which one it is: an index, a name, a field path. If it is in both files, the index is that of the first.
     pub name: String,
-    /// What it was.
+    /// The content in the first file.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub before: Option<String>,
-    /// What it is.
+    /// The content in the second file.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub after: Option<String>,
-    /// How far the values are apart, where that was asked for.
+    /// How far the values are apart, if that was asked for.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub distance: Option<Distance>,
 }
 
-/// What became of something.
+/// How something differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 pub enum DifferenceKind {
@@ -151,7 +152,7 @@ pub enum DifferenceSubject {
 }
 
 impl DifferenceSubject {
-    /// Its name, as it is serialized.
+    /// The name, as it is serialized.
     pub fn name(self) -> &'static str {
         match self {
             Self::File => "file",
@@ -176,7 +177,7 @@ impl DifferenceSubject {
 }
 
 impl Diff {
-    /// Whether both are the same model, however they are stored, as far as they were compared: see
+    /// Whether no difference makes them two models. What could not be compared is in
     /// [`not_compared`](Self::not_compared).
     pub fn is_same(&self) -> bool {
         self.differences.is_empty()
@@ -203,13 +204,14 @@ impl fmt::Display for Difference {
 
 /// What differs between two files.
 ///
-/// Instructions are matched as a text comparison matches lines, by their operator and the values in their arguments; a tensor is the same
-/// tensor where matched instructions take or give it. So an instruction that was put in is one difference, although it
-/// gives every value after it another index. Weights are compared by their bytes wherever they are: in the program, in a
-/// segment, or in a `.ptd` file.
+/// Instructions are matched as a text comparison matches lines, by their operator and the values in their arguments.
+/// Tensors are matched through the instructions that take or give them. So an inserted instruction is one difference,
+/// although it shifts the index of every value after it. Weights are compared by their bytes, in the program, in a
+/// segment or in a `.ptd` file.
 ///
-/// Of bundles, the programs inside are compared, then the test cases of methods of one name, by their order; of traces the runs and their
-/// events, by their order. Files of two kinds differ in that.
+/// Of two bundles, the programs inside are compared, then the test cases of methods of the same name, by their order.
+/// Of two traces, the runs and their events are compared by their order. Two files of different kinds have that one
+/// difference.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -303,7 +305,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
     comparer.not_compared(comparer.unseen, "external tensor");
     let key = |found: &&(&'s str, Found<'s>)| found.0.to_owned();
     for (before, after) in matched(&mut found.iter(), &mut other_found.iter(), &key) {
-        // One of them is there.
+        // At least one of both is there.
         let name = before.or(after).map(|(name, _)| *name).unwrap_or_default();
         comparer.key(name, before.map(|(_, keyed)| keyed), after.map(|(_, keyed)| keyed));
     }
@@ -313,7 +315,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
 fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     let key = |entry: &Entry<'_>| entry.key().to_owned();
     for (before, after) in matched(&mut one.entries(), &mut other.entries(), &key) {
-        // One of them is there.
+        // At least one of both is there.
         let name = before.or(after).map(|entry| entry.key().to_owned()).unwrap_or_default();
         let found = |ptd: &'s Ptd<'s>, entry: Entry<'s>| Found {
             bytes: ptd.entry_bytes(&entry),
@@ -326,7 +328,7 @@ fn keys<'s>(comparer: &mut Comparer<'s>, one: &'s Ptd<'s>, other: &'s Ptd<'s>) {
     comparer.keys();
 }
 
-/// How both files are stored.
+/// Compares how both files are stored.
 fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
     let facts = |model: &Model<'_>| {
         let segments = match model {
@@ -371,7 +373,8 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
     }
 }
 
-/// Pairs of one name, in the first list's order, with what has no partner; what only the second has comes last.
+/// Pairs items by name, in the first list's order, with those that have no counterpart; those that only the second list
+/// has come last.
 fn matched<T: Copy>(
     before: &mut dyn Iterator<Item = T>,
     after: &mut dyn Iterator<Item = T>,
@@ -392,7 +395,8 @@ fn matched<T: Copy>(
     pairs
 }
 
-/// Items of a list that have no partner yet, by name: the last first, so that the first of a name is taken first.
+/// Items of a list that have no counterpart yet, by name. Each name's items are in reverse, so that the first is taken
+/// first.
 #[derive(Default)]
 struct Open(Keyed<String, Vec<usize>>);
 
@@ -414,7 +418,7 @@ fn sorted(names: &[String]) -> Vec<&str> {
 
 impl Difference {
     fn new(subject: DifferenceSubject, kind: DifferenceKind, method: Option<&str>, name: impl Into<String>) -> Self {
-        // Each difference has it.
+        // Every difference repeats the name.
         let method = method.map(|method| shortened(method).into_owned());
         Self { subject, kind, method, name: name.into(), before: None, after: None, distance: None }
     }

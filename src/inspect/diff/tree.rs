@@ -6,8 +6,8 @@ use crate::inspect::branch::number_text;
 use crate::path::Path;
 use alloc::{format, string::String};
 
-/// Calls `found` for each field that differs, with its path and what both hold. A list of another length is one difference, whatever
-/// is in it.
+/// Calls `found` for each field that differs, with its path and both values. A list of another length is one
+/// difference.
 pub(super) fn compare(
     before: &dyn AnyTable,
     after: &dyn AnyTable,

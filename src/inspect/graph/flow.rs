@@ -65,7 +65,7 @@ fn source(plan: &ExecutionPlan<'_>, chain: usize, index: usize) -> Option<String
     Some(short(&format!("{file}:{} {}", frame.lineno, frame.name())))
 }
 
-/// The indices of all events, those of each time by their argument.
+/// The indices of all events, sorted within each time by argument.
 fn by_argument(dataflow: &Dataflow) -> Vec<usize> {
     let events = dataflow.events();
     let mut order: Vec<usize> = (0..events.len()).collect();
@@ -73,13 +73,13 @@ fn by_argument(dataflow: &Dataflow) -> Vec<usize> {
     order
 }
 
-/// Why edges may be missing or wrong.
+/// Why some edges may be missing or wrong.
 fn incomplete(dataflow: &Dataflow) -> Option<&'static str> {
     let unknown = dataflow.unknown.iter().find(|unknown| unknown.time.is_none());
     unknown.or_else(|| dataflow.unknown.first()).map(|unknown| unknown.why)
 }
 
-/// What is inside a method's delegates, by their index, where it is known.
+/// The known payloads of a method's delegates, by delegate index.
 pub(super) type Opened<'t> = Keyed<usize, Option<Xnnpack<'t>>>;
 
 /// A node that takes a value at a time.
@@ -93,17 +93,18 @@ pub(super) struct Flow<'f, 't, 'a> {
     pte: &'t Pte<'a>,
     plan: &'t ExecutionPlan<'a>,
     dataflow: &'f Dataflow,
-    /// Taken out at the first call: a second one shows the delegate as one node.
+    /// A payload is removed at the first call: later calls show the delegate as one node.
     opened: Opened<'t>,
     pub(super) graph: Graph<'t>,
-    /// The indices of the events, those of each time by their argument: an instruction may name many values, or one many times.
+    /// The indices of the events, sorted within each time by argument, since an instruction may name many values, or
+    /// one many times.
     by_argument: &'f [usize],
     /// The node of each event that writes.
     writers: Vec<Option<usize>>,
-    /// The node of each time, for what no node of `writers` writes.
+    /// The node of each time, for events that are not in `writers`.
     nodes: Vec<Option<usize>>,
     readers: Vec<Reader>,
-    /// How many more sources of values to look at: many nodes may take one that many have written.
+    /// How many more sources of values may be visited: many nodes may take a value that many have written.
     budget: usize,
 }
 
@@ -135,7 +136,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         Some(TensorPlace::of(data, tensor.data_buffer_idx, tensor.allocation_info.as_ref()))
     }
 
-    /// What is kept from run to run: a node for each.
+    /// Adds a node for each tensor that is kept from run to run.
     fn states(&mut self) {
         for state in &self.dataflow.kept {
             let Ok(value) = i32::try_from(*state) else { return };
@@ -172,7 +173,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             InstructionArguments::JumpFalseCall(call) => {
                 (NodeKind::Jump, format!("if false, jump to {}", call.destination_instruction))
             }
-            // It has no effect on what flows.
+            // It moves no data.
             InstructionArguments::FreeCall(_) => return,
             _ => (NodeKind::Unknown, "an instruction of a newer schema".into()),
         };
@@ -180,7 +181,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         let mut arguments = Vec::new();
         for access in &accesses.list {
             let mut output = access.role.writes();
-            // What was taken to be an output.
+            // Arguments that are assumed to be outputs.
             if accesses.unknown == Some(UNKNOWN_DELEGATE) {
                 let is_write =
                     |index: &usize| self.dataflow.events().get(*index).is_some_and(|event| event.kind == Kind::Write);
@@ -199,12 +200,12 @@ impl<'f, 't> Flow<'f, 't, '_> {
         }
     }
 
-    /// Notes that a node takes a value at a time.
+    /// Records that a node reads a value at a time.
     pub(super) fn read(&mut self, time: usize, value: i32, node: usize) {
         self.readers.push(Reader { time, value, node });
     }
 
-    /// The indices of the events at a time that are about a value.
+    /// The indices of a value's events at a time.
     fn events_of(&self, time: usize, value: i32) -> &'f [usize] {
         let (first, events) = self.dataflow.at(time);
         let events = self.by_argument.get(first..first + events.len()).unwrap_or_default();
@@ -214,18 +215,19 @@ impl<'f, 't> Flow<'f, 't, '_> {
         events.get(from..to).unwrap_or_default()
     }
 
-    /// Counts one more event or source that is looked at; whether it may be.
+    /// Counts one more visited event or source; returns `false` if the budget is used up.
     fn spend(&mut self) -> bool {
         match self.budget.checked_sub(1) {
             Some(left) => self.budget = left,
             None => {
-                self.graph.incomplete = Some("its instructions take values from so many places that not all are shown");
+                self.graph.incomplete =
+                    Some("its instructions take values from too many places: not all edges are shown");
             }
         }
         self.graph.incomplete.is_none()
     }
 
-    /// Notes that a node writes a value at a time.
+    /// Records that a node writes a value at a time.
     pub(super) fn write(&mut self, time: usize, value: i32, node: usize) {
         for index in self.events_of(time, value) {
             if !self.spend() {
@@ -238,7 +240,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
         }
     }
 
-    /// An edge from each node whose content a node may take.
+    /// Adds an edge from each node whose result another node may read.
     fn edges(&mut self) {
         let dataflow = self.dataflow;
         for reader in core::mem::take(&mut self.readers) {
@@ -266,10 +268,10 @@ impl<'f, 't> Flow<'f, 't, '_> {
         }
     }
 
-    /// An edge from each jump to the instruction that it may go on with.
+    /// Adds an edge from each jump to its destination.
     fn jumps(&mut self, first: usize) {
         let nodes = self.graph.nodes.iter().enumerate().skip(first);
-        // In the order of instructions. Of several nodes inside a delegate, the first one is where the call starts.
+        // In the order of instructions. A call of a delegate with several nodes starts at the first.
         let places: Vec<(usize, usize, usize)> =
             nodes.filter_map(|(at, node)| node.instruction.map(|place| (place.chain, place.index, at))).collect();
         let at = |place| places.get(places.partition_point(|(chain, index, _)| (*chain, *index) < place));
@@ -304,7 +306,7 @@ fn gives(value: i32) -> Taken {
     Taken { value, name: None, output: true }
 }
 
-/// A name as a label: many instructions may have a long one.
+/// A name as a label, shortened, because many instructions may share a long one.
 pub(crate) fn short(name: &str) -> String {
     const MOST: usize = 120;
     match name.char_indices().nth(MOST) {

@@ -1,16 +1,16 @@
-//! Which nodes of a graph belong together: those of one delegate, and parts that are there many times, as the blocks of a transformer are.
+//! Groups of nodes in a graph: the nodes of one delegate, and repeated parts such as the blocks of a transformer.
 
 use super::{Edge, Graph, GraphArgument, GraphLayout, InstructionPlace, Node, NodeKind};
 use crate::keyed::{Keyed, sort};
 use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;
 
-/// Nodes that belong together: they follow each other in the graph's list.
+/// A group of nodes: a range of the graph's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct NodeGroup {
-    /// Why they do.
+    /// Why they are a group.
     pub kind: GroupKind,
     /// Its name: `block 3 of 48`, or the backend.
     pub label: String,
@@ -20,16 +20,16 @@ pub struct NodeGroup {
     pub count: usize,
 }
 
-/// Why nodes belong together.
+/// Why nodes are a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum GroupKind {
     /// They are inside one delegate.
     Delegate,
-    /// The same operators with the same results are there again and again.
+    /// A repeated part: the same operators with results of the same shapes.
     Block,
-    /// Tensors that keep their content, where there are many.
+    /// Tensors that keep their content from run to run, if there are many.
     States,
 }
 
@@ -43,24 +43,25 @@ pub struct Outline<'t> {
     pub graph: Graph<'t>,
     /// Where its nodes go.
     pub layout: GraphLayout,
-    /// For each of its nodes, the nodes of the whole graph that it stands for: the first, and how many.
+    /// For each of its nodes, the nodes of the whole graph that it stands for: the index of the first, and their
+    /// number.
     pub members: Vec<(usize, usize)>,
 }
 
-/// So many tensors that keep their content are shown one by one.
+/// Up to this many tensors that keep their content are no group.
 const STATES: usize = 4;
 
-/// A part that repeats has at least so many nodes.
+/// The fewest nodes of a repeated part.
 const LEAST: usize = 4;
 
-/// It is there at least so often.
+/// The fewest repetitions.
 const TIMES: usize = 3;
 
-/// Comparisons of two nodes that are made to find what repeats.
+/// The most comparisons of two nodes to find repetitions.
 const MOST: usize = 20_000_000;
 
 impl Graph<'_> {
-    /// Which nodes belong together, from the start of the graph on. A block may have delegates in it, and a delegate blocks.
+    /// The groups of nodes, by their first node. A block may contain delegates, and a delegate may contain blocks.
     pub fn groups(&self) -> Vec<NodeGroup> {
         let mut groups = self.delegates();
         let is_state = |node: &Node<'_>| node.kind == NodeKind::State;
@@ -118,13 +119,14 @@ impl Graph<'_> {
 }
 
 impl<'t> Graph<'t> {
-    /// The graph with one node for each of these groups: for each block, and for each delegate that is in none. `None` where no nodes belong together.
+    /// The graph with one node for each block, for each delegate that is in no block, and for the states. `None` if
+    /// there are no groups.
     pub fn outline(&self, groups: &[NodeGroup]) -> Option<Outline<'t>> {
         let mut chosen: Vec<Option<&NodeGroup>> = vec![None; self.nodes.len()];
         for kind in [GroupKind::Block, GroupKind::Delegate, GroupKind::States] {
             for group in groups.iter().filter(|group| group.kind == kind) {
                 let places = chosen.get_mut(group.first..group.first.saturating_add(group.count))?;
-                // A delegate that goes on past a block shows as its nodes there.
+                // A delegate that is only partly in a block keeps its nodes.
                 if places.iter().all(Option::is_none) {
                     places.fill(Some(group));
                 }
@@ -150,7 +152,7 @@ impl<'t> Graph<'t> {
                 _ => node.clone(),
             });
         }
-        // Arguments of a group: many edges may be about one value.
+        // The arguments of a group, each once, although many edges may carry one value.
         let mut seen = Keyed::new();
         let unit = |node: usize| units.get(node).copied().unwrap_or_default();
         for edge in &self.edges {
@@ -191,14 +193,14 @@ impl<'t> Graph<'t> {
     }
 }
 
-/// Nodes `first..first + period` are there `times` times, one after the other.
+/// The nodes `first..first + period` repeat `times` times, one after the other.
 struct Repeat {
     first: usize,
     period: usize,
     times: usize,
 }
 
-/// Finds what repeats: first what covers the most nodes, then in what is left before and after it.
+/// Finds repetitions: first the one that covers the most nodes, then others before and after it.
 fn repeats(tokens: &[u32], range: Range<usize>, budget: &mut usize, found: &mut Vec<Repeat>) {
     let mut ranges = vec![range];
     while let Some(range) = ranges.pop() {
@@ -211,7 +213,7 @@ fn repeats(tokens: &[u32], range: Range<usize>, budget: &mut usize, found: &mut 
     }
 }
 
-/// What covers the most; of what covers as much, the shortest.
+/// The repetition that covers the most nodes; of several, the one with the shortest period.
 fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
     let mut best: Option<Repeat> = None;
     for period in LEAST..=tokens.len() / TIMES {
@@ -225,7 +227,7 @@ fn best(tokens: &[u32], budget: &mut usize) -> Option<Repeat> {
             }
             let times = run / period + 1;
             let covered = best.as_ref().map_or(0, |best| best.period * best.times);
-            // A part that itself repeats is not one block.
+            // A longer period that covers about as much is several blocks, not one.
             if times >= TIMES && period * times > covered + covered / 8 {
                 best = Some(Repeat { first: index - run, period, times });
             }

@@ -12,7 +12,7 @@ use alloc::{string::String, string::ToString, vec::Vec};
 pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
     let mut methods: Vec<Opened<'t>> = pte.methods().iter().map(|_| Keyed::new()).collect();
     for opened in pte.open_payloads() {
-        // A payload that several delegates share is shown once: the others are a node each.
+        // The nodes of a shared payload are shown for its first delegate: the others are one node each.
         let (Some((method, delegate)), Ok(Payload::Xnnpack(payload))) = (opened.delegates.first(), opened.payload)
         else {
             continue;
@@ -25,7 +25,7 @@ pub(super) fn opened<'t>(pte: &'t Pte<'_>) -> Vec<Opened<'t>> {
 }
 
 impl<'t> Flow<'_, 't, '_> {
-    /// A node for each node of a payload. `args` are the values that the delegate is called with.
+    /// Adds a node for each node of a payload. `args` are the values that the delegate is called with.
     pub(super) fn inside(
         &mut self,
         payload: &Xnnpack<'_>,
@@ -93,7 +93,7 @@ impl<'t> Flow<'_, 't, '_> {
     }
 }
 
-/// How a value inside a payload is numbered among the method's.
+/// The number of a value inside a payload: negative, so that it is none of the method's.
 fn inner(id: u32) -> i32 {
     -1 - i32::try_from(id).unwrap_or(i32::MAX - 1)
 }

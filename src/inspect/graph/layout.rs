@@ -1,4 +1,4 @@
-//! Where the nodes of a graph go in a picture. The crate `rust-sugiyama` does it, in layers from top to bottom.
+//! Where the nodes of a graph go in a picture. The crate `rust-sugiyama` places them, in layers from top to bottom.
 //!
 //! Its time grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
 //! passes many layers is not drawn, and the node that takes it names where it comes from. A picture of a transformer would
@@ -14,14 +14,14 @@ use rust_sugiyama::configure::{Config, RankingType};
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct GraphLayout {
-    /// Of the whole picture.
+    /// The size of the whole picture in this direction.
     pub width: f64,
-    /// Of the whole picture.
+    /// The size of the whole picture in this direction.
     pub height: f64,
     /// A place for each node.
     pub nodes: Vec<Placed>,
-    /// Indices of edges that pass too many layers to be drawn, in order. The nodes that they go to have room for a third line,
-    /// which names where they come from.
+    /// Indices of the edges that cross too many layers to be drawn, in order. The nodes that they go to have room for a
+    /// third line, which names the nodes that they come from.
     pub far: Vec<usize>,
 }
 
@@ -30,24 +30,24 @@ pub struct GraphLayout {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Placed {
-    /// Its left side.
+    /// The left side.
     pub x: f64,
-    /// Its upper side.
+    /// The upper side.
     pub y: f64,
-    /// From left to right.
+    /// The size from left to right.
     pub width: f64,
-    /// From top to bottom.
+    /// The size from top to bottom.
     pub height: f64,
 }
 
-/// A picture that is higher than this, and than so many times its width, goes on beside itself.
+/// A picture that is higher than `HIGH`, and higher than `SLIM` times its width, is cut into columns.
 const HIGH: f64 = 2400.0;
 const SLIM: f64 = 2.5;
 
-/// The width of a folded picture for its height, as windows have it.
+/// The width of a picture in columns, relative to its height: about that of a window.
 const WIDE: f64 = 1.6;
 
-/// Between the columns of a folded picture.
+/// The space between columns.
 const COLUMN_GAP: f64 = 90.0;
 
 impl GraphLayout {
@@ -68,7 +68,7 @@ impl GraphLayout {
             let Some(place) = self.nodes.get(node) else { continue };
             let end = place.y + place.height;
             match parts.last_mut() {
-                // What starts below all others is a new layer.
+                // A node that starts below all others starts a new layer.
                 Some((start, nodes)) if place.y < bottom || end - *start <= most => nodes.push(node),
                 _ => parts.push((place.y, vec![node])),
             }
@@ -94,19 +94,19 @@ impl GraphLayout {
 /// An edge that passes more layers than this is not drawn.
 const FAR: usize = 16;
 
-/// The nodes of a band, as soon as its last layer is full.
+/// A band ends with the layer in which it reaches this many nodes.
 const BAND: usize = 300;
 
-/// Edges of a band that are looked at. A good method has about one for each node.
+/// The most edges of a band that are used. A usual method has about one for each node.
 const BAND_EDGES: usize = 4 * BAND;
 
-/// Between nodes.
+/// The space between nodes.
 const GAP: f64 = 28.0;
 
 /// The height of a node: two lines.
 const HEIGHT: f64 = 40.0;
 
-/// A third line, for where the node takes values from that no edge shows.
+/// The height of a third line, which names the nodes whose edges are not drawn.
 const LINE: f64 = 15.0;
 
 /// The widest node, in characters.
@@ -172,7 +172,7 @@ impl Graph<'_> {
         layout
     }
 
-    /// Places the nodes of a band below `top`: its width and height.
+    /// Places the nodes of a band below `top`; returns its width and height.
     fn place_band(
         &self,
         band: &[usize],
@@ -229,7 +229,7 @@ impl Graph<'_> {
 fn layers(band: &[usize], edges: &[(u32, u32)], size: &dyn Fn(usize) -> (f64, f64)) -> Vec<Vec<(usize, (f64, f64))>> {
     let config = Config {
         vertex_spacing: GAP,
-        // Unlike the default, it takes a bounded number of steps.
+        // Unlike with the default, the number of steps is bounded.
         ranking_type: RankingType::Original,
         dummy_size: 0.5,
         transpose: band.len() <= BAND / 2,
@@ -249,21 +249,21 @@ fn layers(band: &[usize], edges: &[(u32, u32)], size: &dyn Fn(usize) -> (f64, f6
 const SHELF: f64 = 1600.0;
 
 impl super::Node<'_> {
-    /// What a node shows on its second line: its first output, or what an output of the method takes.
+    /// The second line of a node: its first output, or for an output of the method, its value.
     pub fn result(&self) -> &str {
         let given = self.arguments.iter().find(|argument| argument.output).or(self.arguments.first());
         given.map_or("", |argument| &argument.text)
     }
 }
 
-/// The layer of each node: just above the first one that takes what it gives.
+/// The layer of each node: just above the first node that takes its result.
 fn ranks(graph: &Graph<'_>) -> Vec<usize> {
     let count = graph.nodes.len();
     let mut earliest = vec![0usize; count];
     let mut latest = vec![usize::MAX; count];
     let data = || graph.edges.iter().filter(|edge| edge.value.is_some() && edge.from < edge.to && edge.to < count);
     let get = |ranks: &[usize], node: usize| ranks.get(node).copied().unwrap_or_default();
-    // Edges are sorted by where they come from; all that go to a node come from earlier ones.
+    // Edges are sorted by `from`, and `from` is always before `to`.
     for edge in data() {
         let rank = get(&earliest, edge.from) + 1;
         if let Some(place) = earliest.get_mut(edge.to) {

@@ -1,4 +1,4 @@
-//! A method as a graph: which instruction makes what another one takes.
+//! A method as a graph: which instruction writes what another one reads.
 
 mod flow;
 #[cfg(feature = "layout")]
@@ -23,8 +23,8 @@ use alloc::{format, string::String, vec::Vec};
 
 /// A method as a graph.
 ///
-/// Its edges come from every way through the instructions: a value goes from each instruction that may have written its bytes
-/// last, also through a view of them, and a view also from the instruction that made it one.
+/// Every path through the instructions is considered: an edge comes from each instruction that may have been the last
+/// to write the value's bytes, also through a view. A view has another edge from the instruction that made it.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -48,7 +48,7 @@ pub struct Graph<'t> {
     pub method: &'t str,
     /// Inputs and states first, then instructions in order, then outputs.
     pub nodes: Vec<Node<'t>>,
-    /// A data edge goes from an earlier node to a later one, but for what a round of a loop gives to the next.
+    /// An edge with a value goes from an earlier node to a later one, except from one iteration of a loop to the next.
     pub edges: Vec<Edge>,
     /// Why some edges may be missing or wrong.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -64,16 +64,16 @@ pub struct Node<'t> {
     pub kind: NodeKind,
     /// The operator with its overload, the backend, or which input or output it is.
     pub label: String,
-    /// The backend of the delegate that it is inside of.
+    /// For a node inside a delegate, the backend.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub delegate: Option<&'t str>,
     /// The instruction.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub instruction: Option<InstructionPlace>,
-    /// Where in the Python source it came from, where the file says it: `model.py:12 forward`.
+    /// The line of Python that it came from, if the file says it: `model.py:12 forward`.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub source: Option<String>,
-    /// What it takes and gives, in the file's order.
+    /// What it reads and writes, in the file's order.
     pub arguments: Vec<GraphArgument<'t>>,
     /// How long it took in one run, in ticks of a trace's clock: see [`Graph::add_times`].
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
@@ -103,7 +103,7 @@ pub enum NodeKind {
     State,
     /// Runs a kernel.
     Kernel,
-    /// Runs a delegate of which no more is known here.
+    /// Runs a delegate that is shown as one node.
     Delegate,
     /// A node inside an XNNPACK delegate. Those of one call have the same instruction.
     Inside,
@@ -115,7 +115,7 @@ pub enum NodeKind {
     Unknown,
     /// An output of the method.
     Output,
-    /// Nodes that belong together, in an outline of a graph.
+    /// A group of nodes, in an outline of a graph.
     Block,
 }
 
@@ -137,7 +137,7 @@ impl NodeKind {
     }
 }
 
-/// What an instruction takes or gives.
+/// What a node reads or writes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -156,26 +156,26 @@ pub struct GraphArgument<'t> {
     pub place: Option<TensorPlace<'t>>,
 }
 
-/// What goes from a node to another.
+/// An edge from a node to another: a value, or a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Edge {
     /// Index of the node that it comes from.
     pub from: usize,
-    /// Index of the node that takes it.
+    /// Index of the node that it goes to.
     pub to: usize,
-    /// Index into the method's values, as the taker names it; `None` for a jump to an instruction.
+    /// Index into the method's values, as the node that it goes to names it; `None` for a jump.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub value: Option<i32>,
-    /// Whether it comes from the instruction that made the value a view, and its bytes from others.
+    /// Whether it comes from the instruction that made the value a view, whose bytes come from other nodes.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "core::ops::Not::not"))]
     pub view: bool,
 }
 
 impl Pte<'_> {
-    /// Every method that computes something, as a graph. An XNNPACK delegate is shown by the nodes inside it at its first call,
-    /// and as one node at others.
+    /// Every method that computes something, as a graph. The first call of an XNNPACK delegate is shown as the nodes
+    /// inside it, later calls as one node each.
     pub fn graphs(&self) -> Vec<Graph<'_>> {
         let delegates = DelegateOutputs::of_program(self);
         let mut graphs = Vec::new();
@@ -204,10 +204,10 @@ impl Graph<'_> {
     }
 }
 
-/// Values and items of lists that a text shows.
+/// The most items of a list that a text shows.
 const MOST: usize = 16;
 
-/// A value in short: a tensor's type and shape, or the value itself, long ones cut off.
+/// A value in short: a tensor's type and shape, or the value itself, cut if it is long.
 pub(super) fn value_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
     match plan.value(index).map(|value| &value.val) {
         Some(KernelTypes::Null(_)) => "None".into(),
@@ -230,7 +230,7 @@ pub(super) fn value_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
     }
 }
 
-/// An item of a list: a list inside a list, which no writer makes, stays closed.
+/// An item of a list: a list inside a list, which no writer makes, shows as `?`.
 fn item_text(plan: &ExecutionPlan<'_>, index: i32) -> String {
     match plan.value(index).map(|value| &value.val) {
         Some(KernelTypes::Int(_) | KernelTypes::Tensor(_) | KernelTypes::Null(_)) => value_text(plan, index),

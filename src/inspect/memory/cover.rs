@@ -1,9 +1,10 @@
-//! How many bytes a set of ranges covers, while ranges come and go.
+//! Counts the bytes that a set of ranges covers, while ranges are added and removed.
 
 use crate::keyed::sort;
 use alloc::{vec, vec::Vec};
 
-/// A segment tree over the bounds of all ranges that will come: each change takes the logarithm of their number.
+/// A segment tree over the bounds of all ranges that will be added. A change takes time in proportion to the logarithm
+/// of their number.
 pub(super) struct Cover {
     /// In order, without repetition.
     bounds: Vec<u64>,
@@ -13,9 +14,9 @@ pub(super) struct Cover {
 
 #[derive(Clone, Copy, Default)]
 struct Node {
-    /// How many ranges cover all of it, and not all of its parent.
+    /// How many ranges cover all of this node, but not all of its parent.
     ranges: usize,
-    /// Bytes that are covered in it.
+    /// The bytes in it that are covered.
     covered: u64,
 }
 
@@ -32,7 +33,7 @@ impl Cover {
         self.node(1).covered
     }
 
-    /// Adds a range, or takes one away that was added.
+    /// Adds a range, or removes one that was added.
     pub(super) fn change(&mut self, start: u64, end: u64, add: bool) {
         let find = |bound: u64| self.bounds.partition_point(|other| *other < bound);
         let range = (find(start), find(end));

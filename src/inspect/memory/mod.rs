@@ -34,19 +34,20 @@ use cover::Cover;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Memory<'t> {
-    /// The methods, in the file's order: also those that need no memory.
+    /// All methods, in the file's order, also those that need no memory.
     pub methods: Vec<MethodMemory<'t>>,
-    /// For each buffer index, the largest buffer that any method has there: enough for all methods, one at a time.
+    /// For each buffer index, the largest buffer of any method: enough to run all methods, one at a time.
     pub arenas: Vec<PlannedBuffer>,
-    /// Tensors in memory that is not there, or whose size is not known. They are in no list.
+    /// Tensors in a buffer that does not exist, or whose size is not known. They are in no other list.
     #[cfg_attr(feature = "serde", serde(rename = "errors"))]
     pub faults: Vec<Fault>,
 }
 
 /// The planned memory of a method.
 ///
-/// Times count the method's instructions from 1, over all its chains. Inputs are given at time 0; outputs are read after the
-/// last instruction. As JSON, times are numbers of instructions, which count from 0 there as everywhere: inputs are given at -1.
+/// Times count the method's instructions from 1, over all its chains. Time 0 is that of the inputs; outputs are read
+/// after the last instruction. In JSON, times are indices of instructions, which count from 0, so that inputs are given
+/// at -1.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -60,12 +61,12 @@ pub struct MethodMemory<'t> {
     pub bytes: u64,
     /// The buffers, from 1 on.
     pub buffers: Vec<BufferMemory<'t>>,
-    /// How many tensors have a place that no instruction uses. They are in no list.
+    /// How many tensors have a place in planned memory but are used by no instruction. They are in no list.
     pub unused: usize,
-    /// Whether an instruction jumps. Times are then those in the list of instructions: what a loop needs from one round to the
-    /// next is needed in all of the loop, and what one branch needs is not needed in the other.
+    /// Whether an instruction jumps. Times are still positions in the list of instructions: what a loop carries from
+    /// one iteration to the next is needed in the whole loop, and what one branch needs is not needed in the other.
     pub jumps: bool,
-    /// What is assumed, as it is not known: what `needed` and `lost` are then is an estimate. Empty if all is known.
+    /// What had to be assumed: `needed` and `lost` are then estimates. Empty if everything is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub assumed: Vec<Assumption>,
 }
@@ -105,12 +106,12 @@ impl fmt::Display for Moment {
     }
 }
 
-/// What is not known of a method and is assumed.
+/// Something that is not known about a method and is assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Assumption {
-    /// The operator or the backend that it is about; `None` if it is about the whole method.
+    /// The operator or the backend concerned; `None` if it concerns the whole method.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<String>,
     /// How many instructions call it.
@@ -127,13 +128,13 @@ pub struct BufferMemory<'t> {
     /// Its index, size and device.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub buffer: PlannedBuffer,
-    /// The most bytes that are needed at one time: no plan for these tensors can be smaller. Bytes that several tensors share
-    /// at that time count once. An estimate if the method's `assumed` is not empty.
+    /// The most bytes that are needed at one time: no plan for these tensors can be smaller. Bytes that tensors share
+    /// at that time are counted once. An estimate if the method's `assumed` is not empty.
     pub needed: u64,
-    /// The first time at which so many are needed.
+    /// The first time at which that many are needed.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     pub needed_at: usize,
-    /// Bytes that the plan takes beyond those: gaps that no tensor fits in when it is needed, and alignment.
+    /// The buffer's size minus `needed`: gaps that no tensor could use, and alignment.
     pub lost: u64,
     /// The tensors in it, in order of the time when they are first needed.
     pub tensors: Vec<PlannedTensor<'t>>,
@@ -154,10 +155,11 @@ pub struct PlannedTensor<'t> {
     /// The first time at which its bytes are needed.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     pub first: usize,
-    /// The last time: also if it is a view that reads them then.
+    /// The last time at which its bytes are needed, also through a view.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
     pub last: usize,
-    /// Times between those at which its bytes are not needed: before they are overwritten, or in another branch.
+    /// Times between `first` and `last` at which its bytes are not needed: before they are overwritten, or in another
+    /// branch.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub idle: Vec<Period>,
     /// Whether it keeps its content from run to run: it has an initial state, or is read before anything in the run writes it.
@@ -168,11 +170,11 @@ pub struct PlannedTensor<'t> {
     /// Its type and shape.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub shape: ValueShape<'t>,
-    /// Values that are needed at the same time and have some of the same bytes: what it views, or is computed in the place
-    /// of. At most 64.
+    /// Values that are needed at the same time and have some of the same bytes: it is a view of them, or is computed in
+    /// their place. At most 64.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub shares_with: Vec<usize>,
-    /// Values that had some of its bytes before, and are needed no longer. At most 64.
+    /// Values that used some of its bytes before and are no longer needed. At most 64.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub replaces: Vec<usize>,
 }
@@ -281,10 +283,11 @@ fn method<'t>(
     (MethodMemory { name: plan.name(), instructions, bytes: planned.bytes, buffers, unused, jumps, assumed }, faults)
 }
 
-/// Takes the entries of one key off a list in the order of its keys, and those of keys before it.
+/// Removes the entries of one key, and of the keys before it, from the start of a list that is sorted by key; returns
+/// the former.
 fn part<'l, T>(list: &mut &'l [(u32, T)], key: usize) -> &'l [(u32, T)] {
     let start = list.partition_point(|(other, _)| (*other as usize) < key);
-    // A position in this list.
+    // `start` is a position in this list.
     let rest = list.get(start..).unwrap_or_default();
     let (part, rest) = rest.split_at(rest.partition_point(|(other, _)| *other as usize == key));
     *list = rest;
@@ -338,14 +341,14 @@ fn buffer_memory(buffer: PlannedBuffer, mut tensors: Vec<PlannedTensor<'_>>) -> 
     BufferMemory { buffer, needed, needed_at, lost, tensors }
 }
 
-/// The most bytes that are needed at one time, and when first.
+/// The most bytes that are needed at one time, and the first such time.
 fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
     let mut bounds = Vec::with_capacity(2 * tensors.len());
     for tensor in tensors {
         bounds.extend([tensor.offset, tensor.end()]);
     }
     let mut cover = Cover::new(bounds);
-    // When bytes come to be needed (true) and when they are no longer.
+    // When bytes start to be needed (`true`), and when they no longer are.
     let mut changes: Vec<(usize, bool, u64, u64)> = Vec::with_capacity(2 * tensors.len());
     for tensor in tensors {
         let mut first = tensor.first;

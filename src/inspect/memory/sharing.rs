@@ -1,15 +1,15 @@
-//! Which tensors have bytes of others.
+//! Which tensors share bytes.
 
 use super::PlannedTensor;
 use crate::dataflow::{Held, Place};
 use alloc::vec::Vec;
 
-/// No more neighbours of one tensor are looked at: a file may have as many for each.
+/// At most this many neighbours of a tensor are visited, since a file may have many for each.
 const MOST: usize = 64;
 
-/// Fills in what shares with what. The tensors are in order of their first times.
+/// Sets `shares_with` and `replaces`. The tensors are in order of their first times.
 pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
-    // The tensor that had each byte last, by its index.
+    // For each byte, the index of the tensor that used it last.
     let mut owners = Held::default();
     for index in 0..tensors.len() {
         let Some(tensor) = tensors.get(index).filter(|tensor| tensor.bytes > 0) else { continue };
@@ -22,7 +22,7 @@ pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
             if !list.contains(&old.value) {
                 list.push(old.value);
             }
-            // One that is needed longer stays: others may share with it.
+            // A tensor that is needed for longer stays: later ones may share with it.
             if old.last > last {
                 if free < at {
                     owners.write(place(free, at), index as u32);

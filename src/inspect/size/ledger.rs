@@ -1,4 +1,5 @@
-//! Who has which bytes of a file: claims are gathered, and what nobody claims is listed separately.
+//! Assigns every byte of a file to a part: claims are gathered, and unclaimed bytes are listed as padding or as
+//! unreferenced.
 
 use super::{SizeKind, SizePart, payload};
 use crate::delegate::xnnpack::XnnpackHeader;
@@ -17,18 +18,18 @@ use alloc::{vec, vec::Vec};
 /// The part that all vtables belong to.
 const VTABLES: &str = "vtables";
 
-/// The part of bytes in the FlatBuffer that only a newer schema explains.
+/// The part for bytes of the FlatBuffer that only a newer schema explains.
 const NEWER: &str = "fields of a newer schema";
 
-/// Padding that is longer is no padding: no writer aligns to more.
+/// The longest padding: no writer aligns to more.
 const LONGEST_PADDING: u64 = 16 << 20;
 
-/// Some bytes of the file that a part wants.
+/// Bytes of the file that belong to a part, unless another claim has them.
 struct Claim {
     start: u64,
     end: u64,
     part: usize,
-    /// The method that the bytes belong to, if they belong to one.
+    /// The method that the bytes belong to, if any.
     method: Option<usize>,
 }
 
@@ -47,8 +48,8 @@ pub(super) struct Ledger<'t> {
     /// Parts that are made of many pieces.
     groups: Keyed<(SizeKind, &'static str), usize>,
     claims: Vec<Claim>,
-    /// Where something that is listed starts, or a segment ends: what nobody claims is cut there. `true`: what is listed there
-    /// has no user if it has no claim.
+    /// Where a listed item starts, or a segment ends: unclaimed bytes are cut there. `true`: an item starts there,
+    /// which has no user if nothing claims it.
     cuts: Keyed<u64, bool>,
     /// Where each segment starts and ends, in order.
     segments: Vec<(u64, u64)>,
@@ -95,14 +96,14 @@ impl<'t> Ledger<'t> {
         group
     }
 
-    /// The root offset, the identifier, and an extended header of `length` bytes.
+    /// Claims the root offset, the identifier, and an extended header of `length` bytes.
     pub(super) fn header(&mut self, length: u32) {
         self.header_end = HEAD_SIZE as u64 + u64::from(length);
         self.parts.push(SizePart::new(SizeKind::Header, None));
         self.claim(0, self.header_end, self.parts.len() - 1, None);
     }
 
-    /// The header of an XNNPACK payload, and the first bytes of the FlatBuffer after it, which is not at the file's start.
+    /// Claims the header of an XNNPACK payload, and the first bytes of the FlatBuffer after it.
     pub(super) fn payload_header(&mut self, header: &XnnpackHeader) {
         let (flatbuffer, constants) = (header.flatbuffer(), header.constant_data());
         self.header(u32::from(XnnpackHeader::LENGTH) - HEAD_SIZE as u32);
@@ -111,12 +112,13 @@ impl<'t> Ledger<'t> {
         self.segments(0, &[DataSegment { offset: constants.start, size: constants.end - constants.start }], &[true]);
     }
 
-    /// Every table, vector and string of the metadata, apart from the blobs in it.
+    /// Claims every table, vector and string of the metadata, apart from the blobs in it.
     pub(super) fn program(&mut self, root: &'static TableDescription) {
         self.tables(0, 0, root);
     }
 
-    /// The same for a FlatBuffer that starts at byte `start` of the file, and whose root offset is `position` bytes after that.
+    /// Claims the tables of a FlatBuffer that starts at byte `start` of the file and has its root offset at byte
+    /// `position` of it.
     pub(super) fn tables(&mut self, start: u64, position: u32, root: &'static TableDescription) {
         let file = self.file;
         let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
@@ -129,7 +131,7 @@ impl<'t> Ledger<'t> {
                     self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
                     part.size.max(table.inline_size.unwrap_or_default().into())
                 }
-                // What it counts is a blob.
+                // The length only: the elements are a blob.
                 PartKind::Numbers { .. } if holds_blob(part) => 4,
                 _ => part.size,
             };
@@ -137,7 +139,7 @@ impl<'t> Ledger<'t> {
         });
     }
 
-    /// The list of segments, and which of them something refers to.
+    /// Notes where segments are, and which of them something refers to.
     pub(super) fn segments(&mut self, base: u64, table: &[DataSegment], referenced: &[bool]) {
         for (DataSegment { offset, size }, referenced) in table.iter().zip(referenced) {
             let start = base.saturating_add(*offset);
@@ -151,14 +153,14 @@ impl<'t> Ledger<'t> {
         sort(&mut self.segments);
     }
 
-    /// Where constants that are listed start.
+    /// Notes where listed constants start.
     pub(super) fn starts(&mut self, starts: &[u64]) {
         for start in starts {
             self.cuts.insert(*start, true);
         }
     }
 
-    /// A blob. Segments are no part of their own: what they hold is.
+    /// Claims a blob. A segment is not a part: its content is.
     pub(super) fn blob(&mut self, blob: Blob<'t>) {
         let (kind, name) = match (blob.kind, blob.users.first()) {
             (BlobKind::Constant, _) => (SizeKind::Constant, None),
@@ -179,11 +181,11 @@ impl<'t> Ledger<'t> {
             self.parts.push(SizePart { name, users: blob.users, ..SizePart::new(kind, None) });
             self.claim(offset, blob.size, self.parts.len() - 1, None);
         }
-        // Something starts here, even where it is empty.
+        // A blob starts here, even if it is empty.
         self.cuts.insert(offset, false);
     }
 
-    /// A delegate's payload, in parts as its own header says.
+    /// Claims a delegate's payload, in the parts that its own header states.
     fn payload(&mut self, offset: u64, size: u64, name: Option<&'t str>, users: &[BlobUser<'t>]) {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let bytes = self.file.get(start..).and_then(|rest| rest.get(..usize::try_from(size).ok()?));
@@ -194,10 +196,10 @@ impl<'t> Ledger<'t> {
         }
     }
 
-    /// Gives every byte to one part.
+    /// Assigns every byte to one part.
     pub(super) fn settle(mut self) -> Settled<'t> {
         let mut claims = core::mem::take(&mut self.claims);
-        // Of those that start together, the largest comes first.
+        // Of claims that start together, the largest comes first.
         sort_by(&mut claims, &|one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)));
         let cuts = core::mem::take(&mut self.cuts).into_sorted();
         let mut settled = 0;
@@ -219,11 +221,11 @@ impl<'t> Ledger<'t> {
         Settled { parts: self.parts, methods: self.methods }
     }
 
-    /// Bytes that nobody claims, cut where something is listed.
+    /// Lists unclaimed bytes, cut where a listed item starts.
     fn unclaimed(&mut self, cuts: &[(u64, bool)], mut start: u64, end: u64) {
         let mut next = cuts.partition_point(|(cut, _)| *cut < start);
         while start < end {
-            // Whether what starts here is listed.
+            // Whether a listed item starts here.
             let mut listed = false;
             if let Some((_, here)) = cuts.get(next).filter(|(cut, _)| *cut == start) {
                 (listed, next) = (*here, next + 1);
@@ -261,7 +263,7 @@ impl<'t> Ledger<'t> {
     }
 }
 
-/// Whether what a vector of numbers counts is a blob.
+/// Whether the elements of a vector of numbers are a blob.
 fn holds_blob(part: &Part<'_>) -> bool {
     let field = match part.path.last() {
         Some(Step::Field(field)) => field,

@@ -54,11 +54,12 @@ pub struct SizeReport<'t> {
     pub parts: Vec<SizePart<'t>>,
     /// What each method takes, in the file's order.
     pub methods: Vec<MethodSize<'t>>,
-    /// The weights in this file by the type of their elements, the largest first: those of XNNPACK too.
+    /// The weights in this file by the type of their elements, the largest first. XNNPACK's weights are included.
     pub scalar_types: Vec<TypeSize>,
-    /// The weights and payloads in this file by the operator or backend that uses them, the largest first. A weight that is only brought into another
-    /// shape, type or order first (views, `permute_copy`, dequantizing) counts for what takes the result. A weight of XNNPACK counts for
-    /// the nodes that use it, as `XnnpackBackend.XNNFullyConnected`, and not for the backend.
+    /// The weights and payloads in this file by the operator or backend that uses them, the largest first. If a weight
+    /// first gets another shape, type or order (views, `permute_copy`, dequantizing), it is counted for the operator
+    /// that takes the result. A weight of XNNPACK is counted for the nodes that use it, as
+    /// `XnnpackBackend.XNNFullyConnected`, and not for the backend.
     pub operators: Vec<OperatorSize>,
     /// References that are out of range: their bytes are not counted.
     #[cfg_attr(feature = "serde", serde(rename = "errors"))]
@@ -72,9 +73,9 @@ pub struct SizeReport<'t> {
 pub struct SizePart<'t> {
     /// What they are for.
     pub kind: SizeKind,
-    /// What they are, more closely: for [`SizeKind::Program`] the schema's name of a table, or `vtables`; for padding and
-    /// unreferenced bytes where they are (`header`, `program`, `segment`, `between segments`); for a delegate what of its payload
-    /// (`header`, `FlatBuffer`, `weights`, `padding`), or `payload` where that is not known.
+    /// More detail: for [`SizeKind::Program`] the schema's name of a table, or `vtables`; for padding and unreferenced
+    /// bytes the place (`header`, `program`, `segment`, `between segments`); for a delegate the part of its payload
+    /// (`header`, `FlatBuffer`, `weights`, `padding`), or `payload` if its parts are not known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub detail: Option<&'static str>,
     /// The backend of a payload, the key of named data.
@@ -83,12 +84,12 @@ pub struct SizePart<'t> {
     /// Bytes from the start of the file; `None` for a part of several pieces.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub offset: Option<u64>,
-    /// Bytes, without those that another part has already: of blobs that overlap, the one that starts first has them.
+    /// Bytes, each counted in one part only: where blobs overlap, the one that starts first has them.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
-    /// How many runs of bytes it is made of: tables, vectors and strings, or gaps.
+    /// How many pieces it has: tables, vectors and strings, or gaps.
     pub pieces: usize,
-    /// Who uses it, if it is a blob.
+    /// What uses it, if it is a blob.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub users: Vec<BlobUser<'t>>,
 }
@@ -114,7 +115,7 @@ pub enum SizeKind {
     Bundled,
     /// A tensor of a test case.
     Test,
-    /// Zeros that put what follows at a multiple of something.
+    /// Zeros that align what follows.
     Padding,
     /// Bytes that nothing in the file refers to.
     Unreferenced,
@@ -148,7 +149,7 @@ pub struct MethodSize<'t> {
     pub program: u64,
     /// Bytes of the constants, initial states and payloads that it uses, and of the named data that payloads of XNNPACK name.
     pub data: u64,
-    /// Those of them that another method uses too.
+    /// The part of `data` that another method uses too.
     pub shared: u64,
 }
 
@@ -159,7 +160,7 @@ pub struct MethodSize<'t> {
 pub struct TypeSize {
     /// The type, as the first tensor that uses the bytes has it: the short name, such as `f32`, or XNNPACK's, such as `qcint8`.
     pub name: String,
-    /// The same as the schema has it; `None` for one that only XNNPACK has.
+    /// The schema's type; `None` for a type that only XNNPACK has.
     pub scalar_type: Option<ScalarType>,
     /// Bytes.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
@@ -173,9 +174,9 @@ pub struct TypeSize {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct OperatorSize {
-    /// The operator's name with its overload, or the backend's, or that with the kind of a node inside.
+    /// The operator's name with its overload, or the backend's name, or that with the kind of a node inside.
     pub name: String,
-    /// Bytes. A blob that several operators use counts for each.
+    /// Bytes. A blob that several operators use is counted for each.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
     /// How many blobs.
@@ -187,17 +188,17 @@ pub struct OperatorSize {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct SizeGroup<'t> {
-    /// What the parts have in common.
+    /// The key of the parts.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub key: SizeKey<'t>,
     /// Bytes.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
-    /// How many runs of bytes.
+    /// How many pieces.
     pub pieces: usize,
 }
 
-/// What parts of a file can have in common.
+/// The key by which parts of a file are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -207,7 +208,7 @@ pub struct SizeKey<'t> {
     /// The backend of payloads.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub backend: Option<&'t str>,
-    /// What they are, more closely, as for [`SizePart::detail`].
+    /// More detail, as for [`SizePart::detail`].
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub detail: Option<&'static str>,
 }
@@ -217,7 +218,7 @@ pub struct SizeKey<'t> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Growth<'t> {
-    /// What the parts have in common.
+    /// The key of the parts.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub key: SizeKey<'t>,
     /// Bytes in the one file.
@@ -227,14 +228,14 @@ pub struct Growth<'t> {
 }
 
 impl Growth<'_> {
-    /// How many bytes more the other file takes.
+    /// How many more bytes the other file takes.
     pub fn bytes(&self) -> i128 {
         i128::from(self.after) - i128::from(self.before)
     }
 }
 
 impl<'t> SizePart<'t> {
-    /// What it has in common with others.
+    /// The key by which parts are grouped.
     pub fn key(&self) -> SizeKey<'t> {
         let backend = self.name.filter(|_| self.kind == SizeKind::Delegate);
         SizeKey { kind: self.kind, backend, detail: self.detail }
@@ -242,7 +243,7 @@ impl<'t> SizePart<'t> {
 }
 
 impl<'t> SizeReport<'t> {
-    /// The parts by what they have in common, the largest first.
+    /// The parts in groups of one key, the largest first.
     pub fn groups(&self) -> Vec<SizeGroup<'t>> {
         let mut sums: Keyed<_, (u64, usize)> = Keyed::new();
         for part in &self.parts {
@@ -256,7 +257,7 @@ impl<'t> SizeReport<'t> {
         groups
     }
 
-    /// Where another file takes more or fewer bytes than this one: a line for each kind of part that either has, the largest
+    /// Where another file takes more or fewer bytes than this one: an entry for each key of either file, the largest
     /// difference first.
     pub fn growth(&self, other: &Self) -> Vec<Growth<'t>> {
         let mut sums: Keyed<_, (u64, u64)> = Keyed::new();
@@ -274,7 +275,7 @@ impl<'t> SizeReport<'t> {
 }
 
 impl Model<'_> {
-    /// Where the bytes of the file go that this was read from.
+    /// Where the bytes of the file go.
     ///
     /// Fails as [`Pte::size_report`] does.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
@@ -283,14 +284,14 @@ impl Model<'_> {
 }
 
 impl Pte<'_> {
-    /// Where the bytes of the file go that this was read from. What was changed since is not in that file: write it first.
+    /// Where the bytes of the file go. Changes since then are not included: write the file and read it again.
     ///
     /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] says what the file could do without.
     ///
-    /// Of metadata alone, bytes between what is listed count as padding, unless they are too many.
+    /// If only the metadata was given, unclaimed bytes of the data are taken for padding, unless there are too many.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where it was not read from a whole file, and the size of the file
-    /// was not said.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if it was not read from a whole file, and the
+    /// size of the file is not known.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, self.methods().len());
@@ -327,7 +328,7 @@ impl Pte<'_> {
 }
 
 impl Ptd<'_> {
-    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`].
+    /// Where the bytes of the file go, as for [`Pte::size_report`].
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, 0);
@@ -346,8 +347,8 @@ impl Ptd<'_> {
 
 #[cfg(feature = "devtools")]
 impl Bpte<'_> {
-    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`]. The program inside is one part: its own
-    /// report says more.
+    /// Where the bytes of the file go, as for [`Pte::size_report`]. The program inside is one part: ask the program for
+    /// its own report.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, 0);
@@ -362,7 +363,7 @@ impl Bpte<'_> {
 
 #[cfg(feature = "devtools")]
 impl Etdp<'_> {
-    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`].
+    /// Where the bytes of the file go, as for [`Pte::size_report`].
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, 0);
@@ -373,7 +374,7 @@ impl Etdp<'_> {
 }
 
 impl Xnnpack<'_> {
-    /// Where the bytes of the file go that this was read from, as for [`Pte::size_report`]. Constants with a key are not in it.
+    /// Where the bytes of the file go, as for [`Pte::size_report`]. Constants with a key are not in the payload.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         let source = whole(self.source.as_ref())?;
         let mut ledger = Ledger::new(source, 0);
@@ -394,7 +395,7 @@ impl Xnnpack<'_> {
     }
 }
 
-/// A source that says how large the file is.
+/// The source, if it states the file's size.
 fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
     let known = source.filter(|source| source.whole || source.file_size.is_some());
     known.ok_or_else(|| Error::reference("the whole file or its size, which was not given"))

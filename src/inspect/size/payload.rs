@@ -1,6 +1,6 @@
-//! What is where in a delegate's payload, as far as its own header says it.
+//! The parts of a delegate's payload, as its own header states them.
 //!
-//! XNNPACK's and Vulkan's payloads start alike (ExecuTorch's `XNNHeader` and `VulkanDelegateHeader`):
+//! XNNPACK's and Vulkan's payloads start with the same fields (ExecuTorch's `XNNHeader` and `VulkanDelegateHeader`):
 //!
 //! | bytes | what |
 //! |---|---|
@@ -37,7 +37,7 @@ fn known(payload: &[u8]) -> Option<Vec<(&'static str, Range<u64>)>> {
         if part.is_empty() {
             continue;
         }
-        // One that overlaps another one, or leaves the payload, cannot be separated.
+        // Parts that overlap, or are outside the payload, cannot be separated.
         if part.start < end || part.end > length {
             return None;
         }

@@ -9,7 +9,7 @@ use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec, vec::Vec};
 
-/// The parts that hold named data, by its keys, in the order of the keys.
+/// The parts with named data, sorted by key.
 fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
     let mut named = Vec::new();
     for (index, part) in parts.iter().enumerate() {
@@ -23,7 +23,7 @@ fn named_parts<'p>(parts: &'p [SizePart<'_>]) -> Vec<(&'p str, usize)> {
     named
 }
 
-/// The part of named data that has that key.
+/// The part with the named data of that key.
 fn part_of(named: &[(&str, usize)], key: &str) -> Option<usize> {
     named
         .get(named.partition_point(|(other, _)| *other < key))
@@ -67,7 +67,7 @@ pub(super) fn methods<'t>(
     pte.methods().iter().zip(programs).map(size).collect()
 }
 
-/// The name of a type: its short one, where it has one.
+/// The name of a type: the short one if it has one.
 pub(super) fn type_name(scalar_type: ScalarType) -> String {
     scalar_type.short_name().map_or_else(|| format!("{scalar_type}"), String::from)
 }
@@ -94,7 +94,7 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         let Some((scalar_type, name)) = weight.of_type.clone() else { continue };
         let bytes = match weight.key.as_deref() {
             None => weight.bytes,
-            // Two payloads may name the same data.
+            // Several payloads may name the same data.
             Some(key) => match part_of(&named, key) {
                 Some(part) if counted.get(part) == Some(&false) => {
                     if let Some(counted) = counted.get_mut(part) {
@@ -111,10 +111,10 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
     types
 }
 
-/// An operator's name and overload, or a backend's id.
+/// An operator's name and overload, or a backend's id and nothing.
 type Name<'t> = (&'t str, &'t str);
 
-/// The operators and backends of a program, each with a number: a name may be long, and used often.
+/// The operators and backends of a program, each with a number, because a name may be long and used often.
 #[derive(Default)]
 struct Names<'t> {
     numbers: Keyed<Name<'t>, usize>,
@@ -141,7 +141,7 @@ pub(super) fn operators(
     }
     // Which nodes use which named data.
     let mut nodes: Vec<(usize, usize)> = Vec::new();
-    // What nodes use inside payloads, and which backends have that much less.
+    // What nodes inside payloads use, and by how much that reduces each backend's size.
     let (mut inside, mut less) = (Vec::new(), Vec::new());
     for payload in weights {
         for weight in &payload.weights {
@@ -240,9 +240,9 @@ const THROUGH: &[&str] = &[
 /// Which operators name which values of a method as their arguments, by the operators' numbers.
 struct Uses {
     direct: Vec<(usize, usize)>,
-    /// Values, and what the operators of [`THROUGH`] make of them.
+    /// Values, and the results that the operators of [`THROUGH`] make from them.
     through: Vec<(usize, usize)>,
-    /// Those operators.
+    /// The numbers of those operators.
     passing: Vec<usize>,
     /// The lists that hold a value.
     lists: Vec<(usize, usize)>,
@@ -292,9 +292,10 @@ impl Uses {
         uses
     }
 
-    /// Adds the operators that take a value, as it is or in another shape; where none does, those that shape it.
+    /// Adds the operators that take a value, directly or in another shape; if there are none, those that change its
+    /// shape.
     fn of_value(&self, value: usize, used: &mut Vec<usize>) {
-        /// A chain of shapes is short; a file may hold long ones, for many weights.
+        /// Chains of such operators are short in real files. A hostile file may have long ones for many weights.
         const MOST: usize = 32;
         let (mut shapes, mut at, start) = (vec![value], 0, used.len());
         while let Some(value) = shapes.get(at).copied() {
@@ -311,9 +312,11 @@ impl Uses {
         }
     }
 
-    /// Adds the operators that name a value, or a list that holds it: those that only shape it, if `passing`, or the others.
+    /// Adds the operators that name a value, or a list with it: those of [`THROUGH`] if `passing`, otherwise the
+    /// others.
     fn named(&self, value: usize, passing: bool, used: &mut Vec<usize>) {
-        /// A list is an argument of one operator or two; a file may hold long ones, and name them in thousands of calls.
+        /// In real files, a list is an argument of one operator or two. A hostile file may name long lists in thousands
+        /// of calls.
         const MOST: usize = 16;
         let mut add = |operator: usize| {
             if self.passing.binary_search(&operator).is_ok() == passing {
@@ -327,7 +330,7 @@ impl Uses {
     }
 }
 
-/// Of sorted pairs, those whose first is that.
+/// Of sorted pairs, those with that first item.
 fn of_first(pairs: &[(usize, usize)], first: usize) -> &[(usize, usize)] {
     let start = pairs.partition_point(|pair| pair.0 < first);
     let pairs = pairs.get(start..).unwrap_or_default();

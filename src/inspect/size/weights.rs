@@ -1,4 +1,4 @@
-//! The weights of XNNPACK, in its payloads or in named data: which methods, types and operators they are of.
+//! The weights of XNNPACK, in its payloads or in named data, by method, type and operator.
 
 use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 use crate::delegate::{Payload, Xnnpack};
@@ -10,7 +10,7 @@ use alloc::{format, string::String, vec::Vec};
 
 /// The weights in one payload.
 pub(super) struct PayloadWeights<'t> {
-    /// The methods with a delegate that has the payload, and the ids of these delegates: each once.
+    /// The methods whose delegates have the payload, each once.
     pub(super) methods: Vec<&'t str>,
     pub(super) ids: Vec<&'t str>,
     pub(super) weights: Vec<Weight>,
@@ -18,11 +18,11 @@ pub(super) struct PayloadWeights<'t> {
 
 /// One constant.
 pub(super) struct Weight {
-    /// Where it is, if it is not in the payload itself.
+    /// Its key, if it is not in the payload itself.
     pub(super) key: Option<String>,
-    /// Bytes, as the payload says.
+    /// The size that the payload states, in bytes.
     pub(super) bytes: u64,
-    /// The type of its elements, and its name; `None` where nothing uses it.
+    /// The type of its elements, and its name; `None` if nothing uses it.
     pub(super) of_type: Option<(Option<ScalarType>, String)>,
     /// The kinds of the nodes that use it, such as `XNNFullyConnected`: each once.
     pub(super) nodes: Vec<&'static str>,
@@ -83,7 +83,7 @@ pub(super) fn of_payload(xnnpack: &Xnnpack<'_>) -> Vec<Weight> {
     weights
 }
 
-/// A type that is PyTorch's too counts there; others have XNNPACK's names, such as `qcint8`.
+/// The schema's type if PyTorch has it too, and the name; otherwise XNNPACK's name, such as `qcint8`.
 fn type_of(datatype: XNNDatatype) -> (Option<ScalarType>, String) {
     let plain = [XNNDatatype::FP32, XNNDatatype::FP16, XNNDatatype::BF16, XNNDatatype::INT32];
     match datatype.scalar_type().filter(|_| plain.contains(&datatype)) {

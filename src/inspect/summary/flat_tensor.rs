@@ -1,4 +1,4 @@
-//! What is in a `.ptd` file, in short.
+//! The summary of a `.ptd` file.
 
 use super::{Content, SegmentCount, Summary, segment_count};
 use crate::file::header::{FileKind, Header};

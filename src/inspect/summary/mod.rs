@@ -44,17 +44,17 @@ pub struct Summary<'t> {
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum Content<'t> {
-    /// Of a `.pte`.
+    /// A `.pte` file's.
     Program(ProgramSummary<'t>),
-    /// Of a `.ptd`.
+    /// A `.ptd` file's.
     FlatTensor(FlatTensorSummary<'t>),
-    /// Of a `.bpte`, besides the program.
+    /// A `.bpte` file's, without the program.
     #[cfg(feature = "devtools")]
     Bundle(BundleSummary<'t>),
-    /// Of a `.etdp`.
+    /// A `.etdp` file's.
     #[cfg(feature = "devtools")]
     Trace(TraceSummary<'t>),
-    /// Of an XNNPACK payload.
+    /// An XNNPACK payload's.
     Xnnpack(XnnpackSummary<'t>),
 }
 
@@ -90,7 +90,7 @@ pub struct SegmentCount {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct BlobCount {
-    /// How many blobs: a shared one counts once.
+    /// How many blobs. A shared one is counted once.
     pub count: usize,
     /// Their total size, in bytes.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]

@@ -1,4 +1,4 @@
-//! What is in a program, in short.
+//! The summary of a program.
 
 use super::{BlobCount, Content, SegmentCount, Summary, segment_count};
 use crate::file::header::{FileKind, Header};
@@ -38,8 +38,8 @@ pub struct ProgramSummary<'t> {
     pub delegates: BlobCount,
     /// What is in each of them.
     pub payloads: Vec<PayloadFacts<'t>>,
-    /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file: one with a key counts
-    /// once.
+    /// The constants that payloads of a known kind use, in the payload, in named data or in a `.ptd` file. Constants
+    /// with the same key are counted once.
     pub delegate_constants: BlobCount,
 }
 
@@ -64,7 +64,7 @@ pub struct Method<'t> {
     pub delegates: Vec<Backend<'t>>,
     /// The memory that was planned for it.
     pub planned_memory: PlannedMemory,
-    /// What the runtime allocates besides, to load it.
+    /// What the runtime allocates in addition to load it.
     pub method_allocator: MethodAllocator,
 }
 
@@ -150,7 +150,7 @@ pub struct Backend<'t> {
     pub id: &'t str,
     /// How many delegates.
     pub delegates: usize,
-    /// The total size of the payloads, in bytes: a shared payload counts once.
+    /// The total size of the payloads, in bytes: a shared payload is counted once.
     #[cfg_attr(feature = "serde", serde(rename = "payload_size"))]
     pub payload_bytes: u64,
     /// The operators inside the payloads that this crate can parse, the most frequent first.

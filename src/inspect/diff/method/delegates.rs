@@ -15,10 +15,10 @@ impl<'s> Pair<'_, 's> {
         let [plan, other_plan] = self.plans;
         let [pte, other_pte] = self.ptes;
         let (mut used, mut other_used) = (Keyed::new(), Keyed::new());
-        // Overlapping segments can hold the same bytes many times: no more is looked into than the files have.
+        // Overlapping segments can repeat bytes many times: at most as many bytes are parsed as the files have.
         let file = |pte: &Pte<'_>| pte.source.as_ref().map_or(u64::MAX, |source| source.bytes.len() as u64);
         let mut left = file(pte).saturating_add(file(other_pte));
-        // What no call names is matched by its index.
+        // Delegates that no call names are matched by index.
         let mut taken: Keyed<usize, ()> = Keyed::new();
         for (_, index) in self.delegates.sorted() {
             taken.add(*index);
@@ -60,7 +60,7 @@ impl<'s> Pair<'_, 's> {
                                 self.payload(index, (plan, other_plan), other_index);
                             }
                             None => {
-                                let why = "not looked into: payloads overlap, and have more bytes than the file";
+                                let why = "not compared: payloads overlap, and have more bytes than the file";
                                 let (name, why) = (index.to_string(), Some(why.into()));
                                 self.change(DifferenceSubject::Payload, DifferenceKind::Changed, name, None, why);
                             }
@@ -86,7 +86,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// What differs inside two payloads, as far as this crate knows what they are.
+    /// What differs inside two payloads, if this crate can read them.
     fn payload(
         &mut self,
         index: usize,
@@ -114,7 +114,7 @@ impl<'s> Pair<'_, 's> {
             let other_text = if text == other_text { "other values".into() } else { other_text };
             fields.push((format!("{index} constant data"), text, other_text));
         }
-        // Nodes of lists of different lengths have no partners: which kinds there are more or fewer of.
+        // In lists of different lengths, nodes cannot be matched by position: their kinds are counted instead.
         if one.graph.xnodes().len() != other.graph.xnodes().len() {
             let mut counts: Keyed<&str, [usize; 2]> = Keyed::new();
             for (kind, count) in one.graph.count_nodes() {

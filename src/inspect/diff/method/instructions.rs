@@ -37,14 +37,14 @@ impl<'s> Pair<'_, 's> {
             let operator = |list: &[((usize, usize), InstructionOf<'s>)], side: usize, index: usize| {
                 list.get(index).and_then(|(_, instruction)| Some(label(plans.get(side)?, instruction)))
             };
-            // The same operator with another number in its arguments.
+            // A call of the same operator with another number among its arguments.
             let mut others: Vec<usize> = hunk.after.clone().map(|index| index as usize).collect();
             for index in hunk.before.clone().map(|index| index as usize) {
                 let same =
                     others.iter().take(64).position(|other| operator(before, 0, index) == operator(after, 1, *other));
                 match same {
                     Some(at) => {
-                        // `at` is the position of one of them.
+                        // `at` is a position in `others`.
                         pair_up(&mut partner, index, others.get(at).copied().unwrap_or_default());
                         others.drain(..=at).take(at).for_each(|other| added.push(other));
                     }
@@ -64,7 +64,7 @@ impl<'s> Pair<'_, 's> {
         self.stack_traces(&lists, &partner);
     }
 
-    /// Instructions that have a partner: compares them, and matches the values in their arguments.
+    /// Compares two matched instructions, and matches the values in their arguments.
     fn match_arguments(
         &mut self,
         lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2],
@@ -101,12 +101,12 @@ impl<'s> Pair<'_, 's> {
     }
 
     fn instruction_changed(&mut self, place: (usize, usize), before: String, after: String) {
-        // What they look like does not tell which tensors they take, nor the end of a long list.
+        // The texts do not show which tensors they take, nor the end of a long list.
         let after = if before == after { "the same with other values".into() } else { after };
         self.change(DifferenceSubject::Instruction, DifferenceKind::Changed, number(place), Some(before), Some(after));
     }
 
-    /// Instructions without a partner: moved where the same one is on both sides.
+    /// Instructions without a counterpart; those that are equal on both sides were moved.
     fn unmatched(
         &mut self,
         lists: &[Vec<((usize, usize), InstructionOf<'s>)>; 2],
@@ -172,7 +172,7 @@ impl<'s> Pair<'_, 's> {
                 let other_target = end(after, *other_chain, other.destination_instruction);
                 let expected =
                     partner.get(target..).unwrap_or_default().iter().flatten().next().copied().unwrap_or(after.len());
-                // What was put in right there may be jumped to or passed.
+                // An instruction that was inserted there may be the new destination or come before it.
                 if other_target != expected
                     && other_target != partner.get(target.wrapping_sub(1)).copied().flatten().map_or(0, |last| last + 1)
                 {
@@ -220,8 +220,8 @@ impl Numbers {
         *self.0.or_insert(text, next)
     }
 
-    /// What makes two instructions the same: what they run, the kinds of their arguments, and numbers and strings among them. Which
-    /// tensors they take is compared apart.
+    /// What makes two instructions the same: what they run, the kinds of their arguments, and numbers and strings among
+    /// them. Which tensors they take is compared separately.
     fn tokens(&mut self, plan: &ExecutionPlan<'_>) -> Vec<Token> {
         let values: Vec<u32> = plan.values().iter().map(|value| self.number(exact(plan, &value.val))).collect();
         let operators: Vec<u32> =

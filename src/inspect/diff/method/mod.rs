@@ -58,11 +58,11 @@ struct Pair<'c, 's> {
     name: &'s str,
     /// The values that are matched with each other, by the first method's index.
     values: Keyed<usize, usize>,
-    /// The same by the second method's index.
+    /// The same pairs by the second method's index.
     taken: Keyed<usize, usize>,
     /// The delegates that are matched with each other, by the first method's index.
     delegates: Keyed<usize, usize>,
-    /// Values that kernels write, such as computed sizes, in order.
+    /// Values that kernels write, such as computed sizes, in the order of the instructions.
     computed: [Vec<usize>; 2],
     /// How many values have another index.
     renumbered: usize,
@@ -115,7 +115,7 @@ impl<'s> Pair<'_, 's> {
         self.changed(DifferenceSubject::Output, "containers", text(outputs), text(other_outputs));
     }
 
-    /// Inputs or outputs: matched by position.
+    /// Matches inputs or outputs by position.
     fn ends(&mut self, subject: DifferenceSubject, indices: [&'s [i32]; 2]) {
         let [before, after] = indices;
         for position in 0..before.len().max(after.len()) {
@@ -141,7 +141,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// The items of long lists, of which texts show the first only.
+    /// Compares the items of long lists, because texts show only the first ones.
     fn same_items(&mut self, subject: DifferenceSubject, position: usize, one: &str, other: &str, lists: [&[i32]; 2]) {
         let [one_exact, other_exact] = [0, 1].map(|side| {
             let (plan, list) = (self.plans.get(side)?, lists.get(side)?);
@@ -202,7 +202,7 @@ impl<'s> Pair<'_, 's> {
         }
     }
 
-    /// What a method that computes nothing returns; of tensors their data is compared already.
+    /// Compares what two constant methods return. The data of tensors was compared before.
     fn constant(&mut self) {
         let [one, other] =
             self.plans.map(|plan| plan.constant().map_or_else(|| "is computed".into(), |value| returned(&value)));

@@ -45,7 +45,7 @@ pub(super) fn label(plan: &ExecutionPlan<'_>, instruction: &InstructionArguments
     }
 }
 
-/// Numbers and strings as they are, tensors only as such.
+/// Numbers and strings in full; of a tensor, only that it is one.
 pub(super) fn exact(plan: &ExecutionPlan<'_>, value: &KernelTypes<'_>) -> String {
     match value {
         KernelTypes::Tensor(_) => "tensor".into(),

@@ -10,8 +10,8 @@ use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec, vec::Vec};
 
 impl<'s> Pair<'_, 's> {
-    /// Matches two values. `false`: one of them is matched with another one already. `reported`: that they look different was
-    /// reported already.
+    /// Matches two values. Returns `false` if one of them is matched with another one already. `reported`: whether it
+    /// was reported already that they look different.
     pub(super) fn match_values(&mut self, one: i32, other: i32, reported: bool) -> bool {
         let (Ok(first), Ok(second)) = (usize::try_from(one), usize::try_from(other)) else {
             return one == other;
@@ -88,7 +88,7 @@ impl<'s> Pair<'_, 's> {
         tree::compare(one, other, &Path::ROOT, &mut |path, before, after| {
             fields.push((path.to_string(), before, after))
         });
-        // What the shape, the place and the data say. A shape is the same without its list of dimensions in order.
+        // Fields that the shape, the place and the data cover. A shape without a dim order has the natural one.
         let in_shape = ["scalar_type", "sizes", "dim_order", "shape_dynamism"];
         let elsewhere = ["data_buffer_idx", "allocation_info", "extra_tensor_info"];
         let starts = |path: &str, names: &[&str]| names.iter().any(|name| path.starts_with(name));
@@ -137,7 +137,7 @@ impl<'s> Pair<'_, 's> {
             }
             mentioned
         };
-        // Values that nothing uses: matched by what they are.
+        // Values that nothing uses are matched by their content.
         let unused = |plan: &ExecutionPlan<'_>| {
             let mut unused: Keyed<(Option<String>, String), Vec<usize>> = Keyed::new();
             for (index, _) in mentioned(plan).iter().enumerate().filter(|(_, mentioned)| !**mentioned) {
