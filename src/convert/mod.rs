@@ -1,8 +1,8 @@
-//! To and from what people already have: safetensors, NumPy's `.npy`, C arrays.
+//! Conversion to and from safetensors and NumPy's `.npy`, and to C arrays.
 //!
-//! A [`Ptd`](crate::Ptd) is in the middle: [`Safetensors::into_ptd`] and [`Safetensors::of_ptd`] are the two directions, and
-//! [`Pte::weights`](crate::Pte::weights) takes a program's constants and initial states as one. Bytes stay borrowed until they are
-//! written, except those of a tensor that is put into another dim order.
+//! Weights are converted through a [`Ptd`](crate::Ptd): with [`Safetensors::into_ptd`], [`Safetensors::of_ptd`], and
+//! [`Pte::weights`](crate::Pte::weights) for a program's constants and initial states. Bytes stay borrowed until they
+//! are written, except those of a tensor that is permuted.
 //!
 //! ```
 //! use executorch_format::convert::{Safetensors, Unsupported};
@@ -40,12 +40,13 @@
 //! | `BITS16` | none | `uint16` |
 //! | none | `F4`, `F6_E2M3`, `F6_E3M2`, `F8_E8M0` | |
 //!
-//! # What else is kept
+//! # Metadata and dim orders
 //!
-//! The texts of `__metadata__` are blobs with keys under `metadata.` in a `.ptd`, and come back. A tensor of safetensors is always in its
-//! natural dim order: one that was not is permuted, and `__metadata__` has its dim order under `executorch.dim_order.NAME`, such as
-//! `0,2,3,1`, so that the way back restores it. Permuted
-//! tensors are held in memory, all of a file at once; all others are borrowed from the source and written in pieces. Other blobs, and keys that are not UTF-8, have no place in safetensors.
+//! The texts of `__metadata__` become blobs with keys under `metadata.` in a `.ptd`, and are restored from these. A
+//! safetensors tensor is always in the natural dim order: others are permuted, and their dim order is stored in
+//! `__metadata__` under `executorch.dim_order.NAME`, such as `0,2,3,1`, from which it is restored. The permuted tensors
+//! of a file are all held in memory; the others are borrowed from the source and written in pieces. Safetensors cannot
+//! store other blobs, or keys that are not UTF-8.
 
 mod c;
 mod npy;

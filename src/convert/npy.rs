@@ -26,14 +26,14 @@ const MAX_HEADER: usize = 1 << 16;
 /// The data starts at a multiple of this many bytes.
 const ALIGNMENT: usize = 64;
 
-/// How many digits NumPy leaves room for in the size of the outermost dimension, so that a file can grow in place.
+/// The digits for which NumPy leaves room in the size of the outermost dimension, so that a file can grow in place.
 const GROWTH: usize = 21;
 
 /// PyTorch's complex types, which have no names in the schema.
 const COMPLEX64: ScalarType = ScalarType(9);
 const COMPLEX128: ScalarType = ScalarType(10);
 
-/// The types that numpy has, by its names without the byte order.
+/// NumPy's types, by their names without the byte order.
 const TYPES: &[(&str, ScalarType)] = &[
     ("b1", ScalarType::BOOL),
     ("u1", ScalarType::BYTE),
@@ -51,7 +51,7 @@ const TYPES: &[(&str, ScalarType)] = &[
     ("c16", COMPLEX128),
 ];
 
-/// Bytes without a type, as which Python's `ml_dtypes` saves bfloat16 and the 8-bit floats: read as integers.
+/// Types of raw bytes, which are read as integers: Python's `ml_dtypes` saves bfloat16 and the 8-bit floats like this.
 const RAW: &[(&str, ScalarType)] = &[("V1", ScalarType::BYTE), ("V2", ScalarType::UINT16)];
 
 /// The array of a `.npy` file.
@@ -73,17 +73,18 @@ const RAW: &[(&str, ScalarType)] = &[("V1", ScalarType::BYTE), ("V2", ScalarType
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Npy<'a> {
-    /// Type and shape. The dim order is the natural one, or for numpy's Fortran order that one reversed.
+    /// Type and shape. The dim order is the natural one, or its reverse for numpy's Fortran order.
     pub tensor_layout: TensorLayout<'a>,
     /// The elements, little-endian.
     pub bytes: Cow<'a, [u8]>,
 }
 
 impl<'a> Npy<'a> {
-    /// A tensor as an array: of the type that [`ScalarType::numpy_type`] gives, in numpy's Fortran order if its dim order is reversed, and otherwise in
-    /// the natural order, into which it is permuted.
+    /// A tensor as an array. The type is that of [`ScalarType::numpy_type`]. A tensor with the reversed dim order is in
+    /// numpy's Fortran order; any other is permuted to the natural order.
     ///
-    /// Fails as [`TensorView::in_dim_order`] does, and with [`ErrorKind::Unwritable`] if numpy has nothing for the scalar type.
+    /// Fails as [`TensorView::in_dim_order`] does, and with [`ErrorKind::Unwritable`] if numpy has no type for the
+    /// scalar type.
     pub fn of(view: &TensorView<'a>) -> Result<Self> {
         let TensorShape { scalar_type, sizes, dim_order } = view.shape();
         let Some(numpy_type) = scalar_type.numpy_type() else {
@@ -100,8 +101,9 @@ impl<'a> Npy<'a> {
 
     /// Reads a file. The bytes are borrowed if they are little-endian.
     ///
-    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], which says where: if the header is not what NumPy writes, the type
-    /// is none of a tensor's (structures, texts, Python objects), or the bytes are not as many as the shape takes.
+    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], which says where: if the header is not what NumPy
+    /// writes, the type is not one of a tensor (structures, texts, Python objects), or there are more or fewer bytes
+    /// than the shape takes.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let (header, start) = header(bytes)?;
         let text = core::str::from_utf8(header)
@@ -121,7 +123,7 @@ impl<'a> Npy<'a> {
         }
         let (sizes, dim_order) = (Some(Cow::Owned(sizes)), Some(Cow::Owned(dim_order)));
         let tensor_layout = TensorLayout { scalar_type, sizes, dim_order };
-        // The header before it is there.
+        // The header before it was read, so it is in range.
         let data = bytes.get(start..).unwrap_or_default();
         let takes = tensor_layout.shape().byte_size().map_err(|error| bad(at(text), error.kind().detail()))?;
         if takes != data.len() as u64 {
@@ -138,7 +140,7 @@ impl<'a> Npy<'a> {
 
     /// The array as a tensor.
     ///
-    /// Fails as [`TensorView::new`] does, on an array that was not read.
+    /// Fails as [`TensorView::new`] does, if the array was built by hand.
     pub fn view(&self) -> Result<TensorView<'_>> {
         TensorView::new(self.tensor_layout.shape(), &self.bytes)
     }
@@ -157,7 +159,7 @@ impl<'a> Npy<'a> {
         Ok(Image::of_pieces(header, [self.bytes.as_ref()].into_iter()))
     }
 
-    /// What a file starts with, before the bytes of the elements: for tensors whose bytes are copied from elsewhere.
+    /// The start of a file, before the bytes of the elements, for callers that write these themselves.
     ///
     /// Fails with [`ErrorKind::Unwritable`] as [`image`](Self::image) does.
     pub fn header(shape: &TensorShape<'_>) -> Result<Vec<u8>> {
@@ -256,10 +258,7 @@ fn dictionary<'h>(text: &'h str, at: impl Fn(&str) -> usize) -> Result<Header<'h
             nom::Err::Error(error) | nom::Err::Failure(error) => at(error.input),
             nom::Err::Incomplete(_) => at(text),
         };
-        bad(
-            place,
-            "expected a dictionary with 'descr', 'fortran_order' and 'shape'; a 'descr' that is a list is no tensor's",
-        )
+        bad(place, "expected a dictionary with 'descr', 'fortran_order' and 'shape', and no list as 'descr'")
     })?;
     if !rest.is_empty() {
         return Err(bad(at(rest), "the header goes on after its dictionary"));
@@ -272,7 +271,7 @@ fn dictionary<'h>(text: &'h str, at: impl Fn(&str) -> usize) -> Result<Header<'h
             Item::Shape(new) => ("shape", shape.replace(new).is_some()),
         };
         if again {
-            return Err(bad(at(text), format!("{name:?} is there twice")));
+            return Err(bad(at(text), format!("{name:?} occurs twice")));
         }
     }
     let missing = |name| bad(at(text), format!("{name:?} is missing"));
@@ -316,14 +315,14 @@ fn scalar_type(descr: &str) -> core::result::Result<(ScalarType, bool), String> 
     let found = TYPES.iter().chain(RAW).find(|(own, _)| *own == name).filter(|_| descr.len() - name.len() <= 1);
     match found {
         Some((_, scalar_type)) => Ok((*scalar_type, order == Some('>'))),
-        None => Err(format!("the type {descr:?} is none that a tensor of ExecuTorch has")),
+        None => Err(format!("ExecuTorch has no scalar type for the type {descr:?}")),
     }
 }
 
-/// Big-endian elements as little-endian ones. A complex number is two.
+/// Converts big-endian elements to little-endian. A complex number is swapped as two numbers.
 fn swapped(bytes: &[u8], scalar_type: ScalarType) -> Vec<u8> {
     let halves = if matches!(scalar_type, COMPLEX64 | COMPLEX128) { 2 } else { 1 };
-    // NumPy's types all have elements of a known size.
+    // All of NumPy's types have a known size.
     let size = (scalar_type.element_size().unwrap_or(1) / halves).max(1);
     let mut swapped = vec![0; bytes.len()];
     swapped.copy_from_slice(bytes);

@@ -1,4 +1,4 @@
-//! Another program in a bundle.
+//! Replacing the program in a bundle.
 
 use super::report::{Action, EditReport, Subject};
 use crate::error::Result;
@@ -7,8 +7,8 @@ use crate::file::pte::Pte;
 use alloc::{borrow::Cow, format, vec::Vec};
 
 impl<'a> Bpte<'a> {
-    /// Puts another `.pte` file, given by its bytes, in the place of the program. The test cases stay as they are; whether they suit the
-    /// new program is for [`new_errors`](super::new_errors) to say.
+    /// Replaces the program by another `.pte` file, given by its bytes. The test cases stay unchanged;
+    /// [`new_errors`](super::new_errors) checks whether they match the new program.
     ///
     /// ```
     /// use executorch_format::Bpte;
@@ -24,7 +24,8 @@ impl<'a> Bpte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails as [`Pte::parse`] does where the bytes are not a `.pte` file. [`set_program`](Self::set_program) takes any bytes.
+    /// Fails as [`Pte::parse`] does if the bytes are not a `.pte` file. [`set_program`](Self::set_program) accepts any
+    /// bytes.
     pub fn replace_program(&mut self, program: impl Into<Cow<'a, [u8]>>) -> Result<EditReport> {
         let program = program.into();
         let mut report = EditReport::default();

@@ -1,4 +1,4 @@
-//! One change: the layout is kept, and nothing is changed where it fails.
+//! One change that keeps the file's layout, and changes nothing if it fails.
 
 use crate::error::{Error, Result};
 use crate::file::ptd::Ptd;
@@ -6,7 +6,8 @@ use crate::file::pte::Pte;
 use crate::path::Step;
 use crate::write::options::{PtdOptions, PteOptions};
 
-/// How the file is laid out. Fails if a reference to data is out of range: after an edit it could refer to something else.
+/// The options that keep the file's layout. Fails if a reference to data is out of range, because after an edit it
+/// could refer to something else.
 pub(super) fn layout_to_keep(pte: &Pte<'_>) -> Result<PteOptions> {
     pte.check_references()?;
     for (user, data) in pte.data_users() {
@@ -31,7 +32,7 @@ fn located(error: Error, step: &Step) -> Error {
     }
 }
 
-/// As for a program.
+/// [`change`] for a `.ptd`.
 pub(super) fn change_ptd<'a, R>(ptd: &mut Ptd<'a>, change: impl FnOnce(&mut Ptd<'a>) -> Result<R>) -> Result<R> {
     ptd.check_references()?;
     let options = PtdOptions::of(ptd)?;

@@ -16,7 +16,7 @@ use crate::write::entries::{self, Entries};
 use crate::write::{self, alignment};
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
-/// For each of some blobs the first that is equal, if it is another one.
+/// For each blob that is equal to an earlier one, the first such.
 fn firsts(blobs: &mut dyn Iterator<Item = (usize, &[u8])>) -> Keyed<usize, usize> {
     let (mut seen, mut firsts) = (Keyed::<(usize, &[u8]), usize>::new(), Keyed::new());
     for (index, bytes) in blobs {
@@ -102,7 +102,7 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &m
     let kept = alignment::kept(pte.program.segments());
     for (index, first) in firsts.sorted() {
         let (index, first) = (*index as u32, *first as u32);
-        // There is one for each segment.
+        // `kept` has an item for each segment.
         let [own, other] = [first, index].map(|index| kept.get(index as usize).copied().unwrap_or(1));
         segments::set_alignment(pte, first, alignment::least_common_multiple(own, other)?);
         let size = pte.whole_segment(index)?.size();
@@ -153,7 +153,7 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
     let mut blobs = Keyed::new();
     let mut keys = Keyed::<u32, Vec<User>>::new();
     for entry in ptd.entries() {
-        // Early files have several tensors in a segment: only what has one of its own is shared.
+        // Early files have several tensors in a segment: only segments with one tensor are shared.
         if let Some(bytes) = ptd.segments.get(entry.segment_index as usize).and_then(|segment| {
             let size = ptd.flat_tensor.segments().get(entry.segment_index as usize)?.size;
             segment.get(0, size).filter(|bytes| !bytes.is_empty())
@@ -189,37 +189,37 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
     Ok(report)
 }
 
-/// Bytes that several places hold.
+/// Bytes that are stored in several places.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Copies<'t> {
-    /// Bytes of one.
+    /// The size of one copy, in bytes.
     pub size: u64,
     /// How many copies there are.
     pub places: usize,
-    /// Who uses each copy.
+    /// What uses the copies.
     pub users: Vec<CopyUser<'t>>,
 }
 
-/// Who uses a copy.
+/// What uses a copy.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct CopyUser<'t> {
     /// Index into the files that were given.
     pub file: usize,
-    /// What the blob is there.
+    /// What the blob is in that file.
     pub kind: BlobKind,
-    /// Who uses it.
+    /// What uses it.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub user: BlobUser<'t>,
 }
 
-/// Blobs that several files hold, or one file several times: largest first. Segments of constants are not blobs here, what is in
-/// them is.
+/// Blobs that are stored in several files, or several times in one: the largest first. Constants are listed one by one,
+/// not by segment.
 ///
-/// Fails where a file's bytes are not there.
+/// Fails if a file's bytes were not given.
 pub fn copies<'t>(files: &'t [Model<'_>]) -> Result<Vec<Copies<'t>>> {
     let mut found = Keyed::<(usize, Cow<'t, [u8]>), Keyed<(usize, DataRef), Vec<CopyUser<'t>>>>::new();
     for (file, model) in files.iter().enumerate() {

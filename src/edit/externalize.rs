@@ -1,4 +1,4 @@
-//! Data out of a program, into a `.ptd`.
+//! Moving data from a program into a `.ptd`.
 
 use super::change::change;
 use super::report::{Action, EditReport, Subject, User};
@@ -29,21 +29,22 @@ pub struct Candidate<'t> {
     pub method: &'t str,
     /// Index into the method's values, or into the named data.
     pub index: usize,
-    /// The name that the file has for it.
+    /// Its name in the file.
     pub name: Option<&'t str>,
-    /// The default key: its name or, where it has none, `method.index`, such as `forward.012`: with as many digits as the last value of the
-    /// method needs, so that no such key is the start of another. Users of the same data with the same shape get the same key.
+    /// The default key: its name or, if it has none, `method.index`, such as `forward.012`. The index has as many
+    /// digits as that of the method's last value, so that no such key is a prefix of another. Users of the same data
+    /// with the same shape get the same key.
     pub key: &'t str,
     /// The type and shape, for a tensor.
     pub shape: Option<TensorShape<'t>>,
-    /// Bytes.
+    /// The size, in bytes.
     pub size: u64,
 }
 
 /// The key of a candidate, or `None` to leave it where it is.
 type Choose<'c> = &'c mut dyn FnMut(&Candidate<'_>) -> Option<String>;
 
-/// An entry of a list: all its users go together.
+/// An entry of a list. All its users are moved together.
 type Group = (DataList, u32);
 
 /// A tensor with data in the file.
@@ -75,24 +76,26 @@ impl Place<'_> {
     }
 }
 
-/// The key that [`Pte::externalize`] gives to the data of a method's value that the file has no name for: `forward.012`. The numbers of
-/// a method have one length, because runtimes before 1.0 take a key for another one that it is the start of (`key-prefix`).
+/// The key that [`Pte::externalize`] gives to the data of a value without a name: `forward.012`. All numbers of a
+/// method have the same length, because runtimes before 1.0 confuse a key with another one that it is a prefix of
+/// (`key-prefix`).
 ///
-/// Of a method's name over 200 bytes, it has the start, the length and a hash of the end: a key is stored for each value, and the name once.
+/// A method's name of more than 200 bytes is shortened to its start, its length and a hash of its end, because the file
+/// stores the name once but a key for each value.
 pub fn default_key(plan: &ExecutionPlan<'_>, value: usize) -> String {
     let most = plan.values().len().saturating_sub(1).max(1);
     let width = most.ilog10() as usize + 1;
     format!("{}.{value:0width$}", key_of_method(plan.name()))
 }
 
-/// What the keys of a method's values start with.
+/// The prefix of the keys of a method's values.
 pub(super) fn key_of_method(method: &str) -> Cow<'_, str> {
     const LONGEST: usize = 200;
     if method.len() <= LONGEST {
         return Cow::Borrowed(method);
     }
     let start: String = method.chars().take(64).collect();
-    // FNV-1a of the last 1,000 bytes: the same on every machine and in every version, as keys have to be.
+    // FNV-1a of the last 1,000 bytes. Keys must be the same on every machine and in every version.
     let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = method.as_bytes().iter().rev().take(1000).fold(0xcbf2_9ce4_8422_2325, step);
     Cow::Owned(format!("{start}-{}-{hash:016x}", method.len()))
@@ -102,17 +105,17 @@ fn own_name<'t>(tensor: &'t Tensor<'_>) -> Option<&'t str> {
     tensor.fully_qualified_name().filter(|name| !name.is_empty())
 }
 
-/// A shape as something to sort by.
+/// A shape as a sort key.
 type ShapeKey<'t> = (i8, &'t [i32], &'t [u8]);
 
 fn shape_key<'t>(tensor: &'t Tensor<'_>) -> ShapeKey<'t> {
     (tensor.scalar_type.0, tensor.sizes(), tensor.dim_order())
 }
 
-/// What a key means: two tensors can share it where this is equal.
+/// What a key stands for: two tensors can share a key if this is equal.
 type Meaning<'t> = (Group, ShapeKey<'t>);
 
-/// What is moved, decided before anything is changed.
+/// What will be moved, decided before anything is changed.
 struct Moves<'a> {
     /// The tensors, each with its key.
     tensors: Vec<(usize, usize, String)>,
@@ -131,7 +134,7 @@ pub(super) fn externalize<'a>(
     let Moves { tensors, groups, named, entries, report } = moves(pte, choose)?;
     let data = Ptd::build(entries, options)?;
     change(pte, |pte| {
-        // Renumbering goes by the indices that tensors still have, so the lists are taken first.
+        // Renumbering needs the indices that tensors have now, so the lists are taken first.
         let mut lists = DataList::ALL.map(|list| (list, Entries::of(pte, list)));
         for (method, value, key) in tensors {
             if let Some(tensor) = tensor_mut(&mut pte.program, method, value) {
@@ -223,14 +226,14 @@ fn moves<'a>(pte: &Pte<'a>, choose: Choose<'_>) -> Result<Moves<'a>> {
     let alignments = alignment::kept(pte.program.segments());
     for index in &moves.named {
         let Some(named) = pte.named_data().get(*index) else { continue };
-        // What has no key was not chosen.
+        // Only candidates with a key were chosen.
         let key = named.key.clone().unwrap_or_default();
         if taken.insert(key.as_str().into(), None).is_some() {
             return Err(two_meanings(&key, &User::Key { key: key.as_str().into() }));
         }
         let index = named.segment_index as usize;
         let bytes = pte.segments.get(index).and_then(|segment| segment.joined(segment.len()));
-        let bytes = bytes.ok_or_else(|| Error::reference(format!("the bytes of segment {index} are not there")))?;
+        let bytes = bytes.ok_or_else(|| Error::reference(format!("the bytes of segment {index} are absent")))?;
         let alignment = alignments.get(index).map_or(1, |alignment| *alignment as u32);
         moves.report.add(Action::Externalized, Subject::NamedData, key.as_str(), Vec::new(), [bytes.len() as u64, 0]);
         moves.entries.push(NewEntry { key, tensor_layout: None, bytes, alignment });
@@ -251,7 +254,7 @@ fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<Place<'t>>> {
     }
     let mut meanings = Keyed::<String, Meaning<'_>>::new();
     let mut shared = Keyed::<Meaning<'_>, String>::new();
-    // The file's own names first: a name that two different tensors have is the first one's.
+    // The file's own names first: of two different tensors with one name, the first gets it.
     for place in &mut places {
         let meaning = (place.group, shape_key(place.tensor));
         let Some(name) = own_name(place.tensor) else { continue };
@@ -270,7 +273,7 @@ fn proposed<'t>(pte: &'t Pte<'_>) -> Result<Vec<Place<'t>>> {
 
 fn chosen_named_data(pte: &Pte<'_>, choose: Choose<'_>) -> Vec<usize> {
     let mut chosen = Vec::new();
-    // What has no key cannot be found anywhere.
+    // Named data without a key cannot be looked up.
     for (index, named) in pte.named_data().iter().enumerate().filter(|(_, named)| named.key.is_some()) {
         let size = pte.named_data_ref(named).map_or(0, |data| data.size());
         let (subject, key) = (Subject::NamedData, named.key());
@@ -300,7 +303,7 @@ fn keys_that_stay<'t>(pte: &Pte<'_>, moved: &[usize]) -> Keyed<String, Option<Me
     keys
 }
 
-/// The first `size` bytes, borrowed where the whole is.
+/// The first `size` bytes, borrowed if `bytes` are.
 fn cut<'a>(bytes: &Cow<'a, [u8]>, size: u64) -> Option<Cow<'a, [u8]>> {
     let size = usize::try_from(size).ok()?;
     match bytes {
@@ -310,5 +313,5 @@ fn cut<'a>(bytes: &Cow<'a, [u8]>, size: u64) -> Option<Cow<'a, [u8]>> {
 }
 
 fn two_meanings(key: &str, user: &User) -> Error {
-    Error::unwritable(format!("the key {key:?} of {user} is taken by other data: give it another name"))
+    Error::unwritable(format!("the key {key:?} of {user} is used for other data: choose another key"))
 }

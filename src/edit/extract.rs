@@ -1,4 +1,4 @@
-//! Blobs out of a file, each into one of its own.
+//! Extracting blobs into files of their own.
 
 use super::report::{Subject, User};
 use crate::error::{Error, Result};
@@ -10,7 +10,7 @@ use crate::names::shortened;
 use crate::tensor::TensorShape;
 use alloc::{format, string::String, vec::Vec};
 
-/// What a folder of extracted blobs holds: its manifest.
+/// The manifest of a folder of extracted blobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -19,18 +19,18 @@ pub struct Extraction<'t> {
     pub files: Vec<Extracted<'t>>,
 }
 
-/// A blob, and the file that it goes to.
+/// A blob, and the file that it is written to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Extracted<'t> {
-    /// The file's name, unique in its folder whatever the system: letters, digits, `.`, `_` and `-`.
+    /// The file's name, unique in its folder on every system: letters, digits, `.`, `_` and `-`.
     pub file: String,
     /// What it is.
     pub subject: Subject,
     /// The key or name, if it has one.
     pub name: Option<&'t str>,
-    /// All that refer to it.
+    /// Everything that refers to it.
     pub users: Vec<User>,
     /// The type and shape, for a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
@@ -39,7 +39,7 @@ pub struct Extracted<'t> {
     pub offset: Option<u64>,
     /// Bytes.
     pub size: u64,
-    /// What [`Model::bytes`] needs to give the bytes.
+    /// The reference to pass to [`Model::bytes`].
     #[cfg_attr(feature = "serde", serde(skip))]
     pub data: DataRef,
 }
@@ -60,8 +60,9 @@ impl<'m> Model<'m> {
     /// # }
     /// ```
     ///
-    /// Fails with the first reference that does not resolve, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a
-    /// file of another kind, and where blobs overlap so that together they have more than twice the file's bytes.
+    /// Fails with the first reference that is out of range, and with
+    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a file of another kind, and if blobs overlap so much
+    /// that together they have more than twice the file's bytes.
     pub fn extraction(&self) -> Result<Extraction<'_>> {
         if !matches!(self, Self::Pte(_) | Self::Ptd(_)) {
             let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
@@ -74,18 +75,18 @@ impl<'m> Model<'m> {
         let mut taken = Keyed::new();
         let files: Vec<Extracted<'_>> =
             found.blobs.into_iter().filter_map(|blob| extracted(&blob, self, &mut taken)).collect();
-        // Segments can say the same bytes thousands of times.
+        // Segments can repeat the same bytes thousands of times.
         let size = files.iter().map(|file| file.size).fold(0, u64::saturating_add);
         let file = self.source().map_or(u64::MAX, |source| source.bytes.len() as u64);
         if size / 2 > file {
             return Err(Error::unwritable(format!(
-                "the blobs overlap: apart they would take {size} bytes, of a file of {file}"
+                "the blobs overlap: separately they would take {size} bytes, but the file has {file}"
             )));
         }
         Ok(Extraction { files })
     }
 
-    /// The bytes that a reference means.
+    /// The bytes that a reference points to.
     ///
     /// Fails as [`Pte::bytes`](crate::Pte::bytes) does.
     pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
@@ -107,7 +108,7 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
         (BlobKind::Named, Model::Ptd(_)) => (Subject::Key, "bin"),
         // A delegate's constants are in its payload, or are named data.
         (BlobKind::Segment | BlobKind::External | BlobKind::DelegateConstant, _) => return None,
-        // Of kinds of files that have none of these.
+        // These are in other kinds of files.
         (BlobKind::Named, _) => return None,
         (BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
     };
@@ -151,15 +152,15 @@ fn safe(name: &str) -> String {
     const MOST: usize = 100;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let safe: String = name.chars().take(MOST).map(|c| if plain(c) { c } else { '_' }).collect();
-    // No hidden file, no option.
+    // Not a hidden file, and not an option of a command.
     match safe.starts_with(['.', '-']) || safe.is_empty() {
         true => format!("_{safe}"),
         false => safe,
     }
 }
 
-/// A name that no other file has, also on systems that treat `A` and `a` as equal. `taken` has the names in lower case, each with the number
-/// that the last one like it got.
+/// A name that no other file has, also on systems that treat `A` and `a` as equal. `taken` has the names in lower case,
+/// each with the last number that it got.
 fn unique(stem: &str, ending: &str, taken: &mut Keyed<String, u32>) -> String {
     let first = format!("{stem}.{ending}");
     let Some(last) = taken.get(&first.to_ascii_lowercase()) else {

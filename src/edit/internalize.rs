@@ -1,4 +1,4 @@
-//! Data from `.ptd` files into a program.
+//! Moving data from `.ptd` files into a program.
 
 use super::change::change;
 use super::externalize::{default_key, key_of_method};
@@ -16,13 +16,13 @@ use crate::validate::{Level, Severity};
 use crate::write::entries::{self, Entries};
 use alloc::{borrow::Cow, format, vec::Vec};
 
-/// Where a key is: which file, and which of its entries.
+/// Where a key is: the index of the file, and of its entry.
 type Place = (usize, usize);
 
-/// The tensors that take one key, as constants or as initial states.
+/// The tensors that use one key, as constants or as initial states.
 type Groups = Keyed<(DataList, Place), Vec<(usize, usize)>>;
 
-/// Which bytes of which file: what shares them shares them still.
+/// The file and place of bytes: tensors that share bytes still share them afterwards.
 type Origin = (usize, u32, u64, usize);
 
 pub(super) fn internalize<'a>(
@@ -65,7 +65,7 @@ pub(super) fn internalize<'a>(
         let keys = if left == 1 { "key is" } else { "keys are" };
         report
             .notes
-            .push(format!("{left} {keys} not taken: nothing in the program names them, or they were not chosen"));
+            .push(format!("{left} {keys} not moved: nothing in the program names them, or they were not chosen"));
     }
     let rest: Vec<Place> = rest.into_iter().map(|(_, place)| place).collect();
     let sources = data.iter().map(keys::take_entries).collect::<Result<Vec<_>>>()?;
@@ -107,7 +107,7 @@ fn take_tensors<'a>(
             let entry = ptd.and_then(|ptd| ptd.entry(*index));
             let source = sources.get(*file).and_then(|entries| entries.get(*index));
             let (Some(ptd), Some(entry), Some(source)) = (ptd, entry, source) else { continue };
-            // The shape is the tensors', as the pair check found; the bytes are as many.
+            // The check of the pair found equal shapes; this checks the number of bytes.
             ptd.tensor_view(&entry)?;
             let origin = (*file, entry.segment_index, entry.offset, source.entry.bytes.len());
             let data_buffer_idx = *stored.or_insert_with(origin, || entries.add(source.entry.bytes.clone()));
@@ -151,7 +151,7 @@ fn take_named<'a>(pte: &mut Pte<'a>, sources: &[Vec<keys::Source<'a>>], rest: &[
     }
 }
 
-/// Whether [`Pte::externalize`] made that key: now, or without zeros before the number, as it did once.
+/// Whether [`Pte::externalize`] made that key, in the present form or in the earlier one without leading zeros.
 fn is_made_up(key: &str, plan: &ExecutionPlan<'_>, value: usize) -> bool {
     *key == default_key(plan, value) || *key == format!("{}.{value}", key_of_method(plan.name()))
 }
@@ -160,7 +160,7 @@ fn make_internal(tensor: &mut Tensor<'_>, data_buffer_idx: u32, made_up: bool) {
     tensor.data_buffer_idx = data_buffer_idx;
     let Some(extra) = tensor.extra_tensor_info.as_deref_mut() else { return };
     extra.location = TensorDataLocation::SEGMENT;
-    // List 0 is the one that initial states come from.
+    // Initial states come from list 0.
     extra.mutable_data_segments_idx = 0;
     if made_up {
         extra.fully_qualified_name = None;

@@ -1,4 +1,4 @@
-//! `.ptd` files as a whole: merged, split, with other keys or fewer.
+//! Merging and splitting `.ptd` files, and renaming and removing keys.
 
 use super::change::change_ptd;
 use super::report::{Action, EditReport, Subject};
@@ -14,15 +14,15 @@ use crate::write::collect::NewEntry;
 use crate::write::options::PtdOptions;
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 
-/// An entry of a file, ready for another one.
+/// An entry of a file, ready to be put into another one.
 pub(super) struct Source<'a> {
     pub(super) entry: NewEntry<'a>,
-    /// Where its bytes were.
+    /// The segment that its bytes were in.
     pub(super) segment_index: u32,
     pub(super) offset: u64,
 }
 
-/// All entries in the order of [`entries`](Self::entries), their bytes borrowed where they were.
+/// All entries in the order of [`entries`](Ptd::entries), with their bytes borrowed from the source if possible.
 pub(super) fn take_entries<'a>(ptd: &Ptd<'a>) -> Result<Vec<Source<'a>>> {
     let legacy = ptd.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref()).unwrap_or_default();
     let layout = |tensor: &TensorMetadata<'a>| TensorLayout {
@@ -39,7 +39,7 @@ pub(super) fn take_entries<'a>(ptd: &Ptd<'a>) -> Result<Vec<Source<'a>>> {
         let segment = ptd.segments.get(entry.segment_index as usize);
         let bytes = match segment.and_then(|segment| segment.take(entry.offset, data.size())) {
             Some(bytes) => bytes,
-            // In parts, or not there, which this reports.
+            // The segment is in parts, or absent, which this reports.
             None => Cow::Owned(ptd.segment(entry.segment_index)?.into_owned()),
         };
         let alignment = alignments.get(entry.segment_index as usize).map_or(1, |alignment| *alignment as u32);

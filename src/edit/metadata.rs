@@ -9,7 +9,7 @@ use crate::inspect::Returned;
 use crate::schema::program::{EValue, ExecutionPlan, NamedData};
 use alloc::{format, string::String, vec, vec::Vec};
 
-/// What the keys of named data start with that is metadata.
+/// The prefix of the keys of named data that is metadata.
 pub const METADATA_PREFIX: &str = "metadata.";
 
 /// One entry of a program's metadata.
@@ -30,7 +30,7 @@ pub struct Metadata<'t> {
 pub enum MetadataContent<'t> {
     /// What a constant method returns.
     Method(Returned<'t>),
-    /// Named data, which has no type: each reading that its bytes allow.
+    /// Named data, which has no type: every type that its bytes can be read as.
     Bytes {
         /// Bytes.
         size: usize,
@@ -59,15 +59,13 @@ pub enum MetadataValue {
 }
 
 impl MetadataValue {
-    /// As named data: UTF-8, or 8 bytes, little-endian.
+    /// Its bytes in named data: UTF-8, or 8 bytes, little-endian.
     fn into_bytes(self) -> Result<Vec<u8>> {
         match self {
             Self::Int(int) => Ok(int.to_le_bytes().into()),
             Self::Float(float) => Ok(float.to_le_bytes().into()),
             Self::String(text) => Ok(text.into_bytes()),
-            Self::Bool(_) => {
-                Err(Error::unwritable("named data has no form for a boolean: use a method, or an integer"))
-            }
+            Self::Bool(_) => Err(Error::unwritable("named data cannot store a boolean: use a method, or an integer")),
         }
     }
 }
@@ -84,7 +82,7 @@ impl From<MetadataValue> for EValue<'_> {
     }
 }
 
-/// How PyTorch writes that a method returns one value.
+/// PyTorch's description of a single output.
 const ONE_OUTPUT: &str = r#"[1, {"type": null, "context": null, "children_spec": []}]"#;
 
 pub(super) fn entries<'t>(pte: &'t Pte<'_>) -> Vec<Metadata<'t>> {
@@ -121,7 +119,7 @@ fn set_named(pte: &mut Pte<'_>, name: &str, bytes: Vec<u8>, report: &mut EditRep
     let old = pte.named_data().iter().position(|named| named.key() == name);
     let old_size = old.and_then(|index| pte.named_data().get(index));
     let old_size = old_size.map(|named| pte.named_data_ref(named)).transpose()?.map(|data| data.size());
-    // Others may share the old segment: a new one is added, and the old one goes where nobody needs it.
+    // The old segment may be shared: a new one is added, and the old one is removed if nothing uses it.
     let segment_index = pte.add_segment(bytes);
     segments::set_alignment(pte, segment_index, 1);
     let before = pte.segment_users();
@@ -166,7 +164,7 @@ pub(super) fn remove(pte: &mut Pte<'_>, name: &str) -> Result<EditReport> {
     }
     let index = pte.named_data().iter().position(|named| named.key() == name && name.starts_with(METADATA_PREFIX));
     let Some((index, named)) = index.and_then(|index| Some((index, pte.named_data().get(index)?))) else {
-        return Err(Error::reference(format!("no metadata has the name {name:?}")));
+        return Err(Error::reference(format!("there is no metadata with the name {name:?}")));
     };
     let mut report = EditReport::default();
     let size = pte.named_data_ref(named)?.size();

@@ -1,4 +1,4 @@
-//! What is to be replaced, and by what.
+//! What to replace, and the new data.
 
 use super::report::User;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::tensor::{TensorShape, TensorView};
 use crate::write::collect::NewEntry;
 use alloc::{borrow::Cow, format, string::String};
 
-/// Which blob of a program is to be replaced.
+/// Selects a blob of a program to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Selector<'t> {
@@ -36,7 +36,7 @@ impl Selector<'_> {
     }
 }
 
-/// The bytes that take the place of others.
+/// New bytes for a blob.
 ///
 /// ```
 /// use executorch_format::edit::{NewData, Selector};
@@ -64,27 +64,28 @@ impl Selector<'_> {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct NewData<'a> {
-    /// What errors call it, such as the name of the file that it came from.
+    /// Its name in errors, such as that of the file that it came from.
     pub source: String,
-    /// The type and shape; `None`: just bytes, which are taken for whatever they replace.
+    /// The type and shape. `None`: plain bytes, which fit anything of their size.
     pub tensor_layout: Option<TensorLayout<'a>>,
     /// The bytes.
     pub bytes: Cow<'a, [u8]>,
-    /// Whether a tensor in another dim order is put into the one that is needed. Else it is refused.
+    /// Whether a tensor in another dim order is permuted. Otherwise it is refused.
     pub permute: bool,
-    /// The key that named data gets with it where XNNPACK looks it up: the exporter's is the SHA-256 of the bytes, in hex. `None`: such a
-    /// replacement is refused, because XNNPACK would find what it packed of the old bytes under the old key. The old key says
-    /// that this is no concern.
+    /// The new key for named data that XNNPACK looks up; the exporter uses the SHA-256 of the bytes, in hex. Such data
+    /// needs a new key because XNNPACK caches packed weights by key: with `None` it is not replaced. To keep the old
+    /// key on purpose, give it here.
     pub key: Option<String>,
-    /// Whether it is from NumPy, which stores types that it does not have as integers: see
+    /// Whether it comes from NumPy, which stores types that it does not have as integers: see
     /// [`ScalarType::numpy_type`](crate::schema::ScalarType::numpy_type).
     pub numpy: bool,
-    /// Whether all that share the old bytes get the new ones. Else what was asked for gets its own, and the others keep theirs.
+    /// Whether everything that shares the old bytes gets the new ones. Otherwise only the selected blob does, and the
+    /// others keep the old bytes.
     pub shared: bool,
 }
 
 impl<'a> NewData<'a> {
-    /// Just bytes.
+    /// Plain bytes.
     pub fn bytes(source: impl Into<String>, bytes: impl Into<Cow<'a, [u8]>>) -> Self {
         let (source, bytes) = (source.into(), bytes.into());
         Self { source, tensor_layout: None, bytes, permute: false, key: None, numpy: false, shared: false }
@@ -95,24 +96,24 @@ impl<'a> NewData<'a> {
         Self { tensor_layout: Some(view.shape().into()), ..Self::bytes(source, view.bytes()) }
     }
 
-    /// With that layout; `None`: just bytes.
+    /// Sets the type and shape; `None` for plain bytes.
     pub fn with_tensor_layout(self, tensor_layout: Option<TensorLayout<'a>>) -> Self {
         Self { tensor_layout, ..self }
     }
 
-    /// Put into the dim order that is needed: with [`permute`](Self::permute).
+    /// Sets [`permute`](Self::permute).
     #[must_use]
     pub fn with_permute(self) -> Self {
         Self { permute: true, ..self }
     }
 
-    /// For all that share the old bytes: with [`shared`](Self::shared).
+    /// Sets [`shared`](Self::shared).
     #[must_use]
     pub fn with_shared(self) -> Self {
         Self { shared: true, ..self }
     }
 
-    /// With that key.
+    /// Sets the new key.
     pub fn with_key(self, key: Option<String>) -> Self {
         Self { key, ..self }
     }
@@ -138,14 +139,14 @@ impl<'a> NewData<'a> {
             return Ok(self.bytes.clone());
         }
         if !self.permute {
-            let reason = "the same elements in another order: ask for a permutation";
+            let reason = "the same elements in another dim order: allow a permutation";
             return Err(Error::tensor(format!("{user} is {shape}, {source} holds {own}, {reason}")));
         }
         view.in_dim_order(shape.dim_order).map(Cow::Owned)
     }
 }
 
-/// The entry's tensor or bytes, called by its key.
+/// The entry's tensor or bytes, named after its key.
 impl<'a> From<NewEntry<'a>> for NewData<'a> {
     fn from(entry: NewEntry<'a>) -> Self {
         let NewEntry { key, tensor_layout, bytes, .. } = entry;

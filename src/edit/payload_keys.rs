@@ -1,4 +1,4 @@
-//! The keys of named data that delegates' payloads name.
+//! The keys of named data that delegates' payloads refer to.
 
 use super::segments;
 use crate::delegate::VulkanPlace;
@@ -9,7 +9,7 @@ use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
 use alloc::{borrow::Cow, collections::BTreeSet, format, string::String, vec::Vec};
 
-/// The keys that the payloads of some methods name.
+/// The keys that the payloads of some methods refer to.
 #[derive(Debug, Default)]
 pub(super) struct PayloadKeys {
     /// The keys in payloads of XNNPACK and Vulkan.
@@ -28,7 +28,8 @@ pub(super) fn of_xnnpack(pte: &Pte<'_>) -> BTreeSet<String> {
     keys
 }
 
-/// The keys that those of `payloads` name that are of these methods. `of` gets a method's index.
+/// The keys that the payloads of these methods refer to. `of` gets a method's index and returns whether it is one of
+/// them.
 pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn Fn(usize) -> bool) -> PayloadKeys {
     let mut keys = PayloadKeys::default();
     for open in payloads {
@@ -53,7 +54,7 @@ pub(super) fn of_methods(pte: &Pte<'_>, payloads: &[OpenPayload<'_>], of: &dyn F
     keys
 }
 
-/// Gives named data another key, in payloads of XNNPACK too. Several old keys become one.
+/// Changes the key of named data, also in payloads of XNNPACK. Several old keys become one.
 pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()> {
     let mut payloads: Vec<(DataRef, Vec<u8>)> = Vec::new();
     for open in pte.open_payloads() {
@@ -72,7 +73,7 @@ pub(super) fn change(pte: &mut Pte<'_>, old: &[String], new: &str) -> Result<()>
     for (data, bytes) in payloads {
         segments::overwrite(pte, &data, Cow::Owned(bytes));
     }
-    // The first keeps its place; the others, and what already had the key, are the same bytes.
+    // The first keeps its place; the others, and data that already had the key, have the same bytes.
     let keyed = |key: &str| old.iter().any(|old| old == key);
     let named = pte.named_data().iter().enumerate();
     let mut same = named.filter(|(_, named)| keyed(named.key()) || named.key() == new).map(|(index, _)| index);

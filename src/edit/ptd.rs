@@ -1,4 +1,4 @@
-//! All that can be done to a `.ptd` file.
+//! The edits of a `.ptd` file.
 
 use super::{EditReport, NewData, dedup, keys, replace};
 use crate::error::Result;
@@ -9,8 +9,9 @@ use crate::write::options::PtdOptions;
 use alloc::{string::String, vec::Vec};
 
 impl<'a> Ptd<'a> {
-    /// Gives a key other bytes. Keys that share the old ones keep them, and the report names them, unless [`NewData::shared`] asks for
-    /// all. A tensor's new data has its scalar type and sizes; a blob may change its size.
+    /// Replaces the bytes of a key. Other keys that share the old bytes keep them, and the report names these, unless
+    /// [`NewData::shared`] is set. The new data of a tensor must have the same scalar type and sizes; that of a blob
+    /// may have another size.
     ///
     /// ```
     /// use executorch_format::Ptd;
@@ -32,15 +33,15 @@ impl<'a> Ptd<'a> {
         replace::replace_ptd(self, key, new)
     }
 
-    /// Stores equal blobs once, whatever their keys.
+    /// Stores equal blobs once, also under different keys.
     ///
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn dedup(&mut self) -> Result<EditReport> {
         dedup::dedup_ptd(self)
     }
 
-    /// One file with the keys of all, in order. A key that several have with the same type, shape and bytes is there once; equal
-    /// bytes under different keys are stored once.
+    /// One file with the keys of all, in order. A key that several files have with the same type, shape and bytes is
+    /// kept once; equal bytes under different keys are stored once.
     ///
     /// ```
     /// use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -57,28 +58,29 @@ impl<'a> Ptd<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a key has two contents, with both files' numbers.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if files have different content under one
+    /// key; the error names both files by number.
     pub fn merge(files: &[Self], options: &PtdOptions) -> Result<(Self, EditReport)> {
         keys::merge(files, options)
     }
 
-    /// Several files with a part of the keys each: `part` gives each key's, from 0. Keys that share bytes are to be in one part, or
-    /// each part stores them.
+    /// Splits the keys into several files. `part` returns the index of each key's file, from 0. If keys that share
+    /// bytes are put into different files, each file stores the bytes.
     ///
     /// Fails as [`build`](Self::build) does.
     pub fn split(&self, options: &PtdOptions, part: impl FnMut(&Entry<'_>) -> usize) -> Result<Vec<Self>> {
         keys::split(self, options, part)
     }
 
-    /// The part of each entry, in the order of [`entries`](Self::entries), so that none has more than `most` bytes of data: a
-    /// larger blob has a part to itself. Keys that share bytes are in one part.
+    /// Assigns each entry, in the order of [`entries`](Self::entries), to a part, so that no part has more than `most`
+    /// bytes of data; a larger blob gets a part of its own. Keys that share bytes are in one part.
     ///
     /// Fails as [`entry_data`](Self::entry_data) does.
     pub fn parts_by_size(&self, most: u64) -> Result<Vec<usize>> {
         keys::parts_by_size(self, most)
     }
 
-    /// Gives keys other names: `name` gets each key and returns the new one.
+    /// Renames keys: `name` gets each key and returns the new one, or `None` to keep it.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -90,12 +92,12 @@ impl<'a> Ptd<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where two keys would be equal.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two keys would be equal.
     pub fn rename(&mut self, name: impl FnMut(&str) -> Option<String>) -> Result<EditReport> {
         keys::rename(self, name)
     }
 
-    /// Keeps the keys for which `keep` returns true; bytes that no key then names are removed.
+    /// Keeps the keys for which `keep` returns true, and removes bytes that are then unused.
     ///
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn filter(&mut self, keep: impl FnMut(&Entry<'_>) -> bool) -> Result<EditReport> {

@@ -1,4 +1,4 @@
-//! All that can be done to a program.
+//! The edits of a program.
 
 use super::externalize::Candidate;
 use super::{
@@ -12,11 +12,11 @@ use crate::write::options::PtdOptions;
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 
 impl<'a> Pte<'a> {
-    /// Gives a constant, an initial state or named data other bytes. What shares the old ones keeps them, and the report names
-    /// it, unless [`NewData::shared`] asks for all.
+    /// Replaces the bytes of a constant, an initial state or named data. Others that share the old bytes keep them, and
+    /// the report names these, unless [`NewData::shared`] is set.
     ///
-    /// A tensor's new data has its scalar type and sizes; its file keeps its layout, byte for byte outside the data, unless the
-    /// old bytes stay for others. Named data may change its size.
+    /// The new data of a tensor must have the same scalar type and sizes. Then the rest of the file stays the same,
+    /// byte for byte, unless others keep the old bytes. Named data may change its size.
     ///
     /// ```
     /// use executorch_format::Pte;
@@ -34,15 +34,16 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where type, sizes or dim order of any tensor that gets the data are
-    /// others, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where the target is not in the file, and with
-    /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where XNNPACK looks the data up and [`NewData::key`] is missing or taken.
+    /// Fails with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor that gets the data has another type,
+    /// other sizes or another dim order, with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if the target is
+    /// not in the file, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if XNNPACK looks the data up
+    /// by key and [`NewData::key`] is `None` or used for other data.
     pub fn replace(&mut self, target: &Selector<'_>, new: &NewData<'a>) -> Result<EditReport> {
         replace::replace(self, target, new)
     }
 
-    /// Stores equal blobs once: among constants, among initial states, and among delegate payloads and named data. The report has each
-    /// copy that is gone.
+    /// Stores equal blobs once: among constants, among initial states, and among delegate payloads and named data. The
+    /// report lists each copy that was removed.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -59,9 +60,9 @@ impl<'a> Pte<'a> {
         dedup::dedup(self)
     }
 
-    /// Moves constants, initial states and named data into a `.ptd`, which is returned. `choose` gets each candidate and returns its
-    /// key, usually [`Candidate::key`], or `None` to leave it where it is. All tensors that share a constant go with it. Named data keeps
-    /// its key, by which delegates look for it.
+    /// Moves constants, initial states and named data into a `.ptd`, which is returned. `choose` gets each candidate
+    /// and returns its key, usually [`Candidate::key`], or `None` to leave it where it is. All tensors that share a
+    /// constant are moved with it. Named data keeps its key, by which delegates look it up.
     ///
     /// ```
     /// use executorch_format::edit::Subject;
@@ -79,8 +80,8 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a key would name two different blobs, in the `.ptd` or together with
-    /// what the program already has under that key, and as [`lay_out`](Self::lay_out).
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a key would stand for two different blobs,
+    /// in the `.ptd` or together with the program, and as [`lay_out`](Self::lay_out) does.
     pub fn externalize(
         &mut self,
         options: &PtdOptions,
@@ -91,15 +92,15 @@ impl<'a> Pte<'a> {
 
     /// Calls `visit` with each candidate of [`externalize`](Self::externalize).
     ///
-    /// Fails where the shape of a tensor with data has no size.
+    /// Fails if the size of a tensor with data is unknown.
     pub fn candidates(&self, visit: impl FnMut(&Candidate<'_>)) -> Result<()> {
         externalize::candidates(self, visit)
     }
 
-    /// Takes data from `.ptd` files into the program: what its external tensors name, and, where it has delegates, every other key,
-    /// since those look keys up by names of their own. `choose` selects the keys.
+    /// Moves data from `.ptd` files into the program: the data of its external tensors and, if it has delegates, every
+    /// other key, because delegates may look up any. `choose` selects the keys.
     ///
-    /// A tensor keeps its name, except one that [`externalize`](Self::externalize) made up.
+    /// A tensor keeps its name, unless [`externalize`](Self::externalize) generated it.
     ///
     /// ```
     /// use executorch_format::{Ptd, Pte};
@@ -114,8 +115,8 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where [`validate_with`](Self::validate_with) finds an error in
-    /// the program with these files.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if [`validate_with`](Self::validate_with) finds
+    /// an error in the program with these files.
     pub fn internalize(&mut self, data: &[Ptd<'a>], choose: impl FnMut(&str) -> bool) -> Result<EditReport> {
         internalize::internalize(self, data, choose)
     }
@@ -135,17 +136,18 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// What nothing refers to stays where the file would be larger without it, as where constants share a segment with other data and
-    /// would get one of their own: a note says so.
+    /// Unreferenced data stays if the file would be larger without it, for example because constants that share a
+    /// segment with other data would need their own: a note says so.
     ///
     /// Fails as [`lay_out`](Self::lay_out) does.
     pub fn strip(&mut self, what: &Strip) -> Result<EditReport> {
         strip::strip(self, what)
     }
 
-    /// Keeps the methods whose names `keep` accepts, and removes the data that only others used: constants, initial states, payloads,
-    /// and named data that only payloads of theirs name. Which keys a payload names can be read in those of XNNPACK and Vulkan only: where a
-    /// method that stays has another one, all named data stays, and a note says so.
+    /// Keeps the methods whose names `keep` accepts, and removes the data that only other methods used: constants,
+    /// initial states, payloads, and named data that only their payloads refer to. Only payloads of XNNPACK and Vulkan
+    /// show which keys they refer to: if a remaining method has a payload of another backend, all named data stays, and
+    /// a note says so.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -157,7 +159,7 @@ impl<'a> Pte<'a> {
     /// # }
     /// ```
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where no method would be left.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no method would be left.
     pub fn select(&mut self, mut keep: impl FnMut(&str) -> bool) -> Result<EditReport> {
         let kept: Vec<bool> = self.methods().iter().map(|plan| keep(plan.name())).collect();
         select::select(self, &kept)
@@ -183,24 +185,24 @@ impl<'a> Pte<'a> {
         metadata::entries(self)
     }
 
-    /// Sets an entry, or adds it: named data where the name starts with `metadata.`, else a method that returns the value,
-    /// after all others, as the exporter has it.
+    /// Sets or adds an entry: named data if the name starts with `metadata.`, otherwise a method that returns the
+    /// value. A new method comes after all others, as the exporter writes it.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a method of that name computes something, or named data has no
-    /// form for the value.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a method of that name computes something,
+    /// or named data cannot store the value.
     pub fn set_metadata(&mut self, name: &str, value: MetadataValue) -> Result<EditReport> {
         metadata::set(self, name, value)
     }
 
     /// Removes an entry.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none of that name.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is none of that name.
     pub fn remove_metadata(&mut self, name: &str) -> Result<EditReport> {
         metadata::remove(self, name)
     }
 
-    /// The keys under which payloads of XNNPACK find their constants. Its cache of packed weights goes by them: content that changes
-    /// needs another key.
+    /// The keys by which payloads of XNNPACK look up constants. XNNPACK caches packed weights by key: changed content
+    /// needs a new key.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {

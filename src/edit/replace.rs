@@ -1,4 +1,4 @@
-//! Other bytes for a blob.
+//! Replacing the bytes of a blob.
 
 use super::change::{change, change_ptd};
 use super::new_data::{NewData, Selector};
@@ -16,23 +16,23 @@ use crate::write::entries::{self, Entries};
 use alloc::{borrow::Cow, format, string::String, vec::Vec};
 use core::ops::Range;
 
-/// What is worth knowing where named data keeps its key.
+/// The note about named data that keeps its key.
 const SAME_KEY: &str = "a delegate may cache what it made of named data by its key: a process or cache that has seen the old content may \
                         go on with that";
 
 /// A blob that gets new bytes.
 struct Blob<'a> {
-    /// Where the old ones are.
+    /// Where the old bytes are.
     data: DataRef,
     subject: Subject,
     name: String,
-    /// Who gets the new bytes.
+    /// What gets the new bytes.
     users: Vec<User>,
     /// The tensors among them: the method's index and the value's.
     tensors: Vec<(usize, usize)>,
     /// The named data among them: its indices.
     named: Vec<usize>,
-    /// Who shares the old bytes and keeps them.
+    /// What shares the old bytes and keeps them.
     others: Vec<User>,
     bytes: Cow<'a, [u8]>,
 }
@@ -70,7 +70,7 @@ pub(super) fn replace<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewDat
         return Ok(report);
     }
     change(pte, |pte| {
-        // What stays where it is comes first: the rest moves segments.
+        // Blobs that stay in place come first, because the others move segments.
         let (apart, whole): (Vec<_>, Vec<_>) = blobs.into_iter().partition(|blob| !blob.others.is_empty());
         for blob in whole {
             segments::overwrite(pte, &blob.data, blob.bytes);
@@ -81,7 +81,7 @@ pub(super) fn replace<'a>(pte: &mut Pte<'a>, target: &Selector<'_>, new: &NewDat
     Ok(report)
 }
 
-/// Gives those who are to have new bytes a place of their own for them.
+/// Gives the selected users a place of their own for the new bytes.
 fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     for list in DataList::ALL {
         let tensor = |(method, value): &(usize, usize)| pte.methods().get(*method)?.tensor(*value);
@@ -94,7 +94,7 @@ fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     let before = pte.segment_users();
     for index in &blob.named {
         let old = pte.named_data().get(*index).map_or(0, |named| named.segment_index);
-        // There is one for each segment, and named data of none was refused before the change.
+        // `kept` has an item for each segment, and named data without a segment was refused before the change.
         let alignment = alignment::kept(pte.program.segments()).get(old as usize).copied().unwrap_or(1);
         let segment_index = pte.add_segment(blob.bytes.clone());
         segments::set_alignment(pte, segment_index, alignment);
@@ -106,7 +106,7 @@ fn separate<'a>(pte: &mut Pte<'a>, blob: &Blob<'a>) -> Result<()> {
     Ok(())
 }
 
-/// Gives tensors an entry of their list for themselves.
+/// Gives tensors an entry of their own in their list.
 fn separate_entry<'a>(
     pte: &mut Pte<'a>,
     list: DataList,
@@ -140,7 +140,7 @@ fn separate_entry<'a>(
     entries.put(pte, list, alignment.into())
 }
 
-/// The data that a target names.
+/// The data that a target selects.
 fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
     let (mut found, mut external) = (Vec::new(), None);
     for (user, data) in pte.data_users() {
@@ -164,7 +164,8 @@ fn data_of(pte: &Pte<'_>, target: &Selector<'_>) -> Result<Vec<DataRef>> {
     }))
 }
 
-/// Who gets the new bytes in the place of those at `data`, after checking that they suit, and who keeps the old ones.
+/// The users of the bytes at `data` that get the new ones, after a check that these match, and the users that keep the
+/// old ones.
 fn checked<'a>(pte: &Pte<'a>, data: DataRef, target: &Selector<'_>, new: &NewData<'a>) -> Result<Blob<'a>> {
     let bytes = new.bytes.clone();
     let (users, tensors, named, others) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -219,7 +220,7 @@ fn checked<'a>(pte: &Pte<'a>, data: DataRef, target: &Selector<'_>, new: &NewDat
     Ok(blob)
 }
 
-/// The keys of the data that have to change with it, and what they become.
+/// The keys of the data that must change with it, and the new key.
 fn new_key(pte: &Pte<'_>, blob: &Blob<'_>, new: &NewData<'_>) -> Result<Option<(Vec<String>, String)>> {
     let (data, bytes) = (&blob.data, &*blob.bytes);
     let keys = blob.users.iter().filter_map(|user| match user {
@@ -240,7 +241,7 @@ fn new_key(pte: &Pte<'_>, blob: &Blob<'_>, new: &NewData<'_>) -> Result<Option<(
     }
     let Some(key) = new.key.clone() else {
         return Err(Error::unwritable(format!(
-            "XNNPACK looks {first:?} up and may have packed the old bytes under that key: other bytes need a new key"
+            "XNNPACK looks {first:?} up and may have cached the packed old bytes under that key: other bytes need a new key"
         )));
     };
     if old == [key.as_str()] {
@@ -248,14 +249,14 @@ fn new_key(pte: &Pte<'_>, blob: &Blob<'_>, new: &NewData<'_>) -> Result<Option<(
     }
     for named in pte.named_data().iter().filter(|named| named.key() == key && !old.contains(&key)) {
         if pte.bytes(&pte.named_data_ref(named)?)? != bytes {
-            return Err(Error::unwritable(format!("the key {key:?} is taken by other data: give another one")));
+            return Err(Error::unwritable(format!("the key {key:?} is used for other data: choose another key")));
         }
     }
     Ok(Some((old, key)))
 }
 
 fn partly_shared(user: &User) -> Error {
-    Error::tensor(format!("{user} has a part of the same bytes, expected all or none"))
+    Error::tensor(format!("{user} shares only a part of the bytes, expected all or none"))
 }
 
 /// Whether two references have bytes in common.
@@ -325,7 +326,7 @@ pub(super) fn replace_ptd<'a>(ptd: &mut Ptd<'a>, key: &str, new: &NewData<'a>) -
 /// Gives a key a segment of its own, aligned as the old one.
 fn separate_key<'a>(ptd: &mut Ptd<'a>, key: &str, old: usize, bytes: Cow<'a, [u8]>) {
     let table = ptd.flat_tensor.segments.get_or_insert_default();
-    // There is one for each segment, and the key's bytes are in one.
+    // `kept` has an item for each segment, and the key's bytes are in one.
     let offset = alignment::kept(table).get(old).copied().unwrap_or(1);
     table.push(DataSegment { offset, size: bytes.len() as u64 });
     ptd.segments.push(Segment::Whole(bytes));

@@ -1,4 +1,4 @@
-//! What an operation did, as plain data.
+//! What an edit did, as plain data.
 
 use crate::error::counted;
 use crate::file::references::{DataList, DataUser};
@@ -6,12 +6,12 @@ use crate::names::shortened;
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
-/// What an operation did to a file.
+/// What an edit did to a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct EditReport {
-    /// What was changed, in the file's order. Empty: nothing.
+    /// The changes, in the file's order. Empty if nothing was changed.
     pub changes: Vec<Change>,
     /// Further remarks, one sentence each.
     pub notes: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Change {
     pub name: String,
     /// Everything that refers to it.
     pub users: Vec<User>,
-    /// Who shared its old bytes and keeps them, where it was replaced.
+    /// If it was replaced: what shared its old bytes and keeps them.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub others: Vec<User>,
     /// The bytes that it took in this file.
@@ -42,7 +42,7 @@ pub struct Change {
 }
 
 impl Change {
-    /// A change of something that nothing refers to, with the bytes that it took and takes.
+    /// A change of something that nothing refers to, with its bytes before and after.
     pub fn new(action: Action, subject: Subject, name: impl Into<String>, bytes_before: u64, bytes_after: u64) -> Self {
         Self { action, subject, name: name.into(), users: Vec::new(), others: Vec::new(), bytes_before, bytes_after }
     }
@@ -63,13 +63,13 @@ pub enum Action {
     Added,
     /// It has other bytes.
     Replaced,
-    /// It is gone.
+    /// It was removed.
     Removed,
-    /// It went to a `.ptd`.
+    /// It was moved to a `.ptd`.
     Externalized,
-    /// It came from a `.ptd`.
+    /// It was moved from a `.ptd`.
     Internalized,
-    /// It has the same bytes as another one, and no copy of its own any more.
+    /// It now shares the equal bytes of another one.
     Shared,
     /// It has another name.
     Renamed,
@@ -106,7 +106,7 @@ pub enum Subject {
     Program,
 }
 
-/// Who refers to a blob.
+/// What refers to a blob.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
 #[non_exhaustive]
@@ -133,7 +133,7 @@ pub enum User {
 }
 
 impl From<DataList> for Subject {
-    /// What the entries of the list are.
+    /// The subject of the entries of a list.
     fn from(list: DataList) -> Self {
         match list {
             DataList::Constants => Self::Constant,
@@ -143,7 +143,7 @@ impl From<DataList> for Subject {
 }
 
 impl EditReport {
-    /// Adds the replacement of a blob, whose old bytes `others` keep.
+    /// Adds the replacement of a blob. `others` keep its old bytes.
     pub(super) fn add_replaced(
         &mut self,
         subject: Subject,
@@ -226,10 +226,10 @@ impl fmt::Display for Subject {
     }
 }
 
-/// As `externalized constant layer.weight (forward:%12): 64 bytes to 0`.
+/// Shows as `externalized constant layer.weight (forward:%12): 64 bytes to 0`.
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// At most this many of those who keep the old bytes are named.
+        /// At most this many users that keep the old bytes are named.
         const MOST: usize = 10;
         let Self { action, subject, name, users, others, bytes_before, bytes_after } = self;
         write!(f, "{action} {subject}")?;

@@ -1,4 +1,4 @@
-//! What a file could do without: each edit that makes it smaller is tried, and nothing is promised by sums.
+//! What a file could do without. Each edit that could make it smaller is tried on a copy.
 
 use super::Strip;
 use super::verify::new_errors;
@@ -18,7 +18,7 @@ use core::fmt;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Saving {
-    /// What the file is without then.
+    /// What it removes.
     pub kind: SavingKind,
     /// By how many bytes the file is smaller.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
@@ -38,9 +38,9 @@ pub enum SavingKind {
     EqualBlobs,
     /// Constants, initial states, payloads and segments that nothing refers to.
     Unreferenced,
-    /// Bytes between blobs, beyond what an alignment to 16 takes, which is what ExecuTorch's kernels count on.
+    /// Bytes between blobs beyond an alignment of 16, which ExecuTorch's kernels expect.
     Padding,
-    /// Where in the Python source each instruction came from.
+    /// The Python source line of each instruction.
     StackTraces,
 }
 
@@ -56,7 +56,7 @@ impl fmt::Display for SavingKind {
 }
 
 impl Saving {
-    /// Whether it is worth the trouble: at least 1 KiB, and at least 1 % of a file of that size.
+    /// Whether it saves at least 1 KiB, and at least 1 % of a file of that size.
     pub fn is_worth_it(&self, file_size: u64) -> bool {
         self.bytes >= 1 << 10 && self.bytes >= file_size / 100
     }
@@ -66,7 +66,7 @@ const STRIP_PADDING: &[&str] = &["--padding"];
 const ALIGN_16: &[&str] = &["--segment-alignment", "16", "--constant-alignment", "16"];
 const ALIGN_16_SHORT: &[&str] = &["--segment-alignment", "16", "--constant-alignment", "16", "--header-length", "24"];
 
-/// A way to make a file smaller, to be tried.
+/// An edit to try.
 struct Trial {
     kind: SavingKind,
     command: &'static str,
@@ -74,8 +74,8 @@ struct Trial {
 }
 
 impl Model<'_> {
-    /// Each edit that makes the file that this was read from smaller, the largest saving first; of two ways for one thing, the better.
-    /// They are tried on a copy, without writing it: an edit that would be refused, or add an error, is not among them. Together they
+    /// The edits that would make the file smaller, the largest saving first; of two edits for one thing, the better.
+    /// They are tried on a copy that is not written: an edit that fails, or adds an error, is not listed. Together they
     /// may save less than their sum.
     ///
     /// ```
@@ -115,7 +115,7 @@ impl Model<'_> {
         };
         let mut savings: Vec<Saving> = Vec::new();
         for Trial { kind, command, options } in trials {
-            // What cannot be edited is not offered.
+            // Files that cannot be edited have no savings.
             let after = match self {
                 Self::Pte(pte) => tried_pte(pte, kind, command),
                 Self::Ptd(ptd) => tried_ptd(ptd, kind),
@@ -123,7 +123,7 @@ impl Model<'_> {
             };
             let Ok(Some((after, size))) = after else { continue };
             let Some(bytes @ 1..) = before.checked_sub(size) else { continue };
-            // `rewrite` changes nothing that rules are about.
+            // `rewrite` changes nothing that a rule checks.
             if command != "rewrite" && !new_errors(self, &after).is_ok_and(|found| found.is_empty()) {
                 continue;
             }
@@ -138,7 +138,7 @@ impl Model<'_> {
     }
 }
 
-/// The program after an edit, and the size of its file; `None` where that does nothing.
+/// The program after an edit, and the size of its file; `None` if the edit changes nothing.
 fn tried_pte<'a>(pte: &Pte<'a>, kind: SavingKind, command: &str) -> Result<Option<(Model<'a>, u64)>> {
     let mut after = pte.clone();
     let none = Strip::default();
@@ -167,7 +167,7 @@ fn tried_pte<'a>(pte: &Pte<'a>, kind: SavingKind, command: &str) -> Result<Optio
     Ok(Some((Model::Pte(after), size)))
 }
 
-/// As for a program.
+/// [`tried_pte`] for a `.ptd`.
 fn tried_ptd<'a>(ptd: &Ptd<'a>, kind: SavingKind) -> Result<Option<(Model<'a>, u64)>> {
     let mut after = ptd.clone();
     match kind {

@@ -1,4 +1,5 @@
-//! Segments of a file that is edited: other bytes, other alignments, and those removed that nothing refers to any more.
+//! Changes to the segments of a file: new bytes, new alignments, and removal of segments that nothing refers to any
+//! more.
 
 use crate::error::Result;
 use crate::file::ptd::Ptd;
@@ -7,7 +8,7 @@ use crate::file::segment::DataRef;
 use crate::write::{alignment, segments};
 use alloc::{borrow::Cow, vec, vec::Vec};
 
-/// Puts bytes in the place of others.
+/// Replaces bytes.
 pub(super) fn overwrite<'a>(pte: &mut Pte<'a>, data: &DataRef, bytes: Cow<'a, [u8]>) {
     match *data {
         DataRef::Segment { index, offset, size } => {
@@ -31,7 +32,7 @@ pub(super) fn overwrite<'a>(pte: &mut Pte<'a>, data: &DataRef, bytes: Cow<'a, [u
     }
 }
 
-/// As for a program.
+/// [`overwrite`] for a `.ptd`.
 pub(super) fn overwrite_ptd<'a>(ptd: &mut Ptd<'a>, data: &DataRef, bytes: Cow<'a, [u8]>) {
     if let DataRef::Segment { index, offset, size } = *data {
         let table = ptd.flat_tensor.segments.as_mut().and_then(|table| table.get_mut(index as usize));
@@ -41,7 +42,7 @@ pub(super) fn overwrite_ptd<'a>(ptd: &mut Ptd<'a>, data: &DataRef, bytes: Cow<'a
     }
 }
 
-/// Removes named data with these indices, in ascending order, and segments that then nothing refers to any more.
+/// Removes named data with these indices, in ascending order, and segments that nothing refers to any more.
 pub(super) fn remove_named_data(pte: &mut Pte<'_>, gone: &[usize]) {
     let before = pte.segment_users();
     let mut index = 0;
@@ -53,7 +54,7 @@ pub(super) fn remove_named_data(pte: &mut Pte<'_>, gone: &[usize]) {
     remove_unused(pte, &before);
 }
 
-/// Removes segments that were referred to `before` and are no more.
+/// Removes segments that were used `before` and no longer are.
 pub(super) fn remove_unused(pte: &mut Pte<'_>, before: &[u32]) {
     let after = pte.segment_users();
     let unused = |index: usize| after.get(index) == Some(&0) && before.get(index).is_some_and(|users| *users > 0);
@@ -62,17 +63,18 @@ pub(super) fn remove_unused(pte: &mut Pte<'_>, before: &[u32]) {
     }
 }
 
-/// What a segment is to start at a multiple of when the file is laid out: until then, its offset says so.
+/// Sets the alignment that a segment gets when the file is laid out. Until then, it is stored as the segment's offset.
 pub(super) fn set_alignment(pte: &mut Pte<'_>, index: u32, alignment: u64) {
     if let Some(segment) = pte.program.segments.as_mut().and_then(|table| table.get_mut(index as usize)) {
         segment.offset = alignment;
     }
 }
 
-/// When the file is laid out, segment `first` is to start where segment `index` could, too: until then, its offset says so.
+/// Gives segment `first` an alignment that also suits segment `index`. Until the file is laid out, it is stored as the
+/// segment's offset.
 pub(super) fn share_alignment(ptd: &mut Ptd<'_>, index: usize, first: usize) -> Result<()> {
     let kept = alignment::kept(ptd.flat_tensor.segments());
-    // There is one for each segment.
+    // `kept` has an item for each segment.
     let [own, other] = [first, index].map(|index| kept.get(index).copied().unwrap_or(1));
     let shared = alignment::least_common_multiple(own, other)?;
     if let Some(segment) = ptd.flat_tensor.segments.as_mut().and_then(|table| table.get_mut(first)) {
@@ -91,7 +93,7 @@ pub(super) fn remove_unused_ptd(ptd: &mut Ptd<'_>) {
     }
     let mut next = 0;
     let new_index: Vec<u32> = used.iter().map(|used| (next, next += u32::from(*used)).0).collect();
-    // An index that is out of range stays so: there are not more segments than before.
+    // An index that is out of range stays out of range, because there are not more segments than before.
     let renumber = |index: &mut u32| {
         if let Some(new) = new_index.get(*index as usize) {
             *index = *new;

@@ -1,4 +1,4 @@
-//! What a release does not need.
+//! Removing what a program does not need to run.
 
 use super::change::layout_to_keep;
 use super::report::{Action, EditReport, Subject};
@@ -13,15 +13,15 @@ use crate::write::entries::{self, Entries};
 use crate::write::options::PteOptions;
 use alloc::{format, vec::Vec};
 
-/// What is to be stripped.
+/// What to remove.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Strip {
-    /// Where in the Python source each instruction came from.
+    /// The Python source line of each instruction.
     pub stack_traces: bool,
-    /// The names of constants in the file. The runtime finds external tensors by theirs, apps mutable ones (`Method::get_attribute`):
-    /// those stay.
+    /// The names of constants in the file. Names of external tensors, by which the runtime looks up data, and of
+    /// mutable ones, which apps look up (`Method::get_attribute`), stay.
     pub names: bool,
     /// Constants, initial states, payloads and segments that nothing refers to.
     pub unreferenced: bool,
@@ -40,7 +40,7 @@ setters! {
 }
 
 impl Strip {
-    /// All that cannot change what the model computes.
+    /// Everything: none of it changes what the model computes.
     pub const ALL: Self = Self { stack_traces: true, names: true, unreferenced: true, padding: true };
 }
 
@@ -53,21 +53,21 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
         (stripped, report) = without(pte, &Strip { unreferenced: false, ..*what })?;
         after = stripped.image()?.size();
         report.notes.push(format!(
-            "what nothing refers to stays: without it the file would have to be laid out so that it is {grown} bytes larger"
+            "unreferenced data stays: without it the file would be {grown} bytes larger, because of the new layout"
         ));
     }
     if report.changes.is_empty() {
         if !what.padding || after >= before {
             return Ok(report);
         }
-        // Nothing else was removed, so the difference is padding.
+        // Nothing else was removed, so the rest of the difference is padding.
         report.add(Action::Removed, Subject::Padding, "", Vec::new(), [before - after, 0]);
     }
     *pte = stripped;
     Ok(report)
 }
 
-/// A copy without what is to go, laid out again.
+/// A copy without what is removed, laid out again.
 fn without<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditReport)> {
     let mut report = EditReport::default();
     let mut stripped = pte.clone();
@@ -106,7 +106,7 @@ fn strip_stack_traces(pte: &mut Pte<'_>, report: &mut EditReport) {
 fn strip_names(pte: &mut Pte<'_>, report: &mut EditReport) {
     let (mut names, mut bytes) = (0, 0u64);
     for tensor in tensors_mut(&mut pte.program) {
-        // A tensor with neither data nor planned memory gets its memory by its name.
+        // The caller gives a tensor with neither data nor planned memory its memory by its name.
         if DataList::of(tensor) != Some(DataList::Constants) {
             continue;
         }
@@ -157,7 +157,7 @@ pub(super) fn used_entries(pte: &Pte<'_>, list: DataList) -> Vec<u32> {
     keyed::set(used)
 }
 
-/// Removes entries of a list that no tensor refers to any more. `entries` is what the list held while some did.
+/// Removes entries of a list that no tensor refers to any more. `entries` are the entries that were used before.
 pub(super) fn remove_entries<'a>(
     pte: &mut Pte<'a>,
     list: DataList,

@@ -1,4 +1,4 @@
-//! Whether an edited file is as good as it was.
+//! Checks that an edit adds no errors.
 
 use crate::error::Result;
 use crate::file::model::Model;
@@ -9,19 +9,21 @@ use crate::validate::rule::{self, Rule};
 use crate::validate::{Finding, Level, Severity};
 use alloc::vec::Vec;
 
-/// For each pair of rules, a finding of the first before the edit excuses one of the second after it. What was not looked up, since no
-/// `.ptd` file was given, need not be there. A segment outside the file is outside the data size too, once that is written.
+/// Pairs of rules: a finding of the first before the edit excuses one of the second after it. Data that was not looked
+/// up because no `.ptd` file was given may be missing. A segment outside the file will be outside the data size, too,
+/// when that is written.
 const EXCUSES: [(&Rule, &Rule); 3] = [
     (rule::EXTERNAL_UNCHECKED, rule::EXTERNAL_MISSING),
     (rule::XNNPACK_UNCHECKED, rule::XNNPACK_CONSTANT_KEY),
     (rule::SEGMENT_BOUNDS, rule::SEGMENT_DATA_SIZE),
 ];
 
-/// The errors at the strict level that `after` has and of whose rules `before` has none. None: what was good stays good.
+/// The errors at the strict level that `after` has, of rules of which `before` has no error. Empty if the edit adds
+/// none.
 ///
-/// `after` is judged as it would be read from its file, without writing that.
+/// `after` is checked as it would be read from its file, without writing the file.
 ///
-/// Fails where it cannot be written.
+/// Fails if `after` cannot be written.
 pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>> {
     let after = match after {
         Model::Pte(pte) => read_again_pte(pte, |pte| pte.validate(Level::Strict))?,
@@ -31,8 +33,8 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
     Ok(of_new_rules(before.validate(Level::Strict), after))
 }
 
-/// As [`new_errors`], for a program together with its `.ptd` files. What was not looked up before, since no file was given, need not
-/// be there.
+/// [`new_errors`] for a program together with its `.ptd` files. Data that was not looked up before because no file was
+/// given may be missing.
 pub fn new_errors_of_pair(before: (&Pte<'_>, &[Ptd<'_>]), after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
     let mut old = before.0.validate(Level::Strict);
     old.extend(before.0.validate_with(before.1, Level::Strict));
@@ -51,7 +53,7 @@ fn of_new_rules(before: Vec<Finding>, mut after: Vec<Finding>) -> Vec<Finding> {
     after
 }
 
-/// The tree as its metadata gives it when read, with the segments as they are.
+/// Calls `judge` with the tree as it will be read from its encoded metadata, with the same segments.
 fn read_again_pte<R>(pte: &Pte<'_>, judge: impl FnOnce(&Pte<'_>) -> R) -> Result<R> {
     let metadata = pte.image()?.metadata_bytes();
     let mut again = Pte::parse_with(&metadata, &ParseOptions::METADATA)?;

@@ -1,4 +1,4 @@
-//! What can be checked of a bundle.
+//! The checks of a bundle.
 
 #[cfg(feature = "payloads")]
 use super::foreign;
@@ -14,8 +14,8 @@ use crate::schema::BundledProgram;
 use alloc::vec::Vec;
 
 impl Bpte<'_> {
-    /// Everything that is wrong with the bundle and the program inside, up to `level`, as for [`Pte::validate`]. The
-    /// program's paths start with `program`, and its offsets count from the start of the bundle.
+    /// Checks the bundle and the program inside at `level`, like [`Pte::validate`]. The program's paths start with
+    /// `program`, and its offsets count from the start of the bundle.
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         let program = self.program();
@@ -34,9 +34,9 @@ impl Bpte<'_> {
         findings
     }
 
-    /// Everything that is wrong with the program inside and its `.ptd` files together, as for [`Pte::validate_with`].
+    /// Checks the program inside together with its `.ptd` files, like [`Pte::validate_with`].
     pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
-        // A program that cannot be read is a finding of the bundle alone.
+        // A program that cannot be read is reported by `validate` already.
         let findings = self.program().map(|pte| pte.validate_with(data, level)).unwrap_or_default();
         in_program(self, findings).collect()
     }

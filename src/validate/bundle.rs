@@ -1,5 +1,5 @@
-//! Rules about bundled programs: the test cases, and these against the methods of the program inside. As in the runtime's
-//! `bundled_program.cpp`, which runs no verifier over the bundle at all.
+//! Rules about bundled programs: the test cases alone, and compared with the methods of the program inside. They follow
+//! the runtime's `bundled_program.cpp`, which runs no verifier over the bundle.
 
 use super::report::{Few, Name, Report};
 use super::{rule, tensors};
@@ -39,7 +39,7 @@ fn present(is_there: bool, field: &'static str, path: &Path<'_>, report: &mut Re
         report.add(
             rule::BUNDLE_FIELD,
             &path.field(field),
-            "absent, expected a value: the runtime follows it without a check",
+            "absent, expected a value: the runtime reads it without a check",
         );
     }
 }
@@ -90,7 +90,8 @@ fn test_case(
     }
 }
 
-/// The runtime takes an empty list of expected outputs as none, and reads past one that is short.
+/// For the runtime, an empty list of expected outputs means that nothing is compared; it reads past the end of a list
+/// that is too short.
 fn count(given: usize, expected: usize, is_input: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let none = given == 0 && !is_input;
     if given != expected && !none && report.concerns(given < expected) {
@@ -99,7 +100,7 @@ fn count(given: usize, expected: usize, is_input: bool, path: &Path<'_>, report:
     }
 }
 
-/// What can be said of a value without the program.
+/// Checks a value without the program.
 fn content(value: &Value<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     match &value.val {
         ValueUnion::Tensor(tensor) => self::tensor(tensor, &path.field("val.Tensor"), report),
@@ -145,7 +146,7 @@ fn not_comparable(value: &Value<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// A value against the method's own.
+/// Compares a value with the method's own.
 fn compare(value: &Value<'_>, expected: &KernelTypes<'_>, is_input: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let path = &path.field("val");
     let differs = match (&value.val, expected) {
@@ -167,7 +168,7 @@ fn compare(value: &Value<'_>, expected: &KernelTypes<'_>, is_input: bool, path: 
     }
 }
 
-/// Numbers are part of the program: the runtime takes no other.
+/// Numbers are part of the program: the runtime accepts no others.
 fn differs<T: PartialEq + core::fmt::Debug>(found: T, expected: T) -> Option<String> {
     (found != expected).then(|| format!("{found:?}, expected {expected:?}, which is part of the program"))
 }

@@ -13,7 +13,7 @@ use crate::path::Path;
 use crate::schema::program::{SubsegmentOffsets, Tensor};
 use alloc::{format, vec, vec::Vec};
 
-/// Rules about a list as a whole. [`of_tensor`] has the rules about a tensor's own entry.
+/// Checks each list as a whole. [`of_tensor`] checks a tensor's own entry.
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = &Path::ROOT;
     let program = &pte.program;
@@ -54,7 +54,7 @@ pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &P
 fn constant(pte: &Pte<'_>, index: u32, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let path = &path.field("data_buffer_idx");
     match &pte.program.constant_segment {
-        // With the placeholder alone, the segment holds no constants.
+        // A list with only the placeholder means that the segment holds no constants.
         Some(list) if constant_offsets(&pte.program).len() > 1 => {
             let rules = (rule::CONSTANT_INDEX, rule::CONSTANT_BOUNDS);
             subsegment(pte, list, index, bytes, rules, path, report);
@@ -120,7 +120,7 @@ fn subsegment(
         let found = format!("entry {index} does not exist: the list has {}", counted(offsets.len(), "offset"));
         return report.add(index_rule, path, found);
     };
-    // Another rule reports a segment that does not exist.
+    // A segment that does not exist breaks another rule.
     let segments = pte.program.segments();
     let Some(segment) = segments.get(list.segment_index as usize) else {
         return;

@@ -1,4 +1,4 @@
-//! Rules about ETDumps. As in Python's `Inspector`, which reads them.
+//! Rules about ETDumps. They follow Python's `Inspector`, which reads them.
 
 use super::report::Report;
 use super::{Finding, Level, rule, wire};
@@ -13,7 +13,7 @@ use crate::schema::etdump::{Event, ProfileEvent, Tensor, Value};
 use alloc::{format, vec::Vec};
 
 impl Etdp<'_> {
-    /// Everything that is wrong with the file, up to `level`, as for [`Pte::validate`].
+    /// Checks the file at `level` and returns everything that is wrong, like [`Pte::validate`].
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
         if level >= Level::Runtime {
@@ -28,7 +28,7 @@ pub(super) fn check(etdp: &Etdp<'_>, report: &mut Report<'_>) {
     if let Some(source) = &etdp.source {
         let more = (source.bytes.len() as u64).saturating_sub(source.metadata_size);
         if more > 0 {
-            let found = format!("{} after the end that the size prefix says", counted(more, "byte"));
+            let found = format!("{} after the end that the size prefix states", counted(more, "byte"));
             report.add_at(rule::TRAILING_BYTES, &Path::ROOT, Some(source.metadata_size), found);
         }
     }

@@ -1,4 +1,4 @@
-//! What is found, and how much is looked for.
+//! Findings, and the level of a check.
 
 use super::rule::Rule;
 use crate::error::Error;
@@ -20,7 +20,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Every level, from the one that checks least.
+    /// Every level, starting with the one that checks least.
     pub const ALL: &'static [Self] = &[Self::Structure, Self::Runtime, Self::Strict];
 
     /// Its name: `structure`, `runtime` or `strict`.
@@ -91,7 +91,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// An error of structure as a finding: its rule is [`ErrorKind::rule`](crate::ErrorKind::rule).
+    /// Makes a finding from an error of reading. Its rule is [`ErrorKind::rule`](crate::ErrorKind::rule).
     ///
     /// ```
     /// use executorch_format::{Model, validate::{Finding, Level}};
@@ -118,7 +118,7 @@ impl Finding {
     }
 }
 
-/// As [`Finding::from_error`].
+/// Converts like [`Finding::from_error`].
 impl From<&Error> for Finding {
     fn from(error: &Error) -> Self {
         Self::from_error(error)

@@ -54,7 +54,7 @@ fn fields(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The tensors of an early schema: what makes today's file of it writes their layouts as they are.
+/// Checks the tensors of an early schema: a conversion to the current schema copies their layouts unchanged.
 fn tensors(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     let legacy = ptd.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref());
@@ -86,12 +86,12 @@ fn entries(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The bytes that a tensor is in, if they are there.
+/// The bytes that a tensor is in, and their size if it is known.
 #[derive(Clone, Copy)]
 enum Blob {
-    /// All of them are its own.
+    /// All bytes are the tensor's.
     Whole(Option<u64>),
-    /// It is at their start: in an early file others may follow it in the segment.
+    /// The tensor is at their start: in an early file others may follow in the segment.
     Start(Option<u64>),
 }
 
@@ -152,7 +152,7 @@ fn layout_bytes(layout: &TensorLayout<'_>, blob: Blob, path: &Path<'_>, report: 
                 format!("{} of {}, expected a size in bytes that fits in 64 bits", Few(sizes), layout.scalar_type);
             report.add_at(rule::LAYOUT_BYTES, &path.field("sizes"), offset, found);
         }
-        // No dim order is a permutation of so many.
+        // A dim order of so many dimensions breaks another rule.
         (Err(Uncountable::Rank), _) => (),
         (Err(Uncountable::Type), _) => {
             let found = format!("{}, expected 0 to 29", layout.scalar_type);

@@ -1,5 +1,5 @@
-//! Rules about what is foreign in a file: data that begins as another format, a ZIP archive at the file's end, bytes that nothing describes. The
-//! runtime passes over all of it; other programs may not.
+//! Rules about foreign content: data that begins like another format, a ZIP archive at the file's end, bytes that no
+//! field describes. The runtime ignores all of it; other programs may not.
 
 use super::formats::Format;
 use super::report::{Name, Report};
@@ -36,14 +36,14 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
                 found.payload(delegate.id(), bytes, &path.item("delegates", index).field("processed"), report);
             }
             DataUser::NamedData { index, named } => {
-                // What the rule about machine code says already.
+                // The rule about machine code reports those.
                 if !libraries.iter().any(|key| *key == named.key()) {
                     found.data(bytes, &root.item("named_data", index), report);
                 }
             }
         }
     }
-    // What nothing refers to.
+    // Segments that nothing refers to.
     for (index, users) in pte.segment_users().into_iter().enumerate() {
         if let (0, Some(Cow::Borrowed(bytes))) = (users, pte.segment(index as u32).ok()) {
             found.data(bytes, &root.item("segments", index), report);
@@ -64,7 +64,7 @@ pub(super) fn check_ptd(ptd: &Ptd<'_>, report: &mut Report<'_>) {
             Some(format) if format.is_machine_code() && entry.key().ends_with("_so_blob") => {
                 let (size, key, name) = (counted(bytes.len(), "byte"), Name(entry.key()), format.name());
                 let message = format!(
-                    "{size} under AOTInductor's key {key} begin as {name}: machine code that runs when a program loads it"
+                    "{size} under AOTInductor's key {key} begin as {name}: machine code that runs when it is loaded"
                 );
                 report.add_at(rule::NATIVE_CODE, &path, report.offset(Some(bytes)), message);
             }
@@ -97,12 +97,12 @@ pub(super) fn check_bpte(bpte: &Bpte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// The keys of AOTInductor's libraries, which the rule about machine code names.
+/// The keys of AOTInductor's libraries, which the rule about machine code reports.
 fn libraries(pte: &Pte<'_>) -> Vec<String> {
     let mut keys = Vec::new();
     for delegate in pte.methods().iter().flat_map(|plan| plan.delegates()) {
         if PayloadKind::of_id(delegate.id()).is_some_and(PayloadKind::is_native_code) {
-            // Data that is not there breaks another rule.
+            // Missing data breaks another rule.
             let payload = pte.delegate_data(delegate).and_then(|data| pte.bytes(&data)).unwrap_or_default();
             keys.extend(aot_inductor_keys(payload).take(2).filter(|key| key.ends_with("_so_blob")).map(String::from));
         }
@@ -110,10 +110,10 @@ fn libraries(pte: &Pte<'_>) -> Vec<String> {
     set(keys)
 }
 
-/// What was found so far. Tensors and segments can share bytes, which are reported once.
+/// The bytes reported so far: tensors and segments can share bytes, which are reported once.
 struct Found {
     starts: Vec<usize>,
-    /// Opcodes of pickles that may still be read: overlapping segments can hold the same bytes many times.
+    /// How many opcodes of pickles may still be read: overlapping segments can repeat the same bytes many times.
     budget: u64,
 }
 
@@ -133,7 +133,8 @@ impl Found {
         }
     }
 
-    /// Where the bytes of a backend's payloads are not known, they may be machine code: OpenVINO's are ELF files for Intel's NPUs.
+    /// The payload of a backend whose format is not known may be machine code: OpenVINO's are ELF files for Intel's
+    /// NPUs.
     fn payload(&mut self, id: &str, bytes: &[u8], path: &Path<'_>, report: &mut Report<'_>) {
         let Some(format) = self.format(bytes) else { return };
         let kind = PayloadKind::of_id(id);
@@ -157,8 +158,8 @@ impl Found {
     }
 }
 
-/// Readers of ZIP archives look for the end-of-central-directory record in a file's last 64 KiB, and count from there: what is before the archive
-/// does not matter to them.
+/// Readers of ZIP archives look for the end-of-central-directory record in a file's last 64 KiB and count offsets from
+/// there. They ignore what is before the archive.
 fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     const RECORD: usize = 22;
     const LONGEST: usize = RECORD + 0xffff;
@@ -183,13 +184,14 @@ fn is_directory_end(file: &[u8], at: usize, record: &[u8]) -> bool {
     let starts = |start: Option<usize>, magic: &[u8]| {
         start.and_then(|start| file.get(start..)).is_some_and(|bytes| bytes.starts_with(magic))
     };
-    // The directory before the record; ZIP64's locator before it; or an empty archive.
+    // The central directory, or ZIP64's locator, is right before the record; or the archive is empty.
     starts(at.checked_sub(size as usize), b"PK\x01\x02")
         || starts(at.checked_sub(20), b"PK\x06\x07")
         || record.get(4..20).is_some_and(|numbers| numbers.iter().all(|byte| *byte == 0))
 }
 
-/// Bytes that no segment has, from the metadata to the end that the header announces. Those after it are under a rule of their own.
+/// Checks the bytes between segments, from the end of the metadata to the end of the data that the header states. Bytes
+/// after that break another rule.
 fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[DataSegment], report: &mut Report<'_>) {
     let (Some(source), Some((base, announced))) = (source.filter(|source| source.whole), header) else { return };
     if base == 0 {
@@ -205,14 +207,14 @@ fn padding(source: Option<&Source<'_>>, header: Option<(u64, u64)>, table: &[Dat
     sort(&mut ranges);
     let mut before = source.metadata_size;
     for (start, end) in ranges {
-        // A place past the end of the file has nothing before it, on a 32-bit machine too.
+        // A place past the end of the file is moved to the end, also if it does not fit in 32 bits.
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(source.bytes.len());
-        // Where two overlap, nothing is between them.
+        // Between two that overlap, there are no bytes.
         let gap = source.bytes.get(place(before)..place(start)).unwrap_or_default();
         if let Some(first) = gap.iter().position(|byte| *byte != 0) {
             let count = gap.iter().filter(|byte| **byte != 0).count();
             let message = format!(
-                "{} that are not zero among the {} before byte {start}, which belong to nothing: expected padding",
+                "{} that are not zero among the {} before byte {start}, which no field describes: expected zeros",
                 counted(count, "byte"),
                 gap.len()
             );

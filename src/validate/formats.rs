@@ -1,7 +1,7 @@
 //! Other formats that bytes begin as: programs, archives, scripts and pickles.
 //!
-//! Weights are any bytes, so known first bytes are not enough: each format is confirmed by more of its structure. Beside each is the
-//! probability that random bytes pass.
+//! Weights can be any bytes, so known first bytes are not enough: each format is confirmed by more of its structure.
+//! Each function states the probability that random bytes pass.
 
 use alloc::vec::Vec;
 
@@ -18,7 +18,7 @@ pub(super) enum Format {
 }
 
 impl Format {
-    /// What it is, in a message.
+    /// Its description in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Pickle => "a Python pickle that imports and calls what it names",
@@ -36,7 +36,8 @@ impl Format {
         matches!(self, Self::Elf | Self::MachO | Self::Pe)
     }
 
-    /// What `bytes` begin as. Only a long pickle is read further than a few KiB: by as many opcodes as `budget` has, which then has fewer.
+    /// The format that `bytes` begin like. At most a few KiB are read, except of a pickle, of which `budget` opcodes
+    /// are; `budget` is reduced by their number.
     pub(super) fn of(bytes: &[u8], budget: &mut u64) -> Option<Self> {
         Some(match bytes {
             [0x7f, b'E', b'L', b'F', ..] if is_elf(bytes) => Self::Elf,
@@ -73,8 +74,8 @@ fn is_elf(bytes: &[u8]) -> bool {
     kind.is_some_and(|kind| (1..=4).contains(&kind))
 }
 
-/// A file type from 1 to 16 and at most 65,536 commands; in a fat file, at most 32 architectures (Java's classes, which start alike, have 45 or more
-/// there): 2^-56.
+/// A file type from 1 to 16 and at most 65,536 commands; in a fat file, at most 32 architectures (class files of Java
+/// start with the same bytes and have 45 or more there): 2^-56.
 fn is_mach_o(bytes: &[u8]) -> bool {
     let Some(magic) = array::<4>(bytes, 0) else { return false };
     let number = |at: usize, little: bool| {
@@ -88,13 +89,14 @@ fn is_mach_o(bytes: &[u8]) -> bool {
     }
 }
 
-/// The signature of the PE header where the DOS header says: 2^-48 at most, and less in a blob below 4 GiB.
+/// The DOS header gives the place of the PE header, whose signature is there: 2^-48 at most, and less in a blob below 4
+/// GiB.
 fn is_pe(bytes: &[u8]) -> bool {
     let start = u32_at(bytes, 60).and_then(|start| usize::try_from(start).ok());
     start.and_then(|start| bytes.get(start..)).is_some_and(|header| header.starts_with(b"PE\0\0"))
 }
 
-/// A known way of compression, a version up to 100 and a name that is there: 2^-52.
+/// A known compression method, a version up to 100 and a complete name: 2^-52.
 fn is_zip(bytes: &[u8]) -> bool {
     let (version, method, name) = (u16_at(bytes, 4), u16_at(bytes, 8), u16_at(bytes, 26));
     let known = matches!(method, Some(0..=6 | 8..=10 | 12 | 14 | 16 | 18..=20 | 93..=99));
@@ -102,9 +104,9 @@ fn is_zip(bytes: &[u8]) -> bool {
     known && name && version.is_some_and(|version| version & 0xff <= 100)
 }
 
-/// Flags, extra flags and system that are defined, and a kind of block that is: 2^-38.
+/// Defined flags, extra flags and system, and a defined kind of block: 2^-38.
 fn is_gzip(bytes: &[u8]) -> bool {
-    /// A longer name or comment is none.
+    /// The longest name or comment that is accepted.
     const LONGEST: usize = 1 << 10;
     let [_, _, _, flags, _, _, _, _, 0 | 2 | 4, 0..=13 | 255, ref rest @ ..] = *bytes else { return false };
     let mut rest = rest;
@@ -122,7 +124,7 @@ fn is_gzip(bytes: &[u8]) -> bool {
     flags & 0xe0 == 0 && rest.first().is_some_and(|block| block >> 1 & 3 != 3)
 }
 
-/// A line of at most 127 printable characters that is an absolute path, with arguments or without: 2^-33.
+/// A first line of at most 127 printable characters with an absolute path, with or without arguments: 2^-33.
 fn is_script(bytes: &[u8]) -> bool {
     let line = bytes.get(2..).unwrap_or_default();
     let end = line.iter().take(127).position(|byte| *byte == b'\n');
@@ -134,17 +136,18 @@ fn is_script(bytes: &[u8]) -> bool {
 /// PyTorch's old checkpoints begin with a pickle of this number, and the next pickle in them has the imports.
 const OLD_CHECKPOINT: &[u8] = b"\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.";
 
-/// What is on the stack of a pickle, as far as that matters here.
+/// An item on the stack of a pickle, as far as it matters here.
 #[derive(Clone, Copy, PartialEq)]
 enum Item {
     Mark,
-    /// A text that can be the name of a module or of something in it.
+    /// A text that can name a module or an item of one.
     Name,
     Other,
 }
 
-/// Opcodes from the first byte on that import something by its name and then call it, or end there, without an opcode that is unknown or takes what
-/// the stack has not. What comes after the first call is not looked at: a pickle that is broken there has run already. 2^-33.
+/// Whether the opcodes from the first byte import something by name and then call it, or end there, with no unknown
+/// opcode and none that takes more than the stack has. Opcodes after the first call are not read: at that point the
+/// pickle has run code. 2^-33.
 fn is_pickle(bytes: &[u8], budget: &mut u64) -> bool {
     let old_checkpoint = bytes.strip_prefix(&[0x80, 2]).is_some_and(|rest| rest.starts_with(OLD_CHECKPOINT));
     old_checkpoint || walk(bytes, budget).unwrap_or(false)
@@ -153,7 +156,7 @@ fn is_pickle(bytes: &[u8], budget: &mut u64) -> bool {
 fn walk(bytes: &[u8], budget: &mut u64) -> Option<bool> {
     let mut rest = bytes;
     let mut stack: Vec<Item> = Vec::new();
-    // Whether something was imported, and whether something was put aside to be got again.
+    // Whether something was imported, and whether something was stored in the memo.
     let (mut imported, mut put) = (false, false);
     loop {
         *budget = budget.checked_sub(1)?;
@@ -236,7 +239,7 @@ fn walk(bytes: &[u8], budget: &mut u64) -> Option<bool> {
                 stack.last()?;
                 put = true;
             }
-            // GET, BINGET, LONG_BINGET: what was put before may be a name.
+            // GET, BINGET, LONG_BINGET: the stored item may be a name.
             b'g' | b'h' | b'j' => {
                 memo(*opcode, &mut rest).filter(|()| put)?;
                 stack.push(Item::Name);
@@ -257,7 +260,7 @@ fn take<'t>(rest: &mut &'t [u8], count: usize) -> Option<&'t [u8]> {
     Some(taken)
 }
 
-/// The bytes up to a line's end, which is left out.
+/// The bytes of a line, without its end.
 fn line<'t>(rest: &mut &'t [u8]) -> Option<&'t [u8]> {
     const LONGEST: usize = 1 << 10;
     let end = rest.iter().take(LONGEST).position(|byte| *byte == b'\n')?;
@@ -271,7 +274,7 @@ fn name(text: &[u8]) -> bool {
         && text.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.'))
 }
 
-/// The place in the memo.
+/// Skips the index into the memo.
 fn memo(opcode: u8, rest: &mut &[u8]) -> Option<()> {
     match opcode {
         b'p' | b'g' => line(rest).filter(|digits| digits.iter().all(u8::is_ascii_digit)).map(drop),
@@ -287,7 +290,7 @@ fn fixed(rest: &mut &[u8], size: usize, stack: &mut Vec<Item>) -> Option<()> {
     Some(())
 }
 
-/// Bytes after their number.
+/// A length of `width` bytes, then that many bytes.
 fn sized<'t>(rest: &mut &'t [u8], width: usize) -> Option<&'t [u8]> {
     let count = take(rest, width)?
         .iter()

@@ -1,4 +1,4 @@
-//! What each release of ExecuTorch's runtime does with a breach of each rule, as it was seen.
+//! What each release of ExecuTorch's runtime does with files that break each rule, as tested.
 
 use super::release::{Behaviour, Release};
 use crate::path::{FieldPath, Step};
@@ -11,11 +11,11 @@ use Behaviour::{Dies, Loads, Refuses, Unknown};
 pub struct History {
     /// The rule.
     pub rule: &'static str,
-    /// A field or member of a union that the finding's path holds; empty for any.
+    /// A field or union member that the finding's path must contain; empty for any path.
     pub field: &'static str,
-    /// What runtimes do, each from a release on until the next one.
+    /// What runtimes do: each entry holds from its release until the next entry.
     pub since: &'static [(Release, Behaviour)],
-    /// The files by which it was seen: of the malformed corpus, each with its ending left out.
+    /// The files of the malformed corpus that it was tested with, without their extensions.
     pub seen: &'static [&'static str],
     /// The first release whose runtime loads such a file but refuses to run it; earlier ones run it.
     pub refused_when_run_since: Option<Release>,
@@ -34,7 +34,8 @@ impl History {
     }
 }
 
-/// What a release does, of a list that says it from a release on until the next one: unknown before the first, and for 0.3.
+/// What a release does according to a list in which each entry holds from its release until the next entry: unknown
+/// before the first, and for 0.3.
 pub(crate) fn behaviour(since: &[(Release, Behaviour)], release: Release) -> Behaviour {
     let last = since.iter().take_while(|(first, _)| *first <= release && release.was_seen()).last();
     last.map_or(Unknown, |(_, behaviour)| *behaviour)
@@ -56,7 +57,7 @@ const fn refused_when_run(since: Release, history: History) -> History {
 const ALWAYS_REFUSES: &[(Release, Behaviour)] = &[(Release::V0_2, Refuses)];
 const ALWAYS_LOADS: &[(Release, Behaviour)] = &[(Release::V0_2, Loads)];
 const ALWAYS_DIES: &[(Release, Behaviour)] = &[(Release::V0_2, Dies)];
-/// Where releases treat files with one fault differently.
+/// For faults with which a release treats files differently.
 const DIFFERS: &[(Release, Behaviour)] = &[(Release::V0_2, Unknown)];
 
 const V0_2: Release = Release::V0_2;
@@ -67,10 +68,11 @@ const V1_1: Release = Release::V1_1;
 const V1_2: Release = Release::V1_2;
 const V1_3: Release = Release::V1_3;
 
-/// The histories, by rule. Of two for one rule the first that applies to a finding counts.
+/// The histories, by rule. If a rule has several, the first that applies to a finding is used.
 ///
-/// The runtimes were those of the Python wheels of 0.2.0, 0.2.1, 0.4.0, 0.5.0, 0.6.0, 0.7.0, 1.0.0, 1.0.1, 1.1.0, 1.2.0, 1.3.1,
-/// 1.4.0 and 1.4.1, which load tensors through PyTorch (the ATen build); they loaded each program and its methods. What 1.5 does, the rule's level says.
+/// The runtimes were those of the Python wheels of 0.2.0, 0.2.1, 0.4.0, 0.5.0, 0.6.0, 0.7.0, 1.0.0, 1.0.1, 1.1.0,
+/// 1.2.0, 1.3.1, 1.4.0 and 1.4.1, which load tensors through PyTorch (the ATen build); they loaded each program and its
+/// methods. What 1.5 does follows from the rule's level.
 pub const HISTORIES: &[History] = &[
     history("identifier", "", ALWAYS_REFUSES, &["identifier-unknown", "identifier-version"]),
     history(
@@ -199,7 +201,7 @@ pub const HISTORIES: &[History] = &[
     history("int-list-item-kind", "", ALWAYS_LOADS, &["int-list-kind"]),
     history("move-kind", "", ALWAYS_LOADS, &["move-kind"]),
     history("jump-destination", "", ALWAYS_LOADS, &["jump-destination", "jump-itself", "jump-negative"]),
-    // Their messages are in the libraries of the wheels since these releases.
+    // Since these releases, the libraries of the wheels contain the messages of the checks.
     refused_when_run(V1_0, history("prim-arguments", "", ALWAYS_LOADS, &["CVE-2025-54950"])),
     refused_when_run(Release::V0_7, history("copy-index", "", ALWAYS_LOADS, &["CVE-2025-54949"])),
     history("stack-trace", "", &[(V0_2, Unknown), (V0_4, Loads)], &["stack-trace"]),

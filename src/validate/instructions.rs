@@ -35,7 +35,7 @@ fn c_length(text: &Text<'_>) -> usize {
     text.as_bytes().iter().take_while(|byte| **byte != 0).count()
 }
 
-/// Which operators a kernel call uses: the runtime resolves no others.
+/// Which operators kernel calls use: the runtime resolves no others.
 fn called_operators(plan: &ExecutionPlan<'_>) -> Vec<bool> {
     let mut called = vec![false; plan.operators().len()];
     for instruction in plan.chains().iter().flat_map(|chain| chain.instructions()) {
@@ -80,7 +80,7 @@ fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// What the instructions of a method refer to.
+/// The lists of a method that instructions refer to.
 struct Method<'t, 'a> {
     values: &'t [EValue<'a>],
     operators: &'t [Operator<'a>],

@@ -27,7 +27,7 @@ pub(super) fn check(
     }
     let mut found = overwritten(&flow);
     found.extend(in_one_call(&flow));
-    // Once for each two values: where it is first.
+    // Each pair of values is reported once, at its first overlap.
     sort(&mut found);
     found.dedup_by_key(|found| (found.new, found.old));
     for found in found {
@@ -37,8 +37,8 @@ pub(super) fn check(
     }
 }
 
-/// Tensors that calls use and that have neither planned memory nor data, and that nobody can give any: they are no inputs or outputs,
-/// and have no name by which a runner could find them.
+/// Reports tensors that calls use, that have neither planned memory nor data, and to which a caller cannot give memory:
+/// they are no inputs or outputs, and have no name by which a runner could find them.
 fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (mut used, mut given): (Vec<i32>, Vec<i32>) = Default::default();
     given.extend(plan.inputs().iter().chain(plan.outputs()));
@@ -53,7 +53,7 @@ fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>)
     sort(&mut given);
     let used = set(used);
     for (index, tensor) in plan.tensors() {
-        // Which no release gives memory before it runs, and which is a finding of its own.
+        // No release gives such a tensor memory before it runs: another rule reports it.
         if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
             continue;
         }
@@ -75,7 +75,7 @@ struct Found {
     time: u32,
 }
 
-/// Reads of a value that was written, from bytes that another value was written to since.
+/// Finds reads of a value whose bytes were overwritten by another value since it was written.
 fn overwritten(flow: &Dataflow) -> Vec<Found> {
     // The first write of each value.
     let mut written: Vec<(u32, u32)> = Vec::new();
@@ -90,7 +90,7 @@ fn overwritten(flow: &Dataflow) -> Vec<Found> {
     };
     let mut found = Vec::new();
     for of_read in flow.sources.chunk_by(|one, other| one.read == other.read) {
-        // What was moved in one of two branches has other bytes after each.
+        // A value that is moved in one of two branches has other bytes after each branch.
         let one_base = of_read
             .windows(2)
             .all(|pair| matches!(pair, [one, other] if one.view || other.view || one.base == other.base));
@@ -100,7 +100,7 @@ fn overwritten(flow: &Dataflow) -> Vec<Found> {
             let before = first_write(old).is_some_and(|time| time <= write.time && time < read.time);
             let before = before && read.kind != Kind::Base;
             let Some(overlap) = flow.overlap(new, old).filter(|_| new != old && before) else { continue };
-            // A call may work in place, its result may be a view, or it changes a view in place.
+            // A call may work in place, return a view, or change a view in place.
             let call = flow.at(write.time as usize).1;
             let in_place = write.kind != Kind::Write && first_write(new) == Some(write.time);
             let named = write.time > 0 && names(call, old);
@@ -118,8 +118,8 @@ fn names(call: &[Event], value: u32) -> bool {
     call.len() > MOST || call.iter().any(|event| event.value == value)
 }
 
-/// What a call writes, and what else it reads or writes there: neither a view nor a call in place looks like that if each has bytes
-/// that the other has not.
+/// Finds a call that writes a value and reads or writes another one in some of the same bytes. If each has bytes that
+/// the other does not have, it is neither a view nor a call in place.
 fn in_one_call(flow: &Dataflow) -> Vec<Found> {
     const MOST: usize = 64;
     let mut found = Vec::new();
@@ -128,7 +128,7 @@ fn in_one_call(flow: &Dataflow) -> Vec<Found> {
         let writes = |event: &&Event| matches!(event.kind, Kind::Write | Kind::InPlace | Kind::Replace | Kind::Fill);
         for new in events.iter().filter(writes).take(MOST) {
             for old in events.iter().filter(|old| old.value != new.value).take(MOST) {
-                // Of two that are written, the first is the old one.
+                // If both are written, the first is taken as the old one.
                 let twice = writes(&old) && old.value > new.value;
                 if !twice && flow.overlap(new.value, old.value).is_some_and(|overlap| !overlap.inside) {
                     found.push(Found { new: new.value, old: old.value, time: new.time });

@@ -1,4 +1,4 @@
-//! Checks beyond structure: what the official runtime refuses, and what it should check but does not.
+//! Checks beyond structure: what the official runtime refuses, and what it does not check although it should.
 //!
 //! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first error. The checks here work on the tree and
 //! report everything they find, in time linear in the file's size (`n log n` for planned memory and names).

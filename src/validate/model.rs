@@ -1,4 +1,4 @@
-//! What can be checked of a file of any kind.
+//! The checks of a file of any kind.
 
 #[cfg(feature = "payloads")]
 use super::{Deployment, ReleaseVerdict, releases};
@@ -20,7 +20,7 @@ impl Model<'_> {
         self.releases_with(&Deployment::default())
     }
 
-    /// The same, where a program is loaded with what `deployment` says.
+    /// [`releases`](Self::releases) for a program that is loaded with `deployment`.
     #[cfg(feature = "payloads")]
     pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
         match self {

@@ -1,4 +1,4 @@
-//! Rules about names: they are unique, contain no NUL, and do not deceive who reads them.
+//! Rules about names: they are unique, contain no NUL, and do not deceive a reader.
 
 use super::report::{Name, Report};
 use super::rule;
@@ -68,7 +68,7 @@ fn name(name: Option<&Text<'_>>, path: &Path<'_>, field: &'static str, report: &
     }
 }
 
-/// NUL is a matter of its own.
+/// Control characters except NUL, which has a rule of its own.
 fn is_control(byte: u8) -> bool {
     byte.is_ascii_control() && byte != 0
 }
@@ -86,8 +86,8 @@ fn deceptive(name: &Text<'_>, path: &Path<'_>, field: &'static str, report: &mut
     }
 }
 
-/// Names of one list that look alike, of which one is not plain ASCII: Latin and Cyrillic `a`, say. `1` and `l` are left to the
-/// font.
+/// Reports names of one list that look alike, if one is not plain ASCII: a Latin and a Cyrillic `a`, for example. `1`
+/// and `l` are not reported.
 #[cfg(feature = "unicode")]
 fn alike(names: &[Key<'_>], path: &Path<'_>, (list, field): (&'static str, &'static str), report: &mut Report<'_>) {
     use alloc::string::String;
@@ -141,7 +141,7 @@ fn method_names(pte: &Pte<'_>, report: &mut Report<'_>) {
 /// A key and the index of its entry.
 type Key<'t> = (&'t Text<'t>, usize);
 
-/// Neighbours in the sorted keys.
+/// Pairs of neighbours in the sorted keys.
 fn pairs<'k, 't>(keys: &'k [Key<'t>]) -> impl Iterator<Item = (Key<'t>, Key<'t>)> + 'k {
     keys.iter().copied().zip(keys.iter().copied().skip(1))
 }

@@ -1,6 +1,6 @@
-//! Rules about delegates' payloads: that their bytes are what the delegate's id says, that those whose form is known are whole, and
-//! that a file which brings machine code says so. As in `VulkanDelegateHeader.cpp`, `VelaBinStream.cpp` and
-//! `inmemory_filesystem.cpp` of ExecuTorch's backends. XNNPACK's payloads have rules of their own.
+//! Rules about delegates' payloads: their bytes match the delegate's id, payloads of a known format are complete, and
+//! machine code is reported. They follow `VulkanDelegateHeader.cpp`, `VelaBinStream.cpp` and `inmemory_filesystem.cpp`
+//! of ExecuTorch's backends. XNNPACK's payloads have rules of their own.
 
 use super::report::{Name, Report};
 use super::rule::{self, Rule};
@@ -15,7 +15,7 @@ use alloc::{format, string::String};
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let root = Path::ROOT;
     let mut seen = Keyed::new();
-    // Overlapping segments can hold the same bytes many times: no more is read than the file has.
+    // Overlapping segments can repeat the same bytes many times: at most as many bytes are read as the file has.
     let mut left = report.file_size();
     for (index, plan) in pte.methods().iter().enumerate() {
         let path = root.item("execution_plan", index);
@@ -35,7 +35,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 None if report.has_file() => continue,
                 None => (),
             }
-            // The bytes of other backends may start alike.
+            // Payloads of other backends may start with the same bytes.
             match PayloadKind::of_bytes(payload).filter(|kind| PayloadKind::of_id(delegate.id()) == Some(*kind)) {
                 Some(PayloadKind::Vulkan) => vulkan(payload, path, report),
                 Some(PayloadKind::EthosU) => ethos_u(payload, path, report),

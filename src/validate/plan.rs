@@ -83,10 +83,10 @@ fn inputs_outputs(
         match found {
             KernelTypes::Null(_) | KernelTypes::Int(_) | KernelTypes::Double(_) | KernelTypes::Bool(_) => (),
             KernelTypes::String(_) | KernelTypes::Tensor(_) => (),
-            // Another rule reports these.
+            // These break another rule.
             KernelTypes::None | KernelTypes::Unknown(_) => (),
             other => {
-                // Kinds without a name are above.
+                // Kinds without a name are matched above.
                 let kind = other.name().unwrap_or_default();
                 let found =
                     format!("value {item} is of kind {kind}, expected Tensor, Int, Double, Bool, String or Null");

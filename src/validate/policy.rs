@@ -1,11 +1,11 @@
-//! User settings: what to check, and which findings count.
+//! User settings: which checks run, and how severe their findings are.
 
 use super::{Finding, Level, RULES, Severity};
 use crate::error::{Error, Result};
 use crate::setters::setters;
 use alloc::{format, string::String, vec::Vec};
 
-/// What is checked, and which findings count: a team's own line between what is an error and what is not.
+/// A user's settings for a check: its level, rules that are made errors, and rules that are ignored.
 ///
 /// ```
 /// use executorch_format::{Pte, validate::Policy};
@@ -47,11 +47,11 @@ use alloc::{format, string::String, vec::Vec};
 )]
 #[non_exhaustive]
 pub struct Policy {
-    /// How much is checked.
+    /// The level of the check.
     pub level: Level,
-    /// Rules whose findings are errors, by name; `warnings` for all that would be warnings.
+    /// Names of rules whose findings become errors; `warnings` for all rules whose findings would be warnings.
     pub deny: Vec<String>,
-    /// Rules whose findings do not count, by name.
+    /// Names of rules whose findings are dropped.
     pub allow: Vec<String>,
 }
 
@@ -67,7 +67,7 @@ impl Policy {
     /// Stands in [`deny`](Self::deny) for every rule whose findings are warnings.
     pub const WARNINGS: &str = "warnings";
 
-    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) where it names a rule that there is not.
+    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if it names a rule that does not exist.
     pub fn check(&self) -> Result<()> {
         let known = |name: &&String| RULES.iter().any(|rule| rule.name == name.as_str());
         let denied = self.deny.iter().filter(|name| *name != Self::WARNINGS);
@@ -80,7 +80,7 @@ impl Policy {
         }
     }
 
-    /// The findings that count, as bad as they count.
+    /// Applies the settings: drops findings and changes severities.
     pub fn judge(&self, mut findings: Vec<Finding>) -> Vec<Finding> {
         let names = |names: &[String], rule: &str| names.iter().any(|name| name == rule);
         findings.retain(|finding| !names(&self.allow, finding.rule));

@@ -1,4 +1,4 @@
-//! What can be checked of a `.ptd` file.
+//! The checks of a `.ptd` file.
 
 use super::report::Report;
 use super::{Finding, Level, flat_tensor, names, segments, wire};
@@ -22,14 +22,15 @@ impl Ptd<'_> {
         report.finish()
     }
 
-    /// [`validate`](Self::validate) at [`Level::Runtime`], for programs that should not have the rules of the strict level in them.
+    /// [`validate`](Self::validate) at [`Level::Runtime`], for binaries that should not contain the code of the strict
+    /// level.
     pub fn validate_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
         runtime_rules(self, &mut report);
         report.finish()
     }
 
-    /// What each release does with these keys, oldest first. Only what the latest does is known.
+    /// What each release does with this file, oldest first. Only the latest was tested with `.ptd` files.
     #[cfg(feature = "payloads")]
     pub fn releases(&self) -> Vec<ReleaseVerdict> {
         releases::of_ptd(self)

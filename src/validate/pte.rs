@@ -1,4 +1,4 @@
-//! What can be checked of a program.
+//! The checks of a program.
 
 use super::report::Report;
 #[cfg(feature = "payloads")]
@@ -23,7 +23,7 @@ impl Pte<'_> {
     /// If the tree was read from a file, findings about data that it borrows from the file have that data's offset. Bytes
     /// that were not given (see [`Source::whole`](crate::Source::whole)) are not checked.
     ///
-    /// Without the feature `payloads`, neither what is inside delegates' payloads nor data of other formats is looked at.
+    /// Rules about the contents of delegates' payloads, and about data of other formats, need the feature `payloads`.
     ///
     /// At most 100 findings of a rule are listed; one more finding counts the rest.
     pub fn validate(&self, level: Level) -> Vec<Finding> {
@@ -37,16 +37,17 @@ impl Pte<'_> {
         report.finish()
     }
 
-    /// [`validate`](Self::validate) at [`Level::Runtime`], for programs that should not have the rules of the strict level in them.
+    /// [`validate`](Self::validate) at [`Level::Runtime`], for binaries that should not contain the code of the strict
+    /// level.
     pub fn validate_for_runtime(&self) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), Level::Runtime);
         runtime_rules(self, &mut report);
         report.finish()
     }
 
-    /// Checks the file together with its `.ptd` files and returns what is wrong with the combination; what is wrong with
-    /// one file alone is not repeated. Paths are those of the `.pte`. If `data` is empty, a warning says how many
-    /// tensors need a `.ptd` file.
+    /// Checks the file together with its `.ptd` files and returns what is wrong with the combination, without findings
+    /// about one file alone. Paths are those of the `.pte`. If `data` is empty, a warning says how many tensors need a
+    /// `.ptd` file.
     pub fn validate_with<'p>(&self, data: impl IntoIterator<Item = &'p Ptd<'p>>, level: Level) -> Vec<Finding> {
         let mut report = Report::new(None, level);
         if level >= Level::Runtime {
@@ -58,28 +59,30 @@ impl Pte<'_> {
         report.finish()
     }
 
-    /// What the file needs and the device does not have: [`check_target_with`](Self::check_target_with) whatever `.ptd` file it needs.
+    /// What the file needs and the device does not have, assuming that all external data is there: see
+    /// [`check_target_with`](Self::check_target_with).
     #[cfg(feature = "inspect")]
     pub fn check_target(&self, target: &Target) -> Vec<Lack> {
         self.check_target_with(target, None).lacks
     }
 
-    /// What the file needs and the device does not have, and what of it is not known, where the file is loaded with `data`; `None`: with whatever
-    /// `.ptd` file it needs. Whether the file is a good one is another question, see [`validate`](Self::validate).
+    /// What the file needs and the device does not have, and what could not be determined, if the file is loaded with
+    /// `data`; `None` assumes that all external data is there. It does not check the file itself: see
+    /// [`validate`](Self::validate).
     #[cfg(feature = "inspect")]
     pub fn check_target_with(&self, target: &Target, data: Option<&[&Ptd<'_>]>) -> TargetCheck {
         target::check(self, target, data)
     }
 
-    /// What this program looks up in `.ptd` files and `data` does not have; `None` where it is all there. Without any data: all that it
-    /// needs. What other backends than XNNPACK look up is not known.
+    /// The external data that this program needs and `data` does not have; `None` if nothing is missing. With empty
+    /// `data`, everything that it needs. Of the backends, only XNNPACK is considered.
     #[cfg(feature = "payloads")]
     pub fn missing_data(&self, data: &[&Ptd<'_>]) -> Option<MissingData> {
         releases::missing(self, &self.open_payloads(), data)
     }
 
-    /// What each release does with this program, oldest first, with portable kernels and whatever `.ptd` file it needs:
-    /// [`releases_with`](Self::releases_with) of the default.
+    /// What each release does with this program, oldest first, with portable kernels and all external data:
+    /// [`releases_with`](Self::releases_with) the default deployment.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -98,15 +101,15 @@ impl Pte<'_> {
         self.releases_with(&Deployment::default())
     }
 
-    /// What each release does with this program, oldest first, when it is loaded with what `deployment` says. Which backends there are is not
-    /// considered, and payloads of other backends than XNNPACK are unknown.
+    /// What each release does with this program, oldest first, if it is loaded with `deployment`. Every backend is
+    /// assumed to be there; what releases do with payloads of backends other than XNNPACK is unknown.
     #[cfg(feature = "payloads")]
     pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
         releases::of_pte(self, deployment)
     }
 }
 
-/// Rules of the runtime level, and those of the strict level that are found on the way.
+/// The rules of the runtime level, and rules of the strict level that the same functions check.
 fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     program::check(pte, report);
     segments::check_pte(pte, report);
@@ -122,7 +125,7 @@ fn runtime_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     xnnpack::check(pte, report);
 }
 
-/// Rules of the strict level alone.
+/// The other rules of the strict level.
 fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     segments::unreferenced_in_pte(pte, report);
     names::check_pte(pte, report);

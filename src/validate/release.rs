@@ -4,8 +4,8 @@ use crate::error::Error;
 use core::fmt;
 use core::str::FromStr;
 
-/// A release of ExecuTorch's runtime, without the patch number: what changed inside one (0.2.0 to 0.2.1, 1.0.0 to 1.0.1,
-/// 1.4.0 to 1.4.1) makes no difference to the files that were looked at.
+/// A release of ExecuTorch's runtime, without the patch number: patch releases (0.2.1, 1.0.1, 1.4.1) treat the tested
+/// files like the release before.
 ///
 /// ```
 /// use executorch_format::validate::Release;
@@ -61,12 +61,12 @@ impl Release {
         self.name
     }
 
-    /// Whether the release's runtime was run on the files that the histories come from.
+    /// Whether the release's runtime was tested.
     pub fn was_seen(self) -> bool {
         self != Self::new(0, 3, "0.3")
     }
 
-    /// Whether ranges have it, as the tables of releases write them: `0.6..`, `0.2..0.2,0.4..`, `-` for none.
+    /// Whether it is in these ranges, written as in the tables of releases: `0.6..`, `0.2..0.2,0.4..`, `-` for none.
     pub(crate) fn is_in(self, ranges: &str) -> bool {
         let number = |text: &str| {
             let (major, minor) = text.split_once('.')?;
@@ -85,7 +85,7 @@ impl fmt::Display for Release {
     }
 }
 
-/// `0.7` or `0.7.0`: one of [`Release::ALL`].
+/// Parses `0.7` or `0.7.0`, one of [`Release::ALL`].
 impl FromStr for Release {
     type Err = Error;
 
@@ -116,16 +116,16 @@ impl serde::Serialize for Release {
     }
 }
 
-/// What a release's runtime does with a file. Ordered: of two reasons the later one decides.
+/// What a release's runtime does with a file. The order is that of severity: the greatest decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[non_exhaustive]
 pub enum Behaviour {
-    /// It loads it.
+    /// It loads the file.
     Loads,
-    /// Not tested, or files with this fault were treated differently.
+    /// Not tested, or tested with different results.
     Unknown,
-    /// It loads it and computes something else, since it ignores a field that it does not know.
+    /// It loads the file but computes something else, because it ignores a field that it does not know.
     Miscomputes,
     /// It reports an error.
     Refuses,

@@ -18,7 +18,7 @@ impl fmt::Display for Name<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const MOST: usize = 60;
         match self.0.char_indices().nth(MOST) {
-            // The end is where a character starts.
+            // `end` is at the start of a character.
             Some((end, _)) => write!(f, "{:?}… ({} bytes)", self.0.get(..end).unwrap_or_default(), self.0.len()),
             None => write!(f, "{:?}", self.0),
         }
@@ -114,7 +114,7 @@ impl<'f> Report<'f> {
         self.findings.push(Finding::new(rule, path.to_field_path(), offset, message));
     }
 
-    /// Counts a finding of the rule, and says whether it is to be listed.
+    /// Counts a finding of the rule, and returns whether to list it.
     fn counts_one_more(&mut self, rule: &'static Rule) -> bool {
         let at = self.counts.iter().position(|(known, _)| known.name == rule.name).unwrap_or_else(|| {
             self.counts.push((rule, 0));
@@ -125,7 +125,7 @@ impl<'f> Report<'f> {
         *count <= MOST_OF_ONE_RULE
     }
 
-    /// Adds a fault of structure under its own rule, or under that of what it is a part of.
+    /// Adds a fault of structure under its own rule, or under `rule`.
     #[cold]
     pub(super) fn add_error(&mut self, rule: Option<&'static Rule>, error: &Error) {
         let Some(rule) = rule.or_else(|| super::RULES.iter().copied().find(|rule| rule.name == error.kind().rule()))

@@ -22,27 +22,27 @@ pub struct Rule {
     pub protects: &'static str,
     /// The published vulnerability of the official runtime that it corresponds to: one number, or several with commas.
     pub cve: Option<&'static str>,
-    /// Found when the crate is compiled, so that a finding's text does not need the histories.
+    /// Computed when the crate is compiled, so that a finding's text does not need the histories.
     #[cfg_attr(feature = "serde", serde(skip))]
     refused_since: Option<Release>,
 }
 
 impl Rule {
-    /// What each release was seen to do with files that break it: one history for each kind of violation. Empty where
-    /// that was not tested.
+    /// What each release did with files that break it: one history for each kind of violation. Empty if that was not
+    /// tested.
     pub fn histories(&self) -> impl Iterator<Item = &'static History> {
         let name = self.name;
         HISTORIES.iter().filter(move |history| history.rule == name)
     }
 
-    /// The first release that refuses such a file, or refuses to run it, and all later ones do; absent where that is unknown or differs from file
-    /// to file.
+    /// The first release from which on all releases refuse to load or to run such a file; `None` if that is unknown or
+    /// differs from file to file.
     pub fn refused_since(&self) -> Option<Release> {
         self.refused_since
     }
 }
 
-/// As a rule's [`refused_since`](Rule::refused_since), from its only history.
+/// The value of [`Rule::refused_since`], from the rule's only history.
 const fn refused_since(rule: &str) -> Option<Release> {
     let (mut found, mut left) = (None, HISTORIES);
     while let [history, rest @ ..] = left {
@@ -195,14 +195,14 @@ rules! {
     XNNPACK_NODE "xnnpack-node" Runtime Error "an XNNPACK node whose settings are absent, out of range, or contradict each other"
     XNNPACK_NODE_DATATYPES "xnnpack-node-datatypes" Runtime Error "an XNNPACK node with datatypes for which XNNPACK has no operator"
     XNNPACK_WEIGHTS "xnnpack-weights" Runtime Error "XNNPACK weights or a bias without data, or of a shape that XNNPACK refuses"
-    XNNPACK_CLAMP_DATATYPES "xnnpack-clamp-datatypes" Runtime Error "an XNNPACK node that clamps to no range, from one datatype to another: the runtime converts with numbers that it never set"
-    XNNPACK_PADDING "xnnpack-padding" Runtime Error "an XNNPACK node with fewer paddings than its input has dimensions, past which the runtime reads"
+    XNNPACK_CLAMP_DATATYPES "xnnpack-clamp-datatypes" Runtime Error "an XNNPACK clamp without limits from one datatype to another: the runtime converts with uninitialized parameters"
+    XNNPACK_PADDING "xnnpack-padding" Runtime Error "an XNNPACK node with fewer paddings than its input has dimensions: the runtime reads past the end of the list"
     XNNPACK_OUTPUT "xnnpack-output" Runtime Error "an XNNPACK node that writes over a constant, an input, or a value that has been read, or has a second output that nothing reads: the runtime has no memory for it"
-    XNNPACK_DYNAMIC "xnnpack-dynamic" Runtime Error "numbers quantized at run time that an XNNPACK node multiplies and no conversion makes"
-    XNNPACK_CHAIN "xnnpack-chain" Runtime Error "ten or more XNNPACK nodes in a row of which each has one input, after 8-bit numbers: the runtime writes past its list of them"
-    XNNPACK_CYCLE "xnnpack-cycle" Runtime Error "XNNPACK nodes that wait for each other's results: the runtime sorts them with numbers that it never set"
+    XNNPACK_DYNAMIC "xnnpack-dynamic" Runtime Error "values quantized at run time that an XNNPACK node multiplies although no XNNConvert produces them"
+    XNNPACK_CHAIN "xnnpack-chain" Runtime Error "ten or more elementwise XNNPACK nodes in a row on 8-bit values: the runtime writes past the end of its list"
+    XNNPACK_CYCLE "xnnpack-cycle" Runtime Error "XNNPACK nodes that depend on each other's results: the runtime sorts them by uninitialized numbers"
     XNNPACK_EMPTY_OUTPUT "xnnpack-empty-output" Runtime Error "a transposed convolution in XNNPACK whose output has no element, which divides by zero"
-    XNNPACK_ARGUMENT_SIZE "xnnpack-argument-size" Runtime Error "an argument with smaller elements than XNNPACK reads or writes there, past its end"
+    XNNPACK_ARGUMENT_SIZE "xnnpack-argument-size" Runtime Error "an argument with smaller elements than XNNPACK expects: it reads or writes past the end"
     XNNPACK_ARGUMENTS "xnnpack-arguments" Runtime Error "a call that passes a delegate too few arguments for its XNNPACK graph, or one that is not a tensor"
 
     PTD_HEADER "ptd-header" Runtime Error "a .ptd file without an extended header, which the runtime does not read"
@@ -215,11 +215,11 @@ rules! {
     LAYOUT_SCALAR_TYPE "layout-scalar-type" Runtime Error "a tensor in a .ptd file with an unknown scalar type"
     LAYOUT_DIM_ORDER_LENGTH "layout-dim-order-length" Runtime Error "reading past the end of the dim order of a tensor in a .ptd file"
     LAYOUT_DIM_ORDER_RANGE "layout-dim-order-range" Runtime Error "a dim order in a .ptd file that contains a dimension out of range"
-    BUNDLE_FIELD "bundle-field" Runtime Error "a part of a bundle that is absent, which the runtime follows without a check"
-    BUNDLE_COUNT "bundle-count" Runtime Error "a test case with too few inputs or expected outputs, past which the runtime reads"
-    BUNDLE_DATA "bundle-data" Runtime Error "a tensor of a test case with too few bytes, past which the runtime reads"
+    BUNDLE_FIELD "bundle-field" Runtime Error "an absent part of a bundle, which the runtime reads without a check"
+    BUNDLE_COUNT "bundle-count" Runtime Error "a test case with too few inputs or expected outputs: the runtime reads past the end of the list"
+    BUNDLE_DATA "bundle-data" Runtime Error "a tensor of a test case with too few bytes: the runtime reads past their end"
 
-    TENSOR_MEMORY "tensor-memory" Strict Error "a tensor that an instruction uses and that is given no memory by anything: kernels follow its null pointer"
+    TENSOR_MEMORY "tensor-memory" Strict Error "a tensor that an instruction uses and that has no memory: kernels dereference a null pointer"
     DELEGATE_CALL_INDEX "delegate-call-index" Strict Error "a call of a delegate that is not in the list of delegates, which the runtime notices only when it runs"
     UNKNOWN_ENUM "unknown-enum" Strict Error "an unknown enum value, which a reader may take for another one"
     HEADER_LENGTH "header-length" Strict Error "a header that extends past the metadata"
@@ -245,7 +245,7 @@ rules! {
     METHOD_NAME_UNIQUE "method-name-unique" Strict Error "two methods with the same name: readers differ in which they use"
     KEY_UNIQUE "key-unique" Strict Error "two blobs with the same key: readers differ in which they use"
     NAME_NUL "name-nul" Strict Error "a name that contains NUL: the runtime reads it as a C string and sees only the start"
-    NAME_DECEPTIVE "name-deceptive" Strict Warning "a name with characters that show as nothing, turn the text around, or act on a terminal"
+    NAME_DECEPTIVE "name-deceptive" Strict Warning "a name with characters that are invisible, reverse the direction of text, or act on a terminal"
     NAME_ALIKE "name-alike" Strict Warning "two names that look alike (checked with the feature `unicode`)"
     KEY_EMPTY "key-empty" Strict Error "a blob with an empty key"
     KEY_PREFIX "key-prefix" Strict Warning "a key that is the start of another: runtimes before 1.0 take one for the other"
@@ -265,16 +265,16 @@ rules! {
     DEVICE_INDEX "device-index" Strict Error "a negative device index other than −1"
     BUFFER_DEVICE_INDEX "buffer-device-index" Strict Error "a device for a planned buffer that does not exist"
     BUFFER_DEVICE_UNIQUE "buffer-device-unique" Strict Error "two devices for one planned buffer"
-    XNNPACK_HEADER "xnnpack-header" Strict Note "an XNNPACK header that the official exporter does not write"
+    XNNPACK_HEADER "xnnpack-header" Strict Note "an XNNPACK header that differs from what the official exporter writes"
     XNNPACK_ID "xnnpack-id" Strict Warning "two XNNPACK values with the same id: the runtime uses the first"
-    XNNPACK_EXTERNALS "xnnpack-externals" Strict Error "an argument of a call that no XNNPACK value is, or that two are"
+    XNNPACK_EXTERNALS "xnnpack-externals" Strict Error "an argument of a call that belongs to no XNNPACK value, or to two"
     XNNPACK_LISTS "xnnpack-lists" Strict Note "counts and lists of an XNNPACK graph that contradict it and that the runtime does not read"
     XNNPACK_CONSTANTS "xnnpack-constants" Strict Note "XNNPACK constants that no value uses, and an entry 0 that is not empty"
     XNNPACK_CONSTANT_SIZE "xnnpack-constant-size" Strict Error "an XNNPACK constant that has more or fewer bytes than its value needs"
-    XNNPACK_NODE_SHAPE "xnnpack-node-shape" Strict Error "an XNNPACK node whose shapes do not fit: the runtime computes shapes anew, and refuses to run what cannot be computed"
+    XNNPACK_NODE_SHAPE "xnnpack-node-shape" Strict Error "an XNNPACK node whose shapes do not match: the runtime computes shapes again, and refuses to run if it cannot"
     XNNPACK_DATAFLOW "xnnpack-dataflow" Strict Error "an XNNPACK value that is read before it is written, or written twice"
     XNNPACK_WEIGHTS_SHAPE "xnnpack-weights-shape" Strict Error "XNNPACK weights or a bias of another shape or zero point than their node expects"
-    XNNPACK_NODE_FLAGS "xnnpack-node-flags" Strict Error "an XNNPACK node with flags that mean nothing for it, which the runtime ignores or refuses"
+    XNNPACK_NODE_FLAGS "xnnpack-node-flags" Strict Error "an XNNPACK node with flags that it does not have, which the runtime ignores or refuses"
     XNNPACK_CONSTANT_FORM "xnnpack-constant-form" Strict Error "an XNNPACK constant with both a key and an offset, or misaligned"
     XNNPACK_COMPUTED_WEIGHTS "xnnpack-computed-weights" Strict Warning "XNNPACK weights that are not constant"
     XNNPACK_CLAMP "xnnpack-clamp" Strict Error "an XNNPACK node that clamps to an empty range"
@@ -294,7 +294,7 @@ rules! {
     PAYLOAD_KIND "payload-kind" Strict Error "a payload of another backend than the delegate's id says"
     PAYLOAD_UNKNOWN "payload-unknown" Strict Warning "a payload that does not start like those of its backend"
     ALSO_ZIP "also-zip" Strict Error "a file that is a ZIP archive as well, whose pickles readers of PyTorch's checkpoints would load"
-    FOREIGN_FORMAT "foreign-format" Strict Warning "data that begins as a program, an archive, a script or a pickle, where no backend puts such"
-    PADDING "padding" Strict Warning "bytes between segments that are not zero, and that nothing describes"
+    FOREIGN_FORMAT "foreign-format" Strict Warning "data that begins like a program, an archive, a script or a pickle, in a place where no backend stores one"
+    PADDING "padding" Strict Warning "bytes between segments that are not zero although no field describes them"
     NATIVE_CODE "native-code" Strict Warning "machine code that runs when the file is loaded"
 }

@@ -35,7 +35,7 @@ pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
         whole: pte.source.as_ref().is_none_or(is_whole),
         is_ptd: false,
         base: pte.segment_base_offset(),
-        // Headers up to ExecuTorch 0.7 do not have this field, and some later ones say 0.
+        // Headers up to ExecuTorch 0.7 do not have this field, and in some later ones it is 0.
         data_size: pte.header.and_then(|header| header.segment_data_size).filter(|size| *size > 0),
         read: read_of_pte(pte),
     };
@@ -160,8 +160,8 @@ fn header_length(length: u32, room: u64, report: &mut Report<'_>) {
     }
 }
 
-/// Calls `found` for each range that starts inside another one, unless both start together: with its start, its index, and
-/// the other's start, end and index. Ranges are given as start, size and index. Empty ranges are ignored.
+/// Calls `found` for each range that starts inside another one, unless both start together: with its start and index,
+/// and the other's start, end and index. Ranges are given as start, size and index. Empty ranges are ignored.
 pub(super) fn each_overlap(
     ranges: impl Iterator<Item = (u64, u64, usize)>,
     mut found: impl FnMut(u64, usize, (u64, u64, usize)),
@@ -191,7 +191,8 @@ impl Segments<'_, '_> {
         self.trailing_bytes(report);
     }
 
-    /// Whether a segment is known to end outside the file. Without a header, what the runtime reads of it from byte 0 on counts.
+    /// Whether a segment is known to end outside the file. Without a header, the part that the runtime reads from byte
+    /// 0 on is checked.
     fn leaves_file(&self, index: usize, report: &Report<'_>) -> bool {
         let outside = |read: Read| !read.needs_base && self.end(index, read) > report.file_size();
         let read_outside = || !self.is_ptd && self.read(index).is_some_and(outside);
@@ -201,7 +202,7 @@ impl Segments<'_, '_> {
         }
     }
 
-    /// Where in the file that which ExecuTorch reads of a segment ends.
+    /// Where in the file the part of a segment that ExecuTorch reads ends.
     fn end(&self, index: usize, read: Read) -> u64 {
         let offset = self.table.get(index).map_or(0, |segment| segment.offset);
         self.base.saturating_add(offset).saturating_add(read.size)

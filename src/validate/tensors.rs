@@ -40,7 +40,7 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
     }
 }
 
-/// The rules about a tensor's type and shape. Says the bytes that its elements take, if that is known.
+/// Checks a tensor's type and shape. Returns the size of its elements in bytes, if it is known.
 pub(super) fn type_and_shape(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Option<u64> {
     shape(tensor, path, report);
     rank(tensor, path, report);
@@ -146,7 +146,7 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
             let found = format!("{}, expected a size in bytes that fits in 64 bits", tensor.shape());
             report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
         }
-        // Rules of their own.
+        // These break other rules.
         Err(Uncountable::Type | Uncountable::Rank) => (),
     }
     None
@@ -178,7 +178,7 @@ fn planned_memory(
             );
             report.add(rule::PLANNED_MEMORY_OVERFLOW, &path.field("memory_offset_low"), found);
         }
-        // Another rule reports a negative size.
+        // A negative size breaks another rule.
         Some(end) if u64::try_from(*size).is_ok_and(|size| end > size) => {
             let found = format!(
                 "a tensor of {} at offset {offset} ends at {end}, expected at most {size}, the size of planned buffer {}",

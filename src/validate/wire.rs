@@ -1,5 +1,5 @@
-//! Rules about the FlatBuffer's bytes that the decoded tree does not show: what official readers accept although no valid file
-//! has it, and how the writer shared vtables.
+//! Rules about bytes of the FlatBuffer that the decoded tree does not show: what official readers accept although it is
+//! not valid, and how the writer shared vtables.
 
 use super::report::{Name, Report};
 use super::rule;
@@ -22,7 +22,7 @@ pub(super) fn check(
     check_at(0, tree, root, source, report);
 }
 
-/// The same for a FlatBuffer that starts at byte `start` of its source's metadata, as for `decode_at`.
+/// `check` for a FlatBuffer that starts at byte `start` of its source's metadata, as for `decode_at`.
 pub(super) fn check_at(
     start: u32,
     tree: &dyn AnyTable,
@@ -101,7 +101,7 @@ fn bool_list(part: &Part<'_>, number: NumberKind, metadata: &[u8], report: &mut 
         return;
     }
     let start = part.position as usize + 4;
-    // The part was found in these bytes.
+    // The part was found in these bytes, so it is in range.
     let bytes = metadata.get(start..part.position as usize + part.size as usize).unwrap_or_default();
     if let Some((index, byte)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
         let found = format!("{byte}, expected 0 or 1: any other byte is read as true");
@@ -121,13 +121,14 @@ fn vector_alignment(part: &Part<'_>, alignment: u32, report: &mut Report<'_>) {
 /// Finds vtables shared by tables of different sizes: see `VtableSharing::ByEntries`.
 #[derive(Default)]
 struct Sharing {
-    /// Vtables used by a table of another size than theirs: for each, the first such size and the vtable's own.
+    /// Vtables that are used by a table of another size than they state: for each, the first such size and the stated
+    /// one.
     shared: Keyed<u32, (u32, u16)>,
 }
 
 impl Sharing {
     fn add(&mut self, part: &Part<'_>, table: &TablePart<'_>, metadata: &[u8]) {
-        // Another rule reports an inline size below 4.
+        // An inline size below 4 breaks another rule.
         let Some(inline_size @ 4..) = table.inline_size else {
             return;
         };

@@ -1,11 +1,11 @@
-//! Arithmetic of alignments: what offsets say about those that were asked for.
+//! Arithmetic of alignments: which alignments the offsets of a file show.
 
 use crate::error::{Error, Result};
 use crate::file::style::SEGMENT_ALIGNMENT;
 use crate::schema::DataSegment;
 use alloc::{format, vec::Vec};
 
-/// What each segment starts at a multiple of, as far as its offset says so: for the first, as far as all offsets do.
+/// The alignment of each segment, as its offset shows it; for the first segment, as all offsets show it.
 pub(crate) fn kept(table: &[DataSegment]) -> Vec<u64> {
     let mut offsets = Vec::with_capacity(table.len());
     for segment in table {
@@ -24,7 +24,7 @@ fn kept_by_offset(offset: u64) -> u64 {
     greatest_common_divisor(offset, 3 << 12)
 }
 
-/// The largest power of two, up to 4096, that divides all offsets; `usual` where all are 0.
+/// The largest power of two, up to 4096, that divides all offsets; `usual` if all are 0.
 pub(crate) fn common(offsets: &[u64], usual: u32) -> u32 {
     let mut common = 0;
     for offset in offsets {

@@ -1,4 +1,4 @@
-//! A bundled program as it is to be written.
+//! Writing a bundled program.
 
 use super::detect::{Detected, NO_LIMITS, ends_with, shown_style, variants};
 use super::image::{Image, no_newer_tables};
@@ -11,13 +11,13 @@ use crate::flatbuffer::read::{self, Record};
 use crate::schema::BundledProgram;
 
 impl Bpte<'_> {
-    /// Computes the file's layout, as the tree and the style say.
+    /// Computes the file's layout from the tree and the style.
     ///
-    /// A tree that is what its [`source`](Self::source) decodes to is written with the source's bytes, whoever wrote them.
-    /// One that was changed is encoded in the style of its source, or in [`style`](Self::style) where that is set; that takes
-    /// as much memory as the file.
+    /// A tree that equals its [`source`](Self::source) is written with the source's bytes. A changed tree is encoded in
+    /// [`style`](Self::style) if that is set, otherwise in the style of its source; that takes as much memory as the
+    /// file.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where the file would be 2 GiB or larger, or a
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if the file would be 2 GiB or larger, or a
     /// changed tree has fields of a newer schema.
     pub fn image(&self) -> Result<Image<'_>> {
         if let Some(source) = self.source.as_ref().filter(|_| self.style.is_none()) {

@@ -1,4 +1,4 @@
-//! Building new files: collects the data of a program, or the keys of a `.ptd`.
+//! Collecting the data of a new program, or the keys of a new `.ptd`.
 
 use super::alignment::least_common_multiple;
 use super::entries::pack;
@@ -21,7 +21,7 @@ use crate::tensor::{Element, TensorView};
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 use core::fmt;
 
-/// Blobs. Equal ones are stored once.
+/// Blobs, of which equal ones are stored once.
 #[derive(Default)]
 struct Shared<'a> {
     blobs: Vec<Cow<'a, [u8]>>,
@@ -71,7 +71,7 @@ fn sample(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325u64;
     for index in 0..=SAMPLES {
         let start = if index < SAMPLES { last / SAMPLES * index } else { last };
-        // No sample starts after the end.
+        // No sample starts after the end of the bytes.
         for byte in bytes.get(start..).unwrap_or_default().iter().take(LEN) {
             hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
         }
@@ -131,8 +131,8 @@ impl<'a> DataCollector<'a> {
         self.mutable.add(bytes.into()) + 1
     }
 
-    /// Adds a delegate's payload. Returns its delegate's `processed`. The index in it is that of this collector;
-    /// [`finish`](Self::finish) replaces it by that of the file.
+    /// Adds a delegate's payload. Returns its delegate's `processed`. Its index counts in this collector;
+    /// [`finish`](Self::finish) replaces it by that in the file.
     pub fn delegate(&mut self, bytes: impl Into<Cow<'a, [u8]>>) -> BackendDelegateDataReference {
         BackendDelegateDataReference { location: DataLocation::SEGMENT, index: self.delegates.add(bytes.into()) }
     }
@@ -223,7 +223,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Puts blobs into a segment, in order. Returns their offsets, which a placeholder precedes, and the segment.
+/// Puts blobs into a segment, in order. Returns their offsets, after a placeholder, and the segment.
 pub(super) fn pack_all(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
     let (mut starts, segment) = pack(blobs, alignment)?;
     starts.insert(0, 0);
@@ -295,7 +295,7 @@ impl<'a> NewEntry<'a> {
         sizes: impl Into<Cow<'a, [i32]>>,
         elements: &'a [T],
     ) -> Self {
-        // No element is without a type.
+        // Every `Element` has a scalar type.
         let scalar_type = T::SCALAR_TYPES.first().copied().unwrap_or_default();
         Self::tensor(key, scalar_type, sizes, little_endian(elements))
     }
@@ -306,18 +306,18 @@ impl<'a> NewEntry<'a> {
         Self { key: key.into(), tensor_layout, bytes: view.bytes().into(), alignment: 1 }
     }
 
-    /// With that layout; `None` makes it a blob.
+    /// Sets the shape; `None` makes it a blob.
     pub fn with_tensor_layout(self, tensor_layout: Option<TensorLayout<'a>>) -> Self {
         Self { tensor_layout, ..self }
     }
 
-    /// With that alignment, in bytes.
+    /// Sets the alignment, in bytes.
     pub fn with_alignment(self, alignment: u32) -> Self {
         Self { alignment, ..self }
     }
 }
 
-/// Numbers in little-endian order, as in a file: borrowed if this machine is little-endian.
+/// The little-endian bytes of numbers: borrowed on a little-endian machine.
 fn little_endian<T: Element>(elements: &[T]) -> Cow<'_, [u8]> {
     let bytes: &[u8] = bytemuck::cast_slice(elements);
     match cfg!(target_endian = "little") || size_of::<T>() == 1 {
@@ -334,7 +334,7 @@ pub(super) fn build_ptd<'a>(entries: impl IntoIterator<Item = NewEntry<'a>>, opt
         let in_path = |error: Error| error.in_item(index).in_field("named_data");
         let expected = checked.map_err(in_path)?;
         if expected != bytes.len() as u64 {
-            // There is a shape: without one, the sizes are the same.
+            // There is a shape: without one, the sizes cannot differ.
             let (shape, found) = (shape.unwrap_or_default(), counted(bytes.len(), "byte"));
             return Err(in_path(Error::tensor(format!("{key:?} has {found}, but {shape} takes {expected}"))));
         }

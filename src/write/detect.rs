@@ -17,10 +17,10 @@ use crate::schema::program::{CONSTANTS, DELEGATES};
 use crate::schema::{Program, program};
 use alloc::vec::Vec;
 
-/// Blobs inside a FlatBuffer are aligned to two to the power of this at most.
+/// The largest alignment of blobs inside a FlatBuffer that is tried, as a power of two.
 const LARGEST_INLINE: u32 = 16;
 
-/// Reading the source again needs no limits: it was within the limits when it was first read.
+/// Reading the source again needs no limits, because it was within the limits when it was first read.
 pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX), memory: None };
 
 /// The source's metadata, if header and program still equal it.
@@ -55,7 +55,7 @@ pub(super) fn pte_style(pte: &Pte<'_>) -> Result<Detected> {
             let style = WriteStyle { align_empty, vtable_sharing, constant_alignment, delegate_alignment, ..shown };
             let body = style.encode(&program, metadata.len() as u64)?;
             let gap = metadata.len().checked_sub(HEAD_SIZE + body.size());
-            // Without a header, nothing is between the first 8 bytes and the rest.
+            // Without a header, there are no bytes between the first 8 and the rest.
             if ends_with(metadata, &body) && (header.is_some() || gap == Some(0)) {
                 let header_gap = gap.filter(|_| header.is_some()).and_then(|gap| u32::try_from(gap).ok());
                 return Ok(Detected::exact(WriteStyle { header_gap, ..style }));
@@ -84,7 +84,7 @@ fn decoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Option<(Option<header::PtdHeader>, FlatT
     Some((header, flat_tensor))
 }
 
-/// Encodes the keys in that style.
+/// Encodes the keys in this style.
 pub(super) fn encode_ptd(ptd: &Ptd<'_>, style: &WriteStyle) -> Result<Finished> {
     encode(&ptd.flat_tensor, style, ptd.header.map_or(0, |header| header.flatbuffer_size))
 }
@@ -116,13 +116,13 @@ fn encode(flat_tensor: &FlatTensor<'_>, style: &WriteStyle, expected: u64) -> Re
     }
 }
 
-/// The style in which a file was written, as far as it can be told.
+/// The style in which a file was written, as far as it can be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Detected {
     /// The style.
     pub style: WriteStyle,
-    /// Whether the unchanged tree in that style is the source, byte for byte.
+    /// Whether encoding the unchanged tree in this style gives the source, byte for byte.
     pub exact: bool,
 }
 
@@ -133,7 +133,8 @@ impl Detected {
 
     /// The style, if it is exact.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no official writer's style gives the source.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if no official writer's style gives the
+    /// source's bytes.
     pub fn proven(self) -> Result<WriteStyle> {
         match self.exact {
             true => Ok(self.style),
@@ -150,7 +151,7 @@ pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     let root = metadata.first_chunk().map(|root| u32::from_le_bytes(*root) as usize);
     let by_root = root.and_then(|root| root.checked_sub(body.root()));
     starts.chain(by_root).any(|start| {
-        // After the end, there is nothing that could be the same.
+        // Past the end, there are no bytes to compare.
         let mut rest = metadata.get(start..).unwrap_or_default();
         let same = body.parts().all(|part| match rest.split_at_checked(part.len()) {
             Some((same, after)) => {
@@ -163,7 +164,7 @@ pub(super) fn ends_with(metadata: &[u8], body: &Finished) -> bool {
     })
 }
 
-/// The style as far as it is visible in a FlatBuffer: the order of the root's fields, and how vtables are shared.
+/// The part of the style that a FlatBuffer shows: the order of the root's fields, and how vtables are shared.
 pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> WriteStyle {
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
@@ -175,7 +176,7 @@ pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> W
         if part.path.is_root() {
             let fields = table.slots.iter().zip(root.forms).filter(|(slot, _)| **slot > 0);
             let mut offsets = fields.filter(|(_, form)| **form == FieldForm::Offset);
-            // In the order of their ids, the first field is written first, and so is last in the table.
+            // If fields are written in the order of their ids, the first is last in the table.
             if let (Some((first, _)), Some((second, _))) = (offsets.next(), offsets.next()) {
                 field_order = if first < second { FieldOrder::BySize } else { FieldOrder::ById };
             }
@@ -204,11 +205,12 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
     [(align_empty, one), (!align_empty, one), (align_empty, other), (!align_empty, other)]
 }
 
-/// The alignments of constants and delegate payloads inside the FlatBuffer that their places allow, the usual ones first.
+/// The alignments of constants and delegate payloads inside the FlatBuffer that their positions allow, the usual ones
+/// first.
 ///
-/// Every blob starts at a multiple of its alignment. Any alignment between the one that was meant and the largest that divides all places
-/// puts the blobs at the same places: they differ only in what the whole FlatBuffer is padded to, which is the larger one of both. So it is
-/// tried by that: a pair for each power of two.
+/// Every blob starts at a multiple of its alignment. Any alignment from the original one to the largest that divides
+/// all positions gives the same positions. It differs only in the padding of the whole FlatBuffer, which is that of the
+/// larger alignment. So one pair is tried for each power of two.
 fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
     let mut largest = [None::<u32>; 2];
     walk(metadata, Program::DESCRIPTION, &NO_LIMITS, &mut |part| {
@@ -217,7 +219,7 @@ fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
             name if name == program::BackendDelegateInlineData::DESCRIPTION.name => &mut largest[DELEGATES],
             _ => return,
         };
-        // After the count of elements.
+        // The elements start after their count.
         if matches!(part.kind, PartKind::Numbers { .. }) && (part.size > 4 || align_empty) {
             let divides = 1 << (part.position + 4).trailing_zeros().min(LARGEST_INLINE);
             *kind = Some(kind.map_or(divides, |other| other.min(divides)));

@@ -1,4 +1,4 @@
-//! Constants and initial states, out of their segment and into it again.
+//! Takes constants and initial states out of their segment, and puts them back.
 
 use super::{alignment, segments};
 use crate::error::{Error, Result, counted};
@@ -10,19 +10,19 @@ use crate::keyed::Keyed;
 use crate::schema::program::{Buffer, Program, SubsegmentOffsets};
 use alloc::{borrow::Cow, format, vec, vec::Vec};
 
-/// What a list of constants or initial states holds: change this, then [`Entries::put`].
+/// The content of a list of constants or initial states: change this, then call [`Entries::put`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entries<'a> {
-    /// For each entry after the placeholder, which of `blobs` it is; `None` removes it. Entry `i` is at `i - 1`.
+    /// For each entry after the placeholder, its index in `blobs`; `None` removes it. Entry `i` is at `i - 1`.
     pub(crate) at: Vec<Option<usize>>,
-    /// The blobs in the order in which they are stored. One that no entry is any more goes.
+    /// The blobs in the order in which they are stored. A blob without an entry is removed.
     pub(crate) blobs: Vec<Cow<'a, [u8]>>,
 }
 
 impl<'a> Entries<'a> {
-    /// What a list holds.
+    /// Takes the content of a list.
     ///
-    /// Fails where entries overlap, are outside their segment, or their size is not known.
+    /// Fails if entries overlap, are outside their segment, or have no known size.
     pub(crate) fn of(pte: &Pte<'a>, list: DataList) -> Result<Self> {
         let Some(offsets) = offsets(&pte.program, list) else {
             return Ok(inline_constants(pte, list));
@@ -33,7 +33,7 @@ impl<'a> Entries<'a> {
             return Err(Error::reference(format!("segment {index} in a list of {found}")));
         };
         let sizes = entry_sizes(pte, list, offsets.len())?;
-        // What each offset holds: as much as the largest tensor there.
+        // The size of the data at each offset: that of the largest tensor there.
         let mut stored = Keyed::<u64, u64>::new();
         for (offset, used) in offsets.iter().zip(&sizes).skip(1) {
             let size = stored.entry(*offset);
@@ -47,12 +47,12 @@ impl<'a> Entries<'a> {
                 Some(room) if room >= *size => room,
                 _ => {
                     return Err(Error::unwritable(format!(
-                        "constant {index} of {} at offset {offset} extends past offset {end}, where the next one or the end of the segment is",
+                        "constant {index} of {} at offset {offset} extends past offset {end}, where the next one starts or the segment ends",
                         counted(*size, "byte")
                     )));
                 }
             };
-            // In one part with what comes after it, the room may hold a constant that no tensor uses.
+            // If the part goes on after it, the room may contain a constant that no tensor uses.
             let used = match segment.get(*offset, room) {
                 Some(bytes)
                     if *size == 0
@@ -76,37 +76,37 @@ impl<'a> Entries<'a> {
         Ok(Self { at, blobs })
     }
 
-    /// Which of `blobs` the entry with that `data_buffer_idx` is.
+    /// The index in `blobs` of the entry with that `data_buffer_idx`.
     pub(crate) fn blob(&self, data_buffer_idx: u32) -> Option<usize> {
         *self.at.get(place(data_buffer_idx)?)?
     }
 
-    /// The bytes of the entry with that `data_buffer_idx`: its largest tensor's, or all up to the next one.
+    /// The bytes of the entry with that `data_buffer_idx`: those of its largest tensor, or all up to the next entry.
     pub(crate) fn bytes(&self, data_buffer_idx: u32) -> Option<&Cow<'a, [u8]>> {
         self.blobs.get(self.blob(data_buffer_idx)?)
     }
 
-    /// Adds bytes after all others. The result is their `data_buffer_idx`.
+    /// Adds bytes after all others, and returns their `data_buffer_idx`.
     pub(crate) fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
         self.blobs.push(bytes);
         self.at.push(Some(self.blobs.len() - 1));
         self.at.len() as u32
     }
 
-    /// Makes an entry another one of `blobs`.
+    /// Changes the blob of an entry.
     pub(crate) fn set(&mut self, data_buffer_idx: u32, blob: Option<usize>) {
         if let Some(at) = place(data_buffer_idx).and_then(|place| self.at.get_mut(place)) {
             *at = blob;
         }
     }
 
-    /// Removes an entry; what refers to it is to be changed, too.
+    /// Removes an entry. The caller changes what refers to it.
     pub(crate) fn remove(&mut self, data_buffer_idx: u32) {
         self.set(data_buffer_idx, None);
     }
 
-    /// Writes a list again: each blob once, at a multiple of `alignment`. Entries that were removed are gone, and every tensor has
-    /// its entry's new index. What else is in a segment that the list shared stays there.
+    /// Puts the content back: each blob once, at a multiple of `alignment`. Removed entries are gone, and every tensor
+    /// gets its entry's new index. Other data in a shared segment stays there.
     pub(crate) fn put(self, pte: &mut Pte<'a>, list: DataList, alignment: u64) -> Result<()> {
         let Self { at, blobs } = self;
         let mut new_index = vec![0u32; at.len()];
@@ -119,7 +119,7 @@ impl<'a> Entries<'a> {
         }
         for tensor in tensors_mut(&mut pte.program) {
             if DataList::of(tensor) == Some(list) {
-                // An index that is out of range stays so: there are not more entries than before.
+                // An index that is out of range stays out of range, because there are not more entries than before.
                 if let Some(new) = place(tensor.data_buffer_idx).and_then(|place| new_index.get(place)) {
                     tensor.data_buffer_idx = *new;
                 }
@@ -137,7 +137,7 @@ impl<'a> Entries<'a> {
         if list == DataList::States && kept.is_empty() {
             return remove_states(pte);
         }
-        // Where each blob goes; those that no entry is have no place.
+        // The place of each blob; one without an entry has none.
         let mut starts = vec![None; blobs.len()];
         for blob in &kept {
             if let Some(start) = starts.get_mut(*blob) {
@@ -166,7 +166,7 @@ fn place(data_buffer_idx: u32) -> Option<usize> {
     (data_buffer_idx as usize).checked_sub(1)
 }
 
-/// Puts blobs one after the other: where each starts, and the segment.
+/// Puts blobs one after the other; returns where each starts, and the segment.
 pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64>, Segment<'_>)> {
     let (mut starts, mut parts, mut end) = (Vec::new(), Vec::new(), 0u64);
     for bytes in blobs {
@@ -182,7 +182,7 @@ pub(crate) fn pack(blobs: Vec<Cow<'_, [u8]>>, alignment: u64) -> Result<(Vec<u64
     Ok((starts, Segment::Parts(parts)))
 }
 
-/// The offsets of a list, if it has any but its placeholder.
+/// The offsets of a list, if it has more than its placeholder.
 fn offsets<'t, 'a>(program: &'t Program<'a>, list: DataList) -> Option<&'t SubsegmentOffsets<'a>> {
     let offsets = match list {
         DataList::Constants => program.constant_segment.as_ref(),
@@ -204,7 +204,7 @@ fn inline_constants<'a>(pte: &Pte<'a>, list: DataList) -> Entries<'a> {
     Entries { at, blobs }
 }
 
-/// The bytes that each of the `count` entries has, by its index: its largest tensor's.
+/// The size of each of the `count` entries, by index: that of its largest tensor.
 fn entry_sizes(pte: &Pte<'_>, list: DataList, count: usize) -> Result<Vec<u64>> {
     let mut sizes = vec![0u64; count];
     for method in pte.methods() {
@@ -224,7 +224,7 @@ fn entry_sizes(pte: &Pte<'_>, list: DataList, count: usize) -> Result<Vec<u64>> 
     Ok(sizes)
 }
 
-/// What the entries of a list start at multiples of: what their offsets have in common, at most 4096.
+/// The alignment that the offsets of a list show, at most 4096.
 pub(crate) fn alignment(pte: &Pte<'_>, list: DataList) -> u32 {
     let usual = match list {
         DataList::Constants => ALIGNMENT,
@@ -253,7 +253,7 @@ fn put_offsets<'a>(pte: &mut Pte<'a>, list: DataList, offsets: Vec<u64>, segment
     let offsets = SubsegmentOffsets { segment_index, offsets: Some(offsets.into()) };
     match list {
         DataList::Constants => {
-            // The placeholder of constants inside the FlatBuffer goes where there are none any more.
+            // Without constants, the placeholder inside the FlatBuffer is removed, too.
             if offsets.offsets().len() > 1 {
                 if let Some(buffers) = &mut pte.program.constant_buffer {
                     buffers.clear();
@@ -292,7 +292,7 @@ fn remove_states(pte: &mut Pte<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Adds a segment for a list where the exporter has it: constants come first, then initial states.
+/// Adds a segment for a list at the exporter's position: constants come first, then initial states.
 fn insert_segment<'a>(pte: &mut Pte<'a>, list: DataList, segment: Segment<'a>) -> u32 {
     let at = match list {
         DataList::Constants => 0,

@@ -1,4 +1,4 @@
-//! A trace as it is to be written.
+//! Writing a trace.
 
 use super::detect::NO_LIMITS;
 use super::image::Image;
@@ -9,10 +9,10 @@ use crate::flatbuffer::read;
 use crate::schema::ETDump;
 
 impl Etdp<'_> {
-    /// The file that this was read from, as it is to be written.
+    /// The file that this was read from, ready to be written.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where it was changed or not read from a file: traces are written by
-    /// runtimes.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if it was changed or not read from a file:
+    /// only runtimes write new traces.
     pub fn image(&self) -> Result<Image<'_>> {
         if let Some(source) = &self.source {
             let decoded = read::read_at::<ETDump<'_>>(PREFIX as u32, source.metadata(), &NO_LIMITS);

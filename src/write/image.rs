@@ -1,4 +1,4 @@
-//! The layout of a file to be written: where every byte comes from, and the file's size.
+//! The layout of a file that is ready to be written: where every byte comes from, and the file's size.
 
 use super::detect;
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -20,12 +20,12 @@ use core::fmt;
 /// Made by [`Pte::image`] and [`Ptd::image`], which report everything that is wrong with a tree before anything is written.
 pub struct Image<'t> {
     metadata: Metadata<'t>,
-    /// The bytes between and after blobs, at the same offsets as in the file. Past its end, they are zeros.
+    /// The bytes between and after blobs, at the same offsets as in the file. Past its end, there are zeros.
     background: &'t [u8],
     /// Blobs in order, without overlap, each at its offset from the start of the file.
     blobs: Blobs<'t>,
     size: u64,
-    /// Files that what is borrowed can be copied from, and where they are mapped: see [`Image::copy_from`].
+    /// Files from which borrowed bytes can be copied, and their memory maps: see [`Image::copy_from`].
     #[cfg(feature = "std")]
     pub(super) files: Vec<(&'t std::fs::File, &'t [u8])>,
 }
@@ -36,7 +36,7 @@ pub(super) enum Metadata<'t> {
     Source(&'t [u8]),
     /// The first 8 bytes with the header and its padding, and the rest.
     Encoded(Vec<u8>, Finished),
-    /// That of a payload, or of a file of another format.
+    /// The start of a payload, or of a file of another format.
     Payload(Vec<u8>),
 }
 
@@ -88,12 +88,12 @@ impl<'t> Image<'t> {
         matches!(self.metadata, Metadata::Source(_))
     }
 
-    /// These very bytes.
+    /// An image of exactly these bytes.
     pub(super) fn unchanged(bytes: &'t [u8]) -> Self {
         Self::new(Metadata::Source(bytes), &[], Vec::new(), bytes.len() as u64)
     }
 
-    /// A FlatBuffer and what comes before it.
+    /// An image of a FlatBuffer and the bytes before it.
     pub(super) fn of_flatbuffer(head: Vec<u8>, body: Finished) -> Self {
         let metadata = Metadata::Encoded(head, body);
         let size = metadata.size();
@@ -117,7 +117,7 @@ impl<'t> Image<'t> {
         }
     }
 
-    /// What is written, in order.
+    /// The pieces that are written, in order.
     pub(crate) fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let metadata = self.metadata_parts().into_iter().map(Piece::Bytes);
         let mut end = self.metadata_size();
@@ -133,7 +133,7 @@ impl<'t> Image<'t> {
     fn between(&self, start: u64, end: u64) -> [Piece<'_>; 2] {
         let length = self.background.len() as u64;
         let (from, to) = (start.min(length), end.min(length));
-        // Both are at most its length.
+        // Both ends are at most its length.
         let same = segment::slice(self.background, from..to.max(from)).unwrap_or_default();
         [Piece::Bytes(same), Piece::Zeros(end.saturating_sub(start.max(length)))]
     }
@@ -161,7 +161,7 @@ impl<'t> Image<'t> {
 
 #[cfg(feature = "convert")]
 impl<'t> Image<'t> {
-    /// A file of another format: a header, and data in pieces that follow each other without a gap.
+    /// An image of a file of another format: a header, and data in pieces without gaps.
     pub(crate) fn of_pieces(header: Vec<u8>, data: impl Iterator<Item = &'t [u8]>) -> Self {
         let mut size = header.len() as u64;
         let place = |bytes: &'t [u8]| {
@@ -174,7 +174,7 @@ impl<'t> Image<'t> {
     }
 }
 
-/// A file of any format: its bytes.
+/// An image of these bytes, for a file of any format.
 ///
 /// ```
 /// # fn main() -> executorch_format::Result<()> {
@@ -190,7 +190,7 @@ impl From<Vec<u8>> for Image<'_> {
     }
 }
 
-/// A run of bytes to be written.
+/// Bytes to write.
 pub(crate) enum Piece<'p> {
     Bytes(&'p [u8]),
     Zeros(u64),
@@ -220,7 +220,7 @@ fn encoded_pte<'t>(pte: &'t Pte<'_>) -> Result<Image<'t>> {
     of_pte(pte, pte_metadata(pte, &style, body)?)
 }
 
-/// A guess at the size of the encoded program: that of the program that was read.
+/// An estimate of the size of the encoded program: that of the program that was read.
 pub(super) fn expected_size(pte: &Pte<'_>) -> u64 {
     pte.header.map_or(0, |header| header.program_size)
 }
@@ -270,7 +270,7 @@ fn encoded_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<Image<'t>> {
     of_ptd(ptd, metadata, metadata_end)
 }
 
-/// The metadata, and where it ends, including the zeros with which C++ pads it.
+/// The metadata, and its end, including the zeros with which C++ pads it.
 fn ptd_metadata(ptd: &Ptd<'_>, style: &WriteStyle, body: Finished) -> Result<(Metadata<'static>, u64)> {
     let Some(header) = ptd.header else {
         return Ok((Metadata::Encoded(body.head(PTD_IDENTIFIER, 0)?, body), 0));
@@ -307,7 +307,7 @@ pub(super) fn no_newer_tables(source: Option<&Source<'_>>) -> Result<()> {
     }
 }
 
-/// The bytes on which everything else is overlaid: the source file, if its metadata is written unchanged.
+/// The bytes under all blobs: the source file, if its metadata is written unchanged.
 fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'t [u8] {
     match (metadata, source) {
         (Metadata::Source(_), Some(source)) if source.whole => &source.bytes,
@@ -318,9 +318,9 @@ fn background<'t>(metadata: &Metadata<'t>, source: Option<&'t Source<'_>>) -> &'
 /// Bytes at their offsets in the file.
 type Blobs<'t> = Vec<(u64, &'t [u8])>;
 
-/// Each segment's parts at their offsets in the file, in order and without overlap: bytes that segments share are written once.
-/// Parts that the background contains are left out. Also returns where the last segment with bytes ends: its last part may be an
-/// empty constant after padding.
+/// Each segment's parts at their offsets in the file, in order and without overlap: bytes that segments share are
+/// written once. Parts that the background contains are left out. Also returns where the last segment with bytes ends:
+/// the last part of that segment may be an empty constant after padding.
 ///
 /// Without a `header`, segments have no bytes, even if the table says so.
 fn blobs<'t>(
@@ -346,7 +346,8 @@ fn blobs<'t>(
             Segment::Absent if as_it_was || entry.size == 0 || !header => continue,
             Segment::Absent => return Err(Error::new(ErrorKind::Absent(index as u32))),
             _ if entry.size > 0 && !header => {
-                let reason = format!("segment {index} has bytes, but without a header nothing says where they start");
+                let reason =
+                    format!("segment {index} has bytes, but without a header it is not known where they start");
                 return Err(Error::unwritable(reason));
             }
             _ => {}
@@ -388,7 +389,7 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
     for (offset, bytes) in blobs {
         let (mut offset, mut rest) = (offset, bytes);
         let shared = apart.partition_point(|piece| end(piece) <= offset);
-        // A position in this list.
+        // `shared` is a position in this list.
         for (start, piece) in apart.get(shared..).unwrap_or_default() {
             if rest.is_empty() {
                 break;
@@ -396,7 +397,7 @@ fn without_overlap(blobs: Blobs<'_>) -> Result<Blobs<'_>> {
             // Blobs are in order of their offsets, and there is no gap between pieces after this one's start.
             let before = usize::try_from(offset - start).ok().and_then(|from| piece.get(from..)).unwrap_or_default();
             let len = before.len().min(rest.len());
-            // Both have so many bytes.
+            // Both have at least `len` bytes.
             let (again, after) = rest.split_at_checked(len).unwrap_or_default();
             let before = before.get(..len).unwrap_or_default();
             if !core::ptr::eq(before, again) && before != again {
@@ -422,7 +423,7 @@ fn finish<'t>(
     data_size: Option<u64>,
 ) -> Result<Image<'t>> {
     let metadata_end = metadata_end.max(metadata.size());
-    // Segments that the source has inside its metadata stay there.
+    // Segments inside the metadata of the source stay there.
     let inside = base > 0 && base < metadata_end && background.is_empty();
     if inside || blobs.first().is_some_and(|(offset, _)| *offset < metadata_end) {
         let reason = format!(
@@ -461,7 +462,7 @@ mod tests {
 }
 
 impl Model<'_> {
-    /// The file as it is to be written: see [`Pte::image`]. A trace is written as it was read, and not otherwise.
+    /// The file, ready to be written: see [`Pte::image`]. A trace can only be written as it was read.
     ///
     /// Fails as the `image` of the file's kind does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a trace that was
     /// changed or not read from a file.

@@ -1,9 +1,9 @@
 //! Writing files: from a tree to bytes.
 //!
-//! `pte`, `ptd`, `bpte`, `etdp` and `xnnpack` have what can be asked of each kind of file. [`image`] computes where each byte of a file comes
-//! from; [`detect`] finds whether a tree was changed, and in which style its source was written; [`style`] encodes in one. [`relayout`]
-//! recomputes the layout as [`options`] say, in which [`place`] gives segments their offsets; [`entries`] does that for constants and initial
-//! states. [`collect`] builds new files; [`save`] writes.
+//! `pte`, `ptd`, `bpte`, `etdp` and `xnnpack` have the public methods of each kind of file. [`image`] computes where
+//! each byte of a file comes from; [`detect`] finds whether a tree was changed, and in which style its source was
+//! written; [`style`] encodes in a style. [`relayout`] recomputes the layout by [`options`]; [`place`] gives segments
+//! their offsets, [`entries`] gives constants and initial states theirs. [`collect`] builds new files; [`save`] writes.
 
 pub(crate) mod alignment;
 #[cfg(feature = "devtools")]

@@ -1,4 +1,4 @@
-//! How a file is to be laid out.
+//! Options for the layout of a file.
 
 use super::alignment::common;
 use crate::error::Result;
@@ -58,10 +58,10 @@ setters! {
 }
 
 impl PteOptions {
-    /// How a file is laid out, as far as it shows: its style, the length of its header, and what its segments and payloads start
-    /// at multiples of, up to 4096. Constants stay as they are.
+    /// The layout of a file as far as it can be detected: its style, the length of its header, and the alignments of
+    /// its segments and payloads, up to 4096. Constants stay where they are.
     ///
-    /// Fails where the style of its source is not known.
+    /// Fails as [`Pte::write_style`] does.
     pub fn of(pte: &Pte<'_>) -> Result<Self> {
         let default = Self::default();
         let style = pte.write_style()?.style;
@@ -118,9 +118,9 @@ setters! {
 }
 
 impl PtdOptions {
-    /// How a file is laid out, as far as it shows, as for [`PteOptions::of`].
+    /// The layout of a file as far as it can be detected, as for [`PteOptions::of`].
     ///
-    /// Fails where the style of its source is not known.
+    /// Fails as [`Pte::write_style`] does.
     pub fn of(ptd: &Ptd<'_>) -> Result<Self> {
         let starts = starts(ptd.flat_tensor.segments(), ptd.segment_base_offset());
         Ok(Self { segment_alignment: common(&starts, SEGMENT_ALIGNMENT), style: Some(ptd.write_style()?.style) })
@@ -133,7 +133,7 @@ impl Default for PtdOptions {
     }
 }
 
-/// Where segments with data start, and where all of them do.
+/// The offsets of segments with data, and the base of all.
 fn starts(table: &[DataSegment], base: u64) -> Vec<u64> {
     let mut starts = vec![base];
     for segment in table {

@@ -18,7 +18,7 @@ use alloc::{format, vec::Vec};
 /// The offsets of a list of segments.
 struct Placed {
     table: Vec<DataSegment>,
-    /// The size of all, with the padding between them, in bytes.
+    /// The size of all segments, with the padding between them, in bytes.
     size: u64,
 }
 
@@ -40,7 +40,7 @@ impl Placed {
     }
 }
 
-/// Gives segments their offsets, in order. Each is given by its alignment and size. Alignments are relative to the start of the
+/// Computes the offsets of segments, given by alignment and size, in order. Alignments are relative to the start of the
 /// first segment, as in the official writers.
 fn place(segments: Vec<(u64, u64)>) -> Result<Placed> {
     let (mut table, mut end) = (Vec::new(), 0u64);
@@ -56,7 +56,7 @@ fn place(segments: Vec<(u64, u64)>) -> Result<Placed> {
     Ok(Placed { table, size: end })
 }
 
-/// Gives segments their offsets: each starts at a multiple of its own alignment and of that of all.
+/// Computes the offsets of segments: each starts at a multiple of its own alignment and of `of_all`.
 fn place_aligned(table: &[DataSegment], alignments: &[u64], of_all: u64) -> Result<Placed> {
     let mut aligned = Vec::with_capacity(table.len());
     for (segment, own) in table.iter().zip(alignments) {
@@ -129,7 +129,7 @@ pub(super) fn place_ptd<'a>(mut ptd: Ptd<'a>, alignments: &[u64], options: &PtdO
     Ok(ptd)
 }
 
-/// Refuses to lay out apart what overlaps in the file that it was read from: segments can say the same bytes thousands of times.
+/// Refuses to lay out segments that overlap much in the source: segments can repeat the same bytes thousands of times.
 fn check_overlap(segments: &[Segment<'_>], source: Option<&Source<'_>>) -> Result<()> {
     let file: &[u8] = source.map_or(&[], |source| &source.bytes);
     let inside = file.as_ptr_range();
@@ -139,5 +139,5 @@ fn check_overlap(segments: &[Segment<'_>], source: Option<&Source<'_>>) -> Resul
         return Ok(());
     }
     let (size, file) = (counted(size, "byte"), counted(file.len(), "byte"));
-    Err(Error::unwritable(format!("the segments overlap: apart they would take {size}, of a file of {file}")))
+    Err(Error::unwritable(format!("the segments overlap: separately they would take {size}, but the file has {file}")))
 }

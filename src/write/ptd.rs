@@ -1,4 +1,4 @@
-//! From a `.ptd` file's tree to bytes.
+//! Writing a `.ptd` file.
 
 use super::collect::{self, NewEntry};
 use super::detect::{self, Detected};
@@ -20,9 +20,9 @@ impl<'a> Ptd<'a> {
         collect::build_ptd(entries, options)
     }
 
-    /// Computes the file's layout: header, metadata and segments, as the tree, the header and the style say.
+    /// Computes the file's layout: header, metadata and segments, from the tree, the header and the style.
     ///
-    /// What is written if nothing was changed, and when it fails, is as for [`Pte::image`].
+    /// The rules for unchanged files, and the errors, are those of [`Pte::image`].
     pub fn image(&self) -> Result<Image<'_>> {
         image::ptd_image(self)
     }
@@ -46,7 +46,7 @@ impl<'a> Ptd<'a> {
         Ok(self)
     }
 
-    /// Recomputes the layout: gives each segment a new offset, in the present order.
+    /// Recomputes the layout: gives each segment a new offset, in the same order.
     ///
     /// Fails as [`image`](Self::image) does.
     pub fn lay_out(self, options: &PtdOptions) -> Result<Self> {

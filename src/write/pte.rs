@@ -1,4 +1,4 @@
-//! From a program to bytes.
+//! Writing a program.
 
 use super::detect::{self, Detected};
 use super::image::{self, Image};
@@ -10,16 +10,16 @@ use crate::error::Result;
 use crate::file::pte::Pte;
 
 impl Pte<'_> {
-    /// Computes the file's layout: header, program and segments, as the tree, the header and the style say.
+    /// Computes the file's layout: header, program and segments, from the tree, the header and the style.
     ///
     /// If [`style`](Self::style) is `None` and the tree equals what its [`source`](Self::source) decodes to, it is written with the
     /// source's bytes, even if no official writer wrote them. If data was replaced by as many bytes, only these bytes change.
     /// Otherwise the tree is encoded in `style` or, if that is `None`, in the style of its source.
     ///
     /// Fails with [`ErrorKind::Absent`] if a segment's bytes are absent, and with [`ErrorKind::Unwritable`] or
-    /// [`ErrorKind::Reference`] if the parts do not fit together: an index is out of range, two keys are equal, the program does not
-    /// fit before the segments (recompute the layout, see [`Pte::lay_out`]), or a changed program has fields of a newer schema (see
-    /// [`forget_source`](Self::forget_source)).
+    /// [`ErrorKind::Reference`] if the file would be inconsistent: an index is out of range, two keys are equal, the
+    /// program does not fit before the segments (recompute the layout, see [`Pte::lay_out`]), or a changed program has
+    /// fields of a newer schema (see [`forget_source`](Self::forget_source)).
     pub fn image(&self) -> Result<Image<'_>> {
         image::pte_image(self)
     }
@@ -29,8 +29,8 @@ impl Pte<'_> {
         image::pte_as_is(self)
     }
 
-    /// The style in which a changed tree is written: that of its source, or the nearest one where no official writer's style gives the
-    /// source. [`Detected`] says which.
+    /// The style in which a changed tree is written: that of its source, or the nearest one if no official writer's
+    /// style gives the source's bytes. [`Detected::exact`] says which.
     ///
     /// ```
     /// use executorch_format::{FieldOrder, Pte};
@@ -50,8 +50,8 @@ impl Pte<'_> {
         detect::pte_style(self)
     }
 
-    /// Removes [`source`](Self::source), but keeps its style. Anything that the tree does not hold (fields of a newer schema, padding
-    /// that is not zero) is then not written.
+    /// Removes [`source`](Self::source), but keeps its style. Then anything that is not in the tree (fields of a newer
+    /// schema, padding that is not zero) is not written.
     ///
     /// Fails as [`write_style`](Self::write_style) does.
     pub fn forget_source(mut self) -> Result<Self> {
@@ -60,10 +60,11 @@ impl Pte<'_> {
         Ok(self)
     }
 
-    /// Recomputes the layout: moves delegate payloads and constants as `options` say, gives each segment a new offset in the
-    /// present order, and makes a header that fits, or no header if there is no data.
+    /// Recomputes the layout: moves delegate payloads and constants according to `options`, gives each segment a new
+    /// offset in the same order, and makes a new header, or none if there is no data.
     ///
-    /// The alignment that was requested for a named blob is not stored, so its new offset is aligned as its old one was, up to 4096.
+    /// The alignment that was requested for a named blob is not stored, so its new offset gets the alignment of the old
+    /// one, up to 4096.
     ///
     /// Fails as [`image`](Self::image) does, and with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a constant to
     /// be moved extends into the next one or past its segment.

@@ -52,7 +52,7 @@ fn segment_alignments(pte: &Pte<'_>, options: &PteOptions) -> Vec<u64> {
     let program = &pte.program;
     let segments = program.segments();
     let mut alignments: Vec<u64> = alignment::kept(segments);
-    // Constants, initial states and delegate payloads need at most the alignment that the options give.
+    // Constants, initial states and delegate payloads need no more than the alignments of the options.
     let named = named_segments(pte);
     let mut at_most = |index: u32, alignment: u32| {
         if let (Some(place), Some(false)) = (alignments.get_mut(index as usize), named.get(index as usize)) {
@@ -106,7 +106,7 @@ fn pack_constants(pte: &mut Pte<'_>, alignment: u64) -> Result<()> {
 /// Moves delegate payloads from segments into the FlatBuffer, and removes the segments that nothing else refers to.
 fn delegates_inline(pte: &mut Pte<'_>, alignments: &mut Vec<u64>) -> Result<()> {
     let mut inline = pte.program.backend_delegate_data.take().unwrap_or_default();
-    // Where the payload of each segment is now.
+    // The new place of the payload of each segment.
     let mut moved = vec![None; pte.segments.len()];
     for payload in payloads_mut(&mut pte.program) {
         if payload.location != DataLocation::SEGMENT {
@@ -139,7 +139,7 @@ fn delegates_inline(pte: &mut Pte<'_>, alignments: &mut Vec<u64>) -> Result<()> 
 /// Moves delegate payloads from the FlatBuffer into segments, which come before those of named data.
 fn delegates_to_segments(pte: &mut Pte<'_>, alignments: &mut Vec<u64>, delegate_alignment: u32) -> Result<()> {
     let inline = pte.program.backend_delegate_data.take().unwrap_or_default();
-    // In which segment each payload is now.
+    // The new segment of each payload.
     let (mut moved, mut added) = (vec![None; inline.len()], Vec::new());
     let first_new = pte.segments.len();
     for payload in payloads_mut(&mut pte.program) {

@@ -1,7 +1,7 @@
 //! Writing to any writer, or to a path.
 //!
-//! Temporary files are made here, and not by a crate such as `tempfile`: several files are prepared and then renamed together, permissions of
-//! the file that is replaced are kept, and the default features need no more crates.
+//! Temporary files are made here instead of by a crate such as `tempfile`: several files are prepared and then renamed
+//! together, the permissions of a replaced file are kept, and the default features need no more crates.
 
 use super::image::{Image, Piece};
 use crate::error::{Error, Result};
@@ -10,13 +10,13 @@ use std::fs;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Receives progress while a file is written. A closure over the two numbers will do.
+/// Receives progress while a file is written. A closure over the two numbers implements it.
 pub trait Progress {
     /// `done` bytes of `total` are written.
     fn progress(&mut self, done: u64, total: u64);
 
-    /// Whether to stop, which is asked before each 8 MiB: writing fails then, as [`std::io::ErrorKind::Interrupted`], and
-    /// nothing is left of the new file.
+    /// Whether to stop, asked before each 8 MiB. If so, writing fails with [`std::io::ErrorKind::Interrupted`], and the
+    /// new file is removed.
     fn is_cancelled(&self) -> bool {
         false
     }
@@ -31,13 +31,13 @@ impl<F: FnMut(u64, u64)> Progress for F {
 /// How many bytes are written between two progress reports.
 const STEP: usize = 8 << 20;
 
-/// What has fewer bytes is written through the buffer.
+/// The fewest bytes that are copied by the system. Smaller pieces are written through the buffer.
 const LEAST_COPIED: usize = 64 << 10;
 
 impl<'t> Image<'t> {
-    /// Has [`save`](Self::save) and [`prepare`](Self::prepare) copy from `file` what is borrowed from `bytes`, which must be a memory map of it
-    /// from its start on. The system does that without a way through this process, and some file systems without a copy: the
-    /// files share what they have in common.
+    /// Lets [`save`](Self::save) and [`prepare`](Self::prepare) copy bytes that are borrowed from `bytes` from `file`
+    /// instead. `bytes` must be a memory map of `file` from its start. The system then copies without passing the bytes
+    /// through this process; on some file systems, both files share the same blocks.
     ///
     /// ```
     /// # #[allow(unsafe_code)]
@@ -125,8 +125,8 @@ impl Image<'_> {
     /// Writes the file to `path`: to a temporary file in the same folder, which is synced and then renamed. The permissions of an
     /// existing file are kept. If anything fails, the existing file is unchanged and the temporary file is removed.
     ///
-    /// A process that is killed meanwhile leaves the file beside it. With the feature `tmpfile` it does not, where the
-    /// system is Linux and its file system can (`O_TMPFILE`): the file has no name until it is whole.
+    /// A process that is killed while it writes leaves the temporary file. With the feature `tmpfile`, on Linux and on
+    /// file systems with `O_TMPFILE`, it leaves nothing, because the file has no name until it is complete.
     ///
     /// The tree may borrow from a memory map of the file that is replaced: the old bytes stay valid until it is unmapped.
     ///
@@ -140,8 +140,8 @@ impl Image<'_> {
         self.prepare(path, progress)?.commit()
     }
 
-    /// The first part of [`save_with`](Self::save_with): everything but the name. Several files that belong together are prepared first
-    /// and then committed, so that a full disk or a folder that cannot be written leaves all of the old ones.
+    /// The first part of [`save_with`](Self::save_with): everything except renaming. Prepare several files that belong
+    /// together before you commit them, so that a full disk or a read-only folder leaves all old files in place.
     ///
     /// ```
     /// # fn main() -> executorch_format::Result<()> {
@@ -167,16 +167,16 @@ impl Image<'_> {
     }
 }
 
-/// A file that is written and has not yet its name. When it is dropped instead of committed, nothing is left of it.
+/// A file that is written but does not have its name yet. If it is dropped instead of committed, it is removed.
 pub struct Prepared {
-    /// `None`: a pipe or a device, which has everything already.
+    /// `None` for a pipe or a device, to which everything was written already.
     file: Option<(Beside, PathBuf)>,
-    /// As the caller names it.
+    /// The path as the caller gave it.
     path: PathBuf,
 }
 
 impl Prepared {
-    /// Gives the file its name, in place of any that has it.
+    /// Gives the file its name, and replaces any file with that name.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn commit(self) -> Result<()> {
@@ -184,7 +184,7 @@ impl Prepared {
     }
 }
 
-/// Writes a file that is no image as [`Image::save`] does.
+/// Writes a file that is not an [`Image`] like [`Image::save`] does.
 #[cfg(feature = "convert")]
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> io::Result<()> {
     commit(prepare(path, write)?)
@@ -223,7 +223,7 @@ fn write_file(file: &mut fs::File, write: impl FnOnce(&mut FileWriter<'_>) -> io
     writer.flush()
 }
 
-/// Fails where the caller wants no more.
+/// Fails if the caller cancelled.
 fn go_on(progress: &impl Progress) -> io::Result<()> {
     if progress.is_cancelled() {
         return Err(io::Error::new(io::ErrorKind::Interrupted, "it was interrupted"));
@@ -231,10 +231,10 @@ fn go_on(progress: &impl Progress) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary file in the same folder, so that it can be renamed. If it was not renamed, it is removed when dropped.
+/// A temporary file in the same folder, so that it can be renamed. It is removed when dropped, unless it was renamed.
 struct Beside {
     file: fs::File,
-    /// Where it is, once it has a name.
+    /// Its path, if it has a name.
     path: Option<PathBuf>,
 }
 
@@ -249,7 +249,7 @@ impl Beside {
 
     fn take_name(mut self, path: &Path) -> io::Result<()> {
         if self.path.is_none() {
-            // A link takes no name that is in use, so it takes two steps.
+            // A link cannot replace a file, so it gets a free name first and is then renamed.
             let ((), name) = with_free_name(path, |name| unnamed::link(&self.file, name))?;
             self.path = Some(name);
         }
@@ -271,7 +271,7 @@ impl Drop for Beside {
     }
 }
 
-/// Makes something beside `path`, under the first name that is free.
+/// Calls `make` with free names in the folder of `path` until one works.
 fn with_free_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, PathBuf)> {
     let process = std::process::id();
     for attempt in 0..1000 {
@@ -285,7 +285,7 @@ fn with_free_name<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "no free name for a temporary file"))
 }
 
-/// Files without a name, which are gone when they are closed, however that comes about.
+/// Files without a name, which are removed when they are closed, also if the process is killed.
 #[cfg(all(feature = "tmpfile", target_os = "linux"))]
 mod unnamed {
     use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, open};
@@ -293,7 +293,8 @@ mod unnamed {
     use std::path::Path;
     use std::{format, fs, io};
 
-    /// A new file in that folder. `None` where the file system has none such, or `/proc` is missing, through which a name is given.
+    /// A new file in that folder. `None` if the file system does not support it, or without `/proc`, through which it
+    /// gets its name.
     pub(super) fn create(folder: &Path) -> Option<fs::File> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = open(folder, flags, Mode::from_raw_mode(0o666)).ok().map(fs::File::from)?;

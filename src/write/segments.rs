@@ -1,11 +1,11 @@
-//! Segments and payloads in another order, or fewer, with every reference to them.
+//! Reorders and removes segments and payloads, and updates every reference to them.
 
 use crate::file::pte::Pte;
 use crate::file::references::{payloads_mut, renumber_segments};
 use crate::schema::program::DataLocation;
 use alloc::{vec, vec::Vec};
 
-/// Reorders the segments as `order`, a list of their old indices, says, and updates every reference to them.
+/// Reorders the segments by `order`, a list of their old indices, and updates every reference to them.
 pub(crate) fn reorder(pte: &mut Pte<'_>, order: &[usize], alignments: &mut Vec<u64>) {
     let mut new_index = vec![0u32; pte.segments.len()];
     for (new, old) in order.iter().enumerate() {
@@ -21,7 +21,7 @@ pub(crate) fn reorder(pte: &mut Pte<'_>, order: &[usize], alignments: &mut Vec<u
     renumber_segments(&mut pte.program, &|index| new_index.get(index as usize).copied().unwrap_or(index));
 }
 
-/// The items at these indices, in that order, in place of all.
+/// Keeps only the items at these indices, in that order.
 fn pick<T: Clone>(items: &mut Vec<T>, order: &[usize]) {
     let all = core::mem::take(items);
     for index in order {
@@ -57,7 +57,7 @@ pub(crate) fn remove_inline_payloads(pte: &mut Pte<'_>, gone: &dyn Fn(u32) -> bo
     });
     for payload in payloads_mut(&mut pte.program) {
         if payload.location == DataLocation::INLINE {
-            // What is removed has no user here. An index that is out of range stays so: there are not more payloads than before.
+            // Nothing refers to a removed payload. An index that is out of range stays out of range, because there are not more payloads than before.
             if let Ok(new) = kept.binary_search(&payload.index) {
                 payload.index = new as u32;
             }

@@ -10,14 +10,14 @@ use alloc::format;
 const MAX_HEADER: u32 = 1 << 16;
 
 impl WriteStyle {
-    /// Encodes a tree; `expected` is a guess at its size in bytes, such as its previous size.
+    /// Encodes a tree; `expected` is an estimate of its size in bytes, such as the previous size.
     pub(crate) fn encode(&self, root: &impl Encode, expected: u64) -> Result<Finished> {
         let mut alignments = [0; 2];
         alignments[CONSTANTS] = alignment(self.constant_alignment, "constant_alignment")?;
         alignments[DELEGATES] = alignment(self.delegate_alignment, "delegate_alignment")?;
         let Self { field_order, vtable_sharing, align_empty, .. } = *self;
         let style = Style { field_order, vtable_sharing, align_empty, alignments };
-        // Where the guess is too large for this machine, there is none.
+        // An estimate that is too large for this machine is ignored.
         let mut builder = Builder::new(style, usize::try_from(expected).unwrap_or_default());
         let root = root.encode(&mut builder)?;
         builder.finish(root)
@@ -34,7 +34,7 @@ impl WriteStyle {
         match self.header_gap.or(padded) {
             Some(gap) if gap >= length => Ok(gap as usize),
             gap => {
-                // There is one: such a length, padded to an alignment of at most 2^30, is below 2^32.
+                // There is a gap: such a length, padded to an alignment of at most 2^30, is below 2^32.
                 let gap = counted(gap.unwrap_or_default(), "byte");
                 Err(Error::unwritable(format!(
                     "the header has a length of {}, but a gap of {gap}",

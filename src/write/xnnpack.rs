@@ -1,4 +1,4 @@
-//! An XNNPACK payload as bytes again.
+//! Writing an XNNPACK payload.
 
 use super::image::{Image, Metadata};
 use crate::delegate::Xnnpack;
@@ -9,10 +9,10 @@ use crate::file::style::WriteStyle;
 use crate::flatbuffer::any::same;
 use alloc::{borrow::Cow, format, vec::Vec};
 
-/// What a FlatBuffer and the constant data start at a multiple of.
+/// The alignment of the FlatBuffer and of the constant data.
 const ALIGNMENT: u64 = 16;
 
-/// A payload as it is written.
+/// A payload, ready to be written.
 enum Written<'t> {
     /// The bytes that it was read from.
     Unchanged(&'t [u8]),
@@ -23,7 +23,7 @@ enum Written<'t> {
 impl Xnnpack<'_> {
     /// The payload as a file of its own, see [`to_segment`](Self::to_segment).
     ///
-    /// Fails as that does.
+    /// Fails as [`to_segment`](Self::to_segment) does.
     pub fn image(&self) -> Result<Image<'_>> {
         let (metadata, constants) = match self.written()? {
             Written::Unchanged(bytes) => (Metadata::Source(bytes), &[][..]),
@@ -89,7 +89,7 @@ impl Xnnpack<'_> {
         let Some(header) = self.header else {
             return match *self.constant_data {
                 [] => Ok(flatbuffer),
-                _ => Err(Error::unwritable("constant data in a payload without a header, which says where it is")),
+                _ => Err(Error::unwritable("the payload has constant data but no header, which states where that is")),
             };
         };
         let size = flatbuffer.len() as u64;

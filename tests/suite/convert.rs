@@ -185,18 +185,18 @@ fn a_bad_header_is_an_error_that_says_where() {
         (file(&format!(r#"{{"a":{}}}"#, tensor(1, 2)), 2), 13, "leave a gap after the start of the data"),
         (file(&format!(r#"{{"a":{}}}"#, tensor(0, 9)), 3), 13, "end at 9 of the data, which has 3 bytes"),
         (file(&format!(r#"{{"a":{}}}"#, tensor(0, 2)), 3), 63, "1 byte of data belong to no tensor"),
-        (file(&two(&tensor(0, 1), &tensor(1, 2)).replace("\"b\"", "\"a\""), 2), 65, "is there twice, first at byte 13"),
-        (file(&two(&tensor(0, 1), &tensor(1, 2)).replace("\"b\"", r#""\u0061""#), 2), 70, "is there twice"),
-        (file(r#"{"a":{"dtype":"F128"},"a":{}}"#, 0), 34, "is there twice, first at byte 13"),
-        (file(r#"{"__metadata__":{},"__metadata__":{}}"#, 0), INSIDE, "__metadata__ is there twice"),
-        (file(r#"{"__metadata__":{"k":"v","k":"v"}}"#, 0), INSIDE, "\"k\" is there twice"),
+        (file(&two(&tensor(0, 1), &tensor(1, 2)).replace("\"b\"", "\"a\""), 2), 65, "occurs twice, first at byte 13"),
+        (file(&two(&tensor(0, 1), &tensor(1, 2)).replace("\"b\"", r#""\u0061""#), 2), 70, "occurs twice"),
+        (file(r#"{"a":{"dtype":"F128"},"a":{}}"#, 0), 34, "occurs twice, first at byte 13"),
+        (file(r#"{"__metadata__":{},"__metadata__":{}}"#, 0), INSIDE, "__metadata__ occurs twice"),
+        (file(r#"{"__metadata__":{"k":"v","k":"v"}}"#, 0), INSIDE, "\"k\" occurs twice"),
         (file(r#"{"__metadata__":{"k":1}}"#, 0), INSIDE, "invalid type: integer `1`"),
         (
             file(r#"{"a":{"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]}}"#, 0),
             13,
             "more than 2^64 bits",
         ),
-        (file(r#"{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}"#, 1), 13, "no whole bytes"),
+        (file(r#"{"a":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}"#, 1), 13, "not a number of whole bytes"),
         (
             file(r#"{"a":{"dtype":"U8","shape":[2],"data_offsets":[1,0]}}"#, 1),
             13,
@@ -270,7 +270,7 @@ fn an_index_leads_to_no_other_folder() {
         assert!(error.to_string().contains("own folder"), "{error}");
     }
     let error = ShardIndex::parse(br#"{"weight_map":{"a":"x","a":"y"}}"#).unwrap_err();
-    assert!(error.to_string().contains("is there twice"), "{error}");
+    assert!(error.to_string().contains("occurs twice"), "{error}");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn a_bad_array_is_an_error_that_says_where() {
         (with("(2, 3)", "(4294967296, 0)"), 10, "expected at most 2147483647"),
         (with("'shape'", "'shapes'"), 51, "expected a dictionary"),
         (with("'fortran_order': False, ", ""), 10, "\"fortran_order\" is missing"),
-        (with("'fortran_order': False", "'descr': '<f4'"), 10, "\"descr\" is there twice"),
+        (with("'fortran_order': False", "'descr': '<f4'"), 10, "\"descr\" occurs twice"),
         (data("object.npy"), 21, "the type \"|O\" is none"),
         (data("structure.npy"), 11, "a 'descr' that is a list"),
     ];

@@ -494,7 +494,7 @@ fn new_content_of_a_constant_of_xnnpack_needs_a_new_key() {
     let other = keys.iter().find(|key| *key != named.key()).unwrap();
     let new = NewData::bytes("new", vec![7; size]).with_key(Some(other.clone()));
     let refused = original.clone().replace(&Selector::Name(named.key()), &new).unwrap_err().to_string();
-    assert!(refused.contains("is taken by other data"), "{refused}");
+    assert!(refused.contains("is used for other data"), "{refused}");
 }
 
 #[test]

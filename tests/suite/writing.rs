@@ -393,9 +393,9 @@ fn segments_that_overlap_often_are_not_laid_out_apart() {
     let pte = Pte::parse(&file.bytes).unwrap();
     assert_eq!(pte.image().unwrap().to_vec().unwrap(), file.bytes);
     let error = pte.lay_out(&PteOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("the segments overlap: apart they would take"), "{error}");
+    assert!(error.contains("the segments overlap: separately they would take"), "{error}");
     let error = Model::parse(&file.bytes).unwrap().extraction().unwrap_err().to_string();
-    assert!(error.contains("the blobs overlap: apart they would take"), "{error}");
+    assert!(error.contains("the blobs overlap: separately they would take"), "{error}");
 }
 
 proptest::proptest! {

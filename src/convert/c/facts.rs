@@ -1,4 +1,4 @@
-//! What a firmware needs besides the bytes, as constants.
+//! The constants that a firmware needs besides the bytes.
 
 use super::joined;
 use super::names::{check_identifier, comment, literal, upper};
@@ -11,10 +11,10 @@ use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 
-/// The characters of a method's name that are in the names of macros.
+/// The most characters of a method's name in the names of macros.
 const LONGEST: usize = 200;
 
-/// The lines of the header for a model. Macros start with `prefix`.
+/// The lines about a model in the header. Macros start with `prefix`.
 pub(super) fn lines(model: &Model<'_>, prefix: &str) -> String {
     match model.summary().content {
         Content::Program(program) => joined(program_lines(&program, prefix)),
@@ -33,7 +33,7 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
     let scratch = program.payloads.iter().filter_map(|payload| payload.summary.scratch_size).max();
     if let Some(scratch) = scratch {
         lines.push(String::new());
-        lines.push("/* The largest scratch memory of an Ethos-U delegate, in bytes, which it takes of the temporary allocator in a run. */".into());
+        lines.push("/* The largest scratch memory of an Ethos-U delegate, in bytes, which a run takes from the temporary allocator. */".into());
         lines.push(format!("#define {prefix}_ETHOS_U_SCRATCH_SIZE {scratch}u"));
     }
     let (operators, backends) = (operators(program), backends(program));
@@ -49,13 +49,14 @@ fn program_lines(program: &ProgramSummary<'_>, prefix: &str) -> Vec<String> {
     lines
 }
 
-/// What the macros of a method are called, of which there is one for each line about it.
+/// The part of a macro's name that stands for a method.
 fn macro_name(method: &str, taken: &mut Keyed<String, u32>) -> String {
     let start: String = method.chars().take(LONGEST).collect();
     unique(upper(&start), taken)
 }
 
-/// A name that no other method has: some are equal in capital letters. `taken` has each with the number that the last one like it got.
+/// A name that no other method has, since names may be equal in capital letters. `taken` has each name with the last
+/// number that it got.
 fn unique(plain: String, taken: &mut Keyed<String, u32>) -> String {
     let last = taken.entry(plain.clone());
     *last += 1;
@@ -121,15 +122,15 @@ fn method_lines(method: &Method<'_>, prefix: &str, lines: &mut Vec<String>) {
     }
 }
 
-/// What the runtime takes from its allocators to load a method.
+/// The lines about what the runtime takes from its allocators to load a method.
 fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
     let memory = &method.method_allocator;
     let besides = match memory.other_delegates {
         0 => String::new(),
-        others => format!(", without what {} of other backends than XNNPACK take", counted(others, "delegate")),
+        others => format!(", without what {} of backends other than XNNPACK take", counted(others, "delegate")),
     };
     let mut lines = vec![format!(
-        "/* What ExecuTorch 1.5.1 takes of the method allocator, in bytes{besides}; more where there is no temporary allocator. */"
+        "/* What ExecuTorch 1.5.1 takes from the method allocator, in bytes{besides}; more if there is no temporary allocator. */"
     )];
     for (bits, pointers) in [(32, PointerSize::Bits32), (64, PointerSize::Bits64)] {
         for (name, temporary) in [("", TempAllocator::Given), ("_WITHOUT_TEMP", TempAllocator::Missing)] {
@@ -140,14 +141,14 @@ fn allocator_lines(method: &Method<'_>, prefix: &str) -> Vec<String> {
     lines
 }
 
-/// The bytes of a string and the items of a list that are written out: many methods may return the same.
+/// The most bytes of a string, or items of a list, that are written, since many methods may return the same.
 const MOST_OF_VALUE: usize = 1024;
 
-/// A method that computes nothing: its name, and what it returns as far as C has constants for it.
+/// The lines about a method that computes nothing: its name, and its result if C has constants for that.
 fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<String>) {
     lines.extend([
         String::new(),
-        format!("/* Method {} computes nothing. What it returns: */", comment(&shortened(method.name))),
+        format!("/* Method {} computes nothing. It returns: */", comment(&shortened(method.name))),
         format!("#define {prefix}_NAME \"{}\"", literal(method.name)),
     ]);
     match &method.value {
@@ -159,23 +160,23 @@ fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<Str
                 Some(values) if !values.is_empty() && few.len() == items.len() => {
                     lines.push(format!("#define {prefix}_VALUES {{{}}}", values.join(", ")));
                 }
-                _ => lines.push("/* The items have no place here. */".into()),
+                _ => lines.push("/* The list is too long to be written here. */".into()),
             }
         }
         Returned::Tensor(shape) => {
-            lines.push(format!("/* {}, which the file holds. */", comment(&shape.shape().to_string())));
+            lines.push(format!("/* {}, whose data is in the file. */", comment(&shape.shape().to_string())));
         }
         value => match constant(value) {
             Some(value) => lines.push(format!("#define {prefix}_VALUE {value}")),
-            None => lines.push("/* Nothing that C has a constant for. */".into()),
+            None => lines.push("/* A value for which C has no constant. */".into()),
         },
     }
 }
 
-/// A value as C and C++ write it, if they can.
+/// A value as a constant of C and C++, if there is one.
 fn constant(value: &Returned<'_>) -> Option<String> {
     Some(match value {
-        // There are no negative constants in C: the lowest number is computed.
+        // C has no negative constants, so the lowest number is computed.
         Returned::Int(i64::MIN) => format!("(-{}LL - 1)", i64::MAX),
         Returned::Int(number @ ..0) => format!("({number}LL)"),
         Returned::Int(number) => format!("{number}LL"),
@@ -203,8 +204,8 @@ fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
     vec![format!("/* {what}: {text}, {bound}. */"), format!("#define {prefix}_SIZE {size}u")]
 }
 
-/// What a build needs to register no more kernels than a program calls: the lines of ExecuTorch's CMake macro `gen_selected_ops`, and each
-/// backend as a comment.
+/// The lines of ExecuTorch's CMake macro `gen_selected_ops` with which a build registers only the kernels that a
+/// program calls. Backends are listed in comments.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -218,8 +219,8 @@ fn value_lines(value: &Value<'_>, prefix: &str, what: &str) -> Vec<String> {
 /// # }
 /// ```
 ///
-/// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where an operator has a name that CMake would not take as it is, or `name`
-/// is no identifier.
+/// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if an operator has a name that CMake would
+/// interpret, or `name` is not an identifier.
 pub fn operator_lines(pte: &Pte<'_>, name: &str) -> Result<String> {
     check_identifier(name)?;
     let Content::Program(program) = pte.summary().content else {

@@ -1,4 +1,4 @@
-//! A file as a C array, with what else a firmware needs.
+//! A file as a C array, with constants that a firmware needs.
 
 mod facts;
 mod names;
@@ -13,36 +13,38 @@ use names::{check_identifier, comment, literal, upper};
 
 pub use facts::operator_lines;
 
-/// Bytes on each line of the source.
+/// The bytes on each line of the source.
 const LINE: usize = 16;
 
-/// How many bytes a piece of the source has, at most.
+/// The most bytes of the array in a piece of the source.
 const PIECE: usize = 4096 * LINE;
 
-/// How a C array is made.
+/// Options for a C array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct COptions {
-    /// The array's name. Macros begin with it in capital letters.
+    /// The array's name. Macros start with it in capital letters.
     pub name: String,
-    /// What the array starts at a multiple of, in bytes, a power of two. `None`: what the file's segments need, see [`CArray`].
+    /// The alignment of the array, in bytes, a power of two. `None`: the alignment that the file's segments need, see
+    /// [`CArray`].
     pub alignment: Option<u32>,
-    /// The section that the array goes to, by GCC's attribute.
+    /// The section for the array, set by GCC's attribute.
     pub section: Option<String>,
-    /// How the bytes come into the source.
+    /// How the bytes get into the source.
     pub bytes: CBytes,
 }
 
-/// How the bytes of an array come into a source file.
+/// How the bytes of an array get into a source file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CBytes {
     /// As numbers.
     #[default]
     Numbers,
-    /// By the assembler's `.incbin`, of GCC and Clang for ELF: it takes the file from the folders given by `-I`. C and C++ of any age.
+    /// By the assembler's `.incbin`, with GCC and Clang for ELF. The assembler looks for the file in the folders of
+    /// `-I`. Any version of C and C++.
     Incbin,
-    /// By `#embed` of C23: GCC 15 and Clang 19 have it.
+    /// By C23's `#embed`, since GCC 15 and Clang 19.
     Embed,
 }
 
@@ -57,8 +59,8 @@ setters! {
 
 /// A file as a C array: a header, and the lines of a source file. Both are C11 and C++17.
 ///
-/// Segments start at multiples of their alignment in the file, so the array has to start at such a multiple: it is aligned to what all
-/// segments and constants start at multiples of, up to 4096, and to at least 16, as the runtime demands.
+/// Segments are aligned relative to the start of the file, so the array must be aligned, too: to the alignment that all
+/// segments and constants have in common, up to 4096, and to at least 16, which the runtime requires.
 ///
 /// ```
 /// use executorch_format::Model;
@@ -85,7 +87,7 @@ pub struct CArray<'t> {
 }
 
 impl<'t> CArray<'t> {
-    /// A model, and the bytes that it was read from.
+    /// Makes the array of a model from the bytes that it was read from.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and C++,
     /// the alignment is not a power of two, or the section's name has a quote, a backslash or a control character.
@@ -107,12 +109,12 @@ impl<'t> CArray<'t> {
         Ok(Self { name: name.clone(), section: section.clone(), alignment, bytes, form: *form, facts })
     }
 
-    /// What the array starts at a multiple of, in bytes.
+    /// The alignment of the array, in bytes.
     pub fn alignment(&self) -> u32 {
         self.alignment
     }
 
-    /// The header's text. `file` is the name of the file that it is made of.
+    /// The header's text. `file` is the name of the file that it is made from.
     pub fn header(&self, file: &str) -> String {
         let Self { name, alignment, bytes, facts, .. } = self;
         let (prefix, file, size) = (upper(name), comment(file), bytes.len());
@@ -142,8 +144,8 @@ extern const unsigned char {name}[{prefix}_SIZE];
         )
     }
 
-    /// The source's text in pieces. `header` is the name of the header's file, `file` that of the file that it is made of: a source with
-    /// [`CBytes::Incbin`] or [`CBytes::Embed`] has it in the place of its bytes.
+    /// The source's text in pieces. `header` is the name of the header's file, `file` that of the model's file, which a
+    /// source with [`CBytes::Incbin`] or [`CBytes::Embed`] refers to.
     pub fn source(&self, header: &str, file: &str) -> impl Iterator<Item = String> {
         let (header, file) = (literal(header), literal(file));
         let (first, bytes) = match self.form {
@@ -165,7 +167,7 @@ extern const unsigned char {name}[{prefix}_SIZE];
             "#include \"{header}\"
 
 #if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L)
-#error \"this file needs C11 or later, or C++: it says how the array is aligned\"
+#error \"this file needs C11 or later, or C++, to align the array\"
 #endif
 
 #ifdef __cplusplus
@@ -177,7 +179,7 @@ _Alignas({alignment})
         )
     }
 
-    /// The array by the assembler, which says where the file has another size than it had.
+    /// The array in assembly. The assembler reports if the file has another size than when the header was made.
     fn assembly(&self, header: &str, file: &str) -> String {
         let Self { name, section, alignment, bytes, .. } = self;
         let section = section.as_deref().unwrap_or(".rodata");
@@ -191,7 +193,7 @@ _Alignas({alignment})
             format!("{name}:"),
             format!(".incbin \"{file}\""),
             format!(".if . - {name} - {size}"),
-            ".error \"the file has another size than the header says: make both anew\"".into(),
+            ".error \"the file has another size than the header says: generate both again\"".into(),
             ".endif".into(),
             ".popsection".into(),
         ];
@@ -201,8 +203,8 @@ _Alignas({alignment})
         )
     }
 
-    /// Writes header and source, each whole or not at all. The source includes the header by its file's name. `file` is the name of the
-    /// file that they are made of.
+    /// Writes header and source, each whole or not at all. The source includes the header by its file's name. `file` is
+    /// the name of the file that they are made from.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     #[cfg(feature = "std")]
@@ -219,7 +221,7 @@ _Alignas({alignment})
     }
 }
 
-/// What a file has to start at a multiple of in memory, so that its segments and constants are where they should be.
+/// The alignment that a file needs in memory so that its segments and constants are aligned.
 fn needed_alignment(model: &Model<'_>) -> Result<u32> {
     let needed = match model {
         Model::Pte(pte) => {
@@ -249,7 +251,7 @@ fn lines(bytes: &[u8]) -> String {
     text
 }
 
-/// Texts with a line end after each.
+/// Joins lines, with a newline after each.
 fn joined(lines: Vec<String>) -> String {
     lines.into_iter().fold(String::new(), |text, line| text + &line + "\n")
 }

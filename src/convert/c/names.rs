@@ -1,10 +1,10 @@
-//! Names from a file as C takes them.
+//! Names from a file, for C.
 
 use crate::error::{Error, Result};
 use alloc::{format, string::String};
 use core::fmt::Write;
 
-/// The words of C11 and C++17 that no array can be called.
+/// The reserved words of C11 and C++17.
 const KEYWORDS: &str = "\
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl \
     const const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export \
@@ -13,7 +13,7 @@ const KEYWORDS: &str = "\
     static static_assert static_cast struct switch template this thread_local throw true try typedef typeid \
     typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
-/// Fails unless a name is an identifier in C and C++ that the language does not keep for itself.
+/// Fails unless a name is an identifier in C and C++ that is not reserved.
 pub(super) fn check_identifier(name: &str) -> Result<()> {
     let fits = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     if !fits
@@ -50,7 +50,7 @@ pub(super) fn comment(name: &str) -> String {
         let ends = matches!((before, c), ('*', '/') | ('/', '*') | ('?', '?'));
         match c {
             ' '..='~' if !ends && !matches!(c, '"' | '\\') => safe.push(c),
-            // A string takes no result but `Ok`.
+            // Writing to a string does not fail.
             _ => drop(write!(safe, "<{:04X}>", u32::from(c))),
         }
         before = c;

@@ -1,4 +1,4 @@
-//! The index of a model whose safetensors file is cut into shards.
+//! The index of a model whose safetensors file is split into shards.
 
 use super::read::{Texts, from_json};
 use crate::error::{Error, Result};
@@ -33,18 +33,18 @@ struct Read {
 impl ShardIndex {
     /// Reads an index. The total size in it is not read: it follows from the shards.
     ///
-    /// Fails with [`ErrorKind::Other`](crate::ErrorKind::Other), which says where: if it is not JSON of that form, a name is there
-    /// twice, or a file is in another folder.
+    /// Fails with [`ErrorKind::Other`](crate::ErrorKind::Other), which says where: if it is not JSON of that form, a
+    /// name occurs twice, or a file is in another folder.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let text = core::str::from_utf8(bytes)
             .map_err(|error| Error::other("index", error.valid_up_to(), "it is not UTF-8"))?;
         let Read { weight_map: Texts(files) } = from_json(text, 0)?;
         let elsewhere = |file: &str| matches!(file, "" | "." | "..") || file.contains(['/', '\\', ':', '\0']);
         if let Some((name, file)) = files.iter().find(|(_, file)| elsewhere(file)) {
-            // Where the text has it with other escapes, the start of the index is named.
+            // If the text has it with other escapes, the position is the start of the index.
             let at = text.find(&format!("{file:?}")).unwrap_or_default();
             let fault =
-                format!("tensor {name:?}: expected the name of a file in the index' own folder, found {file:?}");
+                format!("tensor {name:?}: expected the name of a file in the index's own folder, found {file:?}");
             return Err(Error::other("index", at, fault));
         }
         let mut index = Self::default();

@@ -14,10 +14,10 @@ pub use ptd::{Skipped, Unsupported};
 
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
-/// The longest header that the official reader takes, in bytes.
+/// The longest header that the official reader accepts, in bytes.
 const MAX_HEADER: u64 = 100_000_000;
 
-/// What the keys of `__metadata__` start with that remember a tensor's dim order. The tensor's name follows.
+/// The prefix of keys of `__metadata__` that store a tensor's dim order. The tensor's name follows.
 const DIM_ORDER: &str = "executorch.dim_order.";
 
 const FORMAT: &str = "safetensors";
@@ -25,7 +25,8 @@ const FORMAT: &str = "safetensors";
 /// The content of a safetensors file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Safetensors<'a> {
-    /// The texts of `__metadata__`, in the file's order, without those that [`dim_order`](SafeTensor::dim_order) has.
+    /// The texts of `__metadata__`, in the file's order, without dim orders, which are in
+    /// [`dim_order`](SafeTensor::dim_order).
     pub metadata: Vec<(String, String)>,
     /// The tensors, in the order of their bytes.
     pub tensors: Vec<SafeTensor<'a>>,
@@ -40,14 +41,15 @@ pub struct SafeTensor<'a> {
     pub dtype: Dtype,
     /// The size of each dimension, in elements.
     pub shape: Vec<u64>,
-    /// The dim order that it had before it came into this file, if that is not the natural one. `bytes` are in the natural one.
+    /// The dim order that it had before the conversion to safetensors, if that was not the natural one. `bytes` are in
+    /// the natural one.
     pub dim_order: Option<Vec<u8>>,
     /// The elements, little-endian, the last dimension innermost.
     pub bytes: Cow<'a, [u8]>,
 }
 
 impl<'a> Safetensors<'a> {
-    /// Gives tensors other names: `name` gets each name and returns the new one.
+    /// Renames tensors: `name` gets each name and returns the new one, or `None` to keep it.
     pub fn rename(&mut self, mut name: impl FnMut(&str) -> Option<String>) {
         for tensor in &mut self.tensors {
             if let Some(new) = name(&tensor.name) {
@@ -57,13 +59,13 @@ impl<'a> Safetensors<'a> {
     }
 }
 
-/// A dim order as `__metadata__` has it.
+/// A dim order as text for `__metadata__`.
 fn dim_order_text(dim_order: &[u8]) -> String {
     let dims: Vec<String> = dim_order.iter().map(|dim| alloc::format!("{dim}")).collect();
     dims.join(",")
 }
 
-/// The same back: `None` if it is not a dim order of that many dimensions, or the natural one.
+/// Parses [`dim_order_text`]: `None` if it is not a dim order of that many dimensions, or the natural one.
 fn dim_order_of(text: &str, rank: usize) -> Option<Vec<u8>> {
     let dims = text.split(',').map(|dim| dim.parse().ok()).collect::<Option<Vec<u8>>>()?;
     let mut sorted = dims.clone();

@@ -19,7 +19,7 @@ use core::fmt;
 /// PyTorch's complex64, which has no name in the schema.
 const COMPLEX64: ScalarType = ScalarType(9);
 
-/// The types that both have.
+/// The types that both formats have.
 const TYPES: &[(ScalarType, Dtype)] = &[
     (ScalarType::BOOL, Dtype::BOOL),
     (ScalarType::BYTE, Dtype::U8),
@@ -41,7 +41,7 @@ const TYPES: &[(ScalarType, Dtype)] = &[
     (ScalarType::FLOAT8E4M3FNUZ, Dtype::F8_E4M3FNUZ),
 ];
 
-/// What was left out, since the other format cannot say it.
+/// Something that was left out because the other format cannot store it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -50,7 +50,7 @@ pub struct Skipped {
     pub kind: &'static str,
     /// Its name.
     pub name: String,
-    /// Why the other format cannot say it.
+    /// Why the other format cannot store it.
     pub reason: String,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Skipped {
     }
 }
 
-/// What to do with what the other format cannot say.
+/// What to do with something that the other format cannot store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Unsupported {
     /// The conversion fails.
@@ -71,11 +71,11 @@ pub enum Unsupported {
 }
 
 impl Unsupported {
-    /// Lists what is left out, or refuses it.
+    /// Lists what is left out, or fails.
     pub(super) fn add(self, list: &mut Vec<Skipped>, kind: &'static str, name: &str, reason: String) -> Result<()> {
         let skipped = Skipped { kind, name: name.to_string(), reason };
         match self {
-            Self::Refuse => Err(Error::unwritable(format!("{skipped}: it can only be left out"))),
+            Self::Refuse => Err(Error::unwritable(format!("{skipped}: skip it or remove it"))),
             Self::Skip => {
                 list.push(skipped);
                 Ok(())
@@ -85,7 +85,8 @@ impl Unsupported {
 }
 
 impl<'a> Safetensors<'a> {
-    /// The tensors of a `.ptd`, in the order of the official safetensors writer, and what was left out with [`Unsupported::Skip`].
+    /// The tensors of a `.ptd`, in the order of the official safetensors writer, and with [`Unsupported::Skip`] a list
+    /// of what was left out.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) at something unsupported with [`Unsupported::Refuse`], and as
     /// [`Ptd::entry_bytes`] and [`TensorView::in_dim_order`] do.
@@ -101,7 +102,7 @@ impl<'a> Safetensors<'a> {
         Ok((file, skipped))
     }
 
-    /// Adds an entry, or returns what it is and why it cannot.
+    /// Adds an entry, or returns its kind and why it cannot be added.
     fn add(&mut self, ptd: &'a Ptd<'_>, entry: &Entry<'a>) -> Result<Option<(&'static str, String)>> {
         let utf8 = entry.key.is_none_or(Text::is_utf8);
         let Some(view) = ptd.tensor_view(entry)? else {
@@ -114,11 +115,11 @@ impl<'a> Safetensors<'a> {
                     self.metadata.push((key.into(), value.into()));
                     None
                 }
-                Err(_) => Some(("metadata", "safetensors has only metadata that is UTF-8".into())),
+                Err(_) => Some(("metadata", "metadata in safetensors is UTF-8".into())),
             });
         };
         if !utf8 {
-            return Ok(Some(("tensor", "safetensors has only names that are UTF-8".into())));
+            return Ok(Some(("tensor", "names in safetensors are UTF-8".into())));
         }
         let TensorShape { scalar_type, sizes, dim_order } = view.shape();
         let Some((_, dtype)) = TYPES.iter().find(|(own, _)| *own == scalar_type) else {
@@ -140,7 +141,8 @@ impl<'a> Safetensors<'a> {
         Ok(None)
     }
 
-    /// The tensors as a `.ptd`, each in the dim order that it had, and what was left out with [`Unsupported::Skip`].
+    /// The tensors as a `.ptd`, each in the dim order that it had, and with [`Unsupported::Skip`] a list of what was
+    /// left out.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) at something unsupported with [`Unsupported::Refuse`], and as
     /// [`Ptd::build`] does.
@@ -161,20 +163,20 @@ impl<'a> Safetensors<'a> {
     }
 }
 
-/// The layout of a tensor's bytes in a `.ptd`, or why there is none.
+/// The layout of a tensor's bytes in a `.ptd`, or why it cannot be stored there.
 fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'static>, String> {
     let Some((scalar_type, _)) = TYPES.iter().find(|(_, other)| *other == tensor.dtype) else {
         return Err(format!("a .ptd does not have the type {}", tensor.dtype));
     };
     let size = |size: &u64| {
-        i32::try_from(*size).map_err(|_| format!("a .ptd has only sizes up to {}, but one is {size}", i32::MAX))
+        i32::try_from(*size).map_err(|_| format!("a .ptd has sizes up to {}, but one is {size}", i32::MAX))
     };
     let sizes = tensor.shape.iter().map(size).collect::<core::result::Result<Vec<i32>, String>>()?;
     let dim_order = (0..sizes.len()).map(|dim| dim as u8).collect();
     Ok(TensorLayout { scalar_type: *scalar_type, sizes: Some(sizes.into()), dim_order: Some(dim_order) })
 }
 
-/// As [`SafeTensor::into_entry`]: bytes that take the place of others, called by the tensor's name.
+/// New data for a tensor, named after this tensor. Fails as [`SafeTensor::into_entry`] does.
 impl<'a> TryFrom<SafeTensor<'a>> for NewData<'a> {
     type Error = Error;
 
@@ -184,16 +186,16 @@ impl<'a> TryFrom<SafeTensor<'a>> for NewData<'a> {
 }
 
 impl<'a> SafeTensor<'a> {
-    /// As an entry of a `.ptd`, in the dim order that it had.
+    /// Converts it to an entry of a `.ptd`, in the dim order that it had.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) where a `.ptd` does not have its type or size.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a `.ptd` cannot store its type or size.
     pub fn into_entry(self) -> Result<NewEntry<'a>> {
         let layout =
             new_layout(&self).map_err(|reason| Error::unwritable(format!("tensor {:?}: {reason}", self.name)))?;
         self.with_layout(layout)
     }
 
-    /// With `layout` in the natural dim order.
+    /// An entry with `layout`, which has the natural dim order.
     fn with_layout(self, layout: TensorLayout<'static>) -> Result<NewEntry<'a>> {
         let Self { name, dim_order, bytes, .. } = self;
         let (bytes, layout) = match dim_order {
@@ -209,7 +211,7 @@ impl<'a> SafeTensor<'a> {
     }
 }
 
-/// The same error, with the tensor that it is about.
+/// Adds the tensor's name to an error.
 fn name_it(error: Error, name: &str) -> Error {
     match error.kind() {
         ErrorKind::Tensor(fault) => Error::tensor(format!("{name:?}: {fault}")),
@@ -218,15 +220,16 @@ fn name_it(error: Error, name: &str) -> Error {
 }
 
 impl<'a> Pte<'a> {
-    /// The constants and initial states of a program, and its metadata, as a `.ptd` that borrows from it: with the names that
-    /// [`externalize`](Self::externalize) gives. The list has what is not among them: the payloads of delegates, in which weights may be.
+    /// The constants and initial states of a program, and its metadata, as a `.ptd` that borrows from it: with the keys
+    /// that [`externalize`](Self::externalize) gives. The list has what was left out: the payloads of delegates, which
+    /// may contain weights.
     ///
     /// Fails as [`externalize`](Self::externalize) does.
     pub fn weights(&self) -> Result<(Ptd<'a>, Vec<Skipped>)> {
         let mut skipped = Vec::new();
         let (weights, _) = self.clone().externalize(&PtdOptions::default(), |data| {
             if data.subject == Subject::NamedData && !data.key.starts_with(METADATA_PREFIX) {
-                let reason = "it is a blob that a delegate reads".into();
+                let reason = "it is a blob for a delegate".into();
                 skipped.push(Skipped { kind: "blob", name: data.key.into(), reason });
                 return None;
             }
@@ -236,7 +239,7 @@ impl<'a> Pte<'a> {
             for (index, delegate) in plan.delegates().iter().enumerate() {
                 if self.delegate_data(delegate)?.size() > 0 {
                     let (name, reason) =
-                        (format!("{}.delegate{index}", shortened(plan.name())), "it is for its backend alone".into());
+                        (format!("{}.delegate{index}", shortened(plan.name())), "only its backend can read it".into());
                     skipped.push(Skipped { kind: "payload", name, reason });
                 }
             }

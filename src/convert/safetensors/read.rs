@@ -1,4 +1,5 @@
-//! Reading: the header is checked as the official reader does, and for names that are there twice, which it does not see.
+//! Reading. The header is checked like in the official reader, and also for duplicate names, which that does not
+//! notice.
 
 use super::{DIM_ORDER, Dtype, FORMAT, MAX_HEADER, SafeTensor, Safetensors, dim_order_of};
 use crate::error::{Error, ErrorKind, Result, counted};
@@ -11,17 +12,17 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// The bytes before the header: its length.
+/// The size of the header's length, which comes before it.
 const LENGTH: usize = 8;
 
-/// The most dimensions that a tensor of this crate can have: a dim order counts them in bytes.
+/// The most dimensions that a tensor of this crate can have: the items of a dim order are bytes.
 const MAX_RANK: usize = 256;
 
 impl<'a> Safetensors<'a> {
     /// Reads a file. The tensors' bytes are borrowed.
     ///
-    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], which says where: if the header does not follow the format, a
-    /// name is there twice, or the tensors' bytes overlap, leave a gap, or are not all the data that there is.
+    /// Fails with [`ErrorKind::Truncated`] or [`ErrorKind::Other`], which says where: if the header does not follow the
+    /// format, a name occurs twice, or the tensors' bytes overlap, leave a gap, or do not cover all data.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         let Some((length, rest)) = bytes.split_first_chunk::<LENGTH>() else {
             let found = counted(bytes.len(), "byte");
@@ -48,7 +49,7 @@ struct File<'a> {
     data: &'a [u8],
 }
 
-/// A tensor, where its bytes are in the data, and where in the header that is written.
+/// A tensor, the range of its bytes in the data, and where in the header that range is.
 struct Described<'a> {
     tensor: SafeTensor<'a>,
     range: [u64; 2],
@@ -72,7 +73,7 @@ impl<'a> File<'a> {
 
     /// Where a part of the header is in the file.
     fn offset(&self, raw: &RawValue) -> usize {
-        // It is a slice of these bytes.
+        // `raw` is a slice of these bytes.
         offset_in(self.bytes, raw.get().as_bytes()).unwrap_or_default() as usize
     }
 
@@ -85,7 +86,9 @@ impl<'a> File<'a> {
         let fault = |fault: String| Err(bad(offset, format!("tensor {name:?}: {fault}")));
         let size = match bits {
             Some(bits) if bits % 8 == 0 => bits / 8,
-            Some(bits) => return fault(format!("{dtype}{shape:?} takes {bits} bits, which are no whole bytes")),
+            Some(bits) => {
+                return fault(format!("{dtype}{shape:?} takes {bits} bits, which is not a number of whole bytes"));
+            }
             None => return fault(format!("{dtype}{shape:?} takes more than 2^64 bits")),
         };
         let [start, end] = range;
@@ -106,13 +109,13 @@ impl<'a> File<'a> {
         });
         match twice {
             Some((name, before, offset)) => {
-                Err(bad(*offset, format!("tensor {name:?} is there twice, first at byte {before}")))
+                Err(bad(*offset, format!("tensor {name:?} occurs twice, first at byte {before}")))
             }
             None => Ok(()),
         }
     }
 
-    /// Gives each tensor its bytes, which follow each other in this order.
+    /// Sets each tensor's bytes, which follow each other in this order.
     fn cut(&self, tensors: &mut [Described<'a>]) -> Result<()> {
         let (mut rest, mut end) = (self.data, 0);
         let mut before = None::<&str>;
@@ -153,7 +156,7 @@ fn take_dim_orders(metadata: &mut Vec<(String, String)>, tensors: &mut [SafeTens
     }
     metadata.retain(|(key, value)| {
         let named = key.strip_prefix(DIM_ORDER).and_then(|name| tensors.get_mut(*names.get(name)?));
-        // An entry for a tensor that does not exist, or has another rank now, is ordinary metadata.
+        // An entry for a tensor that does not exist, or has another rank, is ordinary metadata.
         match named.and_then(|tensor| Some((dim_order_of(value, tensor.shape.len())?, tensor))) {
             Some((dim_order, tensor)) => {
                 tensor.dim_order = Some(dim_order);
@@ -168,7 +171,7 @@ fn bad(offset: usize, fault: impl Into<Cow<'static, str>>) -> Error {
     Error::other(FORMAT, offset, fault)
 }
 
-/// The same error, with the tensor that it is about.
+/// Adds the tensor's name to an error.
 fn about(name: &str, error: Error) -> Error {
     match (error.kind(), error.offset()) {
         (ErrorKind::Other { fault, .. }, Some(offset)) => bad(offset as usize, format!("tensor {name:?}: {fault}")),
@@ -181,14 +184,14 @@ pub(super) fn from_json<'t, T: Deserialize<'t>>(text: &'t str, start: usize) -> 
     serde_json::from_str(text).map_err(|error| {
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        // Both count from 1.
+        // Lines and columns count from 1.
         let (line, column) = (error.line().saturating_sub(1), error.column().saturating_sub(1));
         let lines = text.split_inclusive('\n').take(line).map(str::len).sum::<usize>();
         bad(start + (lines + column).min(text.len()), message.to_string())
     })
 }
 
-/// The header: `__metadata__`, and each tensor as it is there.
+/// The header: `__metadata__`, and each tensor's entry.
 struct Header<'a> {
     metadata: Option<&'a RawValue>,
     tensors: Vec<(Cow<'a, str>, &'a RawValue)>,
@@ -211,7 +214,7 @@ impl<'de> Deserialize<'de> for Header<'de> {
                     if name != "__metadata__" {
                         header.tensors.push((name, value));
                     } else if header.metadata.replace(value).is_some() {
-                        return Err(serde::de::Error::custom("__metadata__ is there twice"));
+                        return Err(serde::de::Error::custom("__metadata__ occurs twice"));
                     }
                 }
                 Ok(header)
@@ -234,7 +237,7 @@ struct Info {
     data_offsets: [u64; 2],
 }
 
-/// Sizes, not more than a tensor can have.
+/// Sizes, at most as many as a tensor can have.
 struct Sizes(Vec<u64>);
 
 impl<'de> Deserialize<'de> for Sizes {
@@ -264,7 +267,7 @@ impl<'de> Deserialize<'de> for Sizes {
     }
 }
 
-/// A JSON object of texts, in order, without the same key twice.
+/// A JSON object of texts, in order and without duplicate keys.
 #[derive(Default)]
 pub(super) struct Texts(pub(super) Vec<(String, String)>);
 
@@ -284,7 +287,7 @@ impl<'de> Deserialize<'de> for Texts {
                 let mut seen = Keyed::new();
                 while let Some((key, value)) = map.next_entry::<String, String>()? {
                     if !seen.add(key.clone()) {
-                        return Err(serde::de::Error::custom(format!("{key:?} is there twice")));
+                        return Err(serde::de::Error::custom(format!("{key:?} occurs twice")));
                     }
                     texts.push((key, value));
                 }

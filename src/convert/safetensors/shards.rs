@@ -7,8 +7,8 @@ use alloc::string::{String, ToString};
 use alloc::{format, vec::Vec};
 
 impl<'a> Safetensors<'a> {
-    /// One model of its shards, each with its file's name. Texts of the metadata that all shards have are there once. Of two that differ, the
-    /// first stays with [`Unsupported::Skip`].
+    /// Joins the shards of a model, each with its file's name. Equal texts of the metadata are kept once. If two
+    /// differ, [`Unsupported::Skip`] keeps the first.
     ///
     /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if a tensor is not in the shard that `index` names, with
     /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two shards have a tensor of the same name, or
@@ -47,7 +47,8 @@ impl<'a> Safetensors<'a> {
         Ok((joined, skipped))
     }
 
-    /// Several files with at most `most` bytes of tensors each, in order; a larger tensor has a file to itself. Each has all the metadata.
+    /// Splits the tensors, in order, into files with at most `most` bytes of tensors each; a larger tensor gets a file
+    /// of its own. Each file has all the metadata.
     pub fn split(self, most: u64) -> Vec<Self> {
         let Self { metadata, tensors } = self;
         let (mut shards, mut filled) = (Vec::<Self>::new(), 0u64);
@@ -68,7 +69,7 @@ impl<'a> Safetensors<'a> {
         shards
     }
 
-    /// The index of shards with those names.
+    /// The index of shards with these file names.
     pub fn index(shards: &[Self], files: &[String]) -> ShardIndex {
         let mut index = ShardIndex::default();
         for shard in shards {

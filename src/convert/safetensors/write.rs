@@ -1,4 +1,4 @@
-//! Writing: the same header as the official writer's, then the tensors' bytes from where they are.
+//! Writing: the same header as the official writer's, then the tensors' bytes.
 
 use super::{DIM_ORDER, Dtype, MAX_HEADER, SafeTensor, Safetensors, dim_order_of, dim_order_text};
 use crate::error::{Error, Result, counted};
@@ -18,9 +18,9 @@ impl Safetensors<'_> {
 
     /// The file, ready to be written.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two names or keys are equal, a text of the metadata would be
-    /// read as a tensor's dim order, or the header is longer than readers take, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor)
-    /// if a tensor's shape and bytes differ in size.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if two names or keys are equal, a text of the
+    /// metadata would be read as a tensor's dim order, or the header is longer than readers accept, and with
+    /// [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) if a tensor's shape and bytes differ in size.
     pub fn image(&self) -> Result<Image<'_>> {
         let mut ranks = Keyed::<&str, usize>::new();
         let (mut infos, mut end) = (Vec::with_capacity(self.tensors.len()), 0u64);
@@ -29,7 +29,7 @@ impl Safetensors<'_> {
             let name = tensor.name.as_ref();
             if name == "__metadata__" {
                 return Err(Error::unwritable(
-                    "a tensor has the name \"__metadata__\", which safetensors keeps for itself",
+                    "a tensor has the name \"__metadata__\", which is reserved in safetensors",
                 ));
             }
             if ranks.insert(name, tensor.shape.len()).is_some() {
@@ -72,7 +72,7 @@ impl Safetensors<'_> {
         }
         let twice = all.iter().find(|(key, _)| !keys.add(key));
         match twice {
-            Some((key, _)) => Err(Error::unwritable(format!("the metadata {key:?} is there twice"))),
+            Some((key, _)) => Err(Error::unwritable(format!("the metadata {key:?} occurs twice"))),
             None => Ok(all),
         }
     }
@@ -86,7 +86,7 @@ impl SafeTensor<'_> {
         }
         let Self { name, dtype, shape, bytes, .. } = self;
         let found = counted(bytes.len(), "byte");
-        Err(Error::tensor(format!("tensor {name:?} has {found}, which are not {dtype}{shape:?}")))
+        Err(Error::tensor(format!("tensor {name:?} has {found}, which do not match {dtype}{shape:?}")))
     }
 }
 

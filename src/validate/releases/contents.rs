@@ -1,4 +1,4 @@
-//! What is in delegates' payloads that not every release's backend understands.
+//! Contents of delegates' payloads that not every release's backend supports.
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
@@ -10,25 +10,25 @@ use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
 use Behaviour::{Miscomputes, Refuses, Unknown};
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
-/// The backend whose payloads are looked at.
+/// The backend whose payloads are read.
 pub(super) const BACKEND: &str = "XnnpackBackend";
 
-/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Read off the release tags 0.2.0 to 1.4.0 and
-/// the source of 1.5.
+/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Taken from the release
+/// tags 0.2.0 to 1.4.0 and the source of 1.5.
 pub(super) const TABLE: &str = include_str!("xnnpack.tsv");
 
 /// At most this many backends are named in a reason.
 const MOST: usize = 4;
 
-/// Something in a payload that some releases do not understand.
+/// Something in a payload that some releases do not support.
 pub(super) struct Use {
     name: &'static str,
     what: &'static str,
     path: FieldPath,
     message: String,
-    /// The releases that understand it.
+    /// The releases that support it.
     known: &'static str,
-    /// What the others do.
+    /// What the other releases do.
     otherwise: Behaviour,
 }
 
@@ -59,13 +59,13 @@ impl Uses {
         if self.0.iter().any(|used| (used.name, used.what) == (name, what)) {
             return;
         }
-        // What is in no release's schema, the rules refuse.
+        // The rules refuse what is in no release's schema.
         let Some(releases) = table::row(TABLE, known.0, known.1) else { return };
         if releases == "0.2.." {
             return;
         }
         let since = releases.trim_end_matches('.');
-        let message = format!("{what}, which XNNPACK's delegate knows since {since}");
+        let message = format!("{what}, which XNNPACK's delegate supports since {since}");
         self.push(Use { name, what, path: path.to_field_path(), message, known: releases, otherwise });
     }
 
@@ -76,7 +76,7 @@ impl Uses {
     }
 }
 
-/// What the payloads use.
+/// What the payloads use that not every release supports.
 pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
     let mut uses = Uses::default();
     let mut read = 0;
@@ -141,7 +141,7 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
                 name: "xnnpack-node-dropped",
                 what: name,
                 path: path.to_field_path(),
-                message: format!("{name}, which XNNPACK's delegate has no more since 0.7"),
+                message: format!("{name}, which XNNPACK's delegate no longer supports since 0.7"),
                 known: "0.2..0.6",
                 otherwise: Refuses,
             });
@@ -173,7 +173,7 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
             }
             Some(XNNQuantParams::PerChannelGroupQuant(groups)) if groups.scale_buffer_idx != 0 => {
                 let known = ("PerChannelGroupQuant", "scale_buffer_idx");
-                // No program was tried: the list that they read instead is empty.
+                // Not tested: such a release would read another list, which is empty.
                 uses.add(known, name, "scales of groups in a constant of their own", Unknown, &path);
             }
             Some(XNNQuantParams::PerChannelGroupQuant(groups)) if groups.scale_bf16.is_some() => {
@@ -184,11 +184,11 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
     }
 }
 
-/// A convolution with PReLU was refused up to 0.4. No other graph was tried there.
+/// Up to 0.4, only a convolution with PReLU was tested, and it was refused.
 fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut Uses) {
     let (what, otherwise, message) = match prelu {
-        true => ("XNNPReLU", Refuses, "half precision with XNNPReLU, which XNNPACK takes since 0.5"),
-        false => ("", Unknown, "half precision, with which only one graph was tried up to 0.4: it was refused"),
+        true => ("XNNPReLU", Refuses, "half precision with XNNPReLU, which XNNPACK supports since 0.5"),
+        false => ("", Unknown, "half precision: up to 0.4 only one graph was tested, and it was refused"),
     };
     let (path, message) = (path.to_field_path(), message.to_owned());
     uses.push(Use { name: "xnnpack-half-precision", what, path, message, known: "0.5..", otherwise });

@@ -1,4 +1,4 @@
-//! What a program needs out of `.ptd` files, and what releases do where it is not there.
+//! The external data that a program needs, and what releases do if it is missing.
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
@@ -14,18 +14,18 @@ use crate::path::{FieldPath, Path};
 use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
-/// What a program looks up in `.ptd` files that none of them has.
+/// External data that a program needs and that no `.ptd` file has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct MissingData {
     /// How many tensors.
     pub tensors: usize,
-    /// How many constants of XNNPACK payloads, each payload for itself.
+    /// How many constants of XNNPACK payloads, counted for each payload.
     pub constants: usize,
     /// The name of the first one, cut if it is long.
     pub first: String,
-    /// Where it is asked for.
+    /// The field that refers to it.
     pub path: FieldPath,
 }
 
@@ -76,7 +76,7 @@ pub(in crate::validate) fn missing(
         let path = path.item("delegates", *index);
         for constant in payload.constants().iter().filter(|constant| !constant.uses.is_empty()) {
             let ConstantPlace::Named { key, .. } = constant.place else { continue };
-            // One that is damaged is there: the rules tell of it.
+            // A damaged blob is not missing: it breaks another rule.
             if matches!(blobs.get(key), Ok(None)) {
                 missing.constants += 1;
                 missing.add(key, &path);
@@ -94,16 +94,17 @@ impl MissingData {
         }
     }
 
-    /// What a release does with the program, where `.ptd` files are given and where there is none: in its format, and in its payloads.
+    /// What a release does with the program, with `.ptd` files (`given`) or without: for the format, and for the
+    /// payloads.
     pub(super) fn find(&self, release: Release, given: bool) -> [Option<Found>; 2] {
         let found = |behaviour| {
             let message = match given {
-                true => format!("{self}, with which {release} was not tried"),
+                true => format!("{self}, with which {release} was not tested"),
                 false => format!("{self}, and none was given"),
             };
             (behaviour, Reason { name: "external-data", path: self.path.clone(), message })
         };
-        // Releases before look up no names: what they do with such tensors and constants is told for itself.
+        // Earlier releases look up no names: their treatment of such tensors and constants is a feature of its own.
         let (tensors, constants) = match (given, release) {
             _ if release < Release::V0_6 => (None, None),
             (true, Release::V0_6) => (None, Some(Behaviour::Unknown)),

@@ -1,4 +1,4 @@
-//! What a good program may use that not every release understands.
+//! Features of valid programs that not every release supports.
 
 use crate::file::pte::{Pte, TensorData};
 use crate::path::{FieldPath, Path};
@@ -14,11 +14,11 @@ use alloc::vec::Vec;
 pub struct Feature {
     /// Its name.
     pub name: &'static str,
-    /// What it is, what bounds it, and where it can be changed, how.
+    /// What it is, which releases support it, and how to avoid it if that is possible.
     pub what: &'static str,
-    /// What runtimes do, each from a release on until the next one.
+    /// What runtimes do: each entry holds from its release until the next entry.
     pub since: &'static [(Release, Behaviour)],
-    /// Files of `tests/data` by which it was seen.
+    /// The files of `tests/data` that it was tested with.
     pub seen: &'static [&'static str],
     used: Used,
 }
@@ -30,12 +30,12 @@ enum Used {
     Method(fn(&ExecutionPlan<'_>) -> bool),
 }
 
-/// The features that bound the releases which load a program. What is not here (headers of 24 and 32 bytes, named data, every kind of value and
-/// instruction, the other scalar types that have names) all releases since 0.2 were seen to accept.
+/// The features that not every release supports. In the tests, all releases since 0.2 accepted the others: headers of
+/// 24 and 32 bytes, named data, every kind of value and instruction, the other scalar types that have names.
 pub const FEATURES: &[Feature] = &[
     Feature {
         name: "external-tensors",
-        what: "constants in a .ptd file, understood since 0.7 (0.6 dies where the .ptd is missing); `pte internalize` moves them into the program",
+        what: "constants in a .ptd file, supported since 0.7 (0.6 dies if the .ptd is missing); `pte internalize` moves them into the program",
         since: &[(Release::V0_2, Refuses), (Release::V0_6, Unknown), (Release::V0_7, Loads)],
         seen: &["1.5.1/add_mul_external/add_mul_external.pte"],
         used: Used::Tensor(|pte, tensor| matches!(pte.tensor_data(tensor), Ok(TensorData::External(_)))),
@@ -56,14 +56,14 @@ pub const FEATURES: &[Feature] = &[
     },
     Feature {
         name: "complex",
-        what: "tensors of complex numbers, known since 0.6",
+        what: "tensors of complex numbers, supported since 0.6",
         since: &[(Release::V0_2, Refuses), (Release::V0_6, Loads)],
         seen: &["1.5.1/const_complex/const_complex.pte"],
         used: Used::Tensor(|_, tensor| (8..=10).contains(&tensor.scalar_type.0)),
     },
     Feature {
         name: "other-scalar-types",
-        what: "tensors of a scalar type that no program was tried with",
+        what: "tensors of a scalar type that was not tested",
         since: &[(Release::V0_2, Unknown), (Release::LATEST, Loads)],
         seen: &[],
         used: Used::Tensor(|_, tensor| !matches!(tensor.scalar_type.0, 0..=11 | 15)),

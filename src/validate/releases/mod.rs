@@ -1,8 +1,9 @@
 //! Which releases of ExecuTorch load a file, and why others do not.
 //!
-//! Three answers for each release: the format, as the runtimes of these releases treated real and damaged files
-//! ([`HISTORIES`](super::HISTORIES) has the rules, [`FEATURES`] what good programs use); the operators, by the kernel libraries of the release;
-//! and what is in the payloads of delegates, by the schema of the release's XNNPACK backend.
+//! There are three answers for each release. The format: how the release's runtime treated real and damaged files in
+//! tests ([`HISTORIES`](super::HISTORIES) for broken rules, [`FEATURES`] for features of valid programs). The
+//! operators: whether the release's kernel libraries have them. The payloads of delegates: whether the schema of the
+//! release's XNNPACK backend has what is in them.
 
 mod contents;
 mod external;
@@ -34,13 +35,13 @@ pub struct ReleaseVerdict {
     pub release: Release,
     /// What its runtime does when it loads the program and its methods: the worst of the three answers.
     pub behaviour: Behaviour,
-    /// Why it does anything but load.
+    /// The reason, unless it loads the file.
     pub because: Option<Reason>,
     /// What it does with the format: the tables of the program, its constants and instructions.
     pub format: Answer,
-    /// Whether its kernel libraries have the operators.
+    /// What it does with the operators: whether its kernel libraries have them.
     pub operators: Answer,
-    /// What it does with the contents of delegates' payloads. Those of XNNPACK are looked at.
+    /// What it does with the contents of delegates' payloads. Only XNNPACK's are read.
     pub delegates: Answer,
 }
 
@@ -49,9 +50,9 @@ pub struct ReleaseVerdict {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Answer {
-    /// What the runtime does, as far as this goes.
+    /// What the runtime does, considering this alone.
     pub behaviour: Behaviour,
-    /// Why it does anything but load.
+    /// The reason, unless it loads the file.
     pub because: Option<Reason>,
 }
 
@@ -73,11 +74,11 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Deployment<'t> {
-    /// The kernel libraries that are linked to the runtime, each as the release has it.
+    /// The kernel libraries that are linked to the runtime, with the operators that each release has in them.
     pub libraries: &'t [Library],
-    /// Kernels that are there besides: names with overload, such as `aten::add.out`, sorted.
+    /// Additional kernels: names with overload, such as `aten::add.out`, sorted.
     pub kernels: &'t [&'t str],
-    /// The `.ptd` files that are given; `None`: whatever the program needs.
+    /// The `.ptd` files; `None` assumes that all external data is there.
     pub data: Option<&'t [&'t Ptd<'t>]>,
 }
 
@@ -89,7 +90,7 @@ setters! {
     }
 }
 
-/// Portable kernels, and whatever `.ptd` file the program needs.
+/// Portable kernels, and all external data.
 impl Default for Deployment<'_> {
     fn default() -> Self {
         Self { libraries: &[Library::Portable], kernels: &[], data: None }
@@ -100,7 +101,7 @@ impl Default for Deployment<'_> {
 type Found = (Behaviour, Reason);
 
 impl Answer {
-    /// As nothing is known to be wrong.
+    /// The answer if nothing is known to be wrong.
     const LOADS: Self = Self { behaviour: Behaviour::Loads, because: None };
 
     fn add(&mut self, found: Found) {
@@ -122,12 +123,12 @@ impl ReleaseVerdict {
         Self { release, behaviour, because, format, operators, delegates }
     }
 
-    /// The same for a runtime of which it is known that it has the operators.
+    /// The verdict for a runtime that is known to have the operators.
     pub(super) fn with_operators(self) -> Self {
         Self::new(self.release, self.format, Answer::LOADS, self.delegates)
     }
 
-    /// The backends whose payloads were not tested, if nothing but that is unknown: why the delegates' contents are no reason not to load.
+    /// If the only unknown is that payloads of other backends were not tested, the reason that names these backends.
     pub fn payloads_not_looked_at(&self) -> Option<&Reason> {
         let reason = self.delegates.because.as_ref()?;
         (self.delegates.behaviour == Behaviour::Unknown && reason.name == contents::NOT_LOOKED_AT).then_some(reason)
@@ -158,7 +159,7 @@ pub struct Reason {
     pub name: &'static str,
     /// Where in the file.
     pub path: FieldPath,
-    /// What was found there.
+    /// The explanation.
     pub message: String,
 }
 
@@ -205,7 +206,7 @@ pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<ReleaseV
             if let Some(found) = tensors {
                 format.add(found);
             }
-            // What is refused before, no delegate sees.
+            // A program that is refused for its format reaches no delegate.
             let reached = format.behaviour < Behaviour::Refuses;
             if let Some(found) = constants.filter(|_| reached) {
                 delegates.add(found);
@@ -223,7 +224,7 @@ pub(super) fn of_ptd(ptd: &Ptd<'_>) -> Vec<ReleaseVerdict> {
         if release == Release::LATEST {
             runtime.iter().for_each(|finding| format.add(broken(finding, release)));
         } else {
-            let message = "no release but the latest was tried with .ptd files".into();
+            let message = "only the latest release was tested with .ptd files".into();
             format.add((Behaviour::Unknown, Reason { name: "ptd", path: FieldPath::default(), message }));
         }
         format
@@ -246,7 +247,7 @@ pub fn loads_in(verdicts: &[ReleaseVerdict]) -> Vec<(Release, Release)> {
     rows(verdicts, |verdict| verdict.behaviour == Behaviour::Loads)
 }
 
-/// The releases for which something holds, in rows as those of [`loads_in`].
+/// The ranges of releases for which `holds` returns `true`, as for [`loads_in`].
 pub fn rows(verdicts: &[ReleaseVerdict], holds: impl Fn(&ReleaseVerdict) -> bool) -> Vec<(Release, Release)> {
     let mut rows: Vec<(Release, Release)> = Vec::new();
     let mut unbroken = false;
@@ -262,7 +263,7 @@ pub fn rows(verdicts: &[ReleaseVerdict], holds: impl Fn(&ReleaseVerdict) -> bool
     rows
 }
 
-/// Verdicts on what has no operators and payloads.
+/// Verdicts on files without operators and payloads.
 fn of_the_format(format: impl Fn(Release) -> Answer) -> Vec<ReleaseVerdict> {
     let verdict = |release: Release| match release.was_seen() {
         true => ReleaseVerdict::new(release, format(release), Answer::LOADS, Answer::LOADS),
@@ -271,7 +272,7 @@ fn of_the_format(format: impl Fn(Release) -> Answer) -> Vec<ReleaseVerdict> {
     Release::ALL.into_iter().map(verdict).collect()
 }
 
-/// The verdict on a release that was not run.
+/// The verdict on a release that was not tested.
 fn unseen(release: Release) -> ReleaseVerdict {
     let message = "this release was not tested".into();
     let because = Some(Reason { name: "release", path: FieldPath::default(), message });
@@ -279,7 +280,7 @@ fn unseen(release: Release) -> ReleaseVerdict {
     ReleaseVerdict::new(release, answer.clone(), answer.clone(), answer)
 }
 
-/// What a release does with a breach.
+/// What a release does with a broken rule.
 fn broken(finding: &Finding, release: Release) -> (Behaviour, Reason) {
     let history = History::find(finding.rule, &finding.path);
     let seen = history.map_or(Behaviour::Unknown, |history| history.behaviour(release));

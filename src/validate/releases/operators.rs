@@ -1,4 +1,4 @@
-//! Which release's kernel libraries have the operators that a program calls.
+//! Which releases' kernel libraries have the operators that a program calls.
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
@@ -11,26 +11,26 @@ use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
 
-/// Operator, then the releases whose portable, optimized and quantized library and whose Python wheel have it. Made from the kernel lists
-/// (`functions.yaml`, `optimized.yaml`, `quantized.yaml`) of the release tags 0.1.0 to 1.4.0 and of 1.5's source, and from what the libraries
-/// in the wheels register. 0.3's wheel was not looked at.
+/// Operator, then the releases whose portable, optimized and quantized library and whose Python wheel have it. Made
+/// from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`) of the release tags 0.1.0 to 1.4.0 and
+/// of 1.5's source, and from what the libraries in the wheels register. The wheel of 0.3 is not included.
 pub(super) const TABLE: &str = include_str!("operators.tsv");
 
 /// At most this many missing operators are named in a reason.
 const MOST: usize = 4;
 
-/// A library of kernels that ExecuTorch has.
+/// A kernel library of ExecuTorch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Library {
     /// Kernels for any machine.
     Portable,
-    /// Faster kernels for some operators: devices have them together with the portable ones.
+    /// Faster kernels for some operators, used together with the portable ones.
     Optimized,
     /// Kernels of quantized operators.
     Quantized,
-    /// What the library in the Python wheel has.
+    /// The kernels in the Python wheel.
     PythonWheel,
 }
 
@@ -69,7 +69,7 @@ impl fmt::Display for Library {
 struct Rare {
     path: FieldPath,
     name: String,
-    /// The releases that have it, as ranges of the table; several where libraries differ.
+    /// The ranges of releases that have it, from the table: one for each library.
     known: Vec<&'static str>,
 }
 
@@ -79,14 +79,14 @@ impl Rare {
     }
 }
 
-/// What the releases lack of what a program calls.
+/// The operators of a program that some releases do not have.
 pub(super) struct Missing {
     libraries: String,
     rare: Vec<Rare>,
 }
 
 impl Missing {
-    /// The operators that instructions call: what a method only lists is not looked up when it is loaded.
+    /// Considers the operators that instructions call: one that a method only lists is not looked up when it is loaded.
     pub(super) fn of(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Self {
         let mut rare: Vec<Rare> = Vec::new();
         for (method, plan) in pte.methods().iter().enumerate() {
@@ -103,7 +103,7 @@ impl Missing {
                 }
                 let Some(known) = known(operator, deployment) else { continue };
                 let name = short(operator);
-                // What would be told twice is told once. No release has what is in no table: of those, a few are enough.
+                // Each operator is listed once. Of operators that are in no release, a few are enough.
                 let told = rare.iter().any(|rare| rare.name == name);
                 if !told && (!known.is_empty() || rare.iter().filter(|rare| rare.known.is_empty()).count() <= MOST) {
                     let path = Path::ROOT;
@@ -120,7 +120,7 @@ impl Missing {
         Self { libraries, rare }
     }
 
-    /// What a release lacks.
+    /// The operators that a release does not have.
     pub(super) fn find(&self, release: Release) -> Option<Found> {
         let missing = || self.rare.iter().filter(|rare| !rare.is_in(release));
         let first = missing().next()?;
@@ -145,7 +145,7 @@ impl Missing {
     }
 }
 
-/// The name with overload, cut where no operator's is so long.
+/// The name with overload, cut at a length that no operator's name has.
 fn short(operator: &Operator<'_>) -> String {
     if operator.name().len().saturating_add(operator.overload().len()) > 100 {
         return format!("{}", Name(operator.name()));
@@ -153,7 +153,7 @@ fn short(operator: &Operator<'_>) -> String {
     operator.full_name()
 }
 
-/// The ranges of releases that have it; `None` where it is there in any release.
+/// The ranges of releases that have it; `None` if every release has it.
 fn known(operator: &Operator<'_>, deployment: &Deployment<'_>) -> Option<Vec<&'static str>> {
     let (name, overload) = (operator.name(), operator.overload());
     if deployment.kernels.binary_search_by(|kernel| table::compare(kernel, name, overload)).is_ok() {
@@ -163,7 +163,7 @@ fn known(operator: &Operator<'_>, deployment: &Deployment<'_>) -> Option<Vec<&'s
     let mut ranges = columns.split('\t');
     let mut column = || ranges.next().unwrap_or("-");
     let [portable, optimized, quantized, wheel] = [column(), column(), column(), column()];
-    // Kernels that are part of the runtime itself are in no list: what the wheel has, all have.
+    // Kernels that are part of the runtime itself are in no list: every build has those that the wheel has.
     let prim = [portable, optimized, quantized] == ["-"; 3];
     let of = |library: &Library| match library {
         _ if prim => wheel,

@@ -24,7 +24,7 @@ pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[
     if let Some(missing) = data.and_then(|data| pte.missing_data(data)) {
         lacks.push(Lack::ExternalData(missing));
     }
-    // Data that is not there is told above.
+    // Missing data is reported above.
     let given = data.filter(|data| !data.is_empty());
     if let Some(verdict) = verdict(target, pte, given) {
         match verdict.behaviour {
@@ -71,7 +71,7 @@ fn verdict(target: &Target, pte: &Pte<'_>, data: Option<&[&Ptd<'_>]>) -> Option<
     let libraries = target.libraries.as_deref().unwrap_or(&[Library::Portable]);
     let deployment = Deployment { libraries, kernels: &kernels, data };
     let verdict = pte.releases_with(&deployment).into_iter().find(|verdict| verdict.release == runtime)?;
-    // Without libraries, the list of operators says what there is.
+    // Without libraries, the list of operators is complete.
     let listed = target.all_operators || (target.libraries.is_none() && target.operators.is_some());
     Some(if listed { verdict.with_operators() } else { verdict })
 }
@@ -83,7 +83,7 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mu
     for (name, needed) in needed.operators.iter().filter(|(_, needed)| needed.calls > 0) {
         let operator = || name.clone();
         let listed = target.operators.as_ref().map(|operators| operators.get(name));
-        // What a library has instead, the verdict on the release says.
+        // With libraries, the verdict on the release reports missing operators.
         if listed == Some(None) && !target.all_operators && target.libraries.is_none() {
             lacks.push(Lack::Operator { method: method(), operator: operator(), calls: needed.calls });
             continue;
@@ -114,7 +114,7 @@ fn check_operators(method: &str, needed: &Operators, target: &Target, lacks: &mu
     }
 }
 
-/// Whether an item of an operator's list is a combination of types, and not one type.
+/// Whether an item of an operator's list is a kernel key instead of a type.
 pub(super) fn is_key(name: &str) -> bool {
     name == "default" || name.starts_with("v1")
 }
@@ -146,7 +146,7 @@ fn check_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, target: &Target, ava
     }
 }
 
-/// Whether the device's Ethos-U is the one that payloads were compiled for, and has the memory that they take.
+/// Checks that the device's Ethos-U is the one that payloads were compiled for, and has enough scratch memory.
 fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown: &mut Vec<Unknown>) {
     for opened in pte.open_payloads() {
         for (method, delegate) in &opened.delegates {

@@ -29,7 +29,7 @@ pub enum Lack {
         operator: String,
         /// The type of a tensor that it is called with.
         scalar_type: ScalarType,
-        /// How many instructions call it so.
+        /// How many instructions call it with these.
         calls: usize,
     },
     /// A kernel for a combination of types and dim orders.
@@ -40,7 +40,7 @@ pub enum Lack {
         operator: String,
         /// The combination, as [`kernel_key`](crate::inspect::kernel_key) writes it.
         key: String,
-        /// How many instructions call it so.
+        /// How many instructions call it with these.
         calls: usize,
     },
     /// A backend.
@@ -69,9 +69,9 @@ pub enum Lack {
         needed: u64,
         /// Bytes.
         available: u64,
-        /// How many of them XNNPACK's delegates take.
+        /// How many of the needed bytes XNNPACK's delegates take.
         xnnpack: u64,
-        /// How many of them are taken since there is no temporary allocator.
+        /// How many of the needed bytes a temporary allocator would save.
         without_temporary: u64,
         /// How many delegates take an unknown number of bytes more.
         other_delegates: usize,
@@ -82,9 +82,9 @@ pub enum Lack {
         method: String,
         /// Index of the delegate in the method.
         delegate: usize,
-        /// What it was compiled for.
+        /// The accelerator that it was compiled for.
         needed: String,
-        /// What there is.
+        /// The accelerator of the device.
         available: String,
     },
     /// Scratch memory of an Ethos-U.
@@ -98,11 +98,11 @@ pub enum Lack {
         /// Bytes.
         available: u64,
     },
-    /// A runtime that loads the file: what this one does, and why.
+    /// A runtime that loads the file. The verdict says what this one does, and why.
     Runtime(Box<ReleaseVerdict>),
-    /// Data out of `.ptd` files.
+    /// External data.
     ExternalData(MissingData),
-    /// Room for the file.
+    /// Space for the file.
     FileSize {
         /// Bytes.
         needed: u64,
@@ -158,12 +158,12 @@ impl fmt::Display for Lack {
     }
 }
 
-/// Something that a file may need, where it is not known whether the device has it.
+/// Something that a file may need, and of which it is not known whether the device has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "unknown", rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Unknown {
-    /// What the runtime does with the file, and why that is not known.
+    /// What the runtime does with the file; the verdict says why that is not known.
     Runtime(Box<ReleaseVerdict>),
     /// What a delegate of Ethos-U was compiled for, or how much scratch memory it takes.
     Accelerator {
@@ -212,7 +212,7 @@ impl fmt::Display for Unknown {
 pub struct TargetCheck {
     /// What the file needs and the device does not have.
     pub lacks: Vec<Lack>,
-    /// What may be missing. Without it and without lacks, the file loads there as far as the target says what there is.
+    /// What may be missing. If both lists are empty, the file loads on the device, as far as the target describes it.
     pub unknown: Vec<Unknown>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a file will run on a certain device.
+//! Whether a file will run on a device.
 
 mod check;
 mod lacks;
@@ -22,7 +22,7 @@ use alloc::{
 };
 use check::is_key;
 
-/// What a device has. What is `None` is not checked.
+/// What a device has. Fields that are `None` are not checked.
 ///
 /// ```
 /// use executorch_format::{Pte, validate::Target};
@@ -71,34 +71,35 @@ use check::is_key;
 )]
 #[non_exhaustive]
 pub struct Target {
-    /// The kernel libraries that are linked to the runtime, each as its release has it. `None` where `operators` are not listed either, and a
-    /// runtime is named: portable.
+    /// The kernel libraries that are linked to the runtime, with the operators that `runtime` has in them. If `runtime`
+    /// is set and `operators` is not, `None` means the portable library.
     pub libraries: Option<Vec<Library>>,
-    /// The kernels that are there, besides those of libraries, by name and overload, such as `aten::add.out`; for each what it takes: types of tensors, such as
-    /// `f32` or by the schema's names `FLOAT`, or combinations of them as [`kernel_key`](crate::inspect::kernel_key) writes them. An
-    /// empty list, and the key `default`: anything.
+    /// The kernels of the device besides those of `libraries`, by name and overload, such as `aten::add.out`. Each has
+    /// a list of what it supports: types such as `f32` (or the schema's `FLOAT`), or combinations as
+    /// [`kernel_key`](crate::inspect::kernel_key) writes them. An empty list, or the item `default`, means every type.
     pub operators: Option<BTreeMap<String, Vec<String>>>,
-    /// Whether operators that are not listed are there, too.
+    /// Whether the device has operators that are not listed, too.
     pub all_operators: bool,
-    /// The types that there are kernels for, such as `f32`, or by the schema's names `FLOAT`.
+    /// The types that kernels support, such as `f32` or the schema's `FLOAT`.
     pub scalar_types: Option<BTreeSet<String>>,
-    /// The backends that are there.
+    /// The backends of the device.
     pub backends: Option<BTreeSet<String>>,
     /// Bytes for the planned memory of a method on the CPU.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub arena: Option<u64>,
-    /// Bytes for what the runtime allocates when it loads a method, see [`Pte::method_allocator`].
+    /// Bytes of the method allocator, from which the runtime allocates when it loads a method: see
+    /// [`Pte::method_allocator`].
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub method_allocator: Option<u64>,
-    /// Whether the runtime has a temporary allocator, too. Without one, which is also taken where this is `None`, it takes more from the method
-    /// allocator.
+    /// Whether the runtime has a temporary allocator, too. Without one, it takes more from the method allocator. `None`
+    /// means that it has none.
     pub temp_allocator: Option<bool>,
     /// The accelerator that payloads of Ethos-U have to be compiled for, such as `ethos-u55-128`.
     pub accelerator: Option<String>,
-    /// Bytes of scratch memory for an Ethos-U: what one run of one delegate may take.
+    /// Bytes of scratch memory for an Ethos-U: the most that one run of one delegate may take.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::sizes::deserialize_size"))]
     pub scratch: Option<u64>,
-    /// Bits of a pointer: 32, or else 64.
+    /// The bits of a pointer, 32 or 64. `None` means 64.
     pub pointer_bits: Option<u32>,
     /// The release of ExecuTorch's runtime, such as `1.2`.
     pub runtime: Option<Release>,
@@ -126,14 +127,14 @@ setters! {
     }
 }
 
-/// A type by its short name or the schema's.
+/// Parses a type's short name, or the schema's.
 fn scalar_type(name: &str) -> Result<ScalarType> {
     ScalarType::from_short_name(name).map_or_else(|| name.parse(), Ok)
 }
 
 impl Target {
-    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) where a type of tensors or the bits of a pointer are
-    /// none.
+    /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if a name of a type, or the number of bits of a pointer,
+    /// is not valid.
     pub fn check(&self) -> Result<()> {
         let listed = self.operators.iter().flatten().flat_map(|(_, taken)| taken).filter(|name| !is_key(name));
         for name in listed.chain(self.scalar_types.iter().flatten()) {

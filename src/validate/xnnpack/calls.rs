@@ -1,4 +1,4 @@
-//! The calls of a delegate: that they give the graph the arguments that it reads.
+//! Rules about the calls of a delegate: they pass the graph the arguments that it reads.
 
 use super::super::report::{Few, Report};
 use super::super::rule;
@@ -11,7 +11,7 @@ use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, 
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNTensorValue, XNode, XNodeUnion};
 use alloc::{format, vec::Vec};
 
-/// `delegates` are those that have the payload.
+/// `delegates` are the delegates with this payload.
 pub(super) fn check(pte: &Pte<'_>, graph: &Graph<'_>, delegates: &[(usize, usize)], report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let externals = tree.externals();
@@ -54,12 +54,12 @@ fn arguments(
     }
     for (_, external) in externals {
         let at = external.external_id as usize;
-        // What is neither input nor output is inside the graph.
+        // A value that is neither input nor output is inside the graph.
         if external.flags & (EXTERNAL_INPUT | EXTERNAL_OUTPUT) == 0 {
             continue;
         }
         let Some(index) = args.get(at) else {
-            // Which is a finding of its own.
+            // Another rule reports this.
             if external.external_id >= num_externs {
                 continue;
             }
@@ -75,7 +75,7 @@ fn arguments(
                 let found = format!("value {index}, which is no tensor, expected {external}");
                 report.add_at(rule::XNNPACK_ARGUMENTS, path, offset, found);
             }
-            // Which is a finding of its own.
+            // Another rule reports this.
             None => (),
         }
     }
@@ -90,7 +90,7 @@ fn argument(
 ) {
     if external.datatype.scalar_type().is_some_and(|expected| expected != tensor.scalar_type) {
         let found = format!("{}, expected {external}", tensor.shape());
-        // A type that tensors have, too, has bits.
+        // All types that tensors have, too, have a known size.
         let bytes = external.datatype.element_bits().unwrap_or(0) / 8;
         let size = tensor.scalar_type.element_size().unwrap_or(usize::MAX);
         if size < bytes as usize {
@@ -108,7 +108,7 @@ fn argument(
     }
 }
 
-/// The sizes of an argument in the order in which they are stored, in which XNNPACK counts them.
+/// The sizes of an argument in stored order, which is XNNPACK's.
 fn as_stored(tensor: &Tensor<'_>) -> Vec<u32> {
     // A dim order that is no permutation breaks another rule.
     let in_order = |dim: &u8| tensor.sizes().get(usize::from(*dim)).copied().unwrap_or_default() as u32;
@@ -120,14 +120,14 @@ fn as_stored(tensor: &Tensor<'_>) -> Vec<u32> {
     sizes
 }
 
-/// What kills the runtime when it computes the shapes anew, from those of the arguments.
+/// Finds what crashes the runtime when it recomputes shapes from those of the arguments.
 fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let is_transposed = |node: &XNode<'_>| matches!(node.xnode_union, XNodeUnion::XNNConvTranspose2d(_));
     if !tree.xnodes().iter().any(is_transposed) {
         return;
     }
-    // By index of the value. `None` where it is not known.
+    // By index of the value; `None` if it is not known.
     let mut dims: Vec<Option<Vec<u64>>> = Vec::new();
     for value in tree.xvalues() {
         let known = value.tensor().and_then(|tensor| match tensor.flags & EXTERNAL_INPUT {
@@ -140,7 +140,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
         });
         dims.push(known);
     }
-    // XNNPACK sorts the nodes: one is looked at again when the shape of an input becomes known.
+    // XNNPACK sorts the nodes: a node is tried again when the shape of an input becomes known.
     let mut readers: Vec<(usize, usize)> = Vec::new();
     for (index, node) in tree.xnodes().iter().enumerate() {
         readers.extend(node.xnode_union.ids().inputs.iter().filter_map(|(_, id)| Some((graph.index(*id)?, index))));
@@ -169,7 +169,7 @@ fn run(graph: &Graph<'_>, plan: &ExecutionPlan<'_>, call: &DelegateCall<'_>, pat
                 let found = format!("xnodes[{index}] is {fault}");
                 return report.add(rule::XNNPACK_EMPTY_OUTPUT, path, found);
             }
-            // Not known, or the runtime refuses to run it.
+            // The shape is not known, or the runtime refuses to run the node.
             _ => continue,
         };
         for (_, id) in &ids.outputs {

@@ -1,4 +1,4 @@
-//! Constants: that they are there, and have as many bytes as their values need.
+//! Rules about constants: they exist, and have as many bytes as their values need.
 
 use super::super::report::{Name, Report};
 use super::super::rule;
@@ -12,21 +12,21 @@ use crate::path::Path;
 use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};
 use alloc::{format, vec, vec::Vec};
 
-/// Which constants are looked at, by where their keys are.
+/// Which constants are checked, by where their keys are.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Keys {
-    /// Those without a key, and those whose key the blobs have.
+    /// Constants without a key, and those whose key is among the blobs.
     Own,
-    /// Those whose key is in a `.ptd` file, or nowhere.
+    /// Constants whose key is in a `.ptd` file, or nowhere.
     Others,
-    /// The same where no `.ptd` file was given.
+    /// The same constants if no `.ptd` file was given.
     NotGiven,
 }
 
 /// What a constant that no key or only a key of this program gives.
 const EXTERNAL_OFFSET: u64 = u64::MAX;
 
-/// What constants are aligned to.
+/// The alignment of constants.
 const ALIGNMENT: u64 = 16;
 
 pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path: &Path<'_>, report: &mut Report<'_>) {
@@ -53,7 +53,7 @@ pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path:
         if let Some(params) = value.quant_params() {
             if let Some((index, count, element)) = scales_constant(params) {
                 let path = quantized.field("quant_params");
-                // Parameters with scales are of a known kind, which has a name.
+                // Parameters with scales are of a known kind, so they have a name.
                 let path = &path.field(params.name().unwrap_or_default());
                 check.scales(value, index, count, element, &path.field("scale_buffer_idx"), report);
             }
@@ -75,12 +75,13 @@ struct Check<'t> {
     keys: Keys,
     /// The bytes that nodes read of constants, by value id.
     reads: Vec<(u32, u64)>,
-    /// Constants whose key is nowhere, while no `.ptd` file was given.
+    /// How many constants have a key that was not found, if no `.ptd` file was given.
     missing: usize,
 }
 
 impl<'t> Check<'t> {
-    /// The bytes of a constant, and how many the runtime could read from its start, if it is one to be looked at now.
+    /// The bytes of a constant, and how many the runtime could read from its start; `None` if it is not to be checked
+    /// now.
     fn bytes(&mut self, index: u32, path: &Path<'_>, report: &mut Report<'_>) -> Option<(&'t [u8], u64)> {
         let payload = self.graph.payload;
         match payload.constant(index) {
@@ -88,7 +89,7 @@ impl<'t> Check<'t> {
                 let tree = &payload.graph;
                 let count =
                     if payload.header.is_some() { tree.constant_data().len() } else { tree.constant_buffer().len() };
-                let found = format!("{index}, expected less than the {count} that there are");
+                let found = format!("{index}, expected an index below {count}");
                 report.add(rule::XNNPACK_CONSTANT_INDEX, path, found);
                 None
             }
@@ -103,7 +104,7 @@ impl<'t> Check<'t> {
                     report.add(rule::XNNPACK_CONSTANT_BOUNDS, path, found);
                     return None;
                 }
-                // The runtime knows where it starts, and no more.
+                // The runtime knows only where it starts.
                 Some((slice(&payload.constant_data, offset..offset + size)?, available - offset))
             }
             Some(ConstantPlace::Inline(bytes)) if self.keys == Keys::Own => {
@@ -122,7 +123,7 @@ impl<'t> Check<'t> {
     fn named(&mut self, key: &str, size: u64, path: &Path<'_>, report: &mut Report<'_>) -> Option<&'t [u8]> {
         // The runtime reads keys as C strings.
         let key = key.split('\0').next().unwrap_or_default();
-        // A fault of the blob's own segment is a finding of its own.
+        // A fault of the blob's segment breaks another rule.
         let blob = self.blobs.get(key).ok()?;
         match (self.keys, blob) {
             (Keys::Own, None) => None,
@@ -154,7 +155,7 @@ impl<'t> Check<'t> {
             return;
         };
         let offset = report.offset(Some(bytes));
-        // Sorted by id, then by bytes: the last one of this id reads most.
+        // Sorted by id, then by bytes: the last one of this id reads the most.
         let read = self.reads.partition_point(|(id, _)| *id <= tensor.id_out);
         let read = read.checked_sub(1).and_then(|last| self.reads.get(last)).filter(|(id, _)| *id == tensor.id_out);
         let read = read.map_or(0, |(_, bytes)| *bytes);
@@ -206,7 +207,7 @@ pub(super) fn numbers(bytes: &[u8], element: u32) -> impl Iterator<Item = f32> +
     })
 }
 
-/// The entries themselves: one form each, aligned, used, and entry 0 empty.
+/// Checks the entries themselves: each has a key or an offset, is aligned and used, and entry 0 is empty.
 fn entries(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let payload = graph.payload;
     if !report.is_strict() || payload.header.is_none() {

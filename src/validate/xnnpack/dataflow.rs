@@ -1,4 +1,5 @@
-//! The order of nodes: each value is written once, before it is read; and what XNNPACK's own passes over the graph crash on.
+//! Rules about the order of nodes: each value is written once, before it is read. And rules about what XNNPACK's passes
+//! over the graph crash on.
 
 use super::super::report::Report;
 use super::super::rule;
@@ -8,7 +9,7 @@ use crate::path::Path;
 use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNodeUnion};
 use alloc::{format, vec, vec::Vec};
 
-/// XNNPACK computes a table for nodes in a row, and has a list of so many.
+/// XNNPACK replaces nodes in a row by a lookup table, and its list of them has this many entries.
 const MOST_IN_A_ROW: usize = 9;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -24,7 +25,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
                 continue;
             };
             let given = tensor.constant_buffer_idx != 0 || tensor.flags & EXTERNAL_INPUT != 0;
-            // Weights without data are a finding of their own.
+            // Weights without data break another rule.
             if !given && !written.contains(&id) && !["filter_id", "bias_id"].contains(&field) {
                 let found = format!("value {id}, which is no input, no constant, and not written by an earlier node");
                 report.add(rule::XNNPACK_DATAFLOW, &path.field(field), found);
@@ -37,7 +38,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             let path = &path.field(field);
             if let Some(first) = written.insert(id, index) {
                 let found = format!("value {id}, which node {first} has written already");
-                // XNNPACK keeps several writes of an output apart, and has other use for memory that was read.
+                // XNNPACK keeps several writes of an output apart, and reuses memory that was read.
                 let lost = !graph.is_used(id) || uses.is_read_before(id, index);
                 let apart = tensor.flags & EXTERNAL_OUTPUT != 0 || !lost;
                 let copied = matches!(node.xnode_union, XNodeUnion::XNNCopy(_));
@@ -61,19 +62,19 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
     cycle(graph, &uses, path, report);
 }
 
-/// XNNPACK sorts nodes so that each comes after those whose results it reads. Where some never can and others are moved, the numbers
-/// of those that never can are not set.
+/// XNNPACK sorts nodes so that each comes after those whose results it reads. If there is a cycle and other nodes are
+/// moved, the positions of the nodes in the cycle are never set.
 fn cycle(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
     let (waits, ready) = uses.waits(graph);
     if let Some(first) = waits.iter().position(|wait| *wait > 0) {
         let moved = ready.iter().any(|index| *index > first);
         let path = &path.item("xnodes", first);
-        let found = "a node that reads what is computed from its own result";
+        let found = "a node that depends on its own result";
         report.add(if moved { rule::XNNPACK_CYCLE } else { rule::XNNPACK_DATAFLOW }, path, found);
     }
 }
 
-/// As in `xnn_subgraph_optimize` of XNNPACK's `subgraph.c`.
+/// Follows `xnn_subgraph_optimize` of XNNPACK's `subgraph.c`.
 fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
     let stuck = uses.stuck(graph);
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
@@ -94,7 +95,7 @@ fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'
             }
             (XNodeUnion::XNNFullyConnected(_) | XNodeUnion::XNNBatchMatrixMultiply(_), Some((field, id))) => {
                 let dynamic = graph.tensor(*id).is_some_and(|tensor| tensor.datatype == XNNDatatype::QDINT8);
-                // A node whose result nobody reads is gone by then, and one that waits for what never comes is no operator.
+                // A node whose result is not read has been removed by then, and one that depends on a cycle becomes no operator.
                 let is_used = ids.outputs.iter().any(|(_, id)| graph.is_used(*id)) && stuck.get(index) == Some(&false);
                 if dynamic && report.concerns(is_used) && !uses.is_converted(graph, *id) {
                     let found = format!("value {id}, which is quantized at run time, and which no XNNConvert writes");
@@ -104,7 +105,7 @@ fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'
             (union, Some((field, id))) if in_a_row(union) && is_8_bit(graph, *id) => {
                 let length = uses.row(graph, index);
                 if length == usize::MAX {
-                    let found = "nodes in a row that go on after an input of the graph, which one of them writes";
+                    let found = "nodes in a row of which one writes an input of the graph";
                     report.add(rule::XNNPACK_CHAIN, &path.field(field), found);
                 } else if length > MOST_IN_A_ROW {
                     let found = format!("{length} nodes in a row, expected at most {MOST_IN_A_ROW}");
@@ -120,7 +121,7 @@ fn is_8_bit(graph: &Graph<'_>, id: u32) -> bool {
     graph.tensor(id).is_some_and(|tensor| tensor.datatype.element_bits() == Some(8))
 }
 
-/// Whether XNNPACK takes it for a function of each number alone.
+/// Whether XNNPACK treats it as an elementwise function of one input.
 pub(super) fn in_a_row(node: &XNodeUnion<'_>) -> bool {
     matches!(
         node,
@@ -151,7 +152,7 @@ pub(super) struct Uses {
     /// Value and node, sorted.
     readers: Vec<(u32, usize)>,
     writers: Vec<(u32, usize)>,
-    /// Ids that stand for another one, sorted.
+    /// Ids that are the same value as another id, sorted.
     same: Vec<(u32, u32)>,
 }
 
@@ -168,7 +169,7 @@ impl Uses {
             readers.extend(ids.inputs.iter().map(|(_, id)| (*id, index)));
             writers.extend(ids.outputs.iter().map(|(_, id)| (*id, index)));
         }
-        // Two ids that are one argument are one value.
+        // Two ids for one argument are one value.
         let mut same = Vec::new();
         for (id, index) in &graph.ids {
             match graph.payload.graph.xvalues().get(*index).and_then(|value| value.tensor()) {
@@ -184,7 +185,7 @@ impl Uses {
         Self { readers, writers, same }
     }
 
-    /// The id that stands for a value.
+    /// The id that represents a value.
     pub(super) fn the_one(&self, id: u32) -> u32 {
         the_one(&self.same, id)
     }
@@ -193,12 +194,12 @@ impl Uses {
         let id = self.the_one(id);
         let start = list.partition_point(|(other, _)| *other < id);
         let end = list.partition_point(|(other, _)| *other <= id);
-        // Both are positions in this list, in order.
+        // Both are positions in this list, and `start` is not after `end`.
         list.get(start..end).unwrap_or_default()
     }
 
-    /// The values that only multiplications read, as their input: they take what was converted in its place. Sorted, by the ids that
-    /// stand for them.
+    /// The values that are read only by multiplications, as their input: XNNPACK lets these read the unconverted value
+    /// instead. Sorted, by the ids that represent them.
     pub(super) fn taken_in(&self, graph: &Graph<'_>) -> Vec<u32> {
         let takes = |(id, reader): &(u32, usize)| {
             graph.payload.graph.xnodes().get(*reader).is_some_and(|node| match &node.xnode_union {
@@ -211,7 +212,7 @@ impl Uses {
         readers.filter(|readers| readers.iter().all(takes)).filter_map(|readers| Some(readers.first()?.0)).collect()
     }
 
-    /// Whether a conversion writes it; XNNPACK takes a clamp to everything for one.
+    /// Whether a conversion writes it; XNNPACK treats a clamp without limits as one.
     fn is_converted(&self, graph: &Graph<'_>, id: u32) -> bool {
         let writer = self.last_writer(id).and_then(|index| graph.payload.graph.xnodes().get(index));
         writer.is_some_and(|node| match node.xnode_union {
@@ -221,11 +222,11 @@ impl Uses {
         })
     }
 
-    /// How many inputs each node still waits for when no node is left that waits for none, and the order of those that wait for
-    /// none.
+    /// Sorts the nodes topologically. Returns for each node how many inputs it still waits for at the end, and the
+    /// order of the nodes that wait for none.
     pub(super) fn waits(&self, graph: &Graph<'_>) -> (Vec<usize>, Vec<usize>) {
         let nodes = graph.payload.graph.xnodes();
-        // How many of its inputs each node waits for, and for whom: the writer, the value, and who waits.
+        // How many inputs each node waits for; and who waits for whom: the writer, the value, the reader.
         let mut waits = vec![0usize; nodes.len()];
         let mut awaited = Vec::new();
         for (id, reader) in &self.readers {
@@ -245,7 +246,7 @@ impl Uses {
                 let of_this =
                     awaited.iter().skip(first).take_while(|(writer, value, _)| (*writer, *value) == (index, id));
                 for (_, _, reader) in of_this {
-                    // Each becomes ready once.
+                    // Each node becomes ready once.
                     match waits.get_mut(*reader) {
                         Some(wait) if *wait > 1 => *wait -= 1,
                         Some(wait) if *wait == 1 => {
@@ -260,7 +261,7 @@ impl Uses {
         (waits, ready)
     }
 
-    /// Whether each node waits for the result of another one that never comes.
+    /// For each node, whether it is in a cycle or depends on one.
     pub(super) fn stuck(&self, graph: &Graph<'_>) -> Vec<bool> {
         let (mut waits, _) = self.waits(graph);
         for (id, reader) in &self.readers {
@@ -273,8 +274,8 @@ impl Uses {
         waits.into_iter().map(|wait| wait > 0).collect()
     }
 
-    /// The node whose result a reader of a value waits for: the last that writes it. Writes of an output are kept apart, so there it is
-    /// the last one before the reader.
+    /// The node whose result a reader of a value waits for: the last one that writes it. XNNPACK keeps several writes
+    /// of an output apart, so for an output it is the last one before the reader.
     fn awaited(&self, graph: &Graph<'_>, id: u32, reader: usize) -> Option<usize> {
         let flags = graph.tensor(id).map_or(0, |tensor| tensor.flags);
         if flags & EXTERNAL_INPUT != 0 {
@@ -296,13 +297,13 @@ impl Uses {
         Some(self.of(&self.writers, id).last()?.1)
     }
 
-    /// Whether that node reads it, or one that comes before.
+    /// Whether that node or an earlier one reads it.
     fn is_read_before(&self, id: u32, node: usize) -> bool {
         self.of(&self.readers, id).first().is_some_and(|(_, reader)| *reader <= node)
     }
 
-    /// How many nodes follow each other from that one on, each the only reader of what the one before writes.
-    /// [`usize::MAX`] where one of them writes an input of the graph.
+    /// The length of the row of nodes that starts with that one, each the only reader of the result before.
+    /// [`usize::MAX`] if one of them writes an input of the graph.
     fn row(&self, graph: &Graph<'_>, first: usize) -> usize {
         let (mut node, mut length) = (first, 0);
         while let Some(union) = graph.payload.graph.xnodes().get(node).map(|node| &node.xnode_union) {

@@ -1,4 +1,4 @@
-//! Which types XNNPACK has an operator for. As in `validate_datatypes` of XNNPACK's `subgraph/*.c`.
+//! The datatypes for which XNNPACK has an operator. They follow `validate_datatypes` of XNNPACK's `subgraph/*.c`.
 
 use super::super::report::Report;
 use super::super::rule;
@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::schema::xnnpack::{NO_ID, XNNDatatype as Type, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, string::String, vec::Vec};
 
-/// `kept`: XNNPACK makes an operator of the node.
+/// `kept`: whether XNNPACK makes an operator from the node.
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, report: &mut Report<'_>) {
     let ids = node.xnode_union.ids();
     let types = |list: &[(&str, u32)]| -> Vec<Type> {
@@ -16,7 +16,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
     let (inputs, outputs) = (types(&ids.inputs), types(&ids.outputs));
     let converts = matches!(node.xnode_union, XNodeUnion::XNNClamp(_)) && unclamped(node);
     if (converts && inputs != outputs) || !fits(&node.xnode_union, &inputs, &outputs) {
-        // Those with one input are looked at last, when nodes that nobody needs are gone; so is what an average is put into.
+        // XNNPACK checks nodes with one input last, when unneeded nodes have been removed; the output of an average, too.
         let is_average = matches!(node.xnode_union, XNodeUnion::XNNGlobalAvgPooling2d(_));
         let is_last = dataflow::in_a_row(&node.xnode_union)
             || (is_average && inputs.iter().all(|input| QUANTIZED_OR_PLAIN.contains(input)));
@@ -33,8 +33,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
         return report.add(rule, path, found);
     }
     if report.is_strict() && reinterprets(&node.xnode_union, &inputs, &outputs) {
-        let found =
-            "a resize from one type of 8 bits to the other, which does not convert: the signs of numbers change";
+        let found = "a resize from one 8-bit type to the other, which does not convert the values: their signs change";
         report.add(rule::XNNPACK_NODE_DATATYPES, path, found);
     }
     if keeps_scale(&node.xnode_union) {
@@ -42,7 +41,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path
     }
 }
 
-/// Whether it says no range.
+/// Whether the node has no limits.
 pub(super) fn unclamped(node: &XNode<'_>) -> bool {
     node.output_min_max.is_none_or(|range| range.output_min == f32::NEG_INFINITY && range.output_max == f32::INFINITY)
 }
@@ -73,7 +72,7 @@ fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
             _ => true,
         },
         XNodeUnion::XNNSoftmax(_) => all(&[Type::FP32, Type::FP16]),
-        // They look at each type alone.
+        // XNNPACK checks each of these types alone.
         XNodeUnion::XNNGlobalAvgPooling2d(_) => match inputs {
             [input] => QUANTIZED_OR_PLAIN.contains(input) && ![Type::QDINT8, Type::QPINT8].contains(output),
             _ => true,
@@ -85,7 +84,7 @@ fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
         XNodeUnion::XNNStaticResizeBilinear2D(_) => same(&[]) || resizes(inputs, *output),
         XNodeUnion::XNNMaxPooling2d(_) => same(&[]),
         XNodeUnion::XNNArgMaxPooling2d(_) => inputs == [Type::FP32] && *output == Type::FP32,
-        // A finding of its own.
+        // Another rule reports this.
         XNodeUnion::XNNScaledDotProductAttention(_) => true,
         XNodeUnion::XNNStaticTranspose(_)
         | XNodeUnion::XNNStaticReshape(_)
@@ -103,7 +102,7 @@ fn fits(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
         | XNodeUnion::XNNMinimum(_)
         | XNodeUnion::XNNMaximum(_) => same(&[Type::BF16, Type::INT32]),
         XNodeUnion::XNNPReLU(_) => same(&[Type::BF16]),
-        // What is left works on each number alone.
+        // The others are elementwise.
         _ => {
             let integers = matches!(
                 node,
@@ -121,13 +120,13 @@ fn resizes(inputs: &[Type], output: Type) -> bool {
     match inputs {
         [Type::FP32] => output == Type::FP16,
         [Type::FP16] => output == Type::FP32,
-        // A resize to the other type of 8 bits too, with the same numbers: `reinterprets` says what is wrong with it.
+        // A resize to the other 8-bit type is accepted too; `reinterprets` reports what is wrong with it.
         [Type::QINT8 | Type::QUINT8] => QUANTIZED_OR_PLAIN.contains(&output),
         _ => false,
     }
 }
 
-/// Whether it is a resize between signed and unsigned numbers of 8 bits: XNNPACK looks at each type alone.
+/// Whether it is a resize between signed and unsigned 8-bit values: XNNPACK checks each type alone.
 fn reinterprets(node: &XNodeUnion<'_>, inputs: &[Type], outputs: &[Type]) -> bool {
     matches!(node, XNodeUnion::XNNStaticResizeBilinear2D(_))
         && matches!((inputs, outputs), ([Type::QINT8], [Type::QUINT8]) | ([Type::QUINT8], [Type::QINT8]))
@@ -141,7 +140,8 @@ fn converts(input: Type, output: Type) -> bool {
     }
 }
 
-/// Input, filter and, if there is one, bias, against the output. `dense`: not a convolution.
+/// Whether XNNPACK multiplies these: input, filter and, if there is one, bias, with that output. `dense`: not a
+/// convolution.
 fn multiplies(inputs: &[Type], output: Type, dense: bool) -> bool {
     let (input, filter, bias) = match inputs {
         [input, filter] => (*input, *filter, None),
@@ -173,7 +173,7 @@ fn multiplies(inputs: &[Type], output: Type, dense: bool) -> bool {
     }
 }
 
-/// Nodes that move numbers and do not change them.
+/// Nodes that move values without changing them.
 fn keeps_scale(node: &XNodeUnion<'_>) -> bool {
     matches!(
         node,

@@ -1,5 +1,5 @@
-//! Rules about XNNPACK payloads. As in ExecuTorch's `XNNCompiler.cpp` and `XNNHeader.cpp`, and in XNNPACK's `subgraph`: what they
-//! refuse when a method is loaded, and what they do not check and crash on.
+//! Rules about XNNPACK payloads. They follow ExecuTorch's `XNNCompiler.cpp` and `XNNHeader.cpp`, and XNNPACK's
+//! `subgraph`: what these refuse when a method is loaded, and what they do not check and crash on.
 
 mod calls;
 mod constants;
@@ -24,7 +24,7 @@ use crate::schema::xnnpack::{EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNNTensorValue
 use alloc::{format, string::String, vec, vec::Vec};
 
 impl Xnnpack<'_> {
-    /// Everything that is wrong with a payload that was cut out of its file, up to `level`: without what only the program or its
+    /// Checks a payload in a file of its own at `level` and returns what is wrong, except what only the program or its
     /// `.ptd` files show. Offsets count from the payload's start.
     pub fn validate(&self, level: Level) -> Vec<Finding> {
         let mut report = Report::new(self.source.as_ref().map(|source| &*source.bytes), level);
@@ -63,7 +63,7 @@ impl<'t> Graph<'t> {
         produced.sort_unstable();
         read.sort_unstable();
         let (values, mut ids) = (payload.graph.xvalues(), payload.graph.values_by_id().into_sorted());
-        // Values that are one argument are one value to XNNPACK: the last of them.
+        // For XNNPACK, several values for one argument are one value: the last.
         let external = |index: usize| values.get(index)?.tensor().map(|tensor| tensor.external_id);
         let mut last: Vec<(u32, usize)> = Vec::new();
         for (index, tensor) in payload.graph.externals() {
@@ -91,7 +91,7 @@ impl<'t> Graph<'t> {
             ids.is_some_and(|ids| ids.iter().any(|(_, id)| is_output(*id) && uses.last_writer(*id) == Some(*index)))
         };
         let mut needed: Vec<usize> = (0..nodes.len()).filter(writes_output).collect();
-        // Values whose writers are in the list already, so that each is put there once.
+        // Values whose writers are in the list already, so that each is added once.
         let mut read = Keyed::new();
         while let Some(index) = needed.pop() {
             let (Some(is_needed), Some(node)) = (all.get_mut(index), nodes.get(index)) else {
@@ -109,7 +109,7 @@ impl<'t> Graph<'t> {
         all
     }
 
-    /// Whether a value is an output or a node reads it. XNNPACK drops a node that writes only what nobody uses.
+    /// Whether a value is an output or a node reads it. XNNPACK drops a node none of whose outputs is used.
     fn is_used(&self, id: u32) -> bool {
         let output = self.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
         output || self.is_read(id)
@@ -119,7 +119,7 @@ impl<'t> Graph<'t> {
         self.read.binary_search(&id).is_ok()
     }
 
-    /// The type in which nodes see a value. A type for run time makes XNNPACK quantize an input.
+    /// The type that nodes see. With a dynamic type, XNNPACK quantizes an input at run time.
     fn datatype(&self, id: u32) -> Option<XNNDatatype> {
         let tensor = self.tensor(id)?;
         let dynamic = tensor.dq_datatype == Some(XNNDatatype::QINT8);
@@ -146,7 +146,7 @@ impl<'t> Graph<'t> {
     }
 }
 
-/// What a program's XNNPACK payloads show, alone and with the calls of their delegates.
+/// Checks a program's XNNPACK payloads, alone and with the calls of their delegates.
 pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     let blobs = NamedBlobs::new(pte, []);
     for opened in pte.open_payloads() {
@@ -168,7 +168,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 let error = error.clone().in_field("processed").in_item(index).in_field("delegates");
                 report.add_error(rule, &error.in_item(method).in_field("execution_plan"));
             }
-            // The runtime looks for XNNPACK's magic whatever other backend the bytes are for.
+            // The runtime checks for XNNPACK's magic, for whichever backend the bytes really are.
             Err(_) => {
                 if let Ok(bytes) = pte.bytes(&opened.data) {
                     let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
@@ -182,7 +182,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// What they show only with the `.ptd` files.
+/// Checks what needs the `.ptd` files.
 pub(super) fn check_pairing(pte: &Pte<'_>, ptds: &[&Ptd<'_>], report: &mut Report<'_>) {
     let blobs = NamedBlobs::new(pte, ptds.iter().copied());
     let keys = if ptds.is_empty() { constants::Keys::NotGiven } else { constants::Keys::Others };
@@ -195,7 +195,7 @@ pub(super) fn check_pairing(pte: &Pte<'_>, ptds: &[&Ptd<'_>], report: &mut Repor
     }
 }
 
-/// What a payload shows that was cut out of its file.
+/// Checks a payload in a file of its own.
 pub(super) fn check_payload(payload: &Xnnpack<'_>, report: &mut Report<'_>) {
     let graph = Graph::new(payload);
     graph_alone(&graph, &Path::ROOT, report);
@@ -209,7 +209,7 @@ fn graph_alone(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     dataflow::check(graph, path, report);
 }
 
-/// What is wrong with a union that has no member of the schema.
+/// The message about a union that has no member of the schema.
 fn no_member(tag: u8, none: bool) -> String {
     match (tag, none) {
         (_, true) => "none, expected a value".into(),
@@ -221,14 +221,14 @@ fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
     check(&Path::ROOT.item("execution_plan", method).item("delegates", index).field("processed"));
 }
 
-/// Whether its delegate's id says so. The bytes of other backends may start alike.
+/// Whether its delegate's id is XNNPACK's. Payloads of other backends may start with the same bytes.
 fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
     let mut delegates =
         opened.delegates.iter().filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
     delegates.any(|delegate| delegate.id() == BACKEND)
 }
 
-/// The header as the exporter writes it, and nothing but zeros around its parts.
+/// Checks that the header is as the exporter writes it, and that there are only zeros around the payload's parts.
 fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (true, Some(header), Some(source)) = (report.is_strict(), payload.header, &payload.source) else {
         return;
@@ -247,11 +247,11 @@ fn header(payload: &Xnnpack<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (flatbuffer, constants) = (header.flatbuffer(), header.constant_data());
     let gaps = [(0, 4), (30, flatbuffer.start), (flatbuffer.end, constants.start)];
     for (from, to) in gaps {
-        // Where parts overlap, nothing is between them.
+        // Between parts that overlap, there are no bytes.
         let gap = slice(bytes, from..to).unwrap_or_default();
         if let Some(index) = gap.iter().position(|byte| *byte != 0) {
             let place = from + index as u64;
-            let found = format!("byte {place} of the payload is not 0, between its parts");
+            let found = format!("byte {place} of the payload is between its parts and not 0");
             report.add_at(rule::XNNPACK_HEADER, path, at(place), found);
         }
     }

@@ -1,4 +1,4 @@
-//! Nodes: that they are known, name values that exist, and have settings that XNNPACK takes.
+//! Rules about nodes: they are known, name values that exist, and have settings that XNNPACK accepts.
 
 use super::super::report::{Few, Report};
 use super::super::rule::{self, Rule};
@@ -8,25 +8,26 @@ use crate::path::Path;
 use crate::schema::xnnpack::{NO_ID, XNNDatatype, XNNNodeConv, XNNPooling2D, XNNQuantParams, XNode, XNodeUnion};
 use alloc::{format, vec::Vec};
 
-/// Padding as TensorFlow's `SAME`, which goes with no other padding.
+/// A flag: TensorFlow's `SAME` padding, which excludes explicit padding.
 const SAME_PADDING: u32 = 4;
 
-/// Of a resize: the corners stay where they are.
+/// A flag of a resize: align corners.
 const ALIGN_CORNERS: u32 = 8;
 
-/// Of a resize: as TensorFlow 1 did it.
+/// A flag of a resize: as in TensorFlow 1.
 const LEGACY_MODE: u32 = 4;
 
-/// Of a convolution or a resize: its table of addresses is made for each run. No exporter sets it.
+/// A flag of a convolution or a resize: the indirection buffer is made for each run. No exporter sets it.
 const TRANSIENT_INDIRECTION: u32 = 0x20;
 
-/// Of a multiplication or a transposed convolution: its input is packed for kernels that few machines have.
+/// A flag of a multiplication or a transposed convolution: the input is packed, for kernels that few machines have.
 const PACKED_INPUT: u32 = 0x200;
 
-/// XNNPACK resizes to less than this many rows and columns.
+/// XNNPACK resizes to fewer rows and columns than this.
 const MAX_RESIZED: u32 = 1 << 24;
 
-/// Whether XNNPACK makes an operator of each node: an output depends on it (`needed`), and it does not wait for what never comes.
+/// For each node, whether XNNPACK makes an operator from it: an output depends on it (`needed`), and it does not depend
+/// on a cycle.
 pub(super) fn kept(graph: &Graph<'_>, uses: &Uses, needed: &[bool]) -> Vec<bool> {
     let (waits, _) = uses.waits(graph);
     needed.iter().zip(waits).map(|(needed, wait)| *needed && wait == 0).collect()
@@ -36,7 +37,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
     let uses = Uses::new(graph);
     let needed = graph.needed(&uses);
     let mut kept = kept(graph, &uses, &needed);
-    // Its weights are packed although it waits for its own result.
+    // The weights of a node in a cycle are packed, too.
     let packed: Vec<bool> = needed.iter().zip(uses.stuck(graph)).map(|(needed, stuck)| *needed && !stuck).collect();
     let taken_in = uses.taken_in(graph);
     for (node, kept) in graph.payload.graph.xnodes().iter().zip(&mut kept) {
@@ -58,7 +59,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
                 continue;
             }
             XNodeUnion::XNNScaledDotProductAttention(_) => {
-                let found = "XNNScaledDotProductAttention, which no runtime since ExecuTorch 0.7 takes";
+                let found = "XNNScaledDotProductAttention, which no runtime since ExecuTorch 0.7 supports";
                 report.add(rule::XNNPACK_NODE, path, found);
             }
             _ => (),
@@ -74,7 +75,7 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
     }
 }
 
-/// A convolution of numbers quantized at run time needs a dimension for the scales.
+/// A convolution of values quantized at run time needs a dimension for the scales.
 fn dynamic_dims(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (XNodeUnion::XNNConv2d(conv) | XNodeUnion::XNNConvTranspose2d(conv)) = &node.xnode_union else {
         return;
@@ -111,13 +112,13 @@ fn ids(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report
     all
 }
 
-/// XNNPACK refuses an empty range for weights and pools, and takes it elsewhere.
+/// XNNPACK refuses an empty range in nodes with weights and in pools, and accepts it elsewhere.
 fn clamp(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let Some(range) = node.output_min_max else {
         return;
     };
     let (min, max) = (range.output_min, range.output_max);
-    // Of 16-bit numbers, it also refuses a range of one number. What is too large for them is infinite.
+    // For half precision, it also refuses a range of one number. Limits that are too large become infinite.
     let output = node.xnode_union.ids().outputs.first().and_then(|(_, id)| graph.datatype(*id));
     let half = |number: f32| match number.abs() > 65504.0 {
         true => f32::INFINITY.copysign(number),
@@ -158,7 +159,7 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, re
         XNodeUnion::XNNDepthwiseConv2d(conv) => {
             convolution(conv, rule::XNNPACK_NODE, path, report);
             let (input, output) = (conv.group_input_channels, conv.group_output_channels);
-            // 0 is found there. The runtime divides, and refuses no result but 0.
+            // 0 is reported there. The runtime divides, and refuses only a result of 0.
             if input > 0 && output % input != 0 {
                 let found = format!("{output}, expected a multiple of group_input_channels, which is {input}");
                 let rule = if output < input { rule::XNNPACK_NODE } else { rule::XNNPACK_NODE_SHAPE };
@@ -171,8 +172,10 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, re
             let paddings = [pool.padding_top, pool.padding_right, pool.padding_bottom, pool.padding_left];
             padding(pool.flags, paddings, rule::XNNPACK_NODE, path, report);
             if window_size(pool.pooling_height, pool.pooling_width) <= 1 {
-                let found =
-                    format!("a window of {}x{}, which XNNPACK does not take", pool.pooling_height, pool.pooling_width);
+                let found = format!(
+                    "a window of {}x{}, which XNNPACK does not support",
+                    pool.pooling_height, pool.pooling_width
+                );
                 report.add(rule::XNNPACK_NODE, &path.field("pooling_height"), found);
             }
             let sizes = [("pooling_height", pool.pooling_height), ("pooling_width", pool.pooling_width)];
@@ -244,7 +247,7 @@ fn settings(graph: &Graph<'_>, node: &XNode<'_>, kept: bool, path: &Path<'_>, re
     }
 }
 
-/// Whether a list that the node needs is there, and no longer than XNNPACK has dimensions.
+/// Whether a list that the node needs is present, and not longer than XNNPACK's number of dimensions.
 fn list(list: Option<&[u32]>, name: &'static str, path: &Path<'_>, report: &mut Report<'_>) -> bool {
     match list {
         None => {
@@ -260,7 +263,7 @@ fn list(list: Option<&[u32]>, name: &'static str, path: &Path<'_>, report: &mut 
     }
 }
 
-/// The number that says how long a list is, which no reader looks at.
+/// Checks the stated length of a list, which readers ignore.
 fn counted(num_dims: u32, list: Option<&[u32]>, path: &Path<'_>, report: &mut Report<'_>) {
     let len = list.unwrap_or_default().len();
     if num_dims as usize != len {
@@ -282,7 +285,7 @@ fn padding(flags: u32, padding: [u32; 4], rule: &'static Rule, path: &Path<'_>, 
     }
 }
 
-/// `unknown` is the rule that unknown flags break: a transposed convolution ignores most of them.
+/// `unknown` is the rule for unknown flags: a transposed convolution ignores most of them.
 fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, report: &mut Report<'_>) {
     let paddings = [conv.padding_top, conv.padding_right, conv.padding_bottom, conv.padding_left];
     padding(conv.flags, paddings, unknown, path, report);
@@ -305,7 +308,7 @@ fn convolution(conv: &XNNNodeConv, unknown: &'static Rule, path: &Path<'_>, repo
     positive(&numbers, path, report);
 }
 
-/// As XNNPACK counts it, in 32 bits.
+/// The product, in 32 bits as in XNNPACK.
 fn window_size(height: u32, width: u32) -> u32 {
     height.wrapping_mul(width)
 }
@@ -325,7 +328,8 @@ fn pooling(pool: &XNNPooling2D, dilated: bool, path: &Path<'_>, report: &mut Rep
     // There are six.
     positive(numbers.get(..if dilated { 6 } else { 4 }).unwrap_or_default(), path, report);
     if window_size(pool.pooling_height, pool.pooling_width) <= 1 {
-        let found = format!("a window of {}x{}, which XNNPACK does not take", pool.pooling_height, pool.pooling_width);
+        let found =
+            format!("a window of {}x{}, which XNNPACK does not support", pool.pooling_height, pool.pooling_width);
         report.add(rule::XNNPACK_NODE, &path.field("pooling_height"), found);
     }
 }

@@ -1,4 +1,4 @@
-//! How values are quantized: dimensions, groups, zero points, and the scales that are in the FlatBuffer.
+//! Rules about quantization: dimensions, groups, zero points, and scales inside the FlatBuffer.
 
 use super::super::report::Report;
 use super::super::rule::{self, Rule};
@@ -9,10 +9,10 @@ use crate::schema::xnnpack::{
 };
 use alloc::format;
 
-/// XNNPACK's kernels take groups of a multiple of this many numbers.
+/// XNNPACK's kernels support groups of a multiple of this many elements.
 pub(super) const GROUP: i32 = 32;
 
-/// `path` is that of the quantized value. `constant`: its groups are multiplied.
+/// `path` is that of the quantized value. `constant`: whether it is a constant, so that its groups are multiplied.
 pub(super) fn check(
     tensor: &XNNTensorValue<'_>,
     params: &XNNQuantParams<'_>,
@@ -49,7 +49,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether XNNPACK takes it as a scale: positive, finite and not subnormal.
+/// Whether XNNPACK accepts it as a scale: positive, finite and not subnormal.
 pub(super) fn is_scale(scale: f32) -> bool {
     scale > 0.0 && scale.is_normal()
 }
@@ -118,7 +118,7 @@ fn groups(
 ) {
     let (out, input) = match *tensor.dims() {
         [out, input] => (out, input),
-        // The runtime looks at the first two, and multiplies no such value.
+        // The runtime reads the first two, and never multiplies such a value.
         [out, input, ..] if !report.concerns(constant) => (out, input),
         _ => {
             let found = format!("groups of a value of {} dimensions, expected 2", tensor.dims().len());
@@ -127,7 +127,7 @@ fn groups(
     };
     channel_dim(tensor, quantization.channel_dim, path, report);
     let size = quantization.group_size;
-    // How groups divide the columns matters where weights are packed: see `weights`.
+    // Whether groups divide the columns matters only when weights are packed: see `weights`.
     let Some(group) = u64::try_from(size).ok().filter(|size| *size > 0) else {
         let found = format!("{size}, expected a multiple of {GROUP}");
         return report.add(rule::XNNPACK_QUANTIZATION, &path.field("group_size"), found);
@@ -143,8 +143,8 @@ fn groups(
     }
 }
 
-/// Scales inside the FlatBuffer, and the rules that too few and too many break: those of channels are not counted by the runtime, which
-/// reads past the end of too few.
+/// Checks scales inside the FlatBuffer. `too_few` and `too_many` are the rules that are broken: the runtime does not
+/// count the scales of channels, and reads past the end of too few.
 fn inline(
     scales: Option<&[f32]>,
     expected: u64,
@@ -164,7 +164,7 @@ fn inline(
     }
     let scales = scales.get(..usize::try_from(expected).unwrap_or(usize::MAX)).unwrap_or(scales);
     if let Some(index) = scales.iter().position(|scale| !is_scale(*scale)) {
-        // The index is that of one of them.
+        // `index` is that of a scale.
         let found = format!("{:e}, expected a positive number", scales.get(index).copied().unwrap_or_default());
         report.add_at(rule::XNNPACK_SCALES, &path.index(index), report.offset_of(scales, index), found);
     }

@@ -1,5 +1,5 @@
-//! Whether the shapes of a node's values fit the node. XNNPACK finds out when it runs the node, and may crash then: it plans memory
-//! for the shapes that the payload says.
+//! Rules about the shapes of a node's values. XNNPACK checks shapes only when it runs the node, and may crash then,
+//! because it plans memory for the shapes that the payload states.
 
 use super::super::report::{Few, Report};
 use super::super::rule;
@@ -18,12 +18,12 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     let (Some(input), Some(output)) = (inputs.first(), outputs.first()) else {
         return;
     };
-    // The runtime reads as many paddings as the input has dimensions, without a look at the lists.
+    // The runtime reads as many paddings as the input has dimensions, whatever the lists' lengths.
     if let XNodeUnion::XNNStaticConstantPad(pad) = &node.xnode_union {
         for (list, field) in [(pad.pre_paddings(), "pre_paddings"), (pad.post_paddings(), "post_paddings")] {
             if list.len() != input.len() {
                 let found = format!("{}, expected one for each of the {} dimensions", Few(list), input.len());
-                // It reads as many as there are dimensions.
+                // The runtime reads one for each dimension.
                 let rule = if list.len() < input.len() { rule::XNNPACK_PADDING } else { rule::XNNPACK_NODE_SHAPE };
                 return report.add_at(rule, &path.field(field), report.offset(Some(list)), found);
             }
@@ -39,7 +39,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, path: &Path<'_>, report
     }
 }
 
-/// The shape of the output; `None` for nodes whose inputs alone do not give it.
+/// The shape of the output; `None` if it does not follow from the inputs alone.
 pub(super) fn inferred(
     node: &XNodeUnion<'_>,
     input: &[u64],
@@ -49,7 +49,7 @@ pub(super) fn inferred(
     Ok(match node {
         XNodeUnion::XNNStaticTranspose(transpose) => {
             let perm = transpose.perm();
-            // What is no permutation is a finding of its own, and so are lists that do not belong together and zeros below.
+            // Another rule reports lists that are no permutations, lists of different lengths, and zeros, here and below.
             if perm.iter().enumerate().any(|(index, dim)| perm.iter().take(index).any(|other| other == dim)) {
                 return Ok(None);
             }
@@ -68,7 +68,7 @@ pub(super) fn inferred(
             if offsets.len() != input.len() || !offsets.iter().zip(&sizes).zip(input).all(inside) {
                 return Err("a slice that is not inside its input");
             }
-            // A size of 0 stands for all.
+            // A size of 0 means up to the end.
             (!sizes.contains(&0)).then_some(sizes)
         }
         XNodeUnion::XNNStaticReshape(reshape) => {
@@ -130,12 +130,12 @@ pub(super) fn inferred(
         | XNodeUnion::XNNScaledDotProductAttention(_)
         | XNodeUnion::None
         | XNodeUnion::Unknown(_) => None,
-        // What is left works on each element.
+        // The others are elementwise.
         _ => Some(input.to_vec()),
     })
 }
 
-/// Two shapes, aligned at their ends: sizes are equal, or one of them is 1.
+/// Broadcasts two shapes, aligned at their ends: sizes are equal, or one of them is 1.
 fn broadcast(inputs: &[Vec<u64>]) -> Result<Option<Vec<u64>>, &'static str> {
     let [one, other] = inputs else {
         return Ok(None);
@@ -163,7 +163,7 @@ struct Window {
 }
 
 impl Window {
-    /// Whether it spans or moves nothing.
+    /// Whether its size, stride or dilation is 0.
     fn is_empty(&self) -> bool {
         [self.kernel, self.dilation, self.stride].contains(&0)
     }
@@ -177,14 +177,14 @@ impl Window {
         self.padding.iter().map(|padding| i128::from(*padding)).sum()
     }
 
-    /// How often it fits.
+    /// How often it fits into the input.
     fn count(&self) -> Result<u64, &'static str> {
         let room = i128::from(self.input) + self.padding() - self.span();
         positive(room.div_euclid(i128::from(self.stride).max(1)) + 1)
     }
 }
 
-/// What a transposed convolution divides by zero on.
+/// The message about a transposed convolution that makes XNNPACK divide by zero.
 pub(super) const EMPTY_OUTPUT: &str = "a transposed convolution whose padding leaves no output";
 
 fn positive(size: i128) -> Result<u64, &'static str> {

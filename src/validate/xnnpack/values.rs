@@ -1,4 +1,4 @@
-//! Values: what they are, their types and shapes, and which of them are inputs and outputs.
+//! Rules about values: their kinds, types and shapes, and which of them are inputs and outputs.
 
 use super::super::report::{Few, Report};
 use super::super::rule;
@@ -10,7 +10,7 @@ use crate::schema::xnnpack::{
 };
 use alloc::{format, vec::Vec};
 
-/// The most externals that the runtime takes.
+/// The most externals that the runtime accepts.
 const MAX_EXTERNS: u32 = 4096;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
@@ -66,7 +66,7 @@ fn no_tensor(value: &XValue<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// `unused`: no node reads it, and it is no output.
+/// `unused`: whether no node reads it and it is no output.
 fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, unused: bool, path: &Path<'_>, report: &mut Report<'_>) {
     type Type = XNNDatatype;
     let (fits, expected): (&[Type], &str) = match value.quant_params() {
@@ -79,10 +79,10 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, unused: bool, path:
         }
         Some(XNNQuantParams::PerChannelGroupQuant(_)) => (&[Type::QBINT4], "qbint4 with a scale for each group"),
         Some(XNNQuantParams::PerTokenDynamicQuant(_)) => (&[Type::QDINT8], "qdint8 with scales at run time"),
-        // Which is a finding of its own.
+        // Another rule reports this.
         Some(XNNQuantParams::None | XNNQuantParams::Unknown(_)) => return,
     };
-    // XNNPACK takes one scale for a type with many, until a node reads them.
+    // XNNPACK accepts one scale for a type with many, unless a node reads them.
     let taken = matches!(value.quant_params(), Some(XNNQuantParams::PerTensorQuant(_)))
         && [Type::QCINT8, Type::QCINT32, Type::QCINT4, Type::QBINT4].contains(&tensor.datatype);
     if !fits.contains(&tensor.datatype) && report.concerns(!(unused && taken)) {
@@ -91,7 +91,7 @@ fn datatype(value: &XValue<'_>, tensor: &XNNTensorValue<'_>, unused: bool, path:
     }
     let dynamic = tensor.dq_datatype.unwrap_or_default();
     let input = tensor.flags & EXTERNAL_INPUT != 0 && tensor.constant_buffer_idx == 0;
-    // The runtime takes a type that it does not know for none.
+    // The runtime treats a type that it does not know as none.
     let concerns = report.concerns(dynamic.name().is_some());
     if concerns && dynamic != Type::INVALID && !(dynamic == Type::QINT8 && input) {
         let found = format!("{dynamic}, expected none, or xnn_datatype_qint8 of an input");
@@ -107,7 +107,7 @@ fn shape(tensor: &XNNTensorValue<'_>, path: &Path<'_>, report: &mut Report<'_>) 
         let found = format!("{} dimensions, expected at most {MAX_RANK}", dims.len());
         report.add_at(rule::XNNPACK_SHAPE, path, offset, found);
     } else if tensor.datatype.element_bits().is_some() && tensor.byte_size().is_none_or(|bytes| bytes > u64::MAX / 8) {
-        // XNNPACK counts bits.
+        // XNNPACK computes sizes in bits.
         let found = format!("{}, whose size in bits overflows 64 bits", Few(dims));
         report.add_at(rule::XNNPACK_SHAPE, path, offset, found);
     }
@@ -158,7 +158,7 @@ fn direction(flags: u32) -> &'static str {
     if flags & EXTERNAL_INPUT != 0 { "input" } else { "output" }
 }
 
-/// Each argument is taken by one value, and the lists of inputs and outputs say which.
+/// Checks that each argument has one value, and that the lists of inputs and outputs name these.
 fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let tree = &graph.payload.graph;
     let externals = tree.externals();
@@ -166,7 +166,7 @@ fn externals(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         if let [(first, one), (second, other)] = pair {
             if one.external_id == other.external_id {
                 let found = format!("values {first} and {second} are both argument {}", one.external_id);
-                // To XNNPACK they are one value, the one that comes last.
+                // For XNNPACK they are one value, the last.
                 report.add(rule::XNNPACK_EXTERNALS, &path.field("xvalues"), found);
             }
         }

@@ -1,4 +1,4 @@
-//! Weights and biases: that they have the shape that their node says, and data at all.
+//! Rules about weights and biases: they have data, and the shape that their node needs.
 
 use super::super::report::{Few, Report};
 use super::super::rule;
@@ -16,11 +16,11 @@ use alloc::{format, vec::Vec};
 /// [`XNNFullyConnected`](crate::schema::xnnpack::XNNFullyConnected) with weights `[in, out]`.
 const TRANSPOSE_WEIGHTS: u32 = 1;
 
-/// The weights of a node: who they are, and what they should be.
+/// The weights of a node, and what they should be.
 struct Weights {
     filter: u32,
     bias: u32,
-    /// The sizes that the filter must have; `None` where the node does not say.
+    /// The sizes that the filter must have; `None` if the node does not determine them.
     dims: Option<[u64; 4]>,
     /// The dimension of the output channels.
     channel_dim: usize,
@@ -49,7 +49,7 @@ fn weights(node: &XNodeUnion<'_>) -> Option<Weights> {
     }
 }
 
-/// The bytes that a node reads of each of its constants, and the constant's id.
+/// Adds the number of bytes that a node reads of each of its constants, with the constant's id.
 pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u32, u64)>) {
     let weights = weights(node);
     for (field, id) in node.ids().inputs {
@@ -79,7 +79,7 @@ fn bytes(tensor: &XNNTensorValue<'_>, dims: &[u64]) -> u64 {
     dims.iter().fold(u64::from(bits), |all, size| all.saturating_mul(*size)).div_ceil(8)
 }
 
-/// `path` is that of the node's member. `packed`: XNNPACK packs the node's weights.
+/// `path` is that of the node's member. `packed`: whether XNNPACK packs the node's weights.
 pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Path<'_>, report: &mut Report<'_>) {
     if let (XNodeUnion::XNNBatchMatrixMultiply(multiply), true) = (&node.xnode_union, report.concerns(packed)) {
         second_factor(graph, multiply.input2_id, &path.field("input2_id"), report);
@@ -94,7 +94,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
         let types = (graph.datatype(dense.input1_id), filter.datatype);
         let transposed = dense.flags & TRANSPOSE_WEIGHTS != 0;
         if types == (Some(XNNDatatype::FP32), XNNDatatype::QCINT4) && transposed && report.concerns(packed) {
-            let found = "weights [in, out] of 4 bits for plain numbers, which the runtime dies of packing";
+            let found = "weights [in, out] of 4 bits for float values: packing them crashes the runtime";
             report.add(rule::XNNPACK_NODE, &path.field("flags"), found);
         }
     }
@@ -142,7 +142,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
     }
     if let Some(XNNQuantParams::PerChannelGroupQuant(quantization)) = value.quant_params() {
         let (size, columns) = (quantization.group_size, dims.last().copied().unwrap_or(0));
-        // What is not positive is found at the value.
+        // A group size that is not positive is reported at the value.
         if size > 0 && size % GROUP != 0 && report.concerns(packed) {
             let found = format!("a filter with scales for groups of {size}, expected a multiple of {GROUP}");
             report.add(rule::XNNPACK_QUANTIZATION, filter_path, found);
@@ -171,8 +171,8 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
     let computed = matches!(node.xnode_union, XNodeUnion::XNNFullyConnected(_))
         && [XNNDatatype::FP32, XNNDatatype::FP16].contains(&filter.datatype);
     let same = input == Some(filter.datatype);
-    // With weights in groups, the runtime takes a bias that is an input, or that nothing writes, for none, and dies of one that is an output,
-    // if it packs the weights at all.
+    // With weights in groups, if the runtime packs them at all, it ignores a bias that is an input or that nothing
+    // writes, and crashes on one that is an output.
     let is_none = graph.tensor(weights.bias).is_some_and(|bias| {
         bias.flags == EXTERNAL_INPUT || (!bias.is_external() && graph.produced.binary_search(&bias.id_out).is_err())
     });
@@ -187,7 +187,7 @@ pub(super) fn check(graph: &Graph<'_>, node: &XNode<'_>, packed: bool, path: &Pa
     }
 }
 
-/// What XNNPACK multiplies a batch of matrices with, constant or not.
+/// Checks the second factor of a batched multiplication of matrices, constant or not.
 fn second_factor(graph: &Graph<'_>, id: u32, path: &Path<'_>, report: &mut Report<'_>) {
     let Some((value, tensor)) = graph.value(id) else {
         return;
@@ -205,7 +205,7 @@ fn second_factor(graph: &Graph<'_>, id: u32, path: &Path<'_>, report: &mut Repor
     }
 }
 
-/// A multiplication takes computed weights of plain numbers; nearly everything else needs constants.
+/// A multiplication accepts computed float weights; nearly every other node needs constants.
 fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path: &Path<'_>, report: &mut Report<'_>) {
     if computed && !tensor.is_external() && graph.produced.binary_search(&tensor.id_out).is_err() {
         let found = format!("{tensor}, which is no constant, no input, and written by no node");
@@ -219,7 +219,7 @@ fn no_data(graph: &Graph<'_>, tensor: &XNNTensorValue<'_>, computed: bool, path:
     }
 }
 
-/// XNNPACK refuses to multiply 8-bit numbers where the product of the scales is 256 times that of the output, or more.
+/// XNNPACK refuses to multiply 8-bit values if the product of their scales is 256 times that of the output or more.
 pub(super) fn requantization(
     graph: &Graph<'_>,
     blobs: &NamedBlobs<'_>,
@@ -268,7 +268,7 @@ fn filter_scales(graph: &Graph<'_>, value: &XValue<'_>, blobs: &NamedBlobs<'_>, 
             if own != Some(keys == Keys::Own) {
                 return Vec::new();
             }
-            // Constants that are not there break another rule.
+            // Missing constants break another rule.
             numbers(payload.constant_bytes(index, blobs).unwrap_or_default(), element).collect()
         }
         _ => Vec::new(),
