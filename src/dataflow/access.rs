@@ -17,17 +17,17 @@ pub(crate) enum Role {
     Read,
     /// Overwrites it.
     Write,
-    /// Reads it, and writes some of it or all.
+    /// Reads it, and writes all or part of it.
     InPlace,
-    /// Overwrites an argument that is its input and its result, as `copy_` does.
+    /// Overwrites an argument that is both input and result, as `copy_` does.
     Replace,
-    /// Writes it piece by piece, from its first piece on, as `et_copy_index` does in a loop.
+    /// Writes it piece by piece, starting with the first, as `et_copy_index` does in a loop.
     Fill,
     /// Uses its memory while it runs.
     Scratch,
     /// Makes it a view of that value: the same bytes.
     View(i32),
-    /// Its result, once more.
+    /// Repeats its result.
     Again,
 }
 
@@ -42,12 +42,12 @@ pub(crate) struct Access {
 }
 
 impl Role {
-    /// Whether the argument has another content afterwards.
+    /// Whether the argument's content changes.
     pub(crate) fn writes(self) -> bool {
         !matches!(self, Self::Read | Self::Scratch)
     }
 
-    /// Whether the argument is an input too.
+    /// Whether the argument is also an input.
     pub(crate) fn is_in_place(self) -> bool {
         matches!(self, Self::InPlace | Self::Replace | Self::Fill)
     }
@@ -63,13 +63,13 @@ impl Access {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Accesses {
     pub(crate) list: Vec<Access>,
-    /// Why what it writes is an assumption.
+    /// If it is assumed which arguments are written, the reason.
     pub(crate) unknown: Option<&'static str>,
 }
 
-/// An operator that is not in the table, or is called otherwise than the table says: outputs are at the end, twice.
+/// An operator that is not in the table, or is called differently: outputs are at the end, twice.
 const UNKNOWN_OPERATOR: &str = "the operator's arguments are not known";
-/// The same, without anything that stands twice.
+/// The same, if no argument is repeated.
 const UNKNOWN_RESULT: &str = "the operator's arguments are not known, nor which of them it writes";
 /// A delegate whose payload does not say how many inputs it has.
 pub(crate) const UNKNOWN_DELEGATE: &str = "which of the delegate's arguments it writes is not known";
@@ -130,7 +130,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         }
     }
 
-    /// A call as the table has it: with its results once more, or without.
+    /// A call that matches the table, with its results repeated or not.
     fn known(&self, operator: &str, line: &'static str, args: &[i32]) -> Option<Vec<Access>> {
         let count = line.split(' ').count();
         let results = args.get(count..)?;
@@ -174,7 +174,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         let (mut outputs, mut again) = (0, 0);
         for count in (1..=(args.len() / 2).min(MOST)).rev() {
             let (rest, last) = args.split_at(args.len() - count);
-            // At most half of the arguments are counted: the rest has as many.
+            // `count` is at most half of the arguments, so there are as many before.
             let before = rest.get(rest.len() - count..).unwrap_or_default();
             if before.iter().zip(last).all(|(one, other)| self.is_same(*one, *other)) {
                 (outputs, again) = (count, count);
@@ -191,7 +191,7 @@ impl<'t, 'a> Calls<'t, 'a> {
             return Accesses::default();
         }
         let unknown = if again == 0 { UNKNOWN_RESULT } else { UNKNOWN_OPERATOR };
-        // One that repeats nothing gives at least something.
+        // A call that repeats nothing still has at least one output.
         let (outputs, first) =
             if again == 0 { (1, args.len().saturating_sub(1)) } else { (outputs, args.len() - outputs - again) };
         let role = |at: usize| match at.checked_sub(first) {
@@ -209,7 +209,7 @@ impl<'t, 'a> Calls<'t, 'a> {
         one == other || list(one).is_some_and(|items| list(other) == Some(items))
     }
 
-    /// Without a payload that says it, no argument is an output.
+    /// Without a payload that states the outputs, no argument is one.
     fn delegate(&self, call: &DelegateCall<'_>) -> Accesses {
         let outputs = self.delegates.of(self.method, call.delegate_index);
         let role = |at: usize| if outputs.is_some_and(|outputs| outputs.has(at)) { Role::Write } else { Role::Read };
@@ -227,7 +227,8 @@ pub(crate) fn arguments<'t>(instruction: &'t InstructionArguments<'_>) -> &'t [i
     }
 }
 
-/// The number of values, list items, instructions and arguments of a method: what work on it may be in proportion to.
+/// The number of values, list items, instructions and arguments of a method: the measure for the work that may be spent
+/// on it.
 pub(crate) fn size(plan: &ExecutionPlan<'_>) -> usize {
     let items = |value: &KernelTypes<'_>| match value {
         KernelTypes::IntList(list) => list.items().len(),

@@ -1,26 +1,26 @@
-//! The ways through a method: instructions between jumps.
+//! Basic blocks of a method: instructions between jumps.
 
 use super::events::{Events, Kind};
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
 use alloc::{vec, vec::Vec};
 
-/// Times that follow each other without a jump in between.
+/// Consecutive times without a jump between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Block {
     pub(super) first: usize,
     pub(super) last: usize,
-    /// The blocks that may be next.
+    /// The blocks that may come next.
     pub(super) next: [Option<usize>; 2],
-    /// How many blocks it may be next of.
+    /// The number of blocks that it may come after.
     pub(super) before: usize,
 }
 
-/// The blocks of a method, in order of time: the first one is before the first instruction, the last one after the last. Without
-/// `jumps`, as if no instruction jumped.
+/// The blocks of a method, in order of time: the first one is before the first instruction, the last one after the
+/// last. Without `jumps`, jumps are ignored.
 pub(super) fn blocks(plan: &ExecutionPlan<'_>, events: &Events, jumps: bool) -> Vec<Block> {
     let end = events.end();
     let mut starts = vec![false; end + 1];
-    // The time of each jump, and the times that may be next.
+    // The time of each jump, and the times that may come next.
     let mut ways: Vec<(usize, [Option<usize>; 2])> = Vec::new();
     let constant = if jumps { Conditions::new(plan, events) } else { Conditions::default() };
     let mut time = 0;

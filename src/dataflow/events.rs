@@ -6,17 +6,18 @@ use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
 use alloc::borrow::Cow;
 use alloc::{vec, vec::Vec};
 
-/// One value that an instruction reads or writes: of a list, each item.
+/// A value that an instruction reads or writes. A list has an event for each item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// 0: inputs and states are there; from 1 on: instructions, over all chains; after the last one outputs are read.
+    /// 0 for inputs and states, from 1 on the instructions over all chains, and after the last one the time at which
+    /// outputs are read.
     pub(crate) time: u32,
     /// Index into the method's values.
     pub(crate) value: u32,
     /// The argument as the instruction names it: the value, or the list that it is in.
     pub(crate) argument: i32,
     pub(crate) kind: Kind,
-    /// Whether the instruction is known to do so.
+    /// Whether the instruction is known to do this.
     pub(crate) certain: bool,
 }
 
@@ -24,7 +25,7 @@ pub(crate) struct Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
-    /// Made the base of a view: its bytes are not read.
+    /// Becomes the base of a view: its bytes are not read.
     Base,
     Write,
     /// Read and written.
@@ -33,7 +34,7 @@ pub(crate) enum Kind {
     Replace,
     /// Written piece by piece in a loop.
     Fill,
-    /// Made a view of another value: an index into the views.
+    /// Becomes a view of another value: an index into the views.
     View(u32),
     /// A state that is read by the next run.
     Keep,
@@ -54,11 +55,11 @@ pub(super) struct Events {
     pub(super) list: Vec<Event>,
     /// For each time the index of its first event, and the end.
     pub(super) starts: Vec<u32>,
-    /// What each view is a view of.
+    /// The base of each view.
     pub(super) views: Vec<u32>,
     pub(super) unknown: Vec<Unknown>,
     plan_values: usize,
-    /// How many more items of lists there may be: many instructions may name one long list.
+    /// How many more items of lists may be visited, because many instructions may name one long list.
     budget: usize,
     incomplete: bool,
 }
@@ -143,7 +144,7 @@ impl Events {
                         self.views.push(of);
                         Kind::View(self.views.len() as u32 - 1)
                     }
-                    // It stays what it is.
+                    // Known roles are not changed.
                     _ => continue,
                 },
                 Role::Again => continue,
@@ -152,7 +153,7 @@ impl Events {
         }
     }
 
-    /// A value, or the values in a list.
+    /// Adds an event for a value, or for each value in a list.
     fn add(&mut self, plan: &ExecutionPlan<'_>, argument: i32, kind: Kind, certain: bool) {
         let items: Cow<'_, [i32]> = match plan.value(argument).map(|value| &value.val) {
             Some(KernelTypes::TensorList(list)) => list.items().into(),
@@ -192,8 +193,9 @@ impl Events {
     }
 }
 
-/// Which arguments of a delegate are outputs, where nothing says it: values that nothing has written before. A view of another
-/// value is one of these, too, so the last one is an output, and others before it are if something takes them later.
+/// Guesses which arguments of a delegate are outputs if the payload does not state it: among values that were not
+/// written before, the last one is an output, and others are if they are read later. (The others may be views of values
+/// that were written.)
 struct Guess {
     written: Vec<bool>,
     last_mention: Vec<usize>,
@@ -221,7 +223,7 @@ impl Guess {
         }
         plan.outputs().iter().for_each(|value| mention(*value, usize::MAX));
         for (list, value) in plan.values().iter().enumerate() {
-            // There is a time for each value.
+            // `last` has a time for each value.
             let time = last.get(list).copied().unwrap_or_default();
             for item in value.val.tensors().unwrap_or_default() {
                 if let Some(last) = usize::try_from(*item).ok().and_then(|item| last.get_mut(item)) {
@@ -256,7 +258,7 @@ impl Guess {
         }
     }
 
-    /// Fills in the outputs of the delegate's call after `time` instructions.
+    /// Sets the outputs of the delegate's call.
     fn delegate(&self, plan: &ExecutionPlan<'_>, accesses: &mut Accesses, starts: usize) {
         let time = starts - 1;
         let count = accesses.list.len();

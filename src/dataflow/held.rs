@@ -1,12 +1,12 @@
-//! Which write each piece of memory has its content from.
+//! For each piece of memory, the writes that its content may come from.
 
 use crate::keyed::sort;
 use alloc::{collections::BTreeMap, vec::Vec};
 
-/// Bytes of a planned buffer, or a place for a value that is in none.
+/// Bytes of a planned buffer, or the place of a value that is in none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The planned buffer; [`VALUES`] for what is in none, [`VIEWS`] for which value a view is of.
+    /// The planned buffer; [`VALUES`] for values that are in none, [`VIEWS`] for the bases of views.
     pub(crate) buffer: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -14,10 +14,10 @@ pub(crate) struct Place {
 
 /// Values that are not in planned memory, by index.
 pub(super) const VALUES: u32 = 0;
-/// Which value a view is of, by the view's index.
+/// The bases of views, by the view's index.
 pub(super) const VIEWS: u32 = u32::MAX;
 
-/// Instead of a write: the content was there before the first instruction, or never.
+/// In the place of a write: the content was there before the first instruction, or is undefined.
 pub(super) const BEFORE: u32 = u32::MAX;
 
 impl Place {
@@ -34,7 +34,7 @@ impl Place {
     }
 }
 
-/// The writes that a piece may have its content from: one, or several where branches join.
+/// The writes that a piece's content may come from: one, or several after branches join.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Writes {
     first: u32,
@@ -68,7 +68,7 @@ struct Piece {
     writes: Writes,
 }
 
-/// The content of all memory at one time. What no piece is about was there before.
+/// The content of all memory at one time. Memory without a piece is unchanged since the start.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Held {
     /// By buffer and start. Pieces do not overlap.
@@ -76,12 +76,12 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// How many pieces there are: what it takes to copy them.
+    /// How many pieces there are, which is the cost of a copy.
     pub(super) fn len(&self) -> usize {
         self.pieces.len()
     }
 
-    /// Adds the writes that a place has its content from; what it took.
+    /// Adds the writes that a place's content comes from; returns the cost.
     pub(super) fn read(&self, place: Place, found: &mut Vec<u32>) -> usize {
         let Place { buffer, start, end } = place;
         let before = self.pieces.range(..(buffer, start)).next_back();
@@ -108,7 +108,7 @@ impl Held {
         steps
     }
 
-    /// The first pieces that a place has bytes of, with their start, their end and the first write that each may have its content from.
+    /// The first pieces that overlap a place: start, end and the first write that the content may come from.
     pub(crate) fn pieces(&self, place: Place, most: usize) -> Vec<(u64, u64, u32)> {
         let Place { buffer, start, end } = place;
         let before = self.pieces.range(..(buffer, start)).next_back();
@@ -120,7 +120,7 @@ impl Held {
         pieces
     }
 
-    /// From now on, a place has its content from that write; what it took.
+    /// Sets the content of a place to that of a write; returns the cost.
     pub(crate) fn write(&mut self, place: Place, write: u32) -> usize {
         let Place { buffer, start, end } = place;
         self.split(buffer, start);
@@ -133,7 +133,7 @@ impl Held {
         inside.len() + 1
     }
 
-    /// From now on, a place may have its content from that write too; what it took.
+    /// Adds a write that the content of a place may come from; returns the cost.
     pub(super) fn may_write(&mut self, place: Place, write: u32) -> usize {
         let mut other = self.clone();
         let steps = other.write(place, write) + 2 * self.len();
@@ -141,7 +141,7 @@ impl Held {
         steps
     }
 
-    /// Makes two pieces of one that has `at` inside.
+    /// Splits the piece that has `at` inside.
     fn split(&mut self, buffer: u32, at: u64) {
         let Some(((_, _), piece)) = self.pieces.range_mut((buffer, 0)..(buffer, at)).next_back() else { return };
         if piece.end > at {
@@ -151,7 +151,7 @@ impl Held {
         }
     }
 
-    /// What may be there after one way or the other; whether that is more than before.
+    /// Adds the content of another path; returns whether anything was added.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let mut bounds: Vec<(u32, u64)> = Vec::with_capacity(2 * (self.len() + other.len()));
         for ((buffer, start), piece) in self.pieces.iter().chain(&other.pieces) {
@@ -188,7 +188,7 @@ impl Held {
         more
     }
 
-    /// Adds a piece after all others; one piece with the last where that has the same content.
+    /// Adds a piece after all others, and joins it with the last if that has the same content.
     fn append(&mut self, buffer: u32, start: u64, end: u64, writes: Writes) {
         if let Some(((last, _), piece)) = self.pieces.iter_mut().next_back() {
             if *last == buffer && piece.end == start && piece.writes == writes {
@@ -199,7 +199,7 @@ impl Held {
         self.pieces.insert((buffer, start), Piece { end, writes });
     }
 
-    /// All writes that have left something, in order.
+    /// All writes of which some content is left, in order.
     pub(super) fn all(&self) -> Vec<u32> {
         let mut all = Vec::with_capacity(self.pieces.len());
         for piece in self.pieces.values() {

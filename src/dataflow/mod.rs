@@ -1,11 +1,12 @@
 //! What each instruction of a method reads and writes, which write each read gets its bytes from, and when bytes are needed.
 //!
-//! Disassembly, graph, memory, comparison and the rule on planned tensors that overlap all take it from here. Memory is followed byte
-//! by byte: a tensor that no instruction writes, at the place of one that an instruction wrote, is a view of it. A jump leads on to
-//! its destination and to the next instruction, if its condition is not a constant; where ways join, a read may get what either
-//! wrote.
+//! Disassembly, graph, memory, diff and the rule about overlapping planned tensors use it. Memory is tracked byte by
+//! byte: a tensor that no instruction writes, at the place of one that an instruction wrote, is a view of that one.
+//! After a jump, both the destination and the next instruction may follow, unless its condition is a constant; where
+//! paths join, a read may get the result of either.
 //!
-//! The work is in proportion to the method's size. What would take more is not followed, and [`Dataflow::unknown`] says so.
+//! The work is in proportion to the method's size. Beyond that, dataflow is not tracked, and [`Dataflow::unknown`] says
+//! so.
 
 mod access;
 mod blocks;
@@ -28,7 +29,7 @@ use events::Events;
 pub(crate) use held::{Held, Place};
 use walk::{Passed, TooMuch, Walk, places};
 
-/// Instead of a write: what is read was there before the first instruction, or never.
+/// In the place of a write: the content was there before the first instruction, or is undefined.
 pub(crate) const BEFORE: u32 = held::BEFORE;
 
 /// Why dataflow is unknown: lists are too long.
@@ -37,7 +38,7 @@ const LONG_LISTS: &str = "the instructions name long lists so often that not all
 const TOO_MANY_WAYS: &str = "the method jumps so often that only the order of its instructions was followed";
 const TOO_MANY_PIECES: &str = "its tensors overlap so often that they were not followed";
 
-/// Times from the first to the last.
+/// A period of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Period {
@@ -49,26 +50,26 @@ pub struct Period {
     pub last: usize,
 }
 
-/// A time as the number of the instruction, which counts from 0 as everywhere: -1 stands for the inputs.
+/// Serializes a time as the index of its instruction, from 0: -1 stands for the inputs.
 #[cfg(feature = "serde")]
 pub(crate) fn as_instruction<S: serde::Serializer>(time: &usize, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_i64(i64::try_from(*time).unwrap_or(i64::MAX) - 1)
 }
 
-/// What is not known.
+/// Something that is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Unknown {
-    /// The instruction, counted from 1; `None` if it is about the whole method.
+    /// The instruction, counted from 1; `None` if it concerns the whole method.
     pub(crate) time: Option<usize>,
     pub(crate) why: &'static str,
 }
 
-/// The dataflow of a method. Times count its instructions from 1, over all chains; at 0 inputs and states are there, and after the
-/// last instruction outputs are read.
+/// The dataflow of a method. Times count its instructions from 1, over all chains; 0 is that of inputs and states, and
+/// outputs are read after the last instruction.
 pub(crate) struct Dataflow {
     events: Events,
     places: Vec<Place>,
-    /// Where each read gets its content from, in order of the reads.
+    /// Where the content of each read comes from, in order of the reads.
     pub(crate) sources: Vec<Source>,
     /// Each write through a view, and the values whose memory it writes, in order.
     through: Vec<(u32, u32)>,
@@ -89,8 +90,8 @@ impl Dataflow {
                 kept.push(value as u32);
             }
         }
-        // First with the states that have initial values; then with those that are read and written without one; then with those
-        // that are only read.
+        // First with the states that have initial values; then also with tensors that are read before they are written;
+        // then also with tensors that are only read.
         let mut found = Self::with_kept(plan, calls, kept.clone());
         for written in [true, false] {
             let new = found.read_before(plan, written);
@@ -126,8 +127,8 @@ impl Dataflow {
         Self { events, places, sources, through, periods, kept, unknown }
     }
 
-    /// The tensors in planned memory whose bytes are read although nothing wrote them before, in order: those that an instruction
-    /// writes somewhere, or all.
+    /// The tensors in planned memory that are read before they are written, in order: those that some instruction
+    /// writes (`written`), or all.
     fn read_before(&self, plan: &ExecutionPlan<'_>, written: bool) -> Vec<u32> {
         let mut writes = vec![!written; self.places.len()];
         for event in self.events.list.iter().filter(|event| event.kind.writes()) {
@@ -159,12 +160,12 @@ impl Dataflow {
         self.events.end()
     }
 
-    /// What happens, in order of time.
+    /// The events, in order of time.
     pub(crate) fn events(&self) -> &[Event] {
         &self.events.list
     }
 
-    /// What happens at a time: the index of the first event, and the events.
+    /// The events at a time, and the index of the first.
     pub(crate) fn at(&self, time: usize) -> (usize, &[Event]) {
         let range = self.events.at(time);
         // The range is one of this list.
@@ -175,11 +176,11 @@ impl Dataflow {
         self.events.list.get(index as usize)
     }
 
-    /// Where a read gets its content from.
+    /// Where the content of a read comes from.
     pub(crate) fn sources_of(&self, read: u32) -> &[Source] {
         let start = self.sources.partition_point(|source| source.read < read);
         let end = self.sources.partition_point(|source| source.read <= read);
-        // Both are positions in this list, in order.
+        // Both are positions in this list, and `start` is not after `end`.
         self.sources.get(start..end).unwrap_or_default()
     }
 
@@ -244,7 +245,7 @@ impl Dataflow {
             let last = of_value.iter().map(|(_, _, time)| *time).max().unwrap_or_default();
             for of_write in of_value.chunk_by(|one, other| one.1 == other.1) {
                 let Some((_, write, _)) = of_write.first().filter(|(_, write, _)| *write != BEFORE) else { continue };
-                // What was moved to it is elsewhere: its own place is not used then.
+                // After a move, the value's bytes are elsewhere, and its own place is not used.
                 let mut here = false;
                 for owner in owners(*write).filter(|owner| owner != value) {
                     needs.views.push((*value, owner));
@@ -255,7 +256,7 @@ impl Dataflow {
                 }
                 let start = self.periods.partition_point(|(other, _)| other < write);
                 let end = self.periods.partition_point(|(other, _)| other <= write);
-                // Both are positions in this list, in order.
+                // Both are positions in this list, and `start` is not after `end`.
                 let of_write = self.periods.get(start..end).unwrap_or_default();
                 let mut part = |from: Period, to: Period| {
                     let part = Period { first: from.first.max(first), last: to.last.min(last) };
@@ -282,9 +283,10 @@ impl Dataflow {
 
 /// When values' bytes are needed.
 pub(crate) struct Needs {
-    /// By value and time. A view needs the bytes that it shares as long as it is used; what wrote them needs them at least as long.
+    /// Sorted by value and time. A view needs the bytes that it shares as long as it is used; the value that wrote them
+    /// needs them at least as long.
     pub(crate) periods: Vec<(u32, Period)>,
-    /// A value, and one whose bytes it reads.
+    /// A value, and a value whose bytes it reads.
     pub(crate) views: Vec<(u32, u32)>,
 }
 
@@ -312,7 +314,7 @@ fn follow(
     Ok((passed, periods))
 }
 
-/// Where nothing more is known: from the first mention of each value to the last, at its first event.
+/// Without dataflow: each value is needed from its first mention to its last.
 fn mentions(events: &Events) -> Vec<(u32, Period)> {
     let mut of_value: Vec<(u32, u32, usize)> = Vec::with_capacity(events.list.len());
     for (index, event) in events.list.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Which arguments of a delegate's call are outputs, where its payload says so.
+//! Which arguments of a delegate's call are outputs, if its payload states it.
 
 #[cfg(feature = "payloads")]
 use crate::delegate::Payload;
@@ -17,9 +17,9 @@ pub(crate) struct DelegateOutputs {
 
 /// Which arguments are outputs.
 pub(crate) enum Outputs {
-    /// Those at these positions, in order.
+    /// The arguments at these positions, in order.
     At(Vec<u32>),
-    /// Those from this position on.
+    /// The arguments from this position on.
     From(usize),
 }
 

@@ -1,4 +1,4 @@
-//! When each value's bytes are needed: from a write to the last read of it, on every way.
+//! When each value's bytes are needed: from a write to its last read, on every path.
 
 use super::blocks::Block;
 use super::events::{Events, Kind};
@@ -31,16 +31,16 @@ impl Bits {
     }
 }
 
-/// What is needed in a block of the writes that are read in another block than they are in, or before them in a loop.
+/// Of the writes that are read in another block, or earlier in a loop: which of them a block needs.
 #[derive(Clone, Default)]
 struct Needs {
-    /// At the start because of a read in the block.
+    /// Needed at the start, for a read in the block.
     read: Bits,
-    /// At the start.
+    /// Needed at the start.
     start: Bits,
-    /// At the end.
+    /// Needed at the end.
     end: Bits,
-    /// What something is left of at the end.
+    /// Of which some content is left at the end.
     reach: Bits,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn of_writes(
 ) -> Result<Vec<(u32, Period)>, TooMuch> {
     let time_of = |event: u32| events.list.get(event as usize).map_or(0, |event| event.time as usize);
     let block_of = |time: usize| blocks.partition_point(|block| block.last < time);
-    // By write: the last read after it in its own block; and all that are elsewhere.
+    // By write: the last read after it in its own block; and all reads elsewhere.
     let mut last_here = vec![0u32; events.list.len()];
     // (write, block, last time of a read there)
     let mut elsewhere: Vec<(u32, u32, u32)> = Vec::new();
@@ -92,12 +92,12 @@ pub(super) fn of_writes(
             }
         }
     }
-    // What reaches the start of each block and is not written again in it.
+    // The writes that reach the start of each block and are not overwritten in it.
     let mut arrives: Vec<Bits> = Vec::with_capacity(blocks.len());
     for (index, passed) in passed.iter().enumerate() {
         let mut bits = Bits(vec![0; words]);
         for write in &passed.reach_in {
-            // One that goes to one of several places leaves the others.
+            // A write that goes to one of several places leaves the others unchanged.
             let first = passed.through.partition_point(|(other, _)| other < write);
             let is_sure = passed.through.get(first + 1).is_none_or(|(other, _)| other != write);
             if let (Ok(at), false) = (crossing.binary_search(write), is_sure && block_of(time_of(*write)) == index) {
@@ -108,7 +108,7 @@ pub(super) fn of_writes(
     }
     propagate(blocks, &arrives, words, &mut needs, budget)?;
     let mut periods: Vec<(u32, Period)> = Vec::new();
-    // Writes whose content stays in its block.
+    // Writes that are only read in their own block.
     for (index, last) in last_here.iter().enumerate() {
         let write = index as u32;
         let event = events.list.get(index);
@@ -142,7 +142,8 @@ pub(super) fn of_writes(
     Ok(merged(periods))
 }
 
-/// Until nothing changes: needed at the end is what a next block needs at its start, as far as it comes from here.
+/// Repeats until nothing changes: a block needs at its end what a next block needs at its start and this block
+/// provides.
 fn propagate(
     blocks: &[Block],
     arrives: &[Bits],
@@ -159,7 +160,7 @@ fn propagate(
                 continue;
             };
             for next in block.next.into_iter().flatten() {
-                // A block that is its own next one.
+                // The block is its own successor.
                 let of_next = if next == index {
                     own.start.clone()
                 } else {
@@ -183,7 +184,7 @@ fn propagate(
     Ok(())
 }
 
-/// In order of the keys and of time, those that overlap or follow each other as one.
+/// Sorts periods by key and time, and merges those that overlap or touch.
 pub(super) fn merged(mut periods: Vec<(u32, Period)>) -> Vec<(u32, Period)> {
     sort_by_key(&mut periods, |(key, period)| (*key, period.first, period.last));
     let mut merged: Vec<(u32, Period)> = Vec::with_capacity(periods.len());

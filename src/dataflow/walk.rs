@@ -1,4 +1,4 @@
-//! Follows every way through a method, until nothing new is found.
+//! Follows every path through a method, until nothing new is found.
 
 use super::blocks::Block;
 use super::events::{Event, Events, Kind};
@@ -7,34 +7,34 @@ use crate::keyed::sort;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use alloc::{vec, vec::Vec};
 
-/// Where a read may get its content from.
+/// Where the content of a read may come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source {
     /// The reading event.
     pub(crate) read: u32,
     /// The event that wrote it; [`BEFORE`](super::BEFORE) if none did.
     pub(crate) write: u32,
-    /// The value whose memory is read: another one than the event's if that is a view.
+    /// The value whose memory is read: if the event's value is a view, its base.
     pub(crate) base: u32,
-    /// Whether the write is what made the value a view, and not what wrote its bytes.
+    /// Whether the write made the value a view instead of writing its bytes.
     pub(crate) view: bool,
 }
 
-/// What the walk found out about a block.
+/// What the walk found for a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passed {
     /// In order of the reads.
     pub(super) sources: Vec<Source>,
     /// Each write through a view, and the values whose memory it writes.
     pub(super) through: Vec<(u32, u32)>,
-    /// The writes that something is left of at its start and its end, in order.
+    /// The writes of which some content is left at its start and its end, in order.
     pub(super) reach_in: Vec<u32>,
     pub(super) reach_out: Vec<u32>,
-    /// Whether anything leads to it.
+    /// Whether any path leads to it.
     pub(super) reached: bool,
 }
 
-/// The walk takes too long.
+/// The error of a walk that takes too long.
 pub(super) struct TooMuch;
 
 /// A view of more values than this is not followed.
@@ -42,9 +42,9 @@ const MOST_BASES: usize = 16;
 
 pub(super) struct Walk<'e> {
     events: &'e Events,
-    /// Of each value.
+    /// The place of each value.
     places: &'e [Place],
-    /// Which values an instruction makes views.
+    /// Whether an instruction makes the value a view.
     is_view: Vec<bool>,
     /// The values whose memory each view may have.
     bases: Vec<Vec<u32>>,
@@ -57,7 +57,7 @@ pub(super) struct Walk<'e> {
     sources: usize,
 }
 
-/// Where each value's content is.
+/// The place of each value's content.
 pub(super) fn places(plan: &ExecutionPlan<'_>) -> Vec<Place> {
     let mut places = Vec::with_capacity(plan.values().len());
     for index in 0..plan.values().len() {
@@ -67,7 +67,7 @@ pub(super) fn places(plan: &ExecutionPlan<'_>) -> Vec<Place> {
     places
 }
 
-/// A tensor's bytes in planned memory, if it takes any.
+/// A tensor's bytes in planned memory, if it has any.
 fn planned(tensor: &Tensor<'_>) -> Option<Place> {
     let allocation = tensor.allocation_info?;
     let start = allocation.memory_offset();
@@ -93,13 +93,13 @@ impl<'e> Walk<'e> {
         Ok(())
     }
 
-    /// Walks until what is held at the start of each block is all that may be held there.
+    /// Walks until the content at the start of each block is complete.
     pub(super) fn run(mut self, blocks: &[Block]) -> Result<(Vec<Passed>, usize), TooMuch> {
         self.passed.resize(blocks.len(), Passed::default());
         loop {
             let before = self.bases.iter().map(Vec::len).sum::<usize>();
             self.all(blocks)?;
-            // What a view is a view of may be known only after a use of it, in a loop.
+            // In a loop, the base of a view may be found only after a use of the view.
             if blocks.len() <= 3 || before == self.bases.iter().map(Vec::len).sum::<usize>() {
                 return Ok((self.passed, self.budget));
             }
@@ -112,7 +112,7 @@ impl<'e> Walk<'e> {
         if let (Some(start), Some(waiting)) = (starts.first_mut(), waiting.first_mut()) {
             (*start, *waiting) = (Some(Held::default()), true);
         }
-        // The pieces in `starts`.
+        // The number of pieces in `starts`.
         let mut pieces = 0usize;
         let mut again = true;
         while again {
@@ -121,7 +121,7 @@ impl<'e> Walk<'e> {
             for (index, block) in blocks.iter().enumerate() {
                 let Some(true) = waiting.get_mut(index).map(core::mem::take) else { continue };
                 let start = starts.get_mut(index);
-                // What several blocks lead to may be joined with more.
+                // The start of a block with several predecessors is kept, to be joined with more.
                 let start =
                     if block.before > 1 { start.and_then(|held| held.clone()) } else { start.and_then(Option::take) };
                 let Some(held) = start else { continue };
@@ -164,7 +164,7 @@ impl<'e> Walk<'e> {
         Ok(())
     }
 
-    /// Walks a block, and notes what its reads get.
+    /// Walks a block, and records the sources of its reads.
     fn block(&mut self, index: usize, block: &Block, mut held: Held) -> Result<Held, TooMuch> {
         let mut passed = Passed { reached: true, reach_in: held.all(), ..Passed::default() };
         for time in block.first..=block.last {
@@ -182,7 +182,7 @@ impl<'e> Walk<'e> {
         Ok(held)
     }
 
-    /// Reads first: a call may write what it reads.
+    /// Handles reads first, because a call may write what it reads.
     fn step(&mut self, time: usize, held: &mut Held, passed: &mut Passed) -> Result<(), TooMuch> {
         let events = self.events;
         let range = events.at(time);
@@ -225,7 +225,7 @@ impl<'e> Walk<'e> {
         Ok(())
     }
 
-    /// The values whose memory a value may have: its own, or of what it is a view.
+    /// The values whose memory a value may use: itself, or the bases that it is a view of.
     fn bases_of(&mut self, value: u32, held: &Held) -> Result<Vec<u32>, TooMuch> {
         if self.is_view.get(value as usize) != Some(&true) {
             return Ok(vec![value]);
@@ -271,7 +271,7 @@ impl<'e> Walk<'e> {
             }
             for write in found.iter() {
                 let unread = match event.kind {
-                    // Its first piece does not keep what was there.
+                    // The first piece that is filled replaces the content before.
                     Kind::Fill => *write == BEFORE,
                     Kind::Replace => *write != BEFORE,
                     _ => false,

@@ -1,5 +1,5 @@
-//! Core ML's payloads: the files of a model package, one after the other, and after them JSON that says which they are, written
-//! backwards. As in `inmemory_filesystem.cpp` of ExecuTorch's Core ML backend.
+//! Core ML's payloads: the files of a model package, one after the other, followed by JSON that lists them, stored
+//! backwards. The format follows `inmemory_filesystem.cpp` of ExecuTorch's Core ML backend.
 
 use super::json::{Json, parse};
 use crate::error::{Error, ErrorKind, Result};
@@ -7,10 +7,10 @@ use alloc::borrow::ToOwned;
 use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;
 
-/// A package whose data is in named data starts with this; JSON follows.
+/// The start of a payload whose package is in named data; JSON follows.
 const MULTIPLE: &[u8] = b"CMJR";
 
-/// The last bytes of any other: `{"nodes":` backwards, with or without a space.
+/// The last bytes of any other payload: `{"nodes":` backwards, with or without a space.
 const ENDS: [&[u8]; 2] = [b":\"sedon\"{", b" :\"sedon\"{"];
 
 /// A payload for Core ML.
@@ -20,7 +20,7 @@ const ENDS: [&[u8]; 2] = [b":\"sedon\"{", b" :\"sedon\"{"];
 pub enum CoreMl {
     /// The files and folders of a model package.
     Package(Vec<CoreMlNode>),
-    /// A function of a package that several methods share: it is in named data.
+    /// A function of a package that several methods share. The package is in named data.
     Function {
         /// The package's key.
         key: String,
@@ -44,22 +44,22 @@ pub struct CoreMlNode {
     pub range: Range<u64>,
 }
 
-/// The longest path that is put together, in bytes: as on most systems.
+/// The longest path that is made, in bytes, as on most systems.
 const LONGEST_PATH: usize = 4096;
 
-/// How many folders a path goes through at most.
+/// The most folders of a path.
 const DEEPEST: usize = 64;
 
 impl CoreMl {
-    /// Whether the bytes say that they are such a payload.
+    /// Whether bytes start or end like such a payload.
     pub fn is_one(payload: &[u8]) -> bool {
         payload.starts_with(MULTIPLE) || ENDS.iter().any(|end| payload.ends_with(end))
     }
 
-    /// Reads what a payload says of its files. Their content is not looked at.
+    /// Reads the list of a payload's files. Their content is not read.
     ///
-    /// Fails with [`ErrorKind::Header`] where the JSON is broken, or a file is not inside the payload. Offsets count from the
-    /// payload's start.
+    /// Fails with [`ErrorKind::Header`] if the JSON is broken, or a file is not inside the payload. Offsets count from
+    /// the payload's start.
     pub fn parse(payload: &[u8]) -> Result<Self> {
         if let Some(json) = payload.strip_prefix(MULTIPLE) {
             return function(json);
@@ -82,7 +82,7 @@ impl CoreMl {
         Ok(Self::Package(list))
     }
 
-    /// The files of a package, each with its path and where its bytes are, from the payload's start.
+    /// The files of a package, each with its path and the range of its bytes from the payload's start.
     pub fn files(&self) -> impl Iterator<Item = (String, Range<u64>)> {
         let nodes = match self {
             Self::Package(nodes) => nodes.as_slice(),
@@ -92,7 +92,7 @@ impl CoreMl {
     }
 }
 
-/// The names of the folders around it and its own, without the root's; cut off at the start where it is too long.
+/// The path of a node, without the root's name; cut at the start if it is too long.
 fn path(nodes: &[CoreMlNode], node: &CoreMlNode) -> String {
     let mut path = node.name.clone();
     let folders = core::iter::successors(Some(node), |node| nodes.get(node.parent?));
@@ -139,7 +139,7 @@ fn function(json: &[u8]) -> Result<CoreMl> {
     }
 }
 
-/// The JSON that a payload ends with, the right way round, and where it starts.
+/// The JSON at the end of a payload, turned around, and where it starts.
 fn reversed_json(payload: &[u8]) -> Option<(Vec<u8>, usize)> {
     let (mut depth, mut inside, mut after_backslash) = (0usize, false, false);
     for (index, byte) in payload.iter().rev().enumerate() {

@@ -1,4 +1,5 @@
-//! Ethos-U's payloads: named blocks, one after the other, as Vela writes them. As in the runtime's `VelaBinStream.cpp`.
+//! Ethos-U's payloads: named blocks, one after the other, as Vela writes them. The format follows the runtime's
+//! `VelaBinStream.cpp`.
 //!
 //! | bytes of a block | what |
 //! |---|---|
@@ -14,7 +15,7 @@ use serde::ser::SerializeMap;
 
 const FIRST: &[u8; 16] = b"vela_bin_stream\0";
 const LAST: &str = "vela_end_stream";
-/// The bytes before a block's data, and what blocks are aligned to.
+/// The size of a block's head, and the alignment of blocks.
 const HEAD: usize = 32;
 const ALIGNMENT: usize = 16;
 
@@ -22,7 +23,7 @@ const ALIGNMENT: usize = 16;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EthosU<'a> {
-    /// Its blocks, the first and last one, which are empty, included.
+    /// Its blocks, including the first and the last one, which are empty.
     pub blocks: Vec<VelaBlock<'a>>,
 }
 
@@ -32,7 +33,7 @@ pub struct EthosU<'a> {
 pub struct VelaBlock<'a> {
     /// Its name, such as `cmd_data`, without the zeros after it.
     pub name: &'a [u8],
-    /// Whether the data is a key into named data, and not the data itself.
+    /// Whether the data is a key into named data instead of the data itself.
     pub external: bool,
     /// Where the data starts, in bytes from the payload's start.
     pub offset: u64,
@@ -47,7 +48,7 @@ pub struct VelaBlock<'a> {
 pub struct VelaIo {
     /// The size of each dimension, in elements: 1 for those that it does not have.
     pub shape: [i32; 6],
-    /// Bytes of an element.
+    /// The size of an element, in bytes.
     pub element_size: i32,
     /// Bytes from the start of its region.
     pub offset: i32,
@@ -56,14 +57,14 @@ pub struct VelaIo {
 }
 
 impl<'a> EthosU<'a> {
-    /// Whether the bytes say that they are such a payload.
+    /// Whether bytes start like such a payload.
     pub fn is_one(payload: &[u8]) -> bool {
         payload.starts_with(FIRST)
     }
 
     /// Reads a payload.
     ///
-    /// Fails with [`ErrorKind::Truncated`] where a block is not inside the payload, and with [`ErrorKind::Header`] where the
+    /// Fails with [`ErrorKind::Truncated`] if a block is not inside the payload, and with [`ErrorKind::Header`] if the
     /// last one is missing. Offsets count from the payload's start.
     pub fn parse(payload: &'a [u8]) -> Result<Self> {
         if !Self::is_one(payload) {
@@ -104,7 +105,7 @@ impl<'a> EthosU<'a> {
         self.block("scratch_size")?.first_chunk().map(|size| u32::from_le_bytes(*size).into())
     }
 
-    /// The inputs, in order; `None` where the payload does not name them, or there are fewer than it says.
+    /// The inputs, in order; `None` if the payload does not list them, or has fewer than it states.
     pub fn inputs(&self) -> Option<Vec<VelaIo>> {
         ios(self.block("inputs")?)
     }
@@ -129,7 +130,7 @@ impl<'a> VelaBlock<'a> {
         let end = start.saturating_add(size);
         let data =
             rest.get(HEAD..).and_then(|data| data.get(..size)).ok_or_else(|| truncated("a block's data", end))?;
-        // The same bytes, for as long as the payload lives.
+        // The same bytes, borrowed from the payload.
         let name = rest.get(..name.len().min(ALIGNMENT)).unwrap_or_default();
         let block = Self { name, external: external == 1, offset: start as u64, data };
         Ok((block, end.checked_next_multiple_of(ALIGNMENT).unwrap_or(usize::MAX)))
@@ -142,7 +143,7 @@ fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
     let number = |bytes: &[u8]| bytes.first_chunk().map_or(0, |bytes| i32::from_le_bytes(*bytes));
     let io = |bytes: &[u8]| {
         let mut numbers = bytes.chunks_exact(4).map(number);
-        // There are nine, as many as are taken.
+        // There are nine, and nine are taken.
         let mut next = || numbers.next().unwrap_or_default();
         VelaIo { shape: [(); 6].map(|()| next()), element_size: next(), offset: next(), region: next() }
     };
@@ -150,7 +151,7 @@ fn ios(data: &[u8]) -> Option<Vec<VelaIo>> {
     (ios.len() == count).then_some(ios)
 }
 
-/// Its blocks without their bytes, and what those say that are known.
+/// Its blocks without their bytes, and the content of known blocks.
 #[cfg(feature = "serde")]
 impl serde::Serialize for EthosU<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {

@@ -1,4 +1,5 @@
-//! JSON, as much of it as payloads need: a crate for it would be one more for everybody, for the sake of one backend.
+//! A small JSON parser for Core ML's payloads. A crate such as `serde_json` would be one more dependency of the feature
+//! `payloads`, for one backend.
 
 use alloc::{string::String, vec::Vec};
 use nom::branch::alt;
@@ -47,7 +48,7 @@ impl Json {
         }
     }
 
-    /// A whole number that a float holds exactly.
+    /// The value as an integer, if it is one that a double represents exactly.
     pub(super) fn number(&self) -> Option<u64> {
         match self {
             Self::Number(number) if *number >= 0.0 && *number < 9e15 && *number as u64 as f64 == *number => {
@@ -58,10 +59,10 @@ impl Json {
     }
 }
 
-/// No honest payload nests deeper.
+/// The deepest nesting that is accepted; real payloads nest less.
 const DEEPEST: usize = 16;
 
-/// One JSON value and nothing else; `None` where it is broken or nests too deep.
+/// Parses one JSON value and nothing after it; `None` if it is broken or nests too deep.
 pub(super) fn parse(bytes: &[u8]) -> Option<Json> {
     let text = core::str::from_utf8(bytes).ok()?;
     all_consuming(|input| json(input, DEEPEST)).parse(text).ok().map(|(_, json)| json)
@@ -71,7 +72,7 @@ fn space(input: &str) -> IResult<&str, &str> {
     take_while(|character: char| " \t\r\n".contains(character)).parse(input)
 }
 
-/// What comes between spaces.
+/// A parser with white space around it.
 fn spaced<'i, T>(
     inner: impl Parser<&'i str, Output = T, Error = nom::error::Error<&'i str>>,
 ) -> impl Parser<&'i str, Output = T, Error = nom::error::Error<&'i str>> {
@@ -117,7 +118,7 @@ fn escape(input: &str) -> IResult<&str, char> {
     alt((short, preceded(char('u'), unicode))).parse(input)
 }
 
-/// Four digits, or twice four for what two surrogates stand for.
+/// A `\u` escape: four digits, or two times four for a pair of surrogates.
 fn unicode(input: &str) -> IResult<&str, char> {
     let pair = |high: u32, low: u32| 0x10000 + ((high & 0x3ff) << 10) + (low & 0x3ff);
     let (rest, high) = four_digits(input)?;

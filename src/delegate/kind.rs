@@ -1,6 +1,6 @@
-//! Which backend a payload is for: what its delegate's id says, and what its bytes say.
+//! Which backend a payload is for, by its delegate's id or by its bytes.
 //!
-//! The bytes are as ExecuTorch 1.5.1 writes them; those of backends that are marked so were not seen in a real file.
+//! The bytes are those that ExecuTorch 1.5.1 writes. For backends marked "not seen", no real file was available.
 
 use super::{CoreMl, EthosU, Vulkan, Xnnpack};
 use core::fmt;
@@ -20,7 +20,7 @@ pub enum PayloadKind {
     CoreMl,
     /// ExecuTorch's native backend.
     Native,
-    /// TOSA: the form between PyTorch and Arm's backends, which nothing runs.
+    /// TOSA: an intermediate form for Arm's backends. No runtime executes it.
     Tosa,
     /// Arm's VGF, for Vulkan's extensions for machine learning.
     Vgf,
@@ -72,12 +72,12 @@ impl PayloadKind {
         KINDS.iter().map(|(kind, ..)| *kind)
     }
 
-    /// The kind that a delegate's id says.
+    /// The kind for a delegate's id.
     pub fn of_id(id: &str) -> Option<Self> {
         KINDS.iter().find(|(_, known, _)| *known == id).map(|(kind, ..)| *kind)
     }
 
-    /// The kind that the bytes say, where they say one: not every backend's do.
+    /// The kind by the first bytes, if they identify one: not every backend's do.
     pub fn of_bytes(payload: &[u8]) -> Option<Self> {
         Self::all().find(|kind| kind.is_in(payload) == Some(true))
     }
@@ -87,7 +87,7 @@ impl PayloadKind {
         self.entry().1
     }
 
-    /// Whether the payload has the bytes that such a payload has; `None` where these are not known.
+    /// Whether a payload starts like one of this kind; `None` if that is not known.
     pub fn is_in(self, payload: &[u8]) -> Option<bool> {
         let at = |start: usize, magic: &[u8]| payload.get(start..).is_some_and(|bytes| bytes.starts_with(magic));
         Some(match self {
@@ -105,7 +105,7 @@ impl PayloadKind {
         })
     }
 
-    /// Whether such a payload brings machine code that runs on the CPU when it is loaded.
+    /// Whether such a payload contains machine code that runs on the CPU when it is loaded.
     pub fn is_native_code(self) -> bool {
         matches!(self, Self::Cuda | Self::Metal)
     }

@@ -48,7 +48,7 @@ use crate::schema::program::BackendDelegate;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// A delegate's payload, as far as this crate knows what it is.
+/// A delegate's payload, decoded if this crate knows its format.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", content = "content", rename_all = "snake_case"))]
@@ -63,26 +63,26 @@ pub enum Payload<'a> {
     EthosU(EthosU<'a>),
     /// A model package for Core ML.
     CoreMl(CoreMl),
-    /// Bytes that only their backend understands.
+    /// Bytes that only their backend can read.
     #[cfg_attr(feature = "serde", serde(serialize_with = "size"))]
     Opaque(&'a [u8]),
 }
 
-/// Opaque bytes as their number.
+/// Serializes opaque bytes as their number.
 #[cfg(feature = "serde")]
 fn size<S: serde::Serializer>(bytes: &&[u8], serializer: S) -> core::result::Result<S::Ok, S::Error> {
     serializer.serialize_u64(bytes.len() as u64)
 }
 
 impl<'a> Payload<'a> {
-    /// Reads a payload. Its first bytes say what it is.
+    /// Reads a payload. Its bytes determine the kind.
     ///
-    /// Fails where it is of a kind that this crate knows and its structure is broken. Offsets count from the payload's start.
+    /// Fails if it is of a known kind and its structure is broken. Offsets count from the payload's start.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &Limits::default())
     }
 
-    /// The same with other limits.
+    /// [`parse`](Self::parse) with custom limits.
     pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         if Xnnpack::is_one(bytes) {
             return Xnnpack::parse_with(bytes, limits).map(Self::Xnnpack);
@@ -109,9 +109,9 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The bytes of a payload of `size` bytes that say what is inside, in bytes from its start, according to its first bytes (30 are enough): its graph
-/// where constants follow it, as in payloads for XNNPACK and Vulkan, and else all of them. So only these have to be fetched from slow or remote
-/// storage: [`Payload::parse`] does not look at others.
+/// The range of a payload of `size` bytes that [`Payload::parse`] reads, from its first bytes (30 are enough). In
+/// payloads for XNNPACK and Vulkan it is the graph, without the constants after it; in others it is the whole payload.
+/// So a reader of remote storage fetches only this range.
 ///
 /// ```
 /// use executorch_format::delegate::{Payload, payload_metadata};
@@ -132,23 +132,23 @@ pub fn payload_metadata(first_bytes: &[u8], size: u64) -> Range<u64> {
     0..header.map_or(size, |header| header.flatbuffer().end.min(size))
 }
 
-/// A payload of a program, with what is inside.
+/// A payload of a program, with its content.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenPayload<'t> {
     /// Where it is.
     pub data: DataRef,
-    /// Whose payload it is: the index of each method, and of its delegate.
+    /// The delegates that have this payload: the index of each method, and of its delegate.
     pub delegates: Vec<(usize, usize)>,
-    /// What is inside, or why that is not known.
+    /// The content, or why it could not be read.
     pub payload: Result<Payload<'t>>,
 }
 
 impl Pte<'_> {
-    /// Every payload that is in the file, with what is inside: each once, in the order of the delegates.
+    /// Every payload in the file with its content: each once, in the order of the delegates.
     ///
-    /// Payloads that together have more bytes than the file, as overlapping ones can, are not read beyond that: they are
-    /// [`ErrorKind::Limit`]. So are those that would take more memory than the [`Limits`] that the file was read with leave.
+    /// Overlapping payloads can have more bytes than the file: those beyond the file's size are not read, and have the
+    /// error [`ErrorKind::Limit`]. So have payloads that would take more memory than the file's [`Limits`] allow.
     pub fn open_payloads(&self) -> Vec<OpenPayload<'_>> {
         let source = self.source.as_ref().map_or(0, |source| source.bytes.len() as u64);
         let limit = self.payload_bytes().max(source);
@@ -184,7 +184,7 @@ impl Pte<'_> {
         payloads
     }
 
-    /// How many bytes payloads have, those that several share counted once.
+    /// The total size of payloads, in bytes. Shared ones are counted once.
     fn payload_bytes(&self) -> u64 {
         let mut places: Vec<(usize, usize)> = Vec::new();
         for delegate in self.methods().iter().flat_map(|plan| plan.delegates()) {
@@ -203,11 +203,11 @@ impl Pte<'_> {
         bytes as u64
     }
 
-    /// What is inside a delegate's payload. It is read at each call: that costs in proportion to the payload's own metadata, not
-    /// to the weights in it.
+    /// The content of a delegate's payload. Each call reads it again, in time proportional to the payload's metadata,
+    /// not to its weights.
     ///
-    /// Fails as [`delegate_data`](Self::delegate_data), [`bytes`](Self::bytes) and [`Payload::parse`] do. Offsets count from the
-    /// start of the file where the payload is in it.
+    /// Fails as [`delegate_data`](Self::delegate_data), [`bytes`](Self::bytes) and [`Payload::parse`] do. Offsets count
+    /// from the start of the file if the payload is in it.
     pub fn delegate(&self, delegate: &BackendDelegate<'_>) -> Result<Payload<'_>> {
         self.payload(&self.delegate_data(delegate)?, &self.limits())
     }

@@ -1,4 +1,4 @@
-//! What is in a payload, in short.
+//! A summary of a payload.
 
 use super::{Payload, PayloadKind};
 use crate::error::{Error, Result};
@@ -7,12 +7,12 @@ use alloc::string::{String, ToString};
 use alloc::{vec, vec::Vec};
 use core::ops::Range;
 
-/// What is in a payload, in short.
+/// A summary of a payload.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct PayloadSummary {
-    /// What the bytes say that they are; where they say nothing, what the delegate's id says.
+    /// The kind, by the bytes; if they do not tell, by the delegate's id.
     pub kind: Option<PayloadKind>,
     /// Its parts, as far as they are known.
     pub parts: Vec<PayloadPart>,
@@ -20,12 +20,12 @@ pub struct PayloadSummary {
     /// [`Backend`](crate::inspect::Backend).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "BTreeMap::is_empty"))]
     pub operators: BTreeMap<String, usize>,
-    /// The bytes of working memory that a run takes, where the payload says it (Ethos-U).
+    /// The bytes of scratch memory that a run takes, if the payload states it (Ethos-U).
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub scratch_size: Option<u64>,
     /// Whether machine code runs on the CPU when the payload is loaded.
     pub native_code: bool,
-    /// Why no more is known of it.
+    /// Why it could not be read.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub error: Option<String>,
 }
@@ -50,7 +50,7 @@ impl PayloadPart {
 }
 
 impl PayloadSummary {
-    /// Of a payload that was read, or not, from a delegate with that id.
+    /// The summary of a payload of a delegate with that id, whether reading it succeeded or not.
     pub fn of(id: &str, payload: &Result<Payload<'_>>) -> Self {
         let by_id = PayloadKind::of_id(id);
         let payload = match payload {
@@ -76,7 +76,7 @@ impl PayloadSummary {
 }
 
 impl Payload<'_> {
-    /// What the bytes say that they are.
+    /// The kind, by the bytes.
     pub fn kind(&self) -> Option<PayloadKind> {
         match self {
             Self::Xnnpack(_) => Some(PayloadKind::Xnnpack),
@@ -87,7 +87,7 @@ impl Payload<'_> {
         }
     }
 
-    /// Its parts, in order: a graph and constants, named blocks, files. None where its backend alone understands it.
+    /// Its parts, in order: a graph and constants, named blocks, files. Empty if only its backend can read it.
     pub fn parts(&self) -> Vec<PayloadPart> {
         let graph_and = |header: &super::xnnpack::XnnpackHeader, name: &str| {
             vec![PayloadPart::new("graph", header.flatbuffer()), PayloadPart::new(name, header.constant_data())]
@@ -102,7 +102,7 @@ impl Payload<'_> {
                     let name = String::from_utf8_lossy(block.name);
                     PayloadPart::new(name, block.offset..block.offset.saturating_add(block.data.len() as u64))
                 };
-                // The first and the last one say nothing else.
+                // The first and the last block are empty markers.
                 ethos_u.blocks.iter().filter(|block| !block.data.is_empty()).map(part).collect()
             }
             Self::CoreMl(core_ml) => core_ml.files().map(|(path, range)| PayloadPart::new(path, range)).collect(),
@@ -111,7 +111,7 @@ impl Payload<'_> {
     }
 }
 
-/// What the headers of other backends say: nothing where they point outside the payload.
+/// The parts by the headers of other backends: none if a header points outside the payload.
 fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<PayloadPart> {
     let number = |at: usize| payload.get(at..)?.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     let part = |name: &str, start: Option<u64>, size: Option<u64>| {
@@ -139,7 +139,7 @@ fn opaque_parts(kind: PayloadKind, payload: &[u8]) -> Vec<PayloadPart> {
         }
         _ => Vec::new(),
     };
-    // One that is out of range makes the others doubtful.
+    // If one part is out of range, the others cannot be trusted.
     let known: Option<Vec<PayloadPart>> = parts.into_iter().collect();
     known.unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Vulkan's payloads: a header, a graph in a FlatBuffer, and raw bytes. They are read, and not written.
+//! Vulkan's payloads: a header, a graph in a FlatBuffer, and raw bytes. They can be read but not written.
 
 use super::xnnpack::XnnpackHeader;
 use crate::error::{Error, ErrorKind, Result};
@@ -16,11 +16,11 @@ const IDENTIFIER: &[u8; 4] = b"VK00";
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Vulkan<'a> {
-    /// The header, which has the fields of XNNPACK's.
+    /// The header, which has the same fields as XNNPACK's.
     pub header: XnnpackHeader,
     /// The graph.
     pub graph: VkGraph<'a>,
-    /// The bytes that the graph's constants and shaders mean by offset: none where they have keys.
+    /// The bytes to which the graph's constants and shaders refer by offset: empty if they have keys.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub raw_bytes: &'a [u8],
     /// The bytes of memory that the graph takes.
@@ -38,20 +38,20 @@ pub enum VulkanPlace<'t> {
 }
 
 impl<'a> Vulkan<'a> {
-    /// Whether the bytes say that they are such a payload.
+    /// Whether bytes start like such a payload.
     pub fn is_one(payload: &[u8]) -> bool {
         payload.get(4..).is_some_and(|bytes| bytes.starts_with(MAGIC))
     }
 
-    /// Reads a payload. It costs in proportion to the graph, not to the weights.
+    /// Reads a payload, in time proportional to the graph, not to the weights.
     ///
-    /// Fails with [`ErrorKind::Header`] where the header or what it announces is not inside the payload, and where the
+    /// Fails with [`ErrorKind::Header`] if the header or its ranges are not inside the payload, and fails if the
     /// FlatBuffer breaks a rule of structure. Offsets count from the payload's start.
     pub fn parse(payload: &'a [u8]) -> Result<Self> {
         Self::parse_with(payload, &Limits::default())
     }
 
-    /// The same with other limits.
+    /// [`parse`](Self::parse) with custom limits.
     pub fn parse_with(payload: &'a [u8], limits: &Limits) -> Result<Self> {
         if !Self::is_one(payload) {
             let found = "another payload".into();
@@ -69,7 +69,7 @@ impl<'a> Vulkan<'a> {
         Ok(Self { header, graph, raw_bytes: raw, memory: seen.memory })
     }
 
-    /// Where a constant's or shader's bytes are; `None` where they are not inside the raw bytes.
+    /// Where a constant's or shader's bytes are; `None` if they are not inside the raw bytes.
     pub fn place<'t>(&self, bytes: &'t VkBytes<'_>) -> Option<VulkanPlace<'t>> {
         if let Some(key) = &bytes.named_key {
             return Some(VulkanPlace::Named(key));
@@ -80,7 +80,7 @@ impl<'a> Vulkan<'a> {
     }
 }
 
-/// A part of a payload: the header was checked, so it is there.
+/// A part of a payload. The header was checked, so it is in range.
 fn cut(payload: &[u8], range: Range<u64>) -> &[u8] {
     slice(payload, range).unwrap_or_default()
 }

@@ -118,7 +118,7 @@ fn same_fields(one_field: &dyn AnyField, other_field: &dyn AnyField) -> bool {
     }
 }
 
-/// Writes a table as `#[derive(Debug)]` would: that makes a tenth of all code, once for each type.
+/// Writes a table like `#[derive(Debug)]`, which would be a tenth of all code because it is compiled for each type.
 pub(crate) fn debug(table: &dyn AnyTable, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let description = table.description();
     let mut shown = f.debug_struct(description.name);
@@ -130,7 +130,7 @@ pub(crate) fn debug(table: &dyn AnyTable, f: &mut fmt::Formatter<'_>) -> fmt::Re
     shown.finish()
 }
 
-/// The same for a field.
+/// [`debug`] for a field.
 pub(crate) fn debug_field(field: &dyn AnyField, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let value = field.value();
     let some: &dyn Debug = match &value {
@@ -188,10 +188,10 @@ impl Debug for TablesDebug<'_> {
 
 /// A field of a table.
 pub trait AnyField: Sealed {
-    /// What it holds.
+    /// Its value.
     fn value(&self) -> Value<'_>;
 
-    /// Changes it. Returns `false`, and changes nothing, if the field cannot hold that.
+    /// Changes it. Returns `false`, and changes nothing, if the change does not fit the field.
     #[cfg(any(test, feature = "testing"))]
     fn change(&mut self, change: FieldChange<'_>) -> bool;
 
@@ -215,7 +215,7 @@ pub trait AnyField: Sealed {
     }
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub enum Value<'t> {
@@ -340,7 +340,7 @@ pub trait AnyTables: Sealed {
     fn get(&self, index: usize) -> Option<&dyn AnyTable>;
 }
 
-/// A change of a field, for those who test readers.
+/// A change of a field, for tests of readers.
 #[cfg(any(test, feature = "testing"))]
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
@@ -361,8 +361,8 @@ pub enum FieldChange<'c> {
     Tag(u8),
 }
 
-/// Calls `visit` with the path and the value of every field of a table and of all tables in it, outer tables first. Values live as long
-/// as the table, so that they can be kept.
+/// Calls `visit` with the path and the value of every field of a table and of all tables in it, outer tables first.
+/// Values live as long as the table.
 ///
 /// ```
 /// use executorch_format::schema::any::{Value, visit};

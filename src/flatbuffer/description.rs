@@ -1,4 +1,4 @@
-//! What a schema says about its tables, as data: the names and types of fields, in order of their ids.
+//! Descriptions of a schema's tables, as data: the names and types of fields, in order of their ids.
 //!
 //! `table!` and `union!` generate a description for each type, so that code which works on any table (checks of the wire
 //! format, the tests' damage generators) needs no separate list of types.
@@ -25,13 +25,13 @@ pub struct TableDescription {
 pub struct FieldDescription {
     /// The schema's name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: FieldKind,
-    /// The bits of a number that is written as absent; `None` for one that is written wherever the tree has it.
+    /// The bits of a number that is written as absent; `None` for one that is always written if the tree has it.
     pub(crate) absent: Option<u64>,
 }
 
-/// What a field of a table holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum FieldKind {

@@ -20,13 +20,13 @@ use nom::Parser;
 
 /// A field of a table: a number, or an optional string, vector or table.
 pub(crate) trait Field<'a>: Sized {
-    /// What the schema says about it.
+    /// Its kind in the schema.
     const KIND: FieldKind;
 
     /// How it is stored inline, for each id that it takes: one, or two for a union.
     const FORMS: &'static [FieldForm];
 
-    /// Its value if it is absent in the file.
+    /// Its value if the file does not have it.
     fn absent() -> Self;
 }
 
@@ -44,7 +44,7 @@ pub(crate) trait Wire<'a, T> {
     const KIND: FieldKind;
     const FORMS: &'static [FieldForm];
 
-    /// The bits of a number that is written as absent; `None` for one that is written wherever the tree has it.
+    /// The bits of a number that is written as absent; `None` for one that is always written if the tree has it.
     const ABSENT: Option<u64> = Some(0);
 
     fn absent() -> T;
@@ -57,7 +57,7 @@ pub(crate) trait CompiledWire<'a, T>: Wire<'a, T> {
     fn write<const N: usize>(field: &T, builder: &mut Builder, row: &mut Row<N>) -> Result<()>;
 }
 
-/// Stored as the type's own [`Field`] says.
+/// Stored as by the type's own [`Field`].
 pub(crate) struct Plain;
 
 impl<'a, T: Field<'a>> Wire<'a, T> for Plain {
@@ -91,7 +91,8 @@ impl<'a, T: Number + Field<'a>, const DEFAULT: i64> Wire<'a, T> for DefaultOf<DE
     }
 }
 
-/// A number that is written wherever the tree has one, its default too: for a deprecated field, which no file should have.
+/// A number that is written whenever the tree has it, even if it is the default: for a deprecated field, which files
+/// should not have.
 pub(crate) struct Present;
 
 impl<'a, T: Number + Field<'a>> Wire<'a, Option<T>> for Present {

@@ -9,15 +9,15 @@
 //!    checks it once, and hands a `Table` to the parsers of the fields, one after the other.
 //! 4. Writing ([`write`]): each field writes what it points to and adds its inline part to a `Row`, which the builder writes.
 //!
-//! Programs and `.ptd` files go that way: their tables are compiled. Tables of payloads, bundles and ETDumps are rarely many, so
-//! they are read, checked and written by their descriptions instead: one walk, and one writer, for all of them (`described`).
-//! Which way a schema goes is said by the `table!` that it imports: that of [`macros::hot`] or of [`macros::cold`].
+//! The tables of programs and `.ptd` files are compiled like this. Tables of payloads, bundles and ETDumps are fewer,
+//! so they are read, checked and written by their descriptions instead: by one walk and one writer for all
+//! (`described`). A schema chooses by the `table!` that it imports: that of [`macros::hot`] or of [`macros::cold`].
 //!
 //! These work on tables of any type: [`description`] (names and types, as data), [`any`] (a struct's fields, one by one),
 //! [`walk`] (the tables, vectors and strings of a FlatBuffer, as bytes).
 
-/// The value of a `Result`; its error is returned, as it is or through a function. What `?` does, without the conversion of an error to
-/// its own type, which would be most of the code of the functions that there are for each type of field.
+/// Like `?`, without the conversion of the error, which would be most of the code of functions that are compiled for
+/// each type of field. The error can be passed through a function.
 macro_rules! tried {
     ($result:expr) => {
         match $result {

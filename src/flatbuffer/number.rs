@@ -7,7 +7,7 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
     /// Its size in bytes, which is also its alignment.
     const SIZE: usize;
 
-    /// The number that the first `SIZE` bytes hold; `None` where there are fewer.
+    /// The number in the first `SIZE` bytes; `None` if there are fewer.
     fn read(bytes: &[u8]) -> Option<Self>;
 
     /// Its bits; those above `SIZE` bytes are 0.
@@ -19,7 +19,7 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
         Self::read(&bits.to_le_bytes()).unwrap_or_default()
     }
 
-    /// The elements of a vector: borrowed where the host's alignment and byte order allow, copied otherwise.
+    /// The elements of a vector: borrowed if the host's alignment and byte order allow it, copied otherwise.
     fn slice(bytes: &[u8]) -> Cow<'_, [Self]> {
         copied(bytes)
     }

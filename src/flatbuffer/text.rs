@@ -27,7 +27,7 @@ pub struct Text<'a>(Form<'a>);
 #[derive(Clone)]
 enum Form<'a> {
     Utf8(Cow<'a, str>),
-    /// Rare, so boxed: a `Text` is no larger than a `Cow<str>`.
+    /// Boxed because it is rare, so that a `Text` is not larger than a `Cow<str>`.
     Other(Box<Other<'a>>),
 }
 
@@ -185,7 +185,7 @@ impl fmt::Display for Text<'_> {
     }
 }
 
-/// As a `&str`; bytes that are not UTF-8 as `b"…"`.
+/// Shows like a `&str`; bytes that are not UTF-8 like `b"…"`.
 impl fmt::Debug for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

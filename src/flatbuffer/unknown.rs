@@ -7,8 +7,8 @@ use alloc::format;
 
 /// A member of a union that this crate does not know, a tag without a value, or a value without a tag.
 ///
-/// The tag is kept. The contents of the value's table are not, since nothing says which of its fields are offsets. Such a value
-/// can be written back only if its table has no fields, or if the whole program is unchanged.
+/// The tag is kept. The contents of the value's table are not, since it is not known which of its fields are offsets.
+/// Such a value can be written back only if its table has no fields, or if the whole program is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Unknown {
     /// The union's tag.

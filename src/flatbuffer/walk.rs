@@ -55,7 +55,7 @@ pub(crate) fn walk(bytes: &[u8], root: &'static TableDescription, limits: &Limit
     walk_at(0, bytes, root, limits, found);
 }
 
-/// The same for a FlatBuffer that starts at byte `position`, as for [`read_at`](super::read::read_at).
+/// [`walk`] for a FlatBuffer that starts at byte `position`, as for [`read_at`](super::read::read_at).
 pub(crate) fn walk_at(
     position: u32,
     bytes: &[u8],

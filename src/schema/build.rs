@@ -1,4 +1,4 @@
-//! Constructors for building a tree: for what most programs have.
+//! Constructors for the parts that most programs have.
 
 use super::ScalarType;
 use super::program::{
@@ -41,12 +41,12 @@ impl<'a> ExecutionPlan<'a> {
         }
     }
 
-    /// With those values as inputs, by index.
+    /// Sets the inputs: indices of values.
     pub fn with_inputs(self, inputs: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { inputs: Some(inputs.into()), ..self }
     }
 
-    /// With those values as outputs, by index.
+    /// Sets the outputs: indices of values.
     pub fn with_outputs(self, outputs: impl Into<Cow<'a, [i32]>>) -> Self {
         Self { outputs: Some(outputs.into()), ..self }
     }
@@ -60,7 +60,7 @@ impl<'a> Tensor<'a> {
         Self { scalar_type, sizes: Some(sizes), dim_order, ..Self::default() }
     }
 
-    /// With memory at `offset` bytes of planned buffer `memory_id`, which counts from 1.
+    /// Puts it into planned memory, at `offset` bytes of buffer `memory_id`, which counts from 1.
     pub fn with_planned(self, memory_id: u32, offset: u64) -> Self {
         let allocation = AllocationDetails {
             memory_id,
@@ -70,13 +70,13 @@ impl<'a> Tensor<'a> {
         Self { allocation_info: Some(allocation), ..self }
     }
 
-    /// With its data, or its initial state where it has planned memory too: an index from a
+    /// Sets its data, or its initial state if it also has planned memory: an index from a
     /// [`DataCollector`](crate::DataCollector).
     pub fn with_data(self, data_buffer_idx: u32) -> Self {
         Self { data_buffer_idx, ..self }
     }
 
-    /// With its data in a `.ptd`, under that key.
+    /// Makes it external: its data is in a `.ptd`, under that key.
     pub fn with_external(self, key: impl Into<Text<'a>>) -> Self {
         let extra = ExtraTensorInfo {
             fully_qualified_name: Some(key.into()),

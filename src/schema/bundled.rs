@@ -9,7 +9,7 @@ use alloc::{borrow::Cow, vec::Vec};
 table! {
     /// The root: a whole `.pte` file with test cases for its methods.
     pub struct BundledProgram<'a> {
-        /// 2 in every file seen. No reader looks at it.
+        /// 2 in every file seen. Readers ignore it.
         pub version: u32,
         /// The test cases, method by method.
         pub method_test_suites: Option<Vec<BundledMethodTestSuite<'a>>>,
@@ -67,9 +67,9 @@ table! {
         pub scalar_type: ScalarType,
         /// The size of each dimension, in elements.
         pub sizes: Option<Cow<'a, [i32]>>,
-        /// The elements, little-endian, densely and in the order that the dim order gives.
+        /// The elements, little-endian and dense, in the order given by the dim order.
         pub data: Option<Cow<'a, [u8]>> as ForceAlign<16>,
-        /// The dimensions, outermost first: a permutation of 0 to the rank.
+        /// The dimensions, outermost first: a permutation of 0..rank.
         pub dim_order: Option<Cow<'a, [u8]>>,
     }
 }

@@ -54,7 +54,7 @@ table! {
     pub struct ProfileEvent<'a> {
         /// What was timed, such as `OPERATOR_CALL` or `Method::execute`; absent in an event of a delegate.
         pub name: Option<Text<'a>>,
-        /// The chain of the instruction; -1 for what is no instruction.
+        /// The chain of the instruction; -1 if it is not about an instruction.
         pub chain_index: i32,
         /// Index into the chain's instructions.
         pub instruction_id: i32 = -1,
@@ -62,7 +62,7 @@ table! {
         pub delegate_debug_id_int: i32 = -1,
         /// A delegate's own name for the event.
         pub delegate_debug_id_str: Option<Text<'a>>,
-        /// What a delegate adds, in a form of its own.
+        /// Data that a delegate adds, in a format of its own.
         pub delegate_debug_metadata: Option<Cow<'a, [u8]>>,
         /// In ticks of the platform's clock.
         pub start_time: u64,
@@ -85,7 +85,7 @@ table! {
 table! {
     /// A value that an instruction or a whole method wrote.
     pub struct DebugEvent<'a> {
-        /// The chain of the instruction; 2^64 - 1 for what is no instruction.
+        /// The chain of the instruction; 2^64 - 1 if it is not about an instruction.
         pub chain_index: u64,
         /// Index into the chain's instructions.
         pub instruction_id: i32 = -1,
@@ -117,7 +117,7 @@ named! {
         TENSOR("Tensor") = 5,
         /// `tensor_list`
         TENSOR_LIST("TensorList") = 6,
-        /// A string, which no field holds.
+        /// A string, for which there is no field.
         STRING("String") = 7,
     }
 }

@@ -1,7 +1,7 @@
 //! The `.ptd` schemas (`flat_tensor.fbs`), file identifier `FT01`.
 //!
 //! Three schemas have used that identifier. They are distinguished by the number of fields of the root table: four in
-//! ExecuTorch 0.5, five in 0.6, three in today's.
+//! ExecuTorch 0.5, five in 0.6, three since 0.7.
 
 mod root;
 
@@ -22,7 +22,7 @@ pub struct FlatTensor<'a> {
     pub segments: Option<Vec<DataSegment>>,
     /// The keys.
     pub named_data: Option<Vec<NamedData<'a>>>,
-    /// Fields that only the schemas of ExecuTorch 0.5 and 0.6 have. `None`: the file has today's schema.
+    /// Fields that only the schemas of ExecuTorch 0.5 and 0.6 have. `None` if the file has the current schema.
     pub legacy: Option<Legacy<'a>>,
 }
 
@@ -77,7 +77,7 @@ table! {
         pub key: Option<Text<'a>>,
         /// Index into `segments`.
         pub segment_index: u32,
-        /// What the bytes are, if they are a tensor.
+        /// The type and shape, if the bytes are a tensor.
         pub tensor_layout: Option<TensorLayout<'a>>,
     }
 }

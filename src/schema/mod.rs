@@ -1,8 +1,9 @@
 //! The tree: a struct for every table and an enum for every union of the schemas, with the schema's own names.
 //!
-//! All fields are public: the structs can be built, changed and compared directly. They are not `#[non_exhaustive]`, and grow when
-//! ExecuTorch's schema does, in a minor release: write `..Default::default()` where you build one and `..` where you take one apart, and a new
-//! field does not concern you. [`any`] has every table's fields by name, for code that works on all of them.
+//! All fields are public: the structs can be built, changed and compared directly. They are not `#[non_exhaustive]`,
+//! and get a new field when ExecuTorch's schema does, in a minor release: if you write `..Default::default()` to build
+//! one and `..` in patterns, your code still compiles. [`any`] has every table's fields by name, for code that works on
+//! all of them.
 //!
 //! A field that is absent in a file is `None`; a vector that is present but empty is `Some`. If that difference does not matter,
 //! use the accessor of the same name, which returns a slice or a `&str`, empty if the field is absent: `plan.values()`,

@@ -63,9 +63,9 @@ table! {
 table! {
     /// PyTorch's description of the containers around inputs and outputs, as JSON.
     pub struct ContainerMetadata<'a> {
-        /// Of the inputs.
+        /// The containers of the inputs.
         pub encoded_inp_str: Option<Text<'a>>,
-        /// Of the outputs.
+        /// The containers of the outputs.
         pub encoded_out_str: Option<Text<'a>>,
     }
 }
@@ -208,7 +208,7 @@ table! {
         pub layout: i8,
         /// Whether the sizes may change at run time.
         pub shape_dynamism: TensorShapeDynamism,
-        /// What few tensors have: a name, data outside the file, a device.
+        /// Properties that few tensors have: a name, data outside the file, a device.
         pub extra_tensor_info: Option<Box<ExtraTensorInfo<'a>>> as InBox,
     }
 }
@@ -301,7 +301,7 @@ table! {
         pub outputs: Option<Cow<'a, [i32]>>,
         /// The instructions, run in order.
         pub instructions: Option<Vec<Instruction<'a>>>,
-        /// Where in the Python source each instruction came from.
+        /// The Python source lines of each instruction.
         pub stacktrace: Option<Vec<FrameList<'a>>>,
     }
 }
@@ -434,7 +434,7 @@ table! {
     /// Where a delegate's payload is.
     #[derive(Copy, Eq)]
     pub struct BackendDelegateDataReference {
-        /// In which list.
+        /// The list that it is in.
         pub location: DataLocation,
         /// Index into that list.
         pub index: u32,

@@ -56,9 +56,9 @@ named! {
 }
 
 impl ScalarType {
-    /// The size of one element, in bytes; `None` for a number that no version of ExecuTorch knows.
+    /// The size of one element, in bytes; `None` for a number that no version of ExecuTorch has.
     ///
-    /// The packed types (`QUINT4X2`, `QUINT2X4`, bits) count as 1 byte per element, as in the runtime.
+    /// The packed types (`QUINT4X2`, `QUINT2X4`, bits) have 1 byte per element, as in the runtime.
     pub fn element_size(self) -> Option<usize> {
         Some(match self.0 {
             0 | 1 | 11 | 12 | 13 | 16..=21 | 23..=26 => 1,
@@ -70,8 +70,8 @@ impl ScalarType {
         })
     }
 
-    /// The type as which numpy holds such elements: the same, or an integer of as many bytes where numpy has nothing like it, such as
-    /// `uint16` for bfloat16. `None` for a number that no version of ExecuTorch knows.
+    /// The type of such elements in numpy: the same, or an integer of the same size if numpy does not have the type,
+    /// such as `uint16` for bfloat16. `None` for a number that no version of ExecuTorch has.
     pub fn numpy_type(self) -> Option<Self> {
         Some(match self {
             Self::BOOL | Self::HALF | Self::FLOAT | Self::DOUBLE | Self(9) | Self(10) => self,

@@ -21,9 +21,9 @@ table! {
         pub constants: Option<Vec<VkBytes<'a>>>,
         /// Where the graph's own shaders are.
         pub shaders: Option<Vec<VkBytes<'a>>>,
-        /// How tensors are stored that do not say so themselves.
+        /// The storage of tensors that do not set their own.
         pub storage_type_override: VkStorageType = 255,
-        /// How tensors are laid out that do not say so themselves.
+        /// The memory layout of tensors that do not set their own.
         pub memory_layout_override: VkMemoryLayout = 255,
     }
 }
@@ -109,7 +109,7 @@ named! {
         TEXTURE_3D = 1,
         /// A texture with two dimensions
         TEXTURE_2D = 2,
-        /// What the graph says
+        /// The one that the graph sets
         DEFAULT_STORAGE = 255,
     }
 }
@@ -133,9 +133,9 @@ named! {
         PACKED_INT8_4C = 6,
         /// 8-bit integers: 4 of the channels, 1 of the width
         PACKED_INT8_4C1W = 8,
-        /// 8-bit integers as convolutions take them
+        /// 8-bit integers, for convolutions
         PACKED_INT8_CONV2D = 9,
-        /// What the graph says
+        /// The one that the graph sets
         DEFAULT_LAYOUT = 255,
     }
 }
@@ -155,7 +155,7 @@ table! {
         pub storage_type: VkStorageType = 255,
         /// How it is laid out.
         pub memory_layout: VkMemoryLayout = 255,
-        /// The type of the elements outside the GPU, where that is another one.
+        /// The type of the elements outside the GPU, if it is another one.
         pub staging_datatype: VkDataType = 127,
     }
 }
@@ -246,7 +246,7 @@ table! {
     /// Where some bytes are.
     #[derive(Eq)]
     pub struct VkBytes<'a> {
-        /// Bytes from the start of the payload's raw bytes; 2^64 - 1 where `named_key` says where they are.
+        /// Bytes from the start of the payload's raw bytes; 2^64 - 1 if the bytes are under `named_key`.
         pub offset: u64,
         /// Bytes.
         pub length: u64,

@@ -1,8 +1,8 @@
 //! The schema of XNNPACK payloads (`runtime_schema.fbs` of ExecuTorch 1.5, which has all that `schema.fbs` has), file identifier
 //! `XN01`, before ExecuTorch 0.2 `XN00`.
 //!
-//! Values are named by an id, [`XNNTensorValue::id_out`]; [`NO_ID`] is none. How a payload is laid out in a file, and where its
-//! constants are, is a matter of [`delegate::xnnpack`](crate::delegate::xnnpack).
+//! Values have an id, [`XNNTensorValue::id_out`]; [`NO_ID`] means no value.
+//! [`delegate::xnnpack`](crate::delegate::xnnpack) describes the layout of a payload, and where its constants are.
 
 mod nodes;
 
@@ -13,7 +13,7 @@ use crate::flatbuffer::macros::cold::{named, table, union};
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, vec::Vec};
 
-/// The id that means no value: an absent bias, an `external_id` of what is not external.
+/// The id that means no value: an absent bias, or the `external_id` of a value that is not external.
 pub const NO_ID: u32 = u32::MAX;
 
 /// [`XNNTensorValue::flags`]: an input of the graph.
@@ -25,7 +25,7 @@ pub const EXTERNAL_OUTPUT: u32 = 2;
 table! {
     /// The root: a graph of operators.
     pub struct XNNGraph<'a> {
-        /// `"0"` in every file; no reader looks at it.
+        /// `"0"` in every file. Readers ignore it.
         pub version: Option<Text<'a>>,
         /// The operators, in the order in which they run.
         pub xnodes: Option<Vec<XNode<'a>>>,
@@ -59,11 +59,11 @@ table! {
     /// Where a constant is.
     #[derive(Eq)]
     pub struct ConstantDataOffset<'a> {
-        /// Bytes from the start of the constant data; 2⁶⁴ − 1 where it has a key.
+        /// Bytes from the start of the constant data; 2^64 - 1 if it has a key.
         pub offset: u64,
         /// Bytes.
         pub size: u64,
-        /// The key in the named data of the `.pte` or a `.ptd`. Where it is present, empty or not, the offset is not read.
+        /// The key in the named data of the `.pte` or a `.ptd`. If it is present, even if empty, the offset is ignored.
         pub named_key: Option<Text<'a>>,
     }
 }
@@ -87,17 +87,17 @@ union! {
 }
 
 table! {
-    /// A tensor: its type, its shape, and what it is to the graph.
+    /// A tensor: its type, its shape, and its role in the graph.
     pub struct XNNTensorValue<'a> {
         /// The type of the elements.
         pub datatype: XNNDatatype,
         /// The length of `dims`. The runtime does not read it.
         pub num_dims: u32,
-        /// The size of each dimension, in elements: the largest one where the shape is dynamic.
+        /// The size of each dimension, in elements: the largest one if the shape is dynamic.
         pub dims: Option<Cow<'a, [u32]>>,
         /// The index of the constant; 0 is none.
         pub constant_buffer_idx: u32,
-        /// The argument of the delegate's call that it is; [`NO_ID`] for what is inside.
+        /// Its index among the arguments of the delegate's call; [`NO_ID`] for a value inside the graph.
         pub external_id: u32,
         /// [`EXTERNAL_INPUT`], [`EXTERNAL_OUTPUT`] or 0.
         pub flags: u32,
@@ -135,7 +135,7 @@ union! {
 table! {
     /// One scale for each channel.
     pub struct PerChannelQuant<'a> {
-        /// The scales themselves, up to ExecuTorch 0.6; empty where `scale_buffer_idx` is not 0.
+        /// The scales themselves, up to ExecuTorch 0.6; empty if `scale_buffer_idx` is not 0.
         pub scale: Option<Cow<'a, [f32]>>,
         /// The dimension of the channels.
         pub channel_dim: i32,
@@ -152,7 +152,7 @@ table! {
     pub struct PerTensorQuant {
         /// The step between two numbers.
         pub scale: f32,
-        /// The number that stands for 0.
+        /// The element that stands for 0.
         pub zero_point: i32,
     }
 }
@@ -169,7 +169,7 @@ table! {
 table! {
     /// One scale for each group of a channel.
     pub struct PerChannelGroupQuant<'a> {
-        /// The scales themselves, up to ExecuTorch 0.6; empty where `scale_buffer_idx` is not 0.
+        /// The scales themselves, up to ExecuTorch 0.6; empty if `scale_buffer_idx` is not 0.
         pub scale: Option<Cow<'a, [f32]>>,
         /// The dimension of the channels.
         pub channel_dim: i32,
@@ -225,20 +225,21 @@ table! {
     pub struct XNode<'a> {
         /// What it does.
         pub xnode_union: XNodeUnion<'a>,
-        /// The handle of the node of the exported graph that it came from; 65535 for what XNNPACK's own passes made.
+        /// The handle of the node of the exported graph that it came from; 65535 for a node that the exporter's passes
+        /// made.
         pub debug_handle: u32,
-        /// What its output is clamped to; `None` is no clamp.
+        /// The range that its output is clamped to; `None` for no clamp.
         pub output_min_max: Option<OutputMinMax>,
     }
 }
 
 table! {
-    /// What an output is clamped to.
+    /// The range that an output is clamped to.
     #[derive(Copy)]
     pub struct OutputMinMax {
-        /// The least.
+        /// The smallest value.
         pub output_min: f32,
-        /// The most.
+        /// The largest value.
         pub output_max: f32,
     }
 }
@@ -266,13 +267,13 @@ union! {
         XNNStaticResizeBilinear2D(XNNStaticResizeBilinear2D) = 9,
         /// Pads with a constant.
         XNNStaticConstantPad(XNNStaticConstantPad<'a>) = 10,
-        /// Means of windows.
+        /// The mean of each window.
         XNNAvgPooling2d(XNNPooling2D) = 11,
-        /// The lesser of two.
+        /// The elementwise minimum.
         XNNMinimum(XNNNode2x1) = 12,
-        /// A convolution of each channel alone.
+        /// A depthwise convolution: each channel alone.
         XNNDepthwiseConv2d(XNNNodeConv) = 13,
-        /// The largest of windows.
+        /// The largest element of each window.
         XNNMaxPooling2d(XNNPooling2D) = 14,
         /// Multiplies.
         XNNMultiply(XNNNode2x1) = 15,
@@ -284,9 +285,9 @@ union! {
         XNNConvert(XNNNode1x1) = 18,
         /// The mean of each channel.
         XNNGlobalAvgPooling2d(XNNNode1x1) = 19,
-        /// Gives another shape.
+        /// Changes the shape.
         XNNStaticReshape(XNNStaticReshape<'a>) = 20,
-        /// The largest of windows, and where it is.
+        /// The largest element of each window, and its index.
         XNNArgMaxPooling2d(XNNArgMaxPooling2d) = 21,
         /// The square root.
         XNNSquareRoot(XNNNode1x1) = 22,
@@ -296,7 +297,7 @@ union! {
         XNNHardswish(XNNNode1x1) = 24,
         /// ReLU with a slope below 0.
         XNNLeakyReLU(XNNLeakyReLU) = 25,
-        /// The greater of two.
+        /// The elementwise maximum.
         XNNMaximum(XNNNode2x1) = 26,
         /// Changes the sign.
         XNNNegate(XNNNode1x1) = 27,
@@ -308,19 +309,19 @@ union! {
         XNNAbs(XNNNode1x1) = 30,
         /// ReLU with a slope for each channel.
         XNNPReLU(XNNNode2x1) = 31,
-        /// Joins two tensors.
+        /// Concatenates two tensors.
         XNNConcatenate2(XNNCat) = 32,
-        /// Joins three tensors.
+        /// Concatenates three tensors.
         XNNConcatenate3(XNNCat) = 33,
-        /// Joins four tensors.
+        /// Concatenates four tensors.
         XNNConcatenate4(XNNCat) = 34,
-        /// Cuts a part out.
+        /// Takes a slice.
         XNNStaticSlice(XNNStaticSlice<'a>) = 35,
-        /// Attention. No runtime since ExecuTorch 0.7 takes it.
+        /// Attention. No runtime since ExecuTorch 0.7 supports it.
         XNNScaledDotProductAttention(XNNScaledDotProductAttention) = 36,
         /// Multiplies matrices.
         XNNBatchMatrixMultiply(XNNNode2x1) = 37,
-        /// Joins five tensors.
+        /// Concatenates five tensors.
         XNNConcatenate5(XNNCat) = 38,
         /// A transposed two-dimensional convolution.
         XNNConvTranspose2d(XNNNodeConv) = 39,

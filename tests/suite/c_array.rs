@@ -186,7 +186,10 @@ fn constant_methods_are_constants() {
     let bytes = pte.image().unwrap().to_vec().unwrap();
     let array = CArray::new(&Model::parse(&bytes).unwrap(), &bytes, &named("model")).unwrap();
     let header = array.header("x.pte");
-    assert!(header.contains("#define MODEL_NAN_NAME \"nan\"\n/* Nothing that C has a constant for. */\n"), "{header}");
+    assert!(
+        header.contains("#define MODEL_NAN_NAME \"nan\"\n/* A value for which C has no constant. */\n"),
+        "{header}"
+    );
     if !has_compilers() {
         return;
     }

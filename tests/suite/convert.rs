@@ -333,14 +333,14 @@ fn a_bad_array_is_an_error_that_says_where() {
         ([&good[..6], &[2, 0], &u32::MAX.to_le_bytes(), &good[10..]].concat(), 8, "expected at most 65536"),
         (good[..140].to_vec(), 128, "f32[2, 3] takes 24 bytes, but 12 bytes follow"),
         ([&good[..], &[0]].concat(), 128, "25 bytes follow"),
-        (with("<f4", "<U4"), 21, "the type \"<U4\" is none"),
+        (with("<f4", "<U4"), 21, "no scalar type for the type \"<U4\""),
         (with("(2, 3)", "(2, -3)"), 51, "expected a dictionary"),
         (with("(2, 3)", "(4294967296, 0)"), 10, "expected at most 2147483647"),
         (with("'shape'", "'shapes'"), 51, "expected a dictionary"),
         (with("'fortran_order': False, ", ""), 10, "\"fortran_order\" is missing"),
         (with("'fortran_order': False", "'descr': '<f4'"), 10, "\"descr\" occurs twice"),
-        (data("object.npy"), 21, "the type \"|O\" is none"),
-        (data("structure.npy"), 11, "a 'descr' that is a list"),
+        (data("object.npy"), 21, "no scalar type for the type \"|O\""),
+        (data("structure.npy"), 11, "no list as 'descr'"),
     ];
     for (bytes, offset, message) in cases {
         let error = Npy::parse(&bytes).unwrap_err();

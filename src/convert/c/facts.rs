@@ -160,7 +160,10 @@ fn constant_lines(method: &ConstantMethod<'_>, prefix: &str, lines: &mut Vec<Str
                 Some(values) if !values.is_empty() && few.len() == items.len() => {
                     lines.push(format!("#define {prefix}_VALUES {{{}}}", values.join(", ")));
                 }
-                _ => lines.push("/* The list is too long to be written here. */".into()),
+                _ => lines.push(
+                    "/* The items are not listed: there are none, too many, or some that C has no constants for. */"
+                        .into(),
+                ),
             }
         }
         Returned::Tensor(shape) => {

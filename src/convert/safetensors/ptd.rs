@@ -75,7 +75,7 @@ impl Unsupported {
     pub(super) fn add(self, list: &mut Vec<Skipped>, kind: &'static str, name: &str, reason: String) -> Result<()> {
         let skipped = Skipped { kind, name: name.to_string(), reason };
         match self {
-            Self::Refuse => Err(Error::unwritable(format!("{skipped}: skip it or remove it"))),
+            Self::Refuse => Err(Error::unwritable(format!("{skipped}: it can only be left out"))),
             Self::Skip => {
                 list.push(skipped);
                 Ok(())

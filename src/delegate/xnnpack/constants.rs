@@ -1,4 +1,4 @@
-//! The constants of a graph: who uses them, and where their bytes are.
+//! The constants of a graph: what uses them, and where their bytes are.
 
 use super::Xnnpack;
 use crate::error::{Error, Result};
@@ -8,7 +8,7 @@ use crate::tensor::TensorView;
 use alloc::{format, vec::Vec};
 use core::ops::Range;
 
-/// A constant, with who uses it.
+/// A constant, with its users.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Constant<'t> {
@@ -16,7 +16,7 @@ pub struct Constant<'t> {
     pub index: u32,
     /// Where its bytes are.
     pub place: ConstantPlace<'t>,
-    /// Who uses it, in the order of the values.
+    /// What uses it, in the order of the values.
     pub uses: Vec<ConstantUse<'t>>,
 }
 
@@ -35,7 +35,7 @@ pub enum ConstantPlace<'t> {
     Named {
         /// The key.
         key: &'t str,
-        /// Bytes, as the payload says: the blob has a size of its own.
+        /// The size that the payload states, in bytes. The blob may have another size.
         size: u64,
     },
     /// In `constant_buffer`.
@@ -52,7 +52,7 @@ impl ConstantPlace<'_> {
     }
 }
 
-/// Who uses a constant.
+/// What uses a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ConstantUse<'t> {
@@ -69,12 +69,12 @@ pub enum ConstantUse<'t> {
         value: usize,
         /// How many.
         count: u32,
-        /// Bytes of each: 4 (f32) or 2 (bfloat16).
+        /// The size of each, in bytes: 4 (f32) or 2 (bfloat16).
         element_size: u32,
     },
 }
 
-/// The index and the number of the scales that a quantization keeps in a constant, and the bytes of each.
+/// If the scales of a quantization are in a constant: its index, the number of scales, and the size of each in bytes.
 pub(crate) fn scales_constant(quantization: &XNNQuantParams<'_>) -> Option<(u32, u32, u32)> {
     match quantization {
         XNNQuantParams::PerChannelQuant(channels) => Some((channels.scale_buffer_idx, channels.num_scales, 4)),
@@ -120,7 +120,7 @@ pub(super) fn place<'t>(xnnpack: &'t Xnnpack<'_>, index: u32) -> Option<Constant
 }
 
 pub(super) fn bytes<'t>(xnnpack: &'t Xnnpack<'_>, index: u32, blobs: &NamedBlobs<'t>) -> Result<&'t [u8]> {
-    let missing = || Error::reference(format!("constant {index} of an XNNPACK payload, which has none such"));
+    let missing = || Error::reference(format!("constant {index} does not exist in the XNNPACK payload"));
     let cut = |bytes: &'t [u8], offset: u64, size: u64| {
         let range = usize::try_from(offset).ok().zip(usize::try_from(size).ok());
         let part = range.and_then(|(start, size)| bytes.get(start..)?.get(..size));

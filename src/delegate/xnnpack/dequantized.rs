@@ -1,4 +1,4 @@
-//! Constants as the numbers that they stand for.
+//! Constants as dequantized numbers.
 
 use super::{Xnnpack, scales_constant};
 use crate::error::{Error, Result};
@@ -7,10 +7,10 @@ use crate::quantized::{Dequantized, Parameters, Runs, Stored, elements};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams};
 use alloc::{borrow::Cow, format};
 
-/// 4-bit elements are stored without a sign: this one stands for 0.
+/// 4-bit elements are stored unsigned, with this zero.
 const ZERO_OF_4_BITS: f64 = 8.0;
 
-/// How the elements of a type are stored; `None` for those that are packed for a kernel, and unknown ones.
+/// How the elements of a type are stored; `None` for types that are packed for a kernel, and for unknown types.
 fn stored(datatype: XNNDatatype) -> Option<Stored> {
     match datatype {
         XNNDatatype::QCINT4 | XNNDatatype::QBINT4 => Some(Stored::LowHalfFirst),
@@ -63,7 +63,7 @@ pub(super) fn dequantized<'t>(
     Dequantized::new(stored, Cow::Borrowed(dims), bytes, parameters, runs).map(Some)
 }
 
-/// Those in the graph, or those in a constant.
+/// Scales that are in the graph or in a constant.
 fn scales<'t>(
     xnnpack: &'t Xnnpack<'_>,
     params: &XNNQuantParams<'_>,

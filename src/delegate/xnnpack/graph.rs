@@ -1,4 +1,4 @@
-//! The graph by its values and nodes: what most questions about it start from.
+//! The values and nodes of a graph.
 
 use crate::flatbuffer::any::{AnyField, AnyNumber, AnyTable, Value};
 use crate::keyed::{Keyed, sort_by_key};
@@ -20,7 +20,7 @@ impl<'a> XValue<'a> {
         }
     }
 
-    /// Its tensor, to be changed.
+    /// Its tensor, mutable.
     pub fn tensor_mut(&mut self) -> Option<&mut XNNTensorValue<'a>> {
         match &mut self.xvalue_union {
             XValueUnion::XNNTensorValue(tensor) => Some(tensor),
@@ -44,12 +44,12 @@ impl XNNTensorValue<'_> {
         self.external_id != NO_ID
     }
 
-    /// The bytes that its elements take; `None` where they are not known, or are more than 64 bits count.
+    /// The size of its elements, in bytes; `None` if it is not known or overflows 64 bits.
     pub fn byte_size(&self) -> Option<u64> {
         tensor_bytes(self.datatype, self.dims())
     }
 
-    /// Its type and shape as PyTorch has them; `None` where PyTorch has no such type, or a size has more than 31 bits.
+    /// Its type and shape as PyTorch's; `None` if PyTorch has no such type, or a size does not fit in 31 bits.
     pub fn shape(&self) -> Option<TensorShape<'_>> {
         const NATURAL: [u8; 6] = [0, 1, 2, 3, 4, 5];
         let sizes: &[i32] = bytemuck::must_cast_slice(self.dims());
@@ -60,7 +60,7 @@ impl XNNTensorValue<'_> {
 }
 
 impl XNNGraph<'_> {
-    /// The index of each value with a tensor, by the id that nodes name it by. Of two with one id the runtime takes the first.
+    /// The index of each value with a tensor, by its id. If two have the same id, the runtime uses the first.
     pub(crate) fn values_by_id(&self) -> Keyed<u32, usize> {
         let mut ids = Keyed::new();
         for (index, value) in self.xvalues().iter().enumerate() {
@@ -72,7 +72,7 @@ impl XNNGraph<'_> {
     }
 }
 
-/// As in `qcint8[5, 3]`.
+/// Shows as `qcint8[5, 3]`.
 impl fmt::Display for XNNTensorValue<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = alloc::format!("{}", self.datatype);
@@ -82,7 +82,7 @@ impl fmt::Display for XNNTensorValue<'_> {
 }
 
 impl XNNDatatype {
-    /// The bits of an element; `None` for a type that is not known.
+    /// The bits of an element; `None` for an unknown type.
     pub fn element_bits(self) -> Option<u32> {
         Some(match self {
             Self::QCINT4 | Self::QBINT4 => 4,
@@ -93,7 +93,7 @@ impl XNNDatatype {
         })
     }
 
-    /// The type of PyTorch whose elements are stored alike; `None` where there is none.
+    /// PyTorch's type whose elements are stored in the same way; `None` if there is none.
     pub fn scalar_type(self) -> Option<ScalarType> {
         Some(match self {
             Self::FP32 => ScalarType::FLOAT,
@@ -107,8 +107,8 @@ impl XNNDatatype {
     }
 }
 
-/// The bytes of a tensor with that type and those sizes: 4-bit elements are two to a byte, and each row starts with a byte of its
-/// own. `None` where the type is not known or the product overflows.
+/// The size in bytes of a tensor with that type and those sizes. Two 4-bit elements are in a byte, and each row starts
+/// at a new byte. `None` if the type is unknown or the product overflows.
 pub fn tensor_bytes(datatype: XNNDatatype, dims: &[u32]) -> Option<u64> {
     let bits = u64::from(datatype.element_bits()?);
     let (last, outer) = match dims.split_last() {
@@ -119,7 +119,7 @@ pub fn tensor_bytes(datatype: XNNDatatype, dims: &[u32]) -> Option<u64> {
     outer.iter().try_fold(row, |bytes, size| bytes.checked_mul(u64::from(*size)))
 }
 
-/// The values that a node names, by the names of its fields.
+/// The ids of the values that a node reads and writes, with the names of its fields.
 ///
 /// ```
 /// use executorch_format::Pte;
@@ -138,9 +138,9 @@ pub fn tensor_bytes(datatype: XNNDatatype, dims: &[u32]) -> Option<u64> {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeIds {
-    /// What it reads: field and id. [`NO_ID`] is none.
+    /// What it reads: field and id. [`NO_ID`] means no value.
     pub inputs: Vec<(&'static str, u32)>,
-    /// What it writes.
+    /// What it writes: field and id.
     pub outputs: Vec<(&'static str, u32)>,
 }
 
@@ -153,8 +153,8 @@ impl<'a> XNodeUnion<'a> {
         }
     }
 
-    /// The values that it names. A concatenation has only as many inputs as its name says: before ExecuTorch 0.6 the rest
-    /// reads as value 0.
+    /// The ids of its values. A concatenation has as many inputs as its name states: in files from before ExecuTorch
+    /// 0.6, the other fields read as id 0.
     pub fn ids(&self) -> NodeIds {
         let most = match self {
             Self::XNNConcatenate2(_) => 2,
@@ -186,7 +186,7 @@ impl<'a> XNNGraph<'a> {
         externals
     }
 
-    /// How many nodes of each kind there are, most first.
+    /// How many nodes of each kind there are, the most frequent first.
     pub fn count_nodes(&self) -> Vec<(&'static str, usize)> {
         let mut counts = Keyed::<&'static str, usize>::new();
         for node in self.xnodes() {

@@ -20,23 +20,23 @@ pub(in crate::delegate) const MAGIC: &[u8; 4] = b"XH00";
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct XnnpackHeader {
-    /// Bytes of the header: 30. No reader looks at it.
+    /// The size of the header, in bytes: 30. Readers ignore it.
     pub length: u16,
     /// Where the FlatBuffer starts, in bytes from the payload's start: 32.
     pub flatbuffer_offset: u32,
-    /// Bytes of the FlatBuffer, without padding.
+    /// The size of the FlatBuffer without padding, in bytes.
     pub flatbuffer_size: u32,
     /// Where the constant data starts, in bytes from the payload's start.
     pub constant_data_offset: u32,
-    /// Bytes of the constant data: 0 where constants have keys.
+    /// The size of the constant data, in bytes: 0 if constants have keys.
     pub constant_data_size: u64,
 }
 
 impl XnnpackHeader {
-    /// The bytes of the header.
+    /// The size of the header, in bytes.
     pub const LENGTH: u16 = 30;
 
-    /// Its fields, of the first bytes of a payload; `None` where they are too few.
+    /// Its fields, from the first bytes of a payload; `None` if there are too few.
     pub(in crate::delegate) fn fields(payload: &[u8]) -> Option<Self> {
         let bytes = payload.first_chunk::<{ Self::LENGTH as usize }>()?;
         let [_, _, _, _, _, _, _, _, l0, l1, o0, o1, o2, o3, s0, s1, s2, s3, c0, c1, c2, c3, size @ ..] = *bytes;
@@ -49,8 +49,8 @@ impl XnnpackHeader {
         })
     }
 
-    /// Reads it. Fails with [`ErrorKind::Header`] where it or what it announces is not inside the payload, as the runtime does.
-    /// `what` is what the payload is, in an error.
+    /// Reads it. Like the runtime, fails if the header or its ranges are not inside the payload, with
+    /// [`ErrorKind::Header`]. `what` names the payload in errors.
     pub(in crate::delegate) fn parse(payload: &[u8], what: &str) -> Result<Self> {
         let available = payload.len() as u64;
         let Some(header) = Self::fields(payload) else {
@@ -87,7 +87,7 @@ impl XnnpackHeader {
         start..start.saturating_add(self.constant_data_size)
     }
 
-    /// The bytes of the header.
+    /// The size of the header, in bytes.
     pub(crate) fn to_bytes(self) -> [u8; Self::LENGTH as usize] {
         let mut bytes = [0; Self::LENGTH as usize];
         let fields: [&[u8]; 7] = [

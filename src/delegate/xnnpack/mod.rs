@@ -27,25 +27,25 @@ use crate::tensor::TensorView;
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::ops::Range;
 
-/// The identifiers of the FlatBuffer: today's, and that before ExecuTorch 0.2.
+/// The identifiers of the FlatBuffer: the current one, and that of files before ExecuTorch 0.2.
 const IDENTIFIERS: [&[u8; 4]; 2] = [b"XN01", b"XN00"];
 
 /// An XNNPACK payload.
 #[derive(Clone, Debug, Default)]
 pub struct Xnnpack<'a> {
-    /// The header; `None` where the payload is the FlatBuffer alone.
+    /// The header; `None` if the payload is only a FlatBuffer.
     pub header: Option<XnnpackHeader>,
     /// `XN01`, or `XN00` before ExecuTorch 0.2.
     pub identifier: [u8; 4],
     /// The graph.
     pub graph: XNNGraph<'a>,
-    /// The constants after the FlatBuffer: empty where they have keys.
+    /// The constants after the FlatBuffer: empty if they have keys.
     pub constant_data: Cow<'a, [u8]>,
-    /// What it was read from: as long as the graph is what that decodes to, it is written with these bytes. `None` if built in memory.
+    /// What it was read from. An unchanged graph is written with these bytes. `None` if built in memory.
     pub source: Option<Source<'a>>,
 }
 
-/// Equal headers, graphs and constants: what a payload was read from is not compared.
+/// Compares headers, graphs and constants, but not `source`.
 impl PartialEq for Xnnpack<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.header == other.header
@@ -56,20 +56,20 @@ impl PartialEq for Xnnpack<'_> {
 }
 
 impl<'a> Xnnpack<'a> {
-    /// Whether bytes say that they are an XNNPACK payload.
+    /// Whether bytes start like an XNNPACK payload.
     pub fn is_one(bytes: &[u8]) -> bool {
         identifier(bytes).is_some_and(|found| found == *header::MAGIC || IDENTIFIERS.contains(&&found))
     }
 
     /// Reads a payload: checks its structure and decodes its graph. Constants stay where they are.
     ///
-    /// Fails where the bytes are no XNNPACK payload, or break a rule of structure. Offsets count from the payload's start. Whether
-    /// the graph makes sense is another question: see [`validate`](crate::validate).
+    /// Fails if the bytes are not an XNNPACK payload, or break a rule of structure. Offsets count from the payload's
+    /// start. It does not check the meaning of the graph: see [`validate`](crate::validate).
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
         Self::parse_with(bytes, &Limits::default())
     }
 
-    /// The same with other limits.
+    /// The same function with custom limits.
     pub fn parse_with(bytes: &'a [u8], limits: &Limits) -> Result<Self> {
         let Parts { header, start, identifier, flatbuffer, constant_data } = Parts::of(bytes)?;
         let (graph, seen) = read::read(flatbuffer, limits).map_err(|error| error.inside(start))?;
@@ -84,7 +84,7 @@ impl<'a> Xnnpack<'a> {
         Self::check_with(bytes, &Limits::default())
     }
 
-    /// The same with other limits.
+    /// The same function with custom limits.
     pub fn check_with(bytes: &[u8], limits: &Limits) -> Result<()> {
         let Parts { start, flatbuffer, .. } = Parts::of(bytes)?;
         read::check_described(XNNGraph::DESCRIPTION, flatbuffer, limits).map_err(|error| error.inside(start))
@@ -109,36 +109,36 @@ impl<'a> Xnnpack<'a> {
         self.header.map_or(0, |header| header.flatbuffer_offset.into())
     }
 
-    /// The constants in the order of their indices, with who uses them.
+    /// The constants in the order of their indices, with their users.
     pub fn constants(&self) -> Vec<Constant<'_>> {
         constants::all(self)
     }
 
-    /// Where a constant is, as the runtime looks for it; `None` where there is none with that index.
+    /// Where the runtime looks for a constant; `None` if there is none with that index.
     pub fn constant(&self, index: u32) -> Option<ConstantPlace<'_>> {
         constants::place(self, index)
     }
 
-    /// The bytes of a constant, as many as the payload says.
+    /// The bytes of a constant, as many as the payload states.
     ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) where there is none with that index, where its key is
-    /// not among the blobs, or where it is not inside the constant data or its blob.
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if there is none with that index, its key is
+    /// not among the blobs, or it is not inside the constant data or its blob.
     pub fn constant_bytes<'t>(&'t self, index: u32, blobs: &NamedBlobs<'t>) -> Result<&'t [u8]> {
         constants::bytes(self, index, blobs)
     }
 
-    /// Where a constant of the payload itself is, in bytes from the payload's start; `None` for one with a key, and for one that is
-    /// outside the constant data.
+    /// The range of a constant in the payload, in bytes from the payload's start; `None` for a constant with a key, and
+    /// for one outside the constant data.
     pub fn constant_range(&self, index: u32) -> Option<Range<u64>> {
         constants::range(self, index)
     }
 
-    /// A constant tensor with its bytes: `None` for a tensor that is no constant, and for a type that PyTorch does not have, such
-    /// as 4-bit ones, whose bytes [`constant_bytes`](Self::constant_bytes) gives. Quantized elements are as they are stored:
-    /// [`dequantized`](Self::dequantized) gives what they stand for.
+    /// A constant tensor with its bytes: `None` for a tensor that is not constant, and for a type that PyTorch does not
+    /// have, such as 4-bit ones; use [`constant_bytes`](Self::constant_bytes) for these. Quantized elements are
+    /// returned as stored: [`dequantized`](Self::dequantized) gives their numbers.
     ///
-    /// Fails as that does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where the shape needs other bytes than there
-    /// are.
+    /// Fails as [`constant_bytes`](Self::constant_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor)
+    /// if shape and bytes differ in size.
     pub fn constant_view<'t>(
         &'t self,
         tensor: &'t XNNTensorValue<'_>,
@@ -147,8 +147,9 @@ impl<'a> Xnnpack<'a> {
         constants::view(self, tensor, blobs)
     }
 
-    /// The numbers of the constant value with that index in `xvalues`; `None` for a value that is no constant, that is quantized at run
-    /// time, and for a type that is packed for a kernel. Its bytes and its scales may be among the blobs.
+    /// The dequantized numbers of the constant with that index in `xvalues`; `None` for a value that is not constant or
+    /// is quantized at run time, and for a type that is packed for a kernel. `blobs` has bytes and scales that are not
+    /// in the payload.
     ///
     /// ```
     /// use executorch_format::delegate::{NamedBlobs, Payload};
@@ -170,8 +171,8 @@ impl<'a> Xnnpack<'a> {
     /// # }
     /// ```
     ///
-    /// Fails as [`constant_bytes`](Self::constant_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor) where there are
-    /// other bytes, or other scales, than the shape needs.
+    /// Fails as [`constant_bytes`](Self::constant_bytes) does, and with [`ErrorKind::Tensor`](crate::ErrorKind::Tensor)
+    /// if the number of bytes or scales does not match the shape.
     pub fn dequantized<'t>(&'t self, value: usize, blobs: &NamedBlobs<'t>) -> Result<Option<Dequantized<'t>>> {
         dequantized::dequantized(self, value, blobs)
     }
@@ -193,7 +194,7 @@ impl<'a> Parts<'a> {
             Some(found) if found == *header::MAGIC => Some(XnnpackHeader::parse(bytes, "an XNNPACK")?),
             _ => None,
         };
-        // The header was checked: both parts are inside the payload.
+        // The header was checked, so both parts are inside the payload.
         let part = |range: Range<u64>| slice(bytes, range).unwrap_or_default();
         let flatbuffer = header.map_or(bytes, |header| part(header.flatbuffer()));
         let constant_data = header.map_or(&[][..], |header| part(header.constant_data()));
@@ -215,7 +216,7 @@ fn identifier(bytes: &[u8]) -> Option<[u8; 4]> {
     bytes.get(4..)?.first_chunk().copied()
 }
 
-/// The graph as flatc prints it, which prints a deprecated number that `XN00` has.
+/// Serializes the graph as flatc prints it, including a deprecated number of `XN00`.
 #[cfg(feature = "serde")]
 impl serde::Serialize for Xnnpack<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {

@@ -6,8 +6,8 @@
 //! | `union!` | a union: an enum that lists each member with its tag | `union.rs` |
 //! | `named!` | an enumeration: a number with names for some values | `named.rs` |
 //!
-//! There are two of `table!` and `union!`, which take the same words: those of [`hot`] compile a parser and a writer for each table,
-//! those of [`cold`] do not.
+//! There are two versions of `table!` and `union!` with the same syntax: those of [`hot`] compile a parser and a writer
+//! for each table, those of [`cold`] do not.
 
 mod accessors;
 mod named;

@@ -1,5 +1,6 @@
-//! `named!`: an enumeration as a number with names for the values that the schema knows. Any other value is kept. A name that
-//! is no name of a Rust constant stands in brackets after one that is: `FP32("xnn_datatype_fp32") = 1`.
+//! `named!`: an enumeration as a number with names for the values that the schema knows. Any other value is kept. If a
+//! schema's name cannot be the name of a Rust constant, it comes in brackets after one that can:
+//! `FP32("xnn_datatype_fp32") = 1`.
 
 macro_rules! named {
     (
@@ -51,7 +52,7 @@ macro_rules! named {
             }
         }
 
-        /// From the schema's name, or a number.
+        /// Parses the schema's name, or a number.
         impl core::str::FromStr for $name {
             type Err = $crate::Error;
 

@@ -205,11 +205,11 @@ macro_rules! table_type {
 }
 pub(crate) use table_type;
 
-/// What belongs to the field at a position. A `match` on names, since macros cannot count: that compiles to half of what comparing with
-/// a running number does.
+/// Selects an expression by the position of a field. It is a `match` on names, since macros cannot count; that compiles
+/// to half as much as comparisons with a running number.
 macro_rules! field_at {
     ($index:ident, $($field:ident => $found:expr,)*) => {{
-        // A table without fields has no use for it.
+        // Unused in a table without fields.
         #[allow(dead_code, non_camel_case_types)]
         enum Position { $($field,)* }
         match $index {
@@ -323,7 +323,7 @@ macro_rules! described {
 }
 pub(crate) use described;
 
-/// How a field is stored: as its type says, as `as` says, or with the default given.
+/// How a field is stored: by its type, by `as`, or with the given default.
 macro_rules! wire {
     () => {
         $crate::flatbuffer::field::Plain

@@ -18,13 +18,13 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 ///
 /// # Memory
 ///
-/// A tree of an official file takes about 1.5 bytes for each byte of its metadata. A hostile file, made so that each table is small, makes
-/// that more: one of 120 MB took 433 MB within the default limits. `memory` bounds it: reading stops with
+/// A tree of an official file takes about 1.5 bytes for each byte of its metadata. A hostile file with very small
+/// tables takes more: one of 120 MB took 433 MB within the default limits. `memory` bounds it: reading stops with
 /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) before more is allocated.
 ///
-/// What is inside delegates' payloads is decoded when it is asked for, within the limits that the file was read with:
-/// [`Pte::delegate`](crate::Pte::delegate) for each payload, [`Pte::open_payloads`](crate::Pte::open_payloads) for the file and all payloads
-/// together.
+/// Delegates' payloads are decoded on request, within the limits that the file was read with: by
+/// [`Pte::delegate`](crate::Pte::delegate) for each payload, by [`Pte::open_payloads`](crate::Pte::open_payloads) for
+/// the file and all payloads together.
 ///
 /// ```
 /// use executorch_format::{ErrorKind, Limits, ParseOptions, Pte};
@@ -50,8 +50,9 @@ pub struct Limits {
     /// The most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
     /// `None`: twice the FlatBuffer's size, plus 64 KiB.
     pub bytes: Option<u32>,
-    /// The most bytes of memory that the tree may take, besides the file's own bytes. Lists of tables count, and lists of numbers wider than a
-    /// byte, which are copied where they are misaligned in memory. `None`: as many as the other limits let happen.
+    /// The most bytes of memory that the tree may take, besides the file's own bytes. It includes lists of tables, and
+    /// lists of numbers wider than a byte, which are copied if they are misaligned in memory. `None`: only the other
+    /// limits apply.
     pub memory: Option<u64>,
 }
 
@@ -67,7 +68,7 @@ impl Limits {
     /// The default limits.
     pub(crate) const DEFAULT: Self = Self { tables: None, bytes: None, memory: None };
 
-    /// The bytes that even a small file may share.
+    /// The bytes that any file may share.
     const SLACK: u32 = 1 << 16;
 
     fn most(&self, size: u32) -> (u32, u32) {
@@ -89,7 +90,7 @@ pub(in crate::flatbuffer) struct Buffer<'a> {
     pub(super) newer_tables: Cell<u32>,
 }
 
-/// What was seen while a FlatBuffer was read.
+/// What was counted while a FlatBuffer was read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// How many tables have fields that the schema does not know.
@@ -99,9 +100,9 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// With the memory of `count` more items of that size.
+    /// Adds the memory of `count` more items of that size.
     ///
-    /// Fails with [`ErrorKind::Limit`] where that is more than the limits allow.
+    /// Fails with [`ErrorKind::Limit`] if that is more than the limits allow.
     pub(crate) fn and(self, count: usize, size: usize, limits: &Limits) -> Result<Self> {
         let memory = self.memory.saturating_add((count as u64).saturating_mul(size as u64));
         match limits.memory {
@@ -149,7 +150,7 @@ impl<'a> Buffer<'a> {
         Ok(Self { bytes, tables_left, bytes_left, memory_left, limits: *limits, newer_tables })
     }
 
-    /// What was seen while it was read.
+    /// What was counted while it was read.
     pub(super) fn seen(&self) -> Seen {
         let memory = self.limits.memory.unwrap_or(u64::MAX).saturating_sub(self.memory_left.get());
         Seen { newer_tables: self.newer_tables.get(), memory }
@@ -229,7 +230,7 @@ impl<'s, 'a> Place<'s, 'a> {
         bytes <= self.buffer.bytes_left.get() as usize
     }
 
-    /// The limits on tables and bytes that are in force.
+    /// The effective limits on tables and bytes.
     fn most(self) -> (u32, u32) {
         self.buffer.limits.most(self.buffer.bytes.len() as u32)
     }

@@ -1,5 +1,5 @@
-//! Reading into a struct of any type, by the walk that its description drives: for tables that are rarely read in large numbers.
-//! Nothing is compiled for each of them but the list of its fields.
+//! Reading into a struct of any type by its description, for tables that are rarely read in large numbers: only the
+//! list of fields is compiled for each.
 
 use super::walk::{Checked, Found, Visit, Walk};
 use super::{Buffer, Limits, Record, Seen};
@@ -56,7 +56,8 @@ pub(crate) fn read<'a, T: Target<'a> + Record<'a> + Default>(bytes: &'a [u8], li
     read_at(0, bytes, limits)
 }
 
-/// The same for a FlatBuffer that starts at byte `position`, after a size prefix, and is aligned from byte 0 on.
+/// [`read`] for a FlatBuffer that starts at byte `position`, after a size prefix, and whose alignment counts from byte
+/// 0.
 pub(crate) fn read_at<'a, T: Target<'a> + Record<'a> + Default>(
     position: u32,
     bytes: &'a [u8],
@@ -84,7 +85,7 @@ pub(crate) fn check_described(root: &'static TableDescription, bytes: &[u8], lim
     check_described_at(0, root, bytes, limits)
 }
 
-/// The same for a FlatBuffer that starts at byte `position`, as for [`read_at`].
+/// [`check_described`] for a FlatBuffer that starts at byte `position`, as for [`read_at`].
 pub(crate) fn check_described_at(
     position: u32,
     root: &'static TableDescription,

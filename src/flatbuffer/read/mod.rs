@@ -5,8 +5,8 @@
 //! that `union!` generates) it is a [`Table`] and its next field. The rest that a parser returns is the same `Place`, or the same
 //! table at the field after.
 //!
-//! Tables that are not compiled are read and checked by a walk that their descriptions drive, which makes the same checks in the same
-//! order with the same functions ([`walk`], [`described`]).
+//! Tables that are not compiled are read and checked by a walk over their descriptions, with the same checks in the
+//! same order ([`walk`], [`described`]).
 //!
 //! All parsers respect nom's output modes: under `Check` they build and allocate nothing. (nom's own tuples build even
 //! under `Check`, so `table!` runs the parsers of a table's fields in sequence itself.)
@@ -68,7 +68,8 @@ fn fault(error: nom::Err<Error>) -> Error {
     }
 }
 
-/// Errors are final: no parser here tries an alternative. A function, since a `From` would be public and name nom.
+/// Makes a final error, since no parser here tries an alternative. It is a function because `From` would make nom part
+/// of the public API.
 #[cold]
 pub(crate) fn fatal<E>(error: Error) -> nom::Err<Error, E> {
     nom::Err::Failure(error)

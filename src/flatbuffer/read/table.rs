@@ -14,8 +14,9 @@ use nom::{Mode, OutputMode, PResult, Parser};
 /// The most field ids that a table of a schema may have.
 pub(crate) const MAX_FIELDS: usize = 32;
 
-/// The most fields of a vtable that are read; a vtable with more has fields of a newer schema. A vtable does not count towards
-/// the limits, since many tables share it. If all of its 64 KB were read, a small file could cause that again with every table.
+/// The most fields of a vtable that are read; a vtable with more has fields of a newer schema. Vtables are not subject
+/// to the limits, since many tables share one. If all of a vtable's 64 KB were read, a small file could cause that for
+/// every table.
 const MOST_FIELDS: usize = 64;
 
 impl nom::error::ParseError<Table<'_, '_>> for Error {
@@ -28,8 +29,8 @@ impl nom::error::ParseError<Table<'_, '_>> for Error {
     }
 }
 
-/// Where each field of a table is stored, in bytes from the table's start; 0 for an absent field. One for each field id that the
-/// table has in the schema.
+/// For each field id of a table in the schema, where the field is stored, in bytes from the table's start; 0 for an
+/// absent field.
 pub(crate) trait Slots: Copy + core::fmt::Debug {
     /// All absent.
     const ABSENT: Self;
@@ -59,12 +60,12 @@ pub(crate) struct Vtable<S> {
     slots: S,
 }
 
-/// What opening a table needs to know of its vtable.
+/// What is needed of a vtable to open a table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
-    /// The end of the field that is farthest from the table's start, in bytes from there: what must be in the buffer.
-    /// The inline size in the vtable is not a bound: Python's `flatbuffers` before 25.12 shares one vtable between tables of
-    /// different sizes, and the official readers ignore it.
+    /// The end of the field that is farthest from the table's start, in bytes from there: the table must be inside the
+    /// buffer up to here. The inline size in the vtable is not a bound: Python's `flatbuffers` before 25.12 shares one
+    /// vtable between tables of different sizes, and the official readers ignore it.
     pub(super) extent: u32,
     /// Whether it has fields that the schema does not know.
     pub(super) newer: bool,
@@ -74,7 +75,7 @@ pub(super) struct Opened {
 const LEAST_EXTENT: u32 = 4;
 
 impl<S: Slots> Vtable<S> {
-    /// No vtable is at byte 0.
+    /// An empty entry: no vtable is at byte 0.
     const NONE: Self = Self { position: 0, opened: Opened { extent: 0, newer: false }, slots: S::ABSENT };
 }
 
@@ -198,7 +199,8 @@ pub(crate) trait Record<'a>: Sized {
     const DESCRIPTION: &'static TableDescription;
 }
 
-/// A table with a parser of its own, for what is often read in large numbers. Others are read by their description.
+/// A table with a parser of its own, for tables that are often read in large numbers. Others are read by their
+/// description.
 pub(crate) trait Compiled<'a>: Record<'a> {
     /// A slot for each field id.
     type Slots: Slots;
@@ -283,7 +285,7 @@ fn open<'s, 'a, S: Slots>(
     let vtable_position = position.wrapping_sub(distance);
     let vtable = vtables.entry(vtable_position);
     if vtable_position != vtable.position || vtable_position == 0 {
-        // One that cannot be read is not kept.
+        // A vtable that cannot be read is not kept.
         *vtable = Vtable::NONE;
         vtable.opened = tried!(read_vtable(place, vtable_position, forms, vtable.slots.as_mut_slice()));
         vtable.position = vtable_position;
@@ -332,7 +334,7 @@ fn open_unknown<'s, 'a>(
     open(place, vtables, &[FieldForm::Number1; MOST_FIELDS])
 }
 
-/// What is known of a table whose schema is not known: whether it has any fields. [`UnknownValue::Filled`] if that is not known.
+/// For a table whose schema is not known, whether it has any fields. [`UnknownValue::Filled`] if that is not known.
 #[cold]
 pub(super) fn unknown_value(place: Place<'_, '_>) -> UnknownValue {
     match open_unknown(place, &mut Vtables::default()) {

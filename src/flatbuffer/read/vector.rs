@@ -9,7 +9,7 @@ use alloc::{borrow::Cow, vec::Vec};
 use core::marker::PhantomData;
 use nom::{Mode, OutputMode, PResult, Parser};
 
-/// The bytes of the string at that position, which a NUL follows that its count leaves out.
+/// The bytes of the string at that position. A NUL, which is not counted, must follow.
 #[inline(always)]
 pub(super) fn text_bytes<'a>(place: Place<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
@@ -42,7 +42,7 @@ pub(super) fn number_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a 
     Ok(bytes)
 }
 
-/// As [`number_bytes`], of which those wider than a byte may have to be copied.
+/// [`number_bytes`], with the memory for a copy, since numbers wider than a byte may have to be copied.
 #[inline(always)]
 pub(super) fn held_bytes<'a>(place: Place<'_, 'a>, size: usize) -> Result<&'a [u8]> {
     let bytes = number_bytes(place, size)?;
@@ -130,8 +130,8 @@ where
     }
 }
 
-/// A vector of offsets to tables or strings. Compiled as a function of its own: the tables in one are compiled into it, so that
-/// there are no calls for each item, and still no function for the whole tree.
+/// A vector of offsets to tables or strings. It is compiled as a function of its own, with the tables in it inlined: so
+/// there are no calls for each item, and no single function for the whole tree.
 #[derive(Default)]
 pub(crate) struct List<P>(P);
 

@@ -1,4 +1,4 @@
-//! The walk over a FlatBuffer that descriptions drive: one function for the tables of all schemas. It checks; with a visitor,
+//! The walk over a FlatBuffer by descriptions: one function for the tables of all schemas. It checks; with a visitor,
 //! it also reads ([`super::described`]).
 //!
 //! It makes the checks of the nom parsers, in their order, so that both find the same first fault.
@@ -11,14 +11,14 @@ use crate::flatbuffer::description::{FieldDescription, FieldKind, TableDescripti
 use crate::flatbuffer::read::MAX_FIELDS;
 use crate::flatbuffer::unknown::{Unknown, UnknownValue};
 
-/// What a walk tells about a table's fields.
+/// Receives the fields of a table during a walk.
 pub(super) trait Visit<'a> {
     /// The visitor of a table inside of this one.
     type Inside<'v>: Visit<'a>
     where
         Self: 'v;
 
-    /// Whether it wants to know of numbers, and of unions without a value. A check does not have to look at them.
+    /// Whether it receives numbers, and unions without a value. A check does not need them.
     const VALUES: bool;
 
     /// A field that is present, by its index in the description.
@@ -62,7 +62,7 @@ impl Visit<'_> for Checked {
     }
 }
 
-/// A field that is present, and that the walk looks at.
+/// A field that is present and that the walk visits.
 #[derive(Clone, Copy, Default)]
 struct Step {
     /// Its index in the description.
@@ -116,7 +116,7 @@ impl Vtable {
     }
 }
 
-/// A walk. It remembers the vtables that it read last: each is kept in the entry that its position and type give.
+/// A walk. It caches the vtables that it read last, each in the entry given by its position and type.
 pub(super) struct Walk([Vtable; Self::KEPT]);
 
 impl Walk {
@@ -126,7 +126,7 @@ impl Walk {
         Self([Vtable::NONE; Self::KEPT])
     }
 
-    /// The table inside of another can need the same entry, so this is called again for each field.
+    /// A table inside another one can use the same entry, so this is called again for each field.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)]
     fn vtable(
@@ -211,7 +211,7 @@ impl Walk {
             FieldKind::Text => visit.found(index, Found::Text(text_bytes(target)?)),
             FieldKind::Numbers { number, .. } => visit.found(index, Found::Numbers(held_bytes(target, number.size())?)),
             FieldKind::Table(inner) => {
-                // It may be in a box.
+                // The table may be in a box, which takes memory.
                 target.hold(1, inner.memory)?;
                 visit.found(index, Found::Table);
                 self.table(target, inner, visit.inside(index, 0))?;

@@ -37,7 +37,7 @@ pub(crate) trait Encode {
 pub(crate) struct Builder {
     pub(crate) style: Style,
     space: Space,
-    /// The largest alignment that anything asked for.
+    /// The largest alignment that was requested.
     alignment: usize,
     vtables: Keyed<Vtable, Position>,
     layouts: Box<Layouts>,
@@ -46,7 +46,7 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// `expected` is a guess at the size, in bytes. A good guess saves memory and allocations.
+    /// `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
     pub(crate) fn new(style: Style, expected: usize) -> Self {
         Self {
             style,
@@ -129,7 +129,7 @@ impl Builder {
         self.row(forms, row.present, &row.bits)
     }
 
-    /// The same, where the number of fields need not be known when it is compiled.
+    /// [`table`](Self::table) for any number of fields, compiled once.
     #[inline(always)]
     fn row(&mut self, forms: &'static [FieldForm], present: u32, bits: &[u64]) -> Result<Position> {
         let key = LayoutKey::new(forms, present, self.space.used());
@@ -180,7 +180,7 @@ impl Builder {
 #[inline(always)]
 fn put_table(space: &mut Space, forms: &[FieldForm], bits: &[u64], layout: &Layout) -> Result<Position> {
     let (start, room) = space.grow(layout.size.into())?;
-    // The table's start minus this is the vtable's.
+    // The table's position minus this distance is the vtable's.
     set(room, 0, layout.vtable.wrapping_sub(start).to_le_bytes());
     for ((place, bits), form) in layout.places.iter().zip(bits).zip(forms) {
         if *place == 0 {

@@ -74,12 +74,12 @@ pub(super) struct Layout {
 pub(super) struct LayoutKey {
     /// How the fields are stored. Compared by address: if there are two copies of a list, each only gets its own layouts.
     forms: &'static [FieldForm],
-    /// The low 32 bits say which fields are present, the others how many bytes, modulo 8, follow the table.
+    /// The low 32 bits tell which fields are present, the others how many bytes, modulo 8, follow the table.
     row: u64,
 }
 
 impl LayoutKey {
-    /// No table has such a key.
+    /// A key that no table has.
     const NONE: Self = Self { forms: &[], row: u64::MAX };
 
     #[inline(always)]

@@ -33,11 +33,11 @@ impl Part {
     }
 }
 
-/// The most bytes reserved for the expected size, since the guess may be wrong.
+/// The most bytes reserved for the expected size, since the estimate may be wrong.
 const MOST_EXPECTED: usize = 1 << 26;
 
 impl Space {
-    /// `expected` is a guess at the size, in bytes. A good guess saves memory and allocations.
+    /// `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
     pub(super) fn new(expected: usize) -> Self {
         Self { part: Part::new(expected.min(MOST_EXPECTED)), full: Vec::new(), full_size: 0 }
     }
@@ -70,7 +70,7 @@ impl Space {
         }
         let end = self.part.head.saturating_sub(padding);
         self.part.head = end.saturating_sub(len);
-        // There is room: a part was added where there was too little.
+        // There is room: a part was added if there was too little.
         let room = self.part.bytes.get_mut(self.part.head..end).unwrap_or_default();
         Ok(((used + padding + len) as Position, room))
     }

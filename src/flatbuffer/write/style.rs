@@ -1,4 +1,4 @@
-//! Where the official writers of FlatBuffers differ.
+//! What differs between the official writers of FlatBuffers.
 
 /// The order in which the fields of a table are written. They are written from the table's end to its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,4 +1,4 @@
-//! The root table, which has other fields in each of the three schemas: reading, writing and naming them.
+//! The root table, whose fields differ in the three schemas: reading, writing and naming them.
 
 #[cfg(feature = "serde")]
 use super::TensorMetadata;
@@ -53,7 +53,7 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for FlatTensorParser<'a> {
     type Error = Error;
 
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, FlatTensor<'a>, Error> {
-        // Fields 3 and 4 are the segments and named data of the early schemas; today's ends before them.
+        // Fields 3 and 4 are the segments and named data of the early schemas; the current schema ends before them.
         if has_field(place, 3).map_err(fatal)? || has_field(place, 4).map_err(fatal)? {
             let (place, root) = self.v0_6.process::<OM>(place)?;
             return Ok((place, OM::Output::map(root, FlatTensor::from_v0_6)));
@@ -87,7 +87,7 @@ impl FlatTensor<'_> {
 
     /// Writes its root table.
     fn root_table(&self, builder: &mut Builder, row: &Row<5>) -> Result<Position> {
-        // Today's schema has two fields less; the forms of the last two do not matter.
+        // The current schema has two fields less; the forms of the last two do not matter.
         const TODAY: &[FieldForm; 5] =
             &[FieldForm::Number4, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset];
         match self.legacy {
@@ -108,8 +108,7 @@ impl FlatTensor<'_> {
             ));
         }
         if self.segments.is_none() && self.named_data.is_none() {
-            let reason =
-                "segments must be present in the schema of ExecuTorch 0.5, otherwise readers mistake it for today's";
+            let reason = "segments must be present in the schema of ExecuTorch 0.5, otherwise readers mistake it for the current one";
             return Err(Error::unwritable(reason));
         }
         legacy.tensor_alignment.write(builder, row)?;

@@ -1,4 +1,4 @@
-//! What each operator needs: ids of values, and its settings.
+//! The tables of operators: ids of values, and settings.
 
 use crate::flatbuffer::macros::cold::table;
 use alloc::borrow::Cow;
@@ -35,7 +35,7 @@ table! {
     /// A node with up to five inputs: `_XNNCat` in the schema.
     #[derive(Copy, Eq)]
     pub struct XNNCat {
-        /// The dimension along which they are joined.
+        /// The dimension along which they are concatenated.
         pub axis: u32,
         /// The id of the first input.
         pub input1_id: u32,
@@ -99,7 +99,7 @@ table! {
         pub group_input_channels: u32,
         /// Output channels of one group.
         pub group_output_channels: u32,
-        /// Groups.
+        /// The number of groups.
         pub groups: u32,
         /// Rows added to the output of a transposed convolution.
         pub adjustment_height: u32,
@@ -152,7 +152,7 @@ table! {
 }
 
 table! {
-    /// The largest of windows, and where it is.
+    /// The largest element of each window, and its index.
     #[derive(Copy, Eq)]
     pub struct XNNArgMaxPooling2d {
         /// Rows added above.
@@ -171,7 +171,7 @@ table! {
         pub input_id: u32,
         /// The id of the largest elements.
         pub output_value_id: u32,
-        /// The id of where they are.
+        /// The id of their indices.
         pub output_index_id: u32,
         /// XNNPACK's flags.
         pub flags: u32,
@@ -219,7 +219,7 @@ table! {
         pub pre_paddings: Option<Cow<'a, [u32]>>,
         /// Elements added after, for each dimension.
         pub post_paddings: Option<Cow<'a, [u32]>>,
-        /// What is added.
+        /// The value of the added elements.
         pub padding_value: f32,
         /// The id of the input.
         pub input_id: u32,
@@ -231,12 +231,12 @@ table! {
 }
 
 table! {
-    /// Gives another shape.
+    /// Changes the shape.
     #[derive(Eq)]
     pub struct XNNStaticReshape<'a> {
         /// The length of `new_shape`.
         pub num_dims: u32,
-        /// The size of each dimension; one of 0 is taken from the number of elements.
+        /// The size of each dimension; a 0 is computed from the number of elements.
         pub new_shape: Option<Cow<'a, [u32]>>,
         /// The id of the input.
         pub input_id: u32,
@@ -248,7 +248,7 @@ table! {
 }
 
 table! {
-    /// Cuts a part out.
+    /// Takes a slice.
     #[derive(Eq)]
     pub struct XNNStaticSlice<'a> {
         /// The length of `offsets` and `sizes`.
@@ -291,7 +291,7 @@ table! {
     /// The exponential linear unit.
     #[derive(Copy)]
     pub struct XNNELU {
-        /// Its limit below 0, with the sign changed.
+        /// The negated limit for large negative inputs.
         pub alpha: f32,
         /// The id of the input.
         pub input_id: u32,
