@@ -1,4 +1,4 @@
-//! Changes: each gives a new file and says what it did. Trees share the bytes that they have in common.
+//! Edits: each returns a new file and a report. Trees share unchanged bytes.
 
 use crate::error::{raise, raise_finding, unfit};
 use crate::file::File;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 /// A new file, and what was done.
 type Changed<'py> = (File, Bound<'py, PyAny>);
 
-/// Of what `externalize` can move: what it is, its method and index, its name, its default key, its bytes.
+/// A candidate of `externalize`: subject, method, index, name, default key, size in bytes.
 type Candidate = (String, String, usize, Option<String>, String, u64);
 
-/// What is replaced, and by what: its name, or its method and its index there; the layout and the bytes; whether all that share the old
-/// bytes get them.
+/// A replacement: the name, or the method and the value's index; the layout and the bytes; whether everything that
+/// shares the old bytes gets the new ones.
 type Replacement = (String, Option<usize>, Option<Layout>, Py<PySource>, bool);
 
 /// A type by the schema's name, sizes and dim order, as Python gives them.
@@ -32,7 +32,7 @@ pub fn layout(py: Python<'_>, (dtype, sizes, dim_order): Layout) -> PyResult<Ten
 }
 
 impl File {
-    /// Changes a copy of the tree, and refuses what breaks a rule that was not broken before.
+    /// Changes a copy of the tree, and fails if the result breaks a rule that was not broken before.
     fn change<'py>(
         &self,
         py: Python<'py>,
@@ -41,7 +41,7 @@ impl File {
     ) -> PyResult<Changed<'py>> {
         let mut model = self.0.to_change().clone();
         if !matches!(model, Model::Pte(_) | Model::Ptd(_)) {
-            return Err(unfit(py, format!("a {} is not changed: take its program out", model.kind())));
+            return Err(unfit(py, format!("a {} cannot be edited: edit its program", model.kind())));
         }
         let changed = py.detach(|| {
             let report = change(&mut model)?;
@@ -83,7 +83,7 @@ impl File {
 
 #[pymethods]
 impl File {
-    /// Other bytes for what is called by a name, or for a method's value, which then has no name.
+    /// Replaces the bytes of named data, or of a method's value.
     fn replace<'py>(&self, py: Python<'py>, list: Vec<Replacement>, key: Option<String>) -> PyResult<Changed<'py>> {
         let mut sources = Vec::with_capacity(list.len());
         let mut news = Vec::with_capacity(list.len());
@@ -114,7 +114,7 @@ impl File {
         })
     }
 
-    /// What `externalize` can move.
+    /// The candidates of `externalize`.
     fn candidates(&self, py: Python<'_>) -> PyResult<Vec<Candidate>> {
         let pte = self.pte(py)?;
         let mut list = Vec::new();
@@ -132,7 +132,7 @@ impl File {
         Ok(list)
     }
 
-    /// Moves candidates into a `.ptd`: `keys` has the key of each that goes, by its place in `candidates`.
+    /// Moves candidates into a `.ptd`. `keys` has the key of each candidate to move, by its index in `candidates`.
     fn externalize<'py>(
         &self,
         py: Python<'py>,
@@ -155,7 +155,7 @@ impl File {
         Ok((program, Self::held(Held::new(data, sources)), report))
     }
 
-    /// Takes external data in: that of `keys`, or all.
+    /// Moves external data into the program: that of `keys`, or all.
     fn internalize<'py>(
         &self,
         py: Python<'py>,
@@ -199,7 +199,7 @@ impl File {
     }
 
     fn set_metadata<'py>(&self, py: Python<'py>, name: &str, value: &Bound<'py, PyAny>) -> PyResult<Changed<'py>> {
-        // A bool is an int in Python, so it is looked at first.
+        // A bool is an int in Python, so it is checked first.
         let value = if value.is_instance_of::<PyBool>() {
             MetadataValue::Bool(value.extract()?)
         } else if value.is_instance_of::<PyInt>() {
@@ -216,7 +216,7 @@ impl File {
         self.change_program(py, &[], |pte| pte.remove_metadata(name))
     }
 
-    /// Other names for keys of a `.ptd`.
+    /// Renames keys of a `.ptd`.
     fn rename<'py>(&self, py: Python<'py>, names: HashMap<String, String>) -> PyResult<Changed<'py>> {
         self.change_data(py, |ptd| ptd.rename(|name| names.get(name).cloned()))
     }
@@ -226,7 +226,7 @@ impl File {
         self.change_data(py, |ptd| ptd.filter(|entry| keys.iter().any(|key| key == entry.key())))
     }
 
-    /// One `.ptd` of several.
+    /// Merges several `.ptd` files into one.
     #[staticmethod]
     fn merge<'py>(py: Python<'py>, files: Vec<Py<Self>>, alignment: Option<u32>) -> PyResult<Changed<'py>> {
         let sources = files.iter().flat_map(|file| file.get().0.sources().to_vec()).collect();
@@ -236,7 +236,7 @@ impl File {
         Ok((Self::held(Held::new(ptd, sources)), pythonize(py, &report)?))
     }
 
-    /// Several `.ptd` files: with at most so many bytes of data each, or by the part that each key is given.
+    /// Splits a `.ptd` into several: with at most that many bytes of data each, or by the part given for each key.
     fn split(
         &self,
         py: Python<'_>,

@@ -18,7 +18,7 @@ fn new(py: Python<'_>, message: String, path: String, offset: Option<u64>, rule:
     }
 }
 
-/// `executorch_format.Error`, or `OSError` for what the operating system says.
+/// `executorch_format.Error`, or `OSError` for an error of the operating system.
 pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
     match source {
@@ -30,13 +30,13 @@ pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
     }
 }
 
-/// For a change that would break a rule.
+/// The error for an edit that would break a rule.
 pub fn raise_finding(py: Python<'_>, finding: &Finding) -> PyErr {
     let message = format!("the changed file would break a rule: {finding}");
     new(py, message, finding.path.to_string(), finding.offset, finding.rule)
 }
 
-/// For a question that does not go with the kind of file.
+/// The error for a question that does not apply to the kind of file.
 pub fn unfit(py: Python<'_>, message: String) -> PyErr {
     new(py, message, String::new(), None, "foreign")
 }

@@ -1,4 +1,4 @@
-//! A file of any kind, and what is asked of it.
+//! A file of any kind, and the questions about it.
 
 use crate::error::{raise, unfit};
 use crate::held::{Held, PySource};
@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 #[pyclass(frozen, module = "executorch_format._native")]
 pub struct File(pub Arc<Held>);
 
-/// Asks without the interpreter's lock, and gives the answer as plain Python data.
+/// Computes an answer without the interpreter's lock, and converts it to plain Python data.
 fn ask<'py, T: Serialize + Send>(
     py: Python<'py>,
     question: impl FnOnce() -> Result<T, Error> + Send,
@@ -31,7 +31,7 @@ fn ask<'py, T: Serialize + Send>(
 /// A tensor's type by the schema's name, sizes, dim order, and strides in elements.
 type Described = (String, Vec<i32>, Vec<u8>, Vec<i64>);
 
-/// A tensor or blob: its name, what it is where it is a tensor, and its bytes.
+/// A tensor or blob: its name, its type and shape if it is a tensor, and its bytes.
 type Blob<'py> = (String, Option<Described>, Bound<'py, PyAny>);
 
 impl File {
@@ -87,10 +87,10 @@ fn described(shape: &TensorShape<'_>) -> Result<Described, Error> {
     Ok((shape.scalar_type.to_string(), shape.sizes.to_vec(), shape.dim_order.to_vec(), shape.strides()?))
 }
 
-/// What a method returns, with floats that JSON does not have.
+/// What a constant method returns, including floats that JSON cannot express.
 fn plain<'py>(py: Python<'py>, value: &Returned<'_>) -> PyResult<Bound<'py, PyAny>> {
     match value {
-        // `inf` and `nan` as Rust reads them too.
+        // Rust parses `inf` and `nan` too.
         Returned::NotFinite(text) => Ok(text.parse::<f64>()?.into_pyobject(py)?.into_any()),
         Returned::List(list) => {
             let list: Vec<_> = list.iter().map(|item| plain(py, item)).collect::<PyResult<_>>()?;
@@ -100,7 +100,7 @@ fn plain<'py>(py: Python<'py>, value: &Returned<'_>) -> PyResult<Bound<'py, PyAn
     }
 }
 
-/// Ends a write at Ctrl-C, or where Python's callback raises: the first exception is kept.
+/// Cancels a write at Ctrl-C, or if Python's callback raises. The first exception is kept.
 struct Watch {
     callback: Option<Py<PyAny>>,
     raised: Arc<Mutex<Option<PyErr>>>,
@@ -148,7 +148,7 @@ impl File {
         self.model().kind().to_string().trim_start_matches('.').to_owned()
     }
 
-    /// Bytes: of the file, or that it would have.
+    /// The size of the file in bytes, or the size that it would have.
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
         py.detach(|| self.0.size()).map_err(|error| raise(py, &error))
     }
@@ -229,7 +229,7 @@ impl File {
         ask(py, || Ok(pte.disassembly()))
     }
 
-    /// A method's graph in Graphviz's language, or else as an SVG picture; nothing where it computes nothing.
+    /// A method's graph in Graphviz's language or as SVG; `None` for a method that computes nothing.
     fn picture(&self, py: Python<'_>, method: &str, dot: bool) -> PyResult<Option<String>> {
         let pte = self.pte(py)?;
         Ok(py.detach(|| {
@@ -281,7 +281,7 @@ impl File {
         let data = Self::data(py, &data)?;
         let model = self.model();
         if !data.is_empty() && !matches!(model, Model::Pte(_) | Model::Bpte(_)) {
-            return Err(unfit(py, format!("a {} takes no .ptd beside it", model.kind())));
+            return Err(unfit(py, format!("a {} has no .ptd files", model.kind())));
         }
         ask(py, || {
             let file = self.0.file()?;
@@ -303,7 +303,7 @@ impl File {
         ask(py, || Ok(self.0.file()?.savings()))
     }
 
-    /// What differs in `after`.
+    /// What differs between this file and `after`.
     fn diff<'py>(&self, py: Python<'py>, after: &Self) -> PyResult<Bound<'py, PyAny>> {
         ask(py, || {
             let (before, after) = (self.0.file()?, after.0.file()?);
@@ -311,7 +311,7 @@ impl File {
         })
     }
 
-    /// The times of an ETDump, with the program that was run where it is given.
+    /// The times of an ETDump, with the program that was run if it is given.
     fn profile<'py>(
         &self,
         py: Python<'py>,
@@ -338,7 +338,7 @@ impl File {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Writes the file; `progress` gets the bytes that are written and how many there are in all.
+    /// Writes the file. `progress` gets the number of bytes written and of all bytes.
     fn save(&self, py: Python<'_>, path: PathBuf, progress: Option<Py<PyAny>>) -> PyResult<()> {
         let files = self.0.files();
         let image = py.detach(|| self.model().image()).map_err(|error| raise(py, &error))?;

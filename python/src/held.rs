@@ -11,7 +11,7 @@ use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-/// Bytes that stay where they are and do not change.
+/// Bytes that do not move or change.
 enum Bytes {
     Map(Mmap, Origin),
     Python(PyBackedBytes),
@@ -30,13 +30,13 @@ impl Deref for Bytes {
     }
 }
 
-/// A mapped file, which is not kept open: a process may have few open files.
+/// The path of a mapped file, which is not kept open because a process may have few open files.
 struct Origin {
     path: PathBuf,
     identity: Identity,
 }
 
-/// The device and the number of a file there.
+/// The device and inode number of a file.
 type Identity = (u64, u64);
 
 #[cfg(unix)]
@@ -58,7 +58,7 @@ impl Origin {
     }
 }
 
-/// Bytes for trees, and Python's view of the same, parts of which are handed out.
+/// Bytes for trees, and Python's view of them, of which parts are given to users.
 pub struct Source {
     bytes: Bytes,
     view: Option<Py<PyMemoryView>>,
@@ -70,15 +70,15 @@ pub struct PySource(pub Arc<Source>);
 
 #[pymethods]
 impl PySource {
-    /// What is mapped in memory from the file at `path`: by `map`, an `mmap.mmap`, for Python, and once more for trees. Nothing where another file
-    /// has come to that path since `map` was made of the one with that device and number.
+    /// The file at `path`, mapped by `map`, an `mmap.mmap`, for Python, and a second time for trees. `None` if there is
+    /// another file at that path than the one with `identity`, of which `map` was made.
     #[cfg(unix)]
     #[staticmethod]
     #[allow(unsafe_code)]
     fn mapped(map: &Bound<'_, PyAny>, path: PathBuf, identity: Identity) -> PyResult<Option<Self>> {
         let origin = Origin { path, identity };
         let Some(file) = origin.open() else { return Ok(None) };
-        // SAFETY: the package says that a file must not be truncated or written to while it is open here.
+        // SAFETY: the package documents that a file must not be truncated or written to while it is open here.
         let bytes = Bytes::Map(unsafe { Mmap::map(&file)? }, origin);
         Ok(Some(Self(Arc::new(Source { bytes, view: Some(PyMemoryView::from(map)?.unbind()) }))))
     }
@@ -96,9 +96,9 @@ pub struct Held {
     model: Model<'static>,
     /// In the order of their addresses.
     sources: Vec<Arc<Source>>,
-    /// The size of the file that the tree is; `None` where it was made or changed here.
+    /// The size of the file that the tree was read from; `None` for a tree that was made or changed here.
     file_size: Option<u64>,
-    /// The file that a tree would be, which was made or changed here.
+    /// The tree of the written file, for a tree that was made or changed here.
     written: OnceLock<Box<Held>>,
 }
 
@@ -106,8 +106,9 @@ pub struct Held {
 #[allow(unsafe_code)]
 pub fn borrowed(source: &Arc<Source>) -> &'static [u8] {
     let bytes: &[u8] = &source.bytes;
-    // SAFETY: every tree that is made of these bytes is put into a `Held`, which keeps the source, and gives it out for no longer than it
-    // lives itself. The bytes do not move: they are a memory map's, or those of an immutable object of Python.
+    // SAFETY: every tree that is made of these bytes is put into a `Held`, which keeps the source and lends the tree
+    // for no longer than its own life. The bytes do not move: they are a memory map's, or those of an immutable object
+    // of Python.
     unsafe { std::slice::from_raw_parts(bytes.as_ptr(), bytes.len()) }
 }
 
@@ -118,7 +119,7 @@ impl Held {
         Ok(Self { model, sources: vec![source], file_size, written: OnceLock::new() })
     }
 
-    /// `sources` has all that the tree borrows from.
+    /// `sources` contains everything that the tree borrows from.
     pub fn new(model: impl Into<Model<'static>>, mut sources: Vec<Arc<Source>>) -> Self {
         sources.retain(|source| !source.bytes.is_empty());
         sources.sort_by_key(|source| source.bytes.as_ptr() as usize);
@@ -130,7 +131,7 @@ impl Held {
         &self.model
     }
 
-    /// For a tree that is changed and then held with the same sources.
+    /// The tree, to be cloned, changed and held with the same sources.
     pub fn to_change(&self) -> &Model<'static> {
         &self.model
     }
@@ -139,7 +140,8 @@ impl Held {
         &self.sources
     }
 
-    /// For questions about a file: where its bytes are is known once it is written, in memory.
+    /// The tree for questions about a file. A changed tree is first written in memory, because only then its offsets
+    /// are known.
     pub fn file(&self) -> Result<&Model<'_>, Error> {
         if self.file_size.is_some() {
             return Ok(&self.model);
@@ -152,12 +154,12 @@ impl Held {
         Ok(&self.written.get_or_init(|| Box::new(written)).model)
     }
 
-    /// Bytes: of the file, or that it would have.
+    /// The size of the file in bytes, or the size that it would have.
     pub fn size(&self) -> Result<u64, Error> {
         self.file_size.map_or_else(|| self.model.image().map(|image| image.size()), Ok)
     }
 
-    /// The files that are mapped, and where: a write can have the system copy from them.
+    /// The mapped files with their bytes, from which the system can copy in a write.
     pub fn files(&self) -> Vec<(File, &[u8])> {
         let file = |source: &'_ Arc<Source>| match &source.bytes {
             Bytes::Map(_, origin) => origin.open(),
@@ -166,7 +168,7 @@ impl Held {
         self.sources.iter().filter_map(|source| Some((file(source)?, &*source.bytes))).collect()
     }
 
-    /// Part of the tree's bytes as a read-only `memoryview`, without a copy where they are a file's.
+    /// A part of the tree's bytes as a read-only `memoryview`, without a copy if it is a part of a source.
     pub fn view<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyAny>> {
         let after = self.sources.partition_point(|source| source.bytes.as_ptr() <= part.as_ptr());
         let source = after.checked_sub(1).and_then(|index| self.sources.get(index));

@@ -1,5 +1,5 @@
-//! The native half of Python's package `executorch_format`: files as trees, what is asked of them as plain Python data, and changes.
-//! What users see is written in Python, in `executorch_format/`.
+//! The native half of Python's package `executorch_format`: files as trees, answers about them as plain Python data,
+//! and edits. What users see is written in Python, in `executorch_format/`.
 
 #![deny(unsafe_code)]
 
@@ -18,7 +18,7 @@ use std::io::Write;
 fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| {
         let code = pte::run(arguments);
-        // A Rust program does this when it ends. The command has said itself what it could not print.
+        // A Rust program does this when it ends. The command has reported write errors itself.
         let _ = std::io::stdout().flush();
         code
     })

@@ -1,4 +1,4 @@
-//! `.ptd` files from nothing and from safetensors, and safetensors from them.
+//! New `.ptd` files, from tensors or from safetensors, and conversion to safetensors.
 
 use crate::edit::{Layout, layout, options};
 use crate::error::raise;
@@ -45,7 +45,7 @@ impl File {
         Ok((Self::held(Held::new(ptd, vec![source])), pythonize(py, &skipped)?))
     }
 
-    /// Writes the weights as a safetensors file, and says what was left out.
+    /// Writes the weights as a safetensors file, and returns what was left out.
     fn to_safetensors<'py>(
         &self,
         py: Python<'py>,

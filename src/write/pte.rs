@@ -30,7 +30,7 @@ impl Pte<'_> {
     }
 
     /// The style in which a changed tree is written: that of its source, or the nearest one if no official writer's
-    /// style gives the source's bytes. [`Detected::exact`] says which.
+    /// style gives the source's bytes. [`Detected`] says which.
     ///
     /// ```
     /// use executorch_format::{FieldOrder, Pte};

@@ -333,17 +333,17 @@ fn page() -> String {
     let mut page = String::from(
         "# What releases of ExecuTorch do\n\n\
          Made from `validate::FEATURES` and `validate::HISTORIES` by `BLESS=1 cargo test --all-features --test suite releases`.\n\n\
-         `pte verify --runtime all FILE` applies this to a file, and gives three answers for each release:\n\n\
+         `pte verify --runtime all FILE` applies this to a file. It gives three answers for each release:\n\n\
          | answer | from | not known |\n|---|---|---|\n\
          | format | the features and rules below: the runtimes of the Python wheels of 0.2.0 to 1.4.1 (13 of them; not 0.3 and 1.5.0; ATen builds) loaded real \
-         and damaged programs. What 1.5 does, the rule's level says: it refuses what breaks a rule of the levels `structure` and `runtime` | what \
-         `unknown` says below; `.ptd` files before 1.5 |\n\
+         and damaged programs. 1.5 follows the rule's level: it refuses files that break a rule of the levels `structure` and `runtime` | what \
+         is `unknown` below; `.ptd` files before 1.5 |\n\
          | operators | which kernels the release's portable, optimized and quantized library and its Python wheel have \
-         (`src/validate/releases/operators.tsv`). Portable is taken unless `--libraries` or a target names others | whether a build selected them all |\n\
-         | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/validate/releases/xnnpack.tsv`). One that has no \
-         `named_key` (before 0.6) reads constants from another place: it loads the program and computes something else | payloads of other backends; \
+         (`src/validate/releases/operators.tsv`). Portable kernels are assumed unless `--libraries` or a target names others | whether a build includes all of them |\n\
+         | delegates | which nodes, datatypes and fields the schema of the release's XNNPACK runtime has (`src/validate/releases/xnnpack.tsv`). A runtime without \
+         `named_key` (before 0.6) reads constants from another place: it loads the program but computes something else | payloads of other backends; \
          scales of groups before 0.7; half precision before 0.5 |\n\n\
-         Whether the application has the backends is not considered.\n\n",
+         All backends are assumed to be in the application.\n\n",
     );
     let since = |since: &[(Release, Behaviour)]| {
         let parts: Vec<_> = since.iter().map(|(release, behaviour)| format!("{behaviour} since {release}")).collect();
@@ -352,11 +352,11 @@ fn page() -> String {
             _ => parts.join(", "),
         }
     };
-    page += "## What a good program may use\n\n| feature | releases | |\n|---|---|---|\n";
+    page += "## Features of valid programs\n\n| feature | releases | |\n|---|---|---|\n";
     for feature in FEATURES {
         page += &format!("| {} | {} | {} |\n", feature.name, since(feature.since), feature.what);
     }
-    page += "\n## What a damaged one does\n\n| rule | field | releases | seen with |\n|---|---|---|---|\n";
+    page += "\n## Broken rules\n\n| rule | field | releases | tested with |\n|---|---|---|---|\n";
     for history in HISTORIES {
         let run = history.refused_when_run_since.map(|since| format!("; refuses to run since {since}"));
         let (since, seen) = (since(history.since), history.seen.join(", "));

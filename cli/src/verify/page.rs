@@ -1,4 +1,4 @@
-//! What there is to know about a rule, as a page of Markdown: for `--explain`, for SARIF, and for `docs/rules.md`.
+//! A page of Markdown about a rule: for `--explain`, for SARIF, and for `docs/rules.md`.
 
 use executorch_format::validate::{History, Level, Rule, Severity};
 
@@ -20,7 +20,7 @@ pub fn page(rule: &Rule) -> String {
         Severity::Warning => "warning",
         Severity::Note => "note",
     };
-    page += &format!("- Checked from level {level}.\n- Found as: {severity}.\n");
+    page += &format!("- Checked from level {level}.\n- Severity: {severity}.\n");
     if let Some(cve) = rule.cve {
         page += &format!("- Published as {cve}.\n");
     }
@@ -38,10 +38,10 @@ pub fn page(rule: &Rule) -> String {
         page += &format!("  - {field}{}.\n", since.join(", "));
     }
     let name = rule.name;
-    page + &format!("\n`--allow {name}` leaves it out, `--deny {name}` takes it for an error.\n")
+    page + &format!("\n`--allow {name}` turns it off, `--deny {name}` makes its findings errors.\n")
 }
 
-/// Where the page of a rule is on the web, if the command was made of a repository that says where it is.
+/// The address of a rule's page, if the package states its repository.
 pub fn uri(rule: &Rule) -> Option<String> {
     let repository = option_env!("CARGO_PKG_REPOSITORY").filter(|repository| !repository.is_empty())?;
     Some(format!("{}/blob/main/docs/rules.md#{}", repository.trim_end_matches('/'), rule.name))

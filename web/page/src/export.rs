@@ -20,7 +20,8 @@ pub struct Export {
     form: Form,
     name: String,
     layout: TensorLayout<'static>,
-    /// What comes before the tensor's bytes as they are; `None` where they have to be given to [`finish`](Self::finish).
+    /// The bytes to write before the unchanged bytes of the tensor; `None` if the tensor's bytes must be passed to
+    /// [`finish`](Self::finish).
     pub header: Option<Vec<u8>>,
 }
 

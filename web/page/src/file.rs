@@ -18,10 +18,10 @@ impl Storage for [u8] {
     }
 }
 
-/// Up to this size, a file is read whole: it is there at once, and everything that is said about it is.
+/// Up to this size, a file is read whole.
 const WHOLE: u64 = 64 << 20;
 
-/// The most that is read of a file that has no metadata apart from its data, in bytes.
+/// The largest file of a kind that must be read whole, in bytes.
 const MOST: u64 = 1 << 30;
 
 /// The most bytes of payloads that are read to see what is inside them.
@@ -33,7 +33,7 @@ pub struct File {
     pub name: String,
     /// Bytes.
     pub size: u64,
-    /// What its first bytes say that it is.
+    /// Its kind, by its first bytes.
     pub kind: Option<FileKind>,
     /// Whether all of it was read.
     pub whole: bool,
@@ -43,7 +43,7 @@ pub struct File {
     pub bundle: Option<Model<'static>>,
     /// Where the program starts in it.
     pub program_offset: Option<u64>,
-    /// What can be followed of it, if it cannot be read.
+    /// What could still be found in it, if it cannot be read.
     pub remains: Option<Remains>,
 }
 
@@ -51,7 +51,7 @@ impl File {
     /// Reads a file as far as its metadata, and payloads, as long as they are not too large. Bytes that were read stay until the worker ends,
     /// which lives as long as the page shows these files: trees borrow from them.
     ///
-    /// Fails where the bytes cannot be read; a file with a fault is one that has been read.
+    /// Fails if the bytes cannot be read. A file with faults is opened, too.
     pub fn open(name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<Self, String> {
         let first = storage.read(0, size.min(PROBE_SIZE as u64))?;
         let failed = |name, kind, error| {

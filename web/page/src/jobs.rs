@@ -1,4 +1,4 @@
-//! What takes the bytes of a blob piece by piece.
+//! Work on the bytes of a blob, piece by piece.
 
 use crate::file::File;
 use executorch_format::TensorShape;
@@ -21,7 +21,7 @@ impl Hash {
     }
 }
 
-/// How the values of a tensor are spread, whose bytes come in pieces: all of them, and then all of them again.
+/// A histogram of a tensor whose bytes arrive in pieces, all of them twice.
 pub struct Spread {
     counter: HistogramCounter,
     /// Bytes that are no whole element yet.

@@ -35,7 +35,7 @@ impl<'t> First<'t> {
 pub struct Broken<'f> {
     file: String,
     file_size: u64,
-    /// What its first bytes say that it is.
+    /// Its kind, by its first bytes.
     kind: Option<String>,
     extension: Option<&'static str>,
     error: Finding,
@@ -91,7 +91,7 @@ pub struct ExternalWeight<'t> {
     size: u64,
     users: Vec<BlobUser<'t>>,
     histogram: Option<Histogram>,
-    /// The `.ptd` file that it is in; `None` where no file that is there has its key.
+    /// The `.ptd` file that it is in; `None` if no open file has its key.
     file: Option<String>,
     index: Option<usize>,
 }

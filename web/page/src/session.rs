@@ -26,7 +26,7 @@ pub struct Roles {
     pub data: Vec<usize>,
     /// A trace of the program.
     pub trace: Option<usize>,
-    /// Files that nothing is done with: a third program, a trace without a program beside another one.
+    /// Files that are not used: a third program, for example.
     pub unused: Vec<usize>,
 }
 

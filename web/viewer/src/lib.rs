@@ -14,19 +14,20 @@ macro_rules! scripts {
     ($($name:literal)*) => { &[$(include_str!(concat!("../", $name, ".js"))),*] };
 }
 
-/// In an order in which each finds what it uses.
+/// The scripts, each after those that it uses.
 const SCRIPTS: &[&str] = scripts! {
     "vendor/d3-color.min" "vendor/d3-dispatch.min" "vendor/d3-ease.min" "vendor/d3-timer.min" "vendor/d3-selection.min"
     "vendor/d3-interpolate.min" "vendor/d3-drag.min" "vendor/d3-transition.min" "vendor/d3-zoom.min" "vendor/d3-hierarchy.min"
     "base" "overview" "size" "memory" "graph" "lists"
 };
 
-/// The scripts that draw: afterwards there is `viewer`, whose `show` takes a report.
+/// The scripts that draw. They define `viewer`, whose `show` takes a report.
 pub fn scripts() -> String {
     SCRIPTS.concat()
 }
 
-/// The page that shows `report`, a JSON document. Its data is compressed, which browsers undo, and in a form in which no text of a file is markup.
+/// The page that shows `report`, a JSON document. Its data is compressed, for browsers to decompress, and encoded so
+/// that no text from a file is interpreted as markup.
 pub fn page(report: &[u8]) -> String {
     let data = miniz_oxide::deflate::compress_to_vec_zlib(report, 6);
     let parts = [("{{style}}", STYLE.to_owned()), ("{{script}}", scripts()), ("{{data}}", STANDARD.encode(data))];
