@@ -79,6 +79,7 @@ fn table(
     path: &Path<'_>,
     found: &mut dyn FnMut(&Part<'_>),
 ) -> Result<()> {
+    // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped or refused.
     let vtable = place.position.wrapping_sub(place.u32(place.position).unwrap_or_default());
     let Some(vtable_size) = word(place, vtable) else {
         return Ok(());

@@ -2,7 +2,8 @@
 
 use super::constant_methods::{Returned, double};
 use super::summary::{Content, Summary};
-use super::{Blob, BlobKind, BlobUser, Blobs, DelegateConstants};
+use super::{Blob, BlobKind, BlobUser, Blobs, DelegateConstants, SizeReport, size};
+use crate::error::Result;
 use crate::file::bpte::Bpte;
 use crate::file::header::FileKind;
 use crate::file::pte::Pte;
@@ -140,6 +141,12 @@ impl Bpte<'_> {
             }
         }
         Blobs { blobs, faults: Vec::new() }
+    }
+
+    /// Where the bytes of the file go, as for [`Pte::size_report`]. The program inside is one part: ask the program for
+    /// its own report.
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        size::of_bpte(self)
     }
 
     /// [`blobs`](Self::blobs), then the blobs of the program inside, with their offsets in this file. `program` comes

@@ -1,9 +1,10 @@
 //! Questions about a trace, and its summary.
 
-use super::Blobs;
 use super::profile::{self, Profile};
 use super::summary::{Content, Summary};
 use super::timeline::{self, TimelineEvent};
+use super::{Blobs, SizeReport, size};
+use crate::error::Result;
 use crate::file::etdp::Etdp;
 use crate::file::header::FileKind;
 use crate::file::pte::Pte;
@@ -67,6 +68,11 @@ impl Etdp<'_> {
     /// The blobs of the file: a trace has none.
     pub fn blobs(&self) -> Blobs<'_> {
         Blobs::default()
+    }
+
+    /// Where the bytes of the file go, as for [`Pte::size_report`].
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        size::of_etdp(self)
     }
 
     /// How long everything took. With the `program` that was run, instructions are shown with the operators that they

@@ -1,6 +1,6 @@
 //! Questions about a file of any kind.
 
-use super::{Blob, Blobs, Summary, blobs};
+use super::{Blob, Blobs, SizeReport, Summary, blobs};
 use crate::error::Result;
 use crate::file::header::Header;
 use crate::file::model::{Model, each_file};
@@ -26,6 +26,13 @@ impl Model<'_> {
     /// Every blob of the file, with its users.
     pub fn blobs(&self) -> Blobs<'_> {
         each_file!(self, file => file.blobs())
+    }
+
+    /// Where the bytes of the file go.
+    ///
+    /// Fails as [`Pte::size_report`] does.
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        each_file!(self, file => file.size_report())
     }
 
     /// The bytes of a blob of this file; `None` for an external one.

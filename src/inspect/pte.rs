@@ -1,9 +1,13 @@
 //! Questions about a program.
 
 use super::{
-    Blobs, DelegateConstants, Disassembly, Memory, MethodAllocator, Operators, PayloadFacts, QuantizedTensor, Summary,
-    blobs, delegates, dequantized, disassembly, memory, operators, payloads, runtime_memory, summary,
+    Blobs, DelegateConstants, Disassembly, Graph, Memory, MethodAllocator, Operators, PayloadFacts, QuantizedTensor,
+    SizeReport, Summary, blobs, delegates, dequantized, disassembly, graph, memory, operators, payloads,
+    runtime_memory, size, summary,
 };
+use crate::error::Result;
+#[cfg(doc)]
+use crate::file::model::Model;
 use crate::file::pte::Pte;
 use crate::schema::program::ExecutionPlan;
 use alloc::vec::Vec;
@@ -19,6 +23,19 @@ impl Pte<'_> {
         blobs::of_pte(self)
     }
 
+    /// Where the bytes of the file that this was read from go. Later changes are not included: write the file and read
+    /// it again.
+    ///
+    /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] says what the file could do without.
+    ///
+    /// If only the metadata was given, unclaimed bytes of the data are taken for padding, unless there are too many.
+    ///
+    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if it was not read from a whole file, and the
+    /// size of the file is not known.
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        size::of_pte(self)
+    }
+
     /// The operators and backends that the program needs, with the types of tensors that its instructions name.
     pub fn operators(&self) -> Operators {
         operators::of_pte(self)
@@ -27,6 +44,12 @@ impl Pte<'_> {
     /// Every instruction of every method. Arguments of known operators have names.
     pub fn disassembly(&self) -> Disassembly<'_> {
         disassembly::disassembly(self)
+    }
+
+    /// Every method that computes something, as a graph. The first call of an XNNPACK delegate is shown as the nodes
+    /// inside it, later calls as one node each.
+    pub fn graphs(&self) -> Vec<Graph<'_>> {
+        graph::of_pte(self)
     }
 
     /// The planned memory of all methods: each tensor's place and the time in which it is needed. Takes O(n log n)

@@ -2,9 +2,10 @@
 
 use super::delegates::{self, most_first};
 use super::summary::{Content, Summary};
-use super::{Blob, BlobCount, BlobKind, BlobUser, Blobs, DelegateConstants, OperatorCalls};
+use super::{Blob, BlobCount, BlobKind, BlobUser, Blobs, DelegateConstants, OperatorCalls, SizeReport, size};
 use crate::delegate::Xnnpack;
 use crate::delegate::xnnpack::ConstantPlace;
+use crate::error::Result;
 use crate::file::header::{FileKind, XNNPACK_IDENTIFIERS};
 use crate::keyed::Keyed;
 use crate::schema::xnnpack::{XNNDatatype, XNNTensorValue};
@@ -110,6 +111,11 @@ impl Xnnpack<'_> {
             }
         }
         Blobs { blobs, faults }
+    }
+
+    /// Where the bytes of the file go, as for [`Pte::size_report`]. Constants with a key are not in the payload.
+    pub fn size_report(&self) -> Result<SizeReport<'_>> {
+        size::of_xnnpack(self)
     }
 
     /// The constants of a payload in a file of its own. Constants with a key are not in the payload.

@@ -97,6 +97,7 @@ impl Vtable {
     #[inline(never)]
     fn read(place: Place<'_, '_>, position: u32, owner: &'static TableDescription, values: bool) -> Result<Self> {
         let mut slots = [0; MAX_FIELDS];
+        // No table of a schema has more than `MAX_FIELDS` ids, here and below.
         let known = slots.get_mut(..owner.forms.len()).unwrap_or_default();
         let opened = read_vtable(place, position, owner.forms, known)?;
         let mut vtable = Self { position, owner: Some(owner), opened, ..Self::NONE };
@@ -168,6 +169,7 @@ impl Walk {
         count_newer(place, opened.newer);
         for step in 0..len {
             let steps = &self.vtable(place, vtable, owner, V::VALUES)?.steps;
+            // The vtable may have been read again, with the same `len` steps.
             let step = steps.get(usize::from(step)).copied().unwrap_or_default();
             let Some(field) = owner.fields.get(usize::from(step.field)) else { break };
             if let Err(error) = self.field(place, fields, step, field, &mut visit) {
@@ -205,6 +207,7 @@ impl Walk {
             }
             return Ok(());
         }
+        // `place.get` found the whole table, so the offset is there.
         let target = table.at(position).follow(table.u32(position).unwrap_or_default())?;
         match field.kind {
             FieldKind::Number(_) => {}

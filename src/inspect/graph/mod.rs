@@ -173,19 +173,16 @@ pub struct Edge {
     pub view: bool,
 }
 
-impl Pte<'_> {
-    /// Every method that computes something, as a graph. The first call of an XNNPACK delegate is shown as the nodes
-    /// inside it, later calls as one node each.
-    pub fn graphs(&self) -> Vec<Graph<'_>> {
-        let delegates = DelegateOutputs::of_program(self);
-        let mut graphs = Vec::new();
-        for ((method, plan), opened) in self.methods().iter().enumerate().zip(inside::opened(self)) {
-            if !plan.is_constant() {
-                graphs.push(flow::graph(self, (method, plan), &delegates, opened));
-            }
+/// See [`Pte::graphs`].
+pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Vec<Graph<'t>> {
+    let delegates = DelegateOutputs::of_program(pte);
+    let mut graphs = Vec::new();
+    for ((method, plan), opened) in pte.methods().iter().enumerate().zip(inside::opened(pte)) {
+        if !plan.is_constant() {
+            graphs.push(flow::graph(pte, (method, plan), &delegates, opened));
         }
-        graphs
     }
+    graphs
 }
 
 impl GraphArgument<'_> {

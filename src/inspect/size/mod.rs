@@ -12,7 +12,6 @@ use crate::error::{Error, Result};
 use crate::file::bpte::Bpte;
 #[cfg(feature = "devtools")]
 use crate::file::etdp::{Etdp, PREFIX};
-use crate::file::model::{Model, each_file};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::marked;
@@ -274,125 +273,98 @@ impl<'t> SizeReport<'t> {
     }
 }
 
-impl Model<'_> {
-    /// Where the bytes of the file go.
-    ///
-    /// Fails as [`Pte::size_report`] does.
-    pub fn size_report(&self) -> Result<SizeReport<'_>> {
-        each_file!(self, file => file.size_report())
+/// See [`Pte::size_report`].
+pub(super) fn of_pte<'t>(pte: &'t Pte<'_>) -> Result<SizeReport<'t>> {
+    let source = whole(pte.source.as_ref())?;
+    let mut ledger = Ledger::new(source, pte.methods().len());
+    ledger.header(pte.header.map_or(0, |header| header.length));
+    ledger.program(Program::DESCRIPTION);
+    let referenced: Vec<bool> = pte.segment_users().into_iter().map(|users| users > 0).collect();
+    ledger.segments(pte.segment_base_offset(), pte.program.segments(), &referenced);
+    ledger.starts(&constant_starts(pte));
+    let Blobs { blobs, faults } = pte.blobs();
+    for blob in blobs {
+        ledger.blob(blob);
     }
+    let settled = ledger.settle();
+    let weights = weights::weights(pte);
+    let methods = uses::methods(pte, &settled.parts, &weights, &settled.methods);
+    let operators = uses::operators(pte.methods(), &settled.parts, &weights);
+    Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, faults) })
 }
 
-impl Pte<'_> {
-    /// Where the bytes of the file go. Changes since then are not included: write the file and read it again.
-    ///
-    /// Takes time in proportion to the metadata and the graphs in payloads. [`Model::savings`] says what the file could do without.
-    ///
-    /// If only the metadata was given, unclaimed bytes of the data are taken for padding, unless there are too many.
-    ///
-    /// Fails with [`ErrorKind::Reference`](crate::ErrorKind::Reference) if it was not read from a whole file, and the
-    /// size of the file is not known.
-    pub fn size_report(&self) -> Result<SizeReport<'_>> {
-        let source = whole(self.source.as_ref())?;
-        let mut ledger = Ledger::new(source, self.methods().len());
-        ledger.header(self.header.map_or(0, |header| header.length));
-        ledger.program(Program::DESCRIPTION);
-        let referenced: Vec<bool> = self.segment_users().into_iter().map(|users| users > 0).collect();
-        ledger.segments(self.segment_base_offset(), self.program.segments(), &referenced);
-        ledger.starts(&self.constant_starts());
-        let Blobs { blobs, faults } = self.blobs();
-        for blob in blobs {
-            ledger.blob(blob);
+/// Where each item of the lists of constants and initial states starts in the file.
+fn constant_starts(pte: &Pte<'_>) -> Vec<u64> {
+    let mut starts = Vec::new();
+    for list in pte.program.constant_segment.iter().chain(pte.program.mutable_data_segments()) {
+        let segment = pte.program.segments().get(list.segment_index as usize).copied();
+        let DataSegment { offset, size } = segment.unwrap_or_default();
+        let base = pte.segment_base_offset().saturating_add(offset);
+        // The first item is a placeholder.
+        for offset in list.offsets().iter().skip(1).filter(|offset| **offset < size) {
+            starts.push(base.saturating_add(*offset));
         }
-        let settled = ledger.settle();
-        let weights = weights::weights(self);
-        let methods = uses::methods(self, &settled.parts, &weights, &settled.methods);
-        let operators = uses::operators(self.methods(), &settled.parts, &weights);
-        Ok(SizeReport { methods, operators, ..SizeReport::new(source, settled, &weights, faults) })
     }
-
-    /// Where each item of the lists of constants and initial states starts in the file.
-    fn constant_starts(&self) -> Vec<u64> {
-        let mut starts = Vec::new();
-        for list in self.program.constant_segment.iter().chain(self.program.mutable_data_segments()) {
-            let segment = self.program.segments().get(list.segment_index as usize).copied();
-            let DataSegment { offset, size } = segment.unwrap_or_default();
-            let base = self.segment_base_offset().saturating_add(offset);
-            // The first item is a placeholder.
-            for offset in list.offsets().iter().skip(1).filter(|offset| **offset < size) {
-                starts.push(base.saturating_add(*offset));
-            }
-        }
-        starts
-    }
+    starts
 }
 
-impl Ptd<'_> {
-    /// Where the bytes of the file go, as for [`Pte::size_report`].
-    pub fn size_report(&self) -> Result<SizeReport<'_>> {
-        let source = whole(self.source.as_ref())?;
-        let mut ledger = Ledger::new(source, 0);
-        ledger.header(self.header.map_or(0, |header| header.length));
-        ledger.program(self.flat_tensor.root());
-        let table = self.flat_tensor.segments();
-        let referenced = marked(table.len(), self.entries().map(|entry| entry.segment_index));
-        ledger.segments(self.segment_base_offset(), table, &referenced);
-        let Blobs { blobs, faults } = self.blobs();
-        for blob in blobs {
-            ledger.blob(blob);
-        }
-        Ok(SizeReport::new(source, ledger.settle(), &[], faults))
+/// See [`Ptd::size_report`].
+pub(super) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Result<SizeReport<'t>> {
+    let source = whole(ptd.source.as_ref())?;
+    let mut ledger = Ledger::new(source, 0);
+    ledger.header(ptd.header.map_or(0, |header| header.length));
+    ledger.program(ptd.flat_tensor.root());
+    let table = ptd.flat_tensor.segments();
+    let referenced = marked(table.len(), ptd.entries().map(|entry| entry.segment_index));
+    ledger.segments(ptd.segment_base_offset(), table, &referenced);
+    let Blobs { blobs, faults } = ptd.blobs();
+    for blob in blobs {
+        ledger.blob(blob);
     }
+    Ok(SizeReport::new(source, ledger.settle(), &[], faults))
 }
 
 #[cfg(feature = "devtools")]
-impl Bpte<'_> {
-    /// Where the bytes of the file go, as for [`Pte::size_report`]. The program inside is one part: ask the program for
-    /// its own report.
-    pub fn size_report(&self) -> Result<SizeReport<'_>> {
-        let source = whole(self.source.as_ref())?;
-        let mut ledger = Ledger::new(source, 0);
-        ledger.header(0);
-        ledger.program(BundledProgram::DESCRIPTION);
-        for blob in self.blobs().blobs {
-            ledger.blob(blob);
-        }
-        Ok(SizeReport::new(source, ledger.settle(), &[], Vec::new()))
+/// See [`Bpte::size_report`].
+pub(super) fn of_bpte<'t>(bundle: &'t Bpte<'_>) -> Result<SizeReport<'t>> {
+    let source = whole(bundle.source.as_ref())?;
+    let mut ledger = Ledger::new(source, 0);
+    ledger.header(0);
+    ledger.program(BundledProgram::DESCRIPTION);
+    for blob in bundle.blobs().blobs {
+        ledger.blob(blob);
     }
+    Ok(SizeReport::new(source, ledger.settle(), &[], Vec::new()))
 }
 
 #[cfg(feature = "devtools")]
-impl Etdp<'_> {
-    /// Where the bytes of the file go, as for [`Pte::size_report`].
-    pub fn size_report(&self) -> Result<SizeReport<'_>> {
-        let source = whole(self.source.as_ref())?;
-        let mut ledger = Ledger::new(source, 0);
-        ledger.header(PREFIX as u32);
-        ledger.tables(0, PREFIX as u32, ETDump::DESCRIPTION);
-        Ok(SizeReport::new(source, ledger.settle(), &[], Vec::new()))
-    }
+/// See [`Etdp::size_report`].
+pub(super) fn of_etdp<'t>(trace: &'t Etdp<'_>) -> Result<SizeReport<'t>> {
+    let source = whole(trace.source.as_ref())?;
+    let mut ledger = Ledger::new(source, 0);
+    ledger.header(PREFIX as u32);
+    ledger.tables(0, PREFIX as u32, ETDump::DESCRIPTION);
+    Ok(SizeReport::new(source, ledger.settle(), &[], Vec::new()))
 }
 
-impl Xnnpack<'_> {
-    /// Where the bytes of the file go, as for [`Pte::size_report`]. Constants with a key are not in the payload.
-    pub fn size_report(&self) -> Result<SizeReport<'_>> {
-        let source = whole(self.source.as_ref())?;
-        let mut ledger = Ledger::new(source, 0);
-        match &self.header {
-            Some(header) => ledger.payload_header(header),
-            None => ledger.header(0),
-        }
-        ledger.tables(self.flatbuffer_offset(), 0, XNNGraph::DESCRIPTION);
-        let Blobs { blobs, faults } = self.blobs();
-        for blob in blobs {
-            ledger.blob(blob);
-        }
-        let settled = ledger.settle();
-        let weights =
-            [PayloadWeights { methods: Vec::new(), ids: vec!["XnnpackBackend"], weights: weights::of_payload(self) }];
-        let operators = uses::operators(&[], &settled.parts, &weights);
-        Ok(SizeReport { operators, ..SizeReport::new(source, settled, &weights, faults) })
+/// See [`Xnnpack::size_report`].
+pub(super) fn of_xnnpack<'t>(payload: &'t Xnnpack<'_>) -> Result<SizeReport<'t>> {
+    let source = whole(payload.source.as_ref())?;
+    let mut ledger = Ledger::new(source, 0);
+    match &payload.header {
+        Some(header) => ledger.payload_header(header),
+        None => ledger.header(0),
     }
+    ledger.tables(payload.flatbuffer_offset(), 0, XNNGraph::DESCRIPTION);
+    let Blobs { blobs, faults } = payload.blobs();
+    for blob in blobs {
+        ledger.blob(blob);
+    }
+    let settled = ledger.settle();
+    let weights =
+        [PayloadWeights { methods: Vec::new(), ids: vec!["XnnpackBackend"], weights: weights::of_payload(payload) }];
+    let operators = uses::operators(&[], &settled.parts, &weights);
+    Ok(SizeReport { operators, ..SizeReport::new(source, settled, &weights, faults) })
 }
 
 /// The source, if it states the file's size.
