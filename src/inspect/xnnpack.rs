@@ -113,7 +113,7 @@ impl Xnnpack<'_> {
         Blobs { blobs, faults }
     }
 
-    /// Where the bytes of the file go, as for [`Pte::size_report`]. Constants with a key are not in the payload.
+    /// Where the bytes of the file go, as for [`Pte::size_report`](crate::Pte::size_report). Constants with a key are not in the payload.
     pub fn size_report(&self) -> Result<SizeReport<'_>> {
         size::of_xnnpack(self)
     }
