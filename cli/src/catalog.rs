@@ -8,14 +8,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-/// Write what is in many files as Parquet tables, which DuckDB, Spark and the like read
+/// Write the contents of many files as Parquet tables, for DuckDB, Spark and similar tools
 ///
-/// The tables are files, methods, inputs_outputs, operators, delegates, nodes, blobs and findings, each a folder of Parquet files. Of each file its metadata
-/// is read, and what is in payloads but constants. A file that cannot be read is a row that says why.
+/// The tables are files, methods, inputs_outputs, operators, delegates, nodes, blobs and findings, each a folder of Parquet files. The metadata of each file
+/// is read, and its payloads without constants. A file that cannot be read is a row with its error.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Files that did not change since the last run into the same folder, by ETag or by size and time, are not read again; also where
-that run was killed. The tables stay as they are until all new ones are there. docs/stores.md describes them and has questions in SQL.
+    after_help = "Files that did not change since the last run into the same folder, by ETag or by size and time, are not read again, even if
+that run was killed. The old tables stay until all new ones are written. docs/catalog.md describes the tables and has examples in SQL.
 
 Examples:
   pte catalog models/ --out catalog
@@ -34,10 +34,10 @@ pub struct Arguments {
     /// Add the SHA-256 of each blob's bytes: reads all of each file
     #[arg(long)]
     hash: bool,
-    /// How many files are read at a time
+    /// How many files to read at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     jobs: u16,
-    /// The most files of a part, which is a Parquet file in each table
+    /// Maximum files of a part, which is a Parquet file in each table
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..))]
     part_files: u32,
 }

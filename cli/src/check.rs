@@ -13,9 +13,9 @@ use executorch_format::validate::TargetCheck;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Check whether programs will load on a device, and list what the device lacks
+/// Check whether programs will load on a device, and list what the device does not have
 ///
-/// What the target file leaves out is not checked. Programs, and those in bundles, take external data from the .ptd files that are named with
+/// Settings that the target file leaves out are not checked. Programs, also in bundles, take external data from the .ptd files that are named with
 /// them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
 #[command(after_help = "A target file (a file that ends in .yaml has the keys that `pte ops --help` names):
@@ -50,10 +50,10 @@ Exit codes: 0 nothing that was checked is missing, 1 something is missing or a f
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// A TOML file that says what the device has, or YAML as ExecuTorch's selective build reads it, or the name of a runtime, such as portable-1.0
+    /// What the device has: a TOML file, YAML as for ExecuTorch's selective build, or the name of a runtime, such as portable-1.0
     #[arg(long, value_name = "TARGET", required_unless_present = "init")]
     target: Option<PathBuf>,
-    /// Print a target file for what the models need
+    /// Print a target file with what the models need
     #[arg(long, conflicts_with_all = ["target", "json", "jsonl"])]
     init: bool,
     #[command(flatten)]

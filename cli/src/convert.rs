@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 ///   .pte, .ptd                 to  .c, as `pte to-c` does
 ///   .safetensors               to  .safetensors, with other names or shards
 ///
-/// Of a .pte, these are all constants and initial states, by their names or else METHOD.VALUE.
+/// From a .pte, these are all constants and initial states, by their names or else METHOD.VALUE.
 /// Tensors whose dim order is not the natural one are permuted in memory; all others are copied from file to file.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -34,12 +34,12 @@ pub struct Arguments {
     input: PathBuf,
     #[command(flatten)]
     output: LastArgument,
-    /// Leave out what the other format does not support, with a message, instead of refusing the file
+    /// Skip what the other format does not support, with a message, instead of refusing the file
     #[arg(long)]
     skip_unsupported: bool,
     #[command(flatten)]
     renames: Renames,
-    /// Write safetensors with at most this many bytes of tensors each, such as 2GB or 500MiB, and an index
+    /// Write several safetensors files with at most this many bytes of tensors each, such as 2GB or 500MiB, and an index
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     max_shard_size: Option<u64>,
     /// Start each tensor of a .ptd at a multiple of this many bytes
@@ -72,7 +72,7 @@ impl Arguments {
     }
 }
 
-/// What was done, as JSON has it.
+/// What was done, as JSON.
 #[derive(Serialize)]
 struct Outcome {
     files: Vec<json::Named>,
@@ -90,14 +90,14 @@ struct Written {
     size: u64,
 }
 
-/// What a file is converted into.
+/// The format of the output.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
     Weights(Weights),
     C,
 }
 
-/// A format that holds tensors by name.
+/// A format with tensors by name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Weights {
     Ptd,
@@ -169,7 +169,7 @@ fn sharded(arguments: &Arguments, to: Weights, index_file: &Input) -> Result<(),
     finish(arguments, to, &inputs, safetensors, skipped)
 }
 
-/// Writes tensors in the format that is asked for.
+/// Writes tensors in the requested format.
 fn finish(
     arguments: &Arguments,
     to: Weights,
@@ -230,7 +230,7 @@ fn write_shards(
     arguments.write(inputs, files)
 }
 
-/// A file that is not what it should be, or that the other format cannot say.
+/// The failure for an input that is invalid, or that the other format cannot express.
 pub fn refused(file: &Path, error: &Error) -> Failure {
     match error.kind() {
         ErrorKind::Unwritable(reason) => Failure::Usage(format!("{}: {reason}", text::path(file))),

@@ -1,4 +1,4 @@
-//! The programs among a command's files, and the `.ptd` files that serve them.
+//! The programs among a command's files, and the `.ptd` files with their external data.
 
 use crate::failure::{Failure, each};
 use crate::files::{FileArguments, FilePath};
@@ -13,13 +13,13 @@ pub struct DataFiles(Vec<(FilePath, Input)>);
 
 /// A `.ptd` file that was read.
 pub struct Data<'i> {
-    /// The folder whose programs it serves: that in which it was found. `None`: all.
+    /// Only programs in this folder use the file, because it was found there. `None`: all programs use it.
     pub folder: Option<PathBuf>,
     pub ptd: Ptd<'i>,
 }
 
 impl<'i> Data<'i> {
-    /// What is wrong with a file, or with what is in it, is told when its turn comes.
+    /// Files that cannot be parsed are left out: their errors are reported when they are processed themselves.
     pub fn of(file: &FilePath, input: &'i Input) -> Option<Self> {
         probe(input.bytes()).ok().filter(|probe| probe.kind == FileKind::Ptd)?;
         Some(Self { folder: file.found.then(|| folder(&file.path)), ptd: Ptd::parse(input.bytes()).ok()? })
@@ -27,11 +27,11 @@ impl<'i> Data<'i> {
 }
 
 impl DataFiles {
-    /// Opens those that can be opened: what is wrong with others is told when its turn comes. A pipe is left alone, since it can be read
+    /// Opens the `.ptd` files. Errors are reported when a file is processed itself. Pipes are left out, since they can be read
     /// only once.
     pub fn open(files: &[FilePath]) -> Self {
         let mut data = Vec::new();
-        // Of URLs only those that are called so, rather than asking a server twice for each file.
+        // Only URLs that end in `.ptd`: otherwise each file would be requested twice.
         let is_distant =
             |path: &Path| path.extension().is_some_and(|ending| ending == "ptd") && remote::url(path).is_some();
         for file in files.iter().filter(|file| file.path.is_file() || is_distant(&file.path)) {
@@ -49,14 +49,14 @@ impl DataFiles {
     }
 }
 
-/// Those that serve a program.
+/// The files that a program uses.
 pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>> {
     let serves = |data: &&Data<'_>| data.folder.as_ref().is_none_or(|served| *served == folder(program));
     data.iter().filter(serves).map(|data| &data.ptd).collect()
 }
 
-/// Does something with the program of each file, or with the one inside a bundle. A `.ptd` file only serves programs, and so does any other file that
-/// was found in a folder; where there is no program at all, the first such file fails.
+/// Calls a function for the program of each file, or for the one inside a bundle. A `.ptd` file is only used by programs. It is skipped, as is any other file
+/// without a program that was found in a folder. If there is no program at all, the first such file fails.
 pub fn each_program(
     files: &FileArguments,
     need: Need,
@@ -94,7 +94,7 @@ pub fn folder(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Does something with a file's program, or with the one inside a bundle; `None` for what only serves others: a `.ptd` file, or any file that was
+/// Calls a function for a file's program, or for the one inside a bundle. `None` for a `.ptd` file, and for any file without a program that was
 /// found in a folder.
 fn of_program<R>(
     path: &Path,

@@ -1,4 +1,4 @@
-//! `pte diff`: what differs between two files, or between those of two folders.
+//! `pte diff`: differences between two files, or between the files of two folders.
 
 mod folders;
 mod limits;
@@ -14,15 +14,15 @@ pub use limits::of_table;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What differs between two files: methods, instructions, values, plans, delegates, weights, names, metadata
+/// Differences between two files: methods, instructions, values, plans, delegates, weights, names, metadata
 #[derive(clap::Args)]
 #[command(
-    after_help = "Where the same is only stored differently (alignment, segments, order, weights in a .ptd file), that is listed, and is no \
-    difference. With --quiet, nothing is printed, and the exit code says it.
+    after_help = "Differences in storage only (alignment, segments, order, weights in a .ptd file) are listed, but do not count as a \
+    difference. With --quiet, nothing is printed; the exit code has the result.
 
 Limits, for --fail-on and in the table [diff] of a policy file (max-abs = 0.001, size = \"5%\"), each without a value: 0
   any              any difference
-  max-abs=X        values of a weight that are further apart than X; also weights that only one file has, and what cannot be compared
+  max-abs=X        values of a weight that differ by more than X; also weights in only one file, and weights that cannot be compared
   size=X           a file that grows by more than X: 5%, 64KiB
   memory=X         a method whose planned memory grows by more than X
   operators=N      more than N operators and backends that the first file does not call
@@ -43,19 +43,19 @@ pub struct Arguments {
     /// Compare the files of two folders that have the same name
     #[arg(short, long, conflicts_with_all = ["before_data", "after_data"])]
     recursive: bool,
-    /// The .ptd files that hold the first program's external tensors
+    /// The .ptd files with the first program's external tensors
     #[arg(long, value_name = "PTD")]
     before_data: Vec<PathBuf>,
-    /// The .ptd files that hold the second program's external tensors
+    /// The .ptd files with the second program's external tensors
     #[arg(long, value_name = "PTD")]
     after_data: Vec<PathBuf>,
-    /// Count the differences of each kind, and list none
+    /// Only count the differences of each kind
     #[arg(long)]
     stat: bool,
-    /// Tell how far the values of changed weights are apart
+    /// Measure how far the values of changed weights are apart
     #[arg(long)]
     tensors: bool,
-    /// Fail only where one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N
+    /// Fail only if one of these limits is exceeded: any, max-abs=X, size=X, memory=X, operators=N
     #[arg(long, value_name = "LIMIT", value_delimiter = ',')]
     fail_on: Vec<String>,
     /// A TOML file whose table [diff] has limits, to which --fail-on adds
@@ -65,7 +65,7 @@ pub struct Arguments {
     form: JsonArguments,
 }
 
-/// What differs, and between what.
+/// The differences of two files, with their names.
 #[derive(Serialize)]
 struct Comparison<'d> {
     files: [json::Named; 2],
@@ -73,19 +73,19 @@ struct Comparison<'d> {
     found: &'d Found,
 }
 
-/// What differs between two files.
+/// The differences of two files.
 #[derive(Serialize)]
 struct Found {
     same: bool,
     #[serde(flatten)]
     diff: Diff,
-    /// The limits that are exceeded, where there are any.
+    /// The exceeded limits, if limits were given.
     #[serde(skip_serializing_if = "Option::is_none")]
     exceeded: Option<Vec<Excess>>,
 }
 
 impl Found {
-    /// Whether it is what the exit code tells.
+    /// Whether it decides the exit code.
     fn fails(&self) -> bool {
         self.exceeded.as_ref().map_or(!self.same, |exceeded| !exceeded.is_empty())
     }
@@ -94,7 +94,7 @@ impl Found {
 /// The exit code for two different files.
 const DIFFERENT: u8 = 1;
 
-/// The exit code where nothing could be compared.
+/// The exit code if nothing could be compared.
 const UNREADABLE: u8 = 2;
 
 /// Compares two files, or two folders.
@@ -110,12 +110,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.recursive && is_folder(before) && is_folder(after) {
         return folders::run(arguments, &judge);
     }
-    // A bad file is not a different one.
+    // An invalid file does not count as a difference.
     let found = judge.compare([before, after], [&arguments.before_data, &arguments.after_data]);
     let found = found.map_err(|failure| match failure {
         bad @ Failure::Bad { .. } => {
             if arguments.form.any() {
-                // That standard output is closed is no news about the file.
+                // A closed standard output says nothing about the file.
                 let _ = json::print_failure(&bad);
             }
             bad.report();
@@ -136,7 +136,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 /// How files are compared.
 struct Judge {
     tensors: bool,
-    /// What decides; as they are by default, any difference does.
+    /// The limits for the exit code. By default, any difference exceeds them.
     limits: DiffLimits,
 }
 
@@ -152,7 +152,7 @@ impl Judge {
         let (one, other) = (one.parse()?, other.parse()?);
         let (before_data, after_data) = (keys(&before_data)?, keys(&after_data)?);
         for (path, model) in [(before, &one), (after, &other)] {
-            // Without its program, what a bundle does cannot be compared.
+            // Bundles whose programs cannot be read cannot be compared.
             if let Model::Bpte(bpte) = model {
                 bpte.program().map_err(|error| Failure::bad(path, &error))?;
             }

@@ -17,8 +17,8 @@ use std::ops::RangeInclusive;
 /// Every instruction: what it calls, its arguments by name, and where their values live
 #[derive(clap::Args)]
 #[command(
-    after_help = "%12 is value 12 of the method, and #12 value 12 inside a delegate. A * marks what a kernel or a delegate writes, a ! what it changes in place;
-`is %7` that a value has the bytes of another one.
+    after_help = "%12 is value 12 of the method, #12 value 12 inside a delegate. A * marks a value that a kernel or a delegate writes, a ! one that it changes in place;
+`is %7` says that a value shares the bytes of value 7.
 
 Examples:
   pte disasm model.pte | less
@@ -45,7 +45,7 @@ pub struct Arguments {
 /// Which instructions are printed. With one of these, their numbers are too.
 #[derive(clap::Args)]
 pub struct Filter {
-    /// Only calls of operators, backends and nodes like this, such as 'aten::mm*'
+    /// Only calls of operators, backends and nodes whose name matches, such as 'aten::mm*'
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse, conflicts_with_all = ["json", "jsonl"])]
     operator: Vec<Pattern>,
     /// Only these instructions: 12, or 10..20 with both ends
@@ -59,7 +59,7 @@ impl Filter {
         self.range.is_some() || !self.operator.is_empty()
     }
 
-    /// Whether an instruction is printed that runs something of that name.
+    /// Whether an instruction that runs something with that name is printed.
     fn takes(&self, index: usize, name: impl FnOnce() -> String) -> bool {
         let in_range = self.range.as_ref().is_none_or(|range| range.contains(&index));
         in_range && (self.operator.is_empty() || Patterns(&self.operator).any(&name()))
@@ -72,7 +72,7 @@ fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
     Ok(number(first)?..=number(last)?)
 }
 
-/// What a file does.
+/// The instructions of a file.
 #[derive(Serialize)]
 struct FileDisassembly<'t> {
     file: String,
@@ -80,7 +80,7 @@ struct FileDisassembly<'t> {
     disassembly: &'t Disassembly<'t>,
 }
 
-/// Prints what the methods of each file do.
+/// Prints the instructions of each file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;

@@ -13,7 +13,7 @@ use std::path::Path;
 
 /// Print the whole metadata as JSON, with the schema's names, as flatc does
 ///
-/// Each file is a document of its own in flatc's form, one after the other. With --json and --jsonl the trees are inside documents of this
+/// Each file is a separate document in flatc's form. With --json and --jsonl the trees are inside documents of this
 /// command.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -24,7 +24,7 @@ pub struct Arguments {
     files: FileArguments,
     #[command(flatten)]
     form: JsonArguments,
-    /// Add `payloads`: what is inside each delegate's payload
+    /// Add `payloads`: the contents of each delegate's payload
     #[arg(long)]
     payloads: bool,
 }
@@ -56,7 +56,7 @@ struct WithPayloads<'t> {
     payloads: Vec<PayloadEntry<'t>>,
 }
 
-/// A payload, once for all delegates that share it.
+/// A payload, listed once for all delegates that share it.
 #[derive(Serialize)]
 struct PayloadEntry<'t> {
     /// The method and the index of each delegate.

@@ -9,7 +9,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// As clap's own errors look.
+/// The style of clap's own errors.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 const BAD: u8 = 1;
@@ -17,7 +17,7 @@ const USAGE: u8 = 2;
 const UNREADABLE: u8 = 2;
 const UNWRITABLE: u8 = 2;
 
-/// Why the command did not do what it was asked to.
+/// Why the command failed.
 #[derive(Debug)]
 pub enum Failure {
     /// A file is invalid.
@@ -27,7 +27,7 @@ pub enum Failure {
         /// What is wrong: field path, fault, offset.
         findings: Vec<String>,
     },
-    /// References of a file are out of range: what else is in it was printed.
+    /// References of a file are out of range. The rest of its content was printed.
     Unsound {
         /// The file.
         file: PathBuf,
@@ -48,11 +48,11 @@ pub enum Failure {
         /// Why not.
         error: std::io::Error,
     },
-    /// The options do not suit the file.
+    /// The options do not fit the file.
     Usage(String),
     /// The output cannot be written.
     Output(std::io::Error),
-    /// More than one, each already reported: the exit code that is left to return.
+    /// Several failures that were already reported, with the exit code to return.
     Reported(u8),
 }
 
@@ -62,7 +62,7 @@ impl Failure {
         Self::Bad { file: file.to_owned(), findings: vec![error.to_string()] }
     }
 
-    /// A file that the library does not write: for what it says about the file, or the options, or what the system says.
+    /// A file that the library does not write, because of the file, the options or an error of the operating system.
     pub fn unwritable(file: &Path, error: Error) -> Self {
         let error = match error.kind() {
             FileError::Unwritable(reason) => std::io::Error::other(with_path(&error, reason)),
@@ -72,7 +72,7 @@ impl Failure {
         Self::Unwritable { file: file.to_owned(), error }
     }
 
-    /// A file with instructions for the command that cannot be understood.
+    /// A file with settings for the command, such as a policy, that cannot be parsed.
     pub fn usage_of(file: &Path, error: &impl std::fmt::Display) -> Self {
         Self::Usage(format!("{}: {error}", text::path(file)))
     }
@@ -82,7 +82,7 @@ impl Failure {
         Self::usage_of(file, &format!("a {kind} file, which has no program: expected a .pte or .bpte"))
     }
 
-    /// Bytes after the last segment of a file, for which a new layout has no place.
+    /// Bytes after the last segment of a file, which a new layout would not have.
     pub fn loses(file: &Path, trailing: &Range<u64>, advice: &str) -> Self {
         let (count, start) = (trailing.end - trailing.start, trailing.start);
         let fault =
@@ -96,12 +96,12 @@ impl Failure {
         Self::no_match(file, "method is called", name, there)
     }
 
-    /// A name or pattern for which there is nothing in a file: `what` is what has names.
+    /// A name or pattern that matches nothing in a file. `what` says what the names are of.
     pub fn no_match(file: &Path, what: &str, wanted: &str, there: Names) -> Self {
         Self::usage_of(file, &format!("no {what} {}, {}", text::quoted(wanted, 80), there.hint(wanted)))
     }
 
-    /// Fails where references of a file are out of range, after what else is in it was printed.
+    /// Fails if references of a file are out of range, after the rest of its content was printed.
     pub fn unless_sound(file: &Path, faults: &[impl ToString]) -> Result<(), Self> {
         if faults.is_empty() {
             return Ok(());
@@ -109,7 +109,7 @@ impl Failure {
         Err(Self::Unsound { file: file.to_owned(), findings: faults.iter().map(ToString::to_string).collect() })
     }
 
-    /// Whether the output has said it already.
+    /// Whether it was already reported in the output.
     fn is_printed(&self) -> bool {
         matches!(self, Self::Unsound { .. } | Self::Reported(_))
     }
@@ -121,14 +121,14 @@ impl Failure {
             Self::Unreadable { .. } => UNREADABLE,
             Self::Unwritable { .. } => UNWRITABLE,
             Self::Usage(_) => USAGE,
-            // A closed pipe is no error: its reader has what it wanted.
+            // A closed pipe is not an error: its reader needs no more.
             Self::Output(error) if error.kind() == ErrorKind::BrokenPipe => 0,
             Self::Output(_) => UNWRITABLE,
             Self::Reported(code) => *code,
         }
     }
 
-    /// The same; or, where nobody reads the output any more, the exit code for what was found until then.
+    /// Converts an error of the output. If its reader closed the pipe, the result is the exit code for what was found so far.
     pub fn or_found(self, found: u8) -> Self {
         match self {
             Self::Output(error) if error.kind() == ErrorKind::BrokenPipe && found > 0 => Self::Reported(found),
@@ -136,7 +136,7 @@ impl Failure {
         }
     }
 
-    /// What is to be said about it, without the file's name.
+    /// The message, without the file's name.
     pub fn messages(&self) -> Vec<String> {
         match self {
             Self::Bad { findings, .. } | Self::Unsound { findings, .. } => findings.clone(),
@@ -172,7 +172,7 @@ impl Failure {
         };
         for message in self.messages() {
             let message = match self {
-                // What TOML's parser says has lines.
+                // A message of the TOML parser has several lines.
                 Self::Usage(_) => message.trim_end().split('\n').map(text::message).collect::<Vec<_>>().join("\n"),
                 _ => text::message(&message),
             };
@@ -185,7 +185,7 @@ impl Failure {
     }
 }
 
-/// What is wrong, behind the field that it is about.
+/// The message, after the path of its field.
 fn with_path(error: &Error, reason: &str) -> String {
     let path = error.path();
     if path.is_empty() { reason.to_owned() } else { format!("{path}: {reason}") }
@@ -203,8 +203,8 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// Does something with each file, and goes on after those that fail, which are reported at once: in the JSON too, where there is
-/// any. What is returned inside is the failure with the highest code, to be returned when the output is complete.
+/// Calls a function for each file. Files that fail are reported at once, also in the JSON if there is
+/// any, and the next files are still read. The inner result is the failure with the highest code, to be returned when the output is complete.
 pub fn each(
     files: &FileArguments,
     mut documents: Option<&mut json::Files>,

@@ -1,11 +1,11 @@
-//! Which files a command is to work on.
+//! The files that a command works on.
 
 use crate::failure::Failure;
 use crate::remote;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How the names of files end that are looked for in folders.
+/// The extensions of files that are taken from folders.
 const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
 /// The files of a command that takes several.
@@ -22,9 +22,9 @@ pub struct FileArguments {
 /// A file to work on.
 #[derive(Clone)]
 pub struct FilePath {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Whether it was found in a folder, and not named.
+    /// Whether it was found in a folder, rather than named.
     pub found: bool,
 }
 
@@ -34,7 +34,7 @@ impl FileArguments {
         expand(&self.files, self.recursive)
     }
 
-    /// The only file, for what cannot be done with several.
+    /// The only file, for an option that takes one. Fails for several.
     pub fn single(&self, what: &str) -> Result<&Path, Failure> {
         match &self.files[..] {
             [only] if !self.recursive => Ok(only),
@@ -42,7 +42,7 @@ impl FileArguments {
         }
     }
 
-    /// Whether more than one file is meant.
+    /// Whether there may be more than one file.
     pub fn are_several(&self) -> bool {
         self.recursive || self.files.len() > 1
     }
@@ -66,13 +66,13 @@ pub fn expand(paths: &[PathBuf], recursive: bool) -> Result<Vec<FilePath>, Failu
     Ok(files)
 }
 
-/// Whether a path ends as those of model files do.
+/// Whether a path has an extension of model files.
 fn is_model(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// Every model file in a folder and below. Links to folders are not followed, so that none is seen twice; a folder that cannot be
-/// read is in the list itself, and fails when it is opened. No more of `walkdir` would be used.
+/// Every model file in a folder and below. Links to folders are not followed, so that no file is listed twice. A folder that cannot be
+/// read is in the list itself, and fails when it is opened. The crate `walkdir` would save few of these lines.
 fn find(folder: &Path, found: &mut Vec<PathBuf>) {
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

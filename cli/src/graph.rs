@@ -1,4 +1,4 @@
-//! `pte graph`: what flows from which instruction to which.
+//! `pte graph`: the dataflow between instructions.
 
 use crate::data::each_program;
 use crate::failure::Failure;
@@ -29,18 +29,18 @@ pub struct Arguments {
     /// Print a picture of one method
     #[arg(long, group = "form")]
     svg: bool,
-    /// Print Graphviz's language: one digraph for each method
+    /// Print DOT for Graphviz: one digraph for each method
     #[arg(long, group = "form")]
     dot: bool,
-    /// Print JSON that Model Explorer opens: a graph for each method
+    /// Print JSON for Model Explorer: one graph for each method
     #[arg(long, group = "form")]
     model_explorer: bool,
     #[command(flatten)]
     form: JsonArguments,
-    /// Only this method; a picture needs it where there are several
+    /// Only this method; required for a picture if there are several methods
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
-    /// Add how long each node took, by an ETDump of this program
+    /// Add how long each node took, from an ETDump of this program
     #[arg(long, value_name = "TRACE.etdp")]
     trace: Option<PathBuf>,
     #[command(flatten)]
@@ -99,7 +99,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome
 }
 
-/// A trace whose times go to graphs.
+/// A trace with times for graphs.
 pub struct Times {
     input: Input,
 }
@@ -110,7 +110,7 @@ impl Times {
         Ok(Self { input: Input::open(path)? })
     }
 
-    /// Puts times on the nodes of a program's graphs. Fails where the trace is of another program.
+    /// Adds times to the nodes of a program's graphs. Fails if the trace is of another program.
     pub fn put_on(&self, pte: &Pte<'_>, graphs: &mut [Graph<'_>]) -> Result<(), Failure> {
         let etdp = etdp(self.input.path(), self.input.parse()?)?;
         let profile = etdp.profile(Some(pte), None);
@@ -124,7 +124,7 @@ impl Times {
     }
 }
 
-/// The one graph that a picture shows.
+/// The graph for the picture.
 fn single<'g, 't>(path: &Path, graphs: &'g [Graph<'t>]) -> Result<&'g Graph<'t>, Failure> {
     match graphs {
         [graph] => Ok(graph),

@@ -23,7 +23,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Shell", &["completions", "man", "help"]),
 ];
 
-/// The command as it is parsed and explains itself.
+/// The command with its arguments and help.
 pub fn command() -> Command {
     let command = Arguments::command().mut_subcommands(long_after_help);
     let list = list(&command);
@@ -32,7 +32,7 @@ pub fn command() -> Command {
     ))
 }
 
-/// Says which name is like a subcommand that there is not, where clap does not: `help` has no hints of its own.
+/// Suggests a name for an unknown subcommand of `help`, for which clap has no suggestions.
 pub fn suggest(error: &mut clap::Error) {
     let Some(ContextValue::String(wanted)) = error.get(ContextKind::InvalidSubcommand).cloned() else { return };
     if error.get(ContextKind::SuggestedSubcommand).is_none() {
@@ -43,7 +43,7 @@ pub fn suggest(error: &mut clap::Error) {
     }
 }
 
-/// What follows the options, examples most of all, belongs to `--help`.
+/// The text after the options, mostly examples, is only in `--help`, not in `-h`.
 fn long_after_help(command: Command) -> Command {
     let command = command.mut_subcommands(long_after_help);
     match command.get_after_help().cloned() {
@@ -55,18 +55,18 @@ fn long_after_help(command: Command) -> Command {
     }
 }
 
-/// Each group with what its commands do, in a line each.
+/// The groups, with a line for each command.
 fn list(command: &Command) -> String {
     const HEAD: Style = Style::new().bold().underline();
     const NAME: Style = Style::new().bold();
     let mut list = String::new();
     for (group, names) in GROUPS {
         list += &format!("\n{HEAD}{group}:{HEAD:#}\n");
-        // This one is not in each build.
+        // Some builds do not have this command.
         for name in names.iter().filter(|name| cfg!(feature = "remote") || **name != "catalog") {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map_or_else(|| "Print the help of a subcommand".to_owned(), ToString::to_string);
-            // What comes after a colon are details.
+            // Details follow the colon.
             let about = about.split_once(": ").map_or(&*about, |(start, _)| start).to_owned();
             list += &format!("  {NAME}{name:11}{NAME:#}  {}\n", text::cut(&about, 15));
         }

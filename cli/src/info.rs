@@ -47,17 +47,17 @@ struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
-    /// The releases of ExecuTorch that load it with portable kernels and its `.ptd` files: the first and the last of each unbroken row. Not those of
-    /// which that is unknown.
+    /// The releases of ExecuTorch that load it with portable kernels and its `.ptd` files: the first and the last of each unbroken range, without the releases for
+    /// which this is unknown.
     loads_in: Vec<(Release, Release)>,
     releases: Vec<ReleaseVerdict>,
-    /// What it looks up in `.ptd` files.
+    /// The keys that it looks up in `.ptd` files.
     #[serde(skip_serializing_if = "Option::is_none")]
     external_data: Option<MissingData>,
-    /// The program inside a bundle; `None` in any other file, and where it cannot be read.
+    /// The program inside a bundle; `None` for any other file, and if it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<&'t Summary<'t>>,
-    /// Whether its end is missing: what is said then is what its first part says.
+    /// Whether its end is missing. The summary is then made from its first part.
     #[serde(skip)]
     is_cut: bool,
 }
@@ -70,7 +70,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let data = opened.parse();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(path, Need::Graphs)?;
-        // Of a file whose end is missing, what it says about itself may be whole.
+        // The metadata of a file without its end may be whole.
         let (model, cut) = match input.parse() {
             Ok(model) => (model, None),
             Err(failure) => match Model::parse_with(input.bytes(), &ParseOptions::METADATA) {

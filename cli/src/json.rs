@@ -10,14 +10,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The number of the form of all JSON documents. A field may be added to them without another number; none is removed,
+/// The number of the format of all JSON documents. Fields may be added under the same number; none is removed,
 /// and none changes its meaning.
 const FORMAT: u32 = 1;
 
 /// Whether a document was begun.
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
-/// Prints a document with the failure that ended the command, where JSON was asked for and none was begun.
+/// Prints a document with the failure that ended the command, if JSON was requested and no document was begun.
 pub fn print_failure(failure: &Failure) -> Result<(), Failure> {
     if BEGUN.load(Ordering::Relaxed) {
         return Ok(());
@@ -32,10 +32,10 @@ struct OnlyFailed {
     files: [Failed; 1],
 }
 
-/// What documents have in the place of a file's errors where nothing was found: errors end such a command before.
+/// The `errors` of a file in documents of commands that end at the first error.
 pub type None = [(); 0];
 
-/// A file of which only the name is said: one that was read.
+/// The entry of a file that was read, with its name only.
 #[derive(Serialize)]
 pub struct Named {
     file: String,
@@ -64,10 +64,10 @@ pub fn is_asked(matches: &ArgMatches) -> bool {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Output")]
 pub struct JsonArguments {
-    /// Print JSON: one document, with all files in it
+    /// Print one JSON document for all files
     #[arg(long, group = "form")]
     pub json: bool,
-    /// Print JSON: one document for each file, on a line of its own
+    /// Print a JSON document for each file, on a line of its own
     #[arg(long, group = "form")]
     pub jsonl: bool,
 }
@@ -87,7 +87,7 @@ struct Document<'v, T> {
     value: &'v T,
 }
 
-/// Writes a struct to stdout as a document, with the number of its form as the first field: indented, or on one line.
+/// Writes a struct to stdout as a document, indented or on one line. Its first field is the number of the format.
 pub fn print(value: &impl Serialize, arguments: &JsonArguments) -> Result<(), Failure> {
     let document = Document { format: FORMAT, value };
     if !arguments.jsonl {
@@ -99,7 +99,7 @@ pub fn print(value: &impl Serialize, arguments: &JsonArguments) -> Result<(), Fa
     Ok(io::stdout().lock().write_all(&line)?)
 }
 
-/// Writes a value to stdout, indented, as a document of somebody else's form.
+/// Writes a value to stdout, indented, as a document in another program's format.
 pub fn print_alone(value: &impl Serialize) -> Result<(), Failure> {
     print_with(value, Strings::default())
 }
@@ -117,7 +117,7 @@ fn print_with(value: &impl Serialize, strings: Strings) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// What is said about several files, as one document or as one for each. An entry is written as soon as it is there.
+/// Entries for several files, in one document or in one for each file. Each entry is written at once.
 pub struct Files {
     out: BufWriter<io::Stdout>,
     lines: bool,
@@ -125,7 +125,7 @@ pub struct Files {
     count: usize,
 }
 
-/// What is said about a file that cannot be read, or not summarized.
+/// The entry of a file that cannot be read or summarized.
 #[derive(Serialize)]
 pub struct Failed {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,7 +150,7 @@ impl Files {
         Self { uncut: true, ..self }
     }
 
-    /// Adds what is said about a file: a struct.
+    /// Adds the entry of a file, a struct.
     pub fn add(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let strings = if self.uncut { Strings::UNCUT } else { Strings::default() };
         if self.lines {
@@ -170,7 +170,7 @@ impl Files {
         Ok(self.out.flush()?)
     }
 
-    /// Adds a file that there is nothing to say about but why.
+    /// Adds a file with nothing but its errors.
     pub fn add_failed(&mut self, file: &Path, failure: &Failure) -> Result<(), Failure> {
         self.add(&Failed { file: Some(file.display().to_string()), errors: failure.messages() })
     }
@@ -191,7 +191,7 @@ impl Files {
     }
 }
 
-/// Writes the part of a string that needs no escape in JSON: with escapes all the same for what could act on a terminal.
+/// Writes a part of a string that needs no escape in JSON, with escapes for characters that could act on a terminal.
 fn write_text<W: ?Sized + Write>(writer: &mut W, text: &str) -> io::Result<()> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return writer.write_all(text.as_bytes());
@@ -211,17 +211,17 @@ fn write_text<W: ?Sized + Write>(writer: &mut W, text: &str) -> io::Result<()> {
 /// The bytes of a string that are always written.
 const ALWAYS: usize = 1000;
 
-/// The bytes over that, of all strings of a document together, that are written.
+/// The bytes beyond that which are written, of all strings of a document together.
 const OVER: usize = 1 << 20;
 
-/// Strings, cut where many are long: many entries can share one name, so that a document would have many times what the file has. Only `pte dump`
-/// has everything: a tree has no name twice that the file has once.
+/// Cuts strings if many are long: many entries can share one name, so that a document could be many times larger than the file. Only `pte dump`
+/// writes all strings whole: a tree has each name as often as the file has it.
 struct Strings {
-    /// Bytes of the present one.
+    /// Bytes of the current string.
     count: usize,
-    /// Whether all of them were written.
+    /// Whether all of its bytes were written.
     whole: bool,
-    /// What is left of [`OVER`].
+    /// The rest of [`OVER`].
     left: usize,
 }
 
@@ -239,7 +239,7 @@ impl Strings {
         writer.write_all(b"\"")
     }
 
-    /// How many bytes of so many more are written.
+    /// How many of the next `bytes` are written.
     fn take(&mut self, more: usize) -> usize {
         let within = ALWAYS.saturating_sub(self.count).min(more);
         let over = if self.whole { (more - within).min(self.left) } else { 0 };
@@ -286,7 +286,7 @@ macro_rules! strings {
     };
 }
 
-/// Everything in one line.
+/// Formats everything on one line.
 #[derive(Default)]
 struct Compact {
     strings: Strings,
@@ -296,19 +296,19 @@ impl Formatter for Compact {
     strings!();
 }
 
-/// A value on one line, for what takes a whole document.
+/// A value on one line, to be put into a document.
 pub fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut out, Compact::default()))?;
     Ok(out)
 }
 
-/// A document as [`print`] prints it.
+/// A document, printed as by [`print`].
 pub fn to_vec_indented(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     to_vec_alone(&Document { format: FORMAT, value })
 }
 
-/// A value as [`print_alone`] prints it.
+/// A value, printed as by [`print_alone`].
 pub fn to_vec_alone(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default()))?;

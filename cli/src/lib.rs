@@ -48,13 +48,13 @@ use std::io::{self, IsTerminal};
 /// Inspects, verifies and rewrites ExecuTorch model files: .pte (programs) and .ptd (named tensors and blobs)
 #[derive(Parser)]
 #[command(name = "pte", version, arg_required_else_help = true)]
-#[command(after_help = "A file that is called - is standard input, or standard output where one is written.
+#[command(after_help = "The file name - is standard input, or standard output for a file to write.
 
-Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written; of several files, the highest.")]
+Exit codes: 0 success, 1 a file is invalid, 2 wrong usage, a name that matches nothing, or a file that cannot be read or written; for several files, the highest.")]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
-    /// Show names and lists whole on a terminal too, and each change of an edit
+    /// Show whole names and lists on a terminal too, and each change of an edit
     #[arg(short, long, global = true)]
     verbose: bool,
     /// Print only errors and requested output
@@ -105,7 +105,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         Ok(parsed) => parsed,
         Err(mut error) => {
             help::suggest(&mut error);
-            // Nothing is left to say where it cannot be printed.
+            // If this cannot be printed, there is no other place to report it.
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
@@ -146,7 +146,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     let Err(failure) = outcome else { return 0 };
     if json::is_asked(&matches) {
-        // That standard output is closed too is said by the failure itself.
+        // The failure says so if standard output is closed too.
         let _ = json::print_failure(&failure);
     }
     failure.report()

@@ -1,4 +1,4 @@
-//! `pte list`: every blob in a file, and its offset and size.
+//! `pte list`: every blob in a file, with its offset and size.
 
 mod hash;
 mod print;
@@ -30,7 +30,7 @@ pub struct Arguments {
     /// Add the SHA-256 of each blob's bytes
     #[arg(long)]
     hash: bool,
-    /// What comes first
+    /// The order of the list
     #[arg(long, value_enum, default_value_t = Order::Kind)]
     sort: Order,
     /// Maximum blobs to show
@@ -121,7 +121,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     outcome
 }
 
-/// The constants of payloads, each once for all values that it is.
+/// The constants of payloads; one that several values refer to is listed once.
 fn add_inside<'t>(blobs: &mut Vec<Row<'t>>, constants: Vec<DelegateConstant<'t>>) {
     for DelegateConstant { offset, size, user, .. } in constants {
         let same = |other: &User<'t>| match other {

@@ -1,4 +1,4 @@
-//! `pte completions` and `pte man`: what a shell and `man` want to know about the command.
+//! `pte completions` and `pte man`: completions for shells, and manual pages.
 
 use crate::Arguments;
 use crate::failure::Failure;
@@ -11,7 +11,7 @@ use clap_mangen::Man;
 use std::path::PathBuf;
 use std::{fs, io};
 
-/// Print what makes a shell complete the command's options
+/// Print completions of the command and its options for a shell
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte completions bash > ~/.local/share/bash-completion/completions/pte
@@ -31,12 +31,12 @@ pub struct CompletionArguments {
 pub struct ManArguments {
     /// A subcommand, such as verify, ptd create or pte-ptd-create
     subcommand: Vec<String>,
-    /// Write a page for each subcommand into this folder, which is made if it does not exist
+    /// Write a page for each subcommand into this folder, which is created if it does not exist
     #[arg(short, long, value_name = "FOLDER", conflicts_with = "subcommand")]
     output: Option<PathBuf>,
 }
 
-/// Prints what a shell wants to know.
+/// Prints completions for a shell.
 pub fn complete(arguments: &CompletionArguments) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut Arguments::command(), "pte", &mut script);
@@ -52,7 +52,7 @@ pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
         return clap_mangen::generate_to(command, folder).map_err(unwritable);
     }
     command.build();
-    // A subcommand has no dash in its name but to-c.
+    // `to-c` is the only subcommand with a dash in its name.
     let joined = arguments.subcommand.join("-");
     let mut rest = joined.strip_prefix("pte-").unwrap_or(&joined);
     let mut title = "pte".to_owned();

@@ -12,11 +12,11 @@ use executorch_format::inspect::Memory;
 use serde::Serialize;
 use std::path::Path;
 
-/// The planned memory of each method: its buffers, what is in them when, and what the plan costs beyond what is needed at once
+/// The planned memory of each method: its buffers, which tensors are in them when, and how much the plan wastes
 #[derive(clap::Args)]
 #[command(
-    after_help = "Instructions have the numbers that pte disasm gives them, and count from 0. In JSON, -1 stands for the inputs, which are given before, and the number after
-the last for the outputs.
+    after_help = "Instructions count from 0, as in pte disasm. In JSON, -1 stands for the time before the first instruction, when inputs are set, and the number after
+the last instruction for the outputs.
 
 Examples:
   pte memory model.pte
@@ -35,11 +35,11 @@ pub struct Arguments {
     top: Option<usize>,
     #[command(flatten)]
     form: JsonArguments,
-    /// Print a picture: addresses against time, as SVG
+    /// Print a picture of addresses against time, as SVG
     #[arg(long, group = "form")]
     svg: bool,
-    /// Print what a firmware has to set aside for all methods, run one at a time: for each buffer its index, its bytes and its device; of
-    /// several files, then the file
+    /// Print the buffers that a firmware needs for all methods, run one at a time: the index, bytes and device of each; for
+    /// several files, the file too
     #[arg(long, group = "form")]
     arenas: bool,
     #[command(flatten)]
@@ -54,7 +54,7 @@ struct FileMemory<'t> {
     memory: &'t Memory<'t>,
 }
 
-/// Tells about the methods of each file.
+/// Prints the planned memory of each file.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.svg {
         arguments.files.single("--svg")?;

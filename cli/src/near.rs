@@ -1,4 +1,4 @@
-//! A name that a file does not have: which of its names are like it, or which there are.
+//! Suggestions for a name that a file does not have: its similar names, or all names.
 
 use crate::text;
 
@@ -8,12 +8,12 @@ const WIDTH: usize = 80;
 /// At most this many names are compared.
 const MOST: usize = 10_000;
 
-/// Names of a file, as many and as much of them as is compared.
+/// Names of a file, limited to the number and length that are compared.
 #[derive(Default)]
 pub struct Names(Vec<String>);
 
 impl Names {
-    /// One more.
+    /// Adds a name.
     pub fn add(&mut self, name: &str) {
         if self.0.len() < MOST && !name.is_empty() {
             let end = name.char_indices().nth(WIDTH).map_or(name.len(), |(end, _)| end);
@@ -21,14 +21,14 @@ impl Names {
         }
     }
 
-    /// The names that are like `wanted`, the likest first.
+    /// The names that are similar to `wanted`, the most similar first.
     pub fn near(&mut self, wanted: &str) -> Vec<String> {
-        /// As clap has it for its options.
+        /// The threshold that clap uses for its options.
         const LEAST: f64 = 0.7;
         const NEAR: usize = 3;
         self.0.sort_unstable();
         self.0.dedup();
-        // Of a pattern what is no wildcard counts.
+        // Only the part of a pattern without wildcards counts.
         let plain: String = wanted.chars().filter(|c| !"*?[]".contains(*c)).take(WIDTH).collect();
         let mut near = Vec::new();
         for name in &self.0 {
@@ -41,7 +41,7 @@ impl Names {
         near.into_iter().take(NEAR).map(|(_, name)| name.clone()).collect()
     }
 
-    /// `did you mean "layers.0"?`, or, where no name is like `wanted`, `there are: …`.
+    /// `did you mean "layers.0"?`, or, if no name is similar to `wanted`, `there are: …`.
     pub fn hint(mut self, wanted: &str) -> String {
         const SHOWN: usize = 10;
         let near = self.near(wanted);

@@ -20,11 +20,11 @@ pub struct Input {
     bytes: Bytes,
 }
 
-/// A file's tree, or, where it is a bundle, that of the program inside.
+/// A file's tree; of a bundle, the tree of the program inside.
 pub struct Unbundled<'i> {
-    /// The tree. Offsets in it count from the first byte of what it was read from.
+    /// The tree. Its offsets count from the first byte of the program.
     pub model: Model<'i>,
-    /// Where the program starts in the bundle, in bytes; `None` where the file is no bundle.
+    /// Where the program starts in the bundle, in bytes; `None` if the file is not a bundle.
     pub program_offset: Option<u64>,
 }
 
@@ -37,19 +37,19 @@ enum Bytes {
     Distant(Box<remote::Distant>),
 }
 
-/// The most bytes of metadata that are read from a pipe: a FlatBuffer has no more.
+/// The most bytes of metadata that are read from a pipe: a FlatBuffer cannot be larger.
 const MOST_METADATA: u64 = 1 << 31;
 
-/// The most bytes that a pipe may have after what the file announces.
+/// The most bytes that a pipe may have after the end that the file's header states.
 const MOST_TRAILING: u64 = 1 << 20;
 
 impl Input {
-    /// Opens a file, or standard input where the path is `-`. Nothing is read yet but what a pipe holds, and all of a file that has a URL.
+    /// Opens a file, or standard input if the path is `-`. Pipes and files with a URL are read whole; other files are mapped.
     pub fn open(path: &Path) -> Result<Self, Failure> {
         Self::open_for(path, Need::All)
     }
 
-    /// Opens a file, and reads what is needed of one that has a URL.
+    /// Opens a file. Of a file with a URL, only the parts that are needed are read.
     #[cfg_attr(not(feature = "remote"), allow(unreachable_code, reason = "no such file is opened"))]
     pub fn open_for(path: &Path, need: Need) -> Result<Self, Failure> {
         if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
@@ -91,7 +91,7 @@ impl Input {
         }
     }
 
-    /// Whether all bytes are there, and not only what was needed.
+    /// Whether all bytes were read, and not only the parts that were needed.
     pub fn is_whole(&self) -> bool {
         #[cfg(feature = "remote")]
         if let Bytes::Distant(file) = &self.bytes {
@@ -100,7 +100,7 @@ impl Input {
         true
     }
 
-    /// A file that is in a store.
+    /// The file, if it is in a store.
     #[cfg(feature = "remote")]
     pub fn distant(&self) -> Option<&remote::Distant> {
         match &self.bytes {
@@ -109,7 +109,7 @@ impl Input {
         }
     }
 
-    /// A reader over the whole file. What is read through it does not stay in memory, unlike mapped pages.
+    /// A reader over the whole file. Unlike mapped pages, the bytes that it reads do not stay in memory.
     pub fn reader(&self) -> io::Result<Box<dyn ReadSeek + '_>> {
         Ok(match &self.bytes {
             Bytes::Mapped(..) => Box::new(File::open(&self.path)?),
@@ -117,7 +117,7 @@ impl Input {
         })
     }
 
-    /// The image, which is copied from this file where it borrows from it.
+    /// The image, with the parts that borrow from this file copied from it.
     pub fn copied<'t>(&'t self, image: Image<'t>) -> Image<'t> {
         match &self.bytes {
             Bytes::Mapped(map, file) => image.copy_from(file, map),
@@ -151,7 +151,7 @@ impl Input {
         })
     }
 
-    /// The program in the file: a whole `.pte`, or what is inside a `.bpte`. Other kinds of file have none, which is an error.
+    /// The program in the file: a whole `.pte`, or what is inside a `.bpte`. Fails for other kinds of file.
     pub fn program(&self) -> Result<Pte<'_>, Failure> {
         match self.unbundled()?.model {
             Model::Pte(pte) => Ok(pte),
@@ -160,8 +160,8 @@ impl Input {
     }
 }
 
-/// Reads a pipe or a device, which may have no end: no more than the first bytes of what is no model, and of a model no more
-/// than it announces, with a little after that.
+/// Reads a pipe or a device, which may have no end: only the first bytes if it is not a model, and of a model no more
+/// than its header states, and a little after that.
 fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
     let mut bytes = Vec::new();
@@ -171,7 +171,7 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
         Ok(bytes.len() as u64 == end)
     };
     let whole = !read_to(&mut bytes, PROBE_SIZE as u64)?;
-    // What is wrong with it is reported where the file is used.
+    // An error is reported where the file is used.
     let Ok(probe) = probe(&bytes) else { return Ok(bytes) };
     if whole {
         return Ok(bytes);
@@ -196,7 +196,7 @@ fn read_stream(path: &Path, mut from: impl Read) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Where the data ends that the tree refers to: an old header does not say it.
+/// The end of the data that the tree refers to. Old headers do not state it.
 fn data_end(model: &Model<'_>) -> u64 {
     let (segments, header) = match model {
         Model::Pte(pte) => (pte.program.segments(), pte.header.map(|header| header.segment_base_offset)),

@@ -18,9 +18,9 @@ use std::path::PathBuf;
 /// The operators that a model calls, with the types and dim orders of their tensors, and its backends
 #[derive(clap::Args)]
 #[command(
-    after_help = "TARGET is what `pte check --target` takes: TOML, or YAML as ExecuTorch's selective build reads it (operators, \
-et_kernel_metadata, include_all_operators), with two more keys if you like: scalar_types and backends, lists of names.
-Exit code 1: a target lacks something.
+    after_help = "TARGET is a file as for `pte check --target`: TOML, or YAML as ExecuTorch's selective build reads it (operators, \
+et_kernel_metadata, include_all_operators), with two optional keys, the lists of names scalar_types and backends.
+Exit code 1: a target does not have something that a file needs.
 
 Examples:
   pte ops model.pte
@@ -30,7 +30,7 @@ Examples:
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// Take all files as one: what a runtime for all of them needs
+    /// Merge the files: what a runtime for all of them needs
     #[arg(long)]
     merge: bool,
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub struct Arguments {
     /// Print YAML that ExecuTorch's selective build reads, for all files together
     #[arg(long, group = "form")]
     yaml: bool,
-    /// List what a target lacks of what each file needs
+    /// List what each file needs and a target does not have
     #[arg(long, group = "form", value_name = "TARGET")]
     check: Option<PathBuf>,
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! A team's policy file: what `pte verify` and `pte diff` take for an error.
+//! Policy files: what `pte verify` and `pte diff` report as an error.
 
 use crate::diff;
 use crate::failure::Failure;
@@ -6,7 +6,7 @@ use executorch_format::inspect::DiffLimits;
 use executorch_format::validate::Policy;
 use std::path::Path;
 
-/// Reads one: what it says for `verify`, and in its table `[diff]` for `diff`.
+/// Reads a policy file: settings for `verify`, and limits for `diff` in its table `[diff]`.
 pub fn read(path: &Path) -> Result<(Policy, DiffLimits), Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
     let mut table: toml::Table = toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?;

@@ -1,4 +1,4 @@
-//! `pte profile`: how long things took, by an ETDump.
+//! `pte profile`: the times in an ETDump.
 
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
@@ -17,10 +17,10 @@ use serde_json::json;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// How long each instruction and delegate call took, by an ETDump: count, total, median, share
+/// How long each instruction and delegate call took, from an ETDump: count, total, median, share
 ///
-/// Runs in which the same things happened are counted together. What is indented happened inside the instruction that is listed
-/// with it, and its time is part of that one's.
+/// Runs with the same events are counted together. Indented events happened inside the instruction above them, and their time
+/// is part of its time.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte profile trace.etdp --program model.pte --longest
@@ -31,19 +31,19 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// The program that was run: instructions get the names of what they run
+    /// The program that was run: adds the names of operators, backends and nodes
     #[arg(long, value_name = "FILE.pte")]
     program: Option<PathBuf>,
-    /// The method that was run, where the instructions of several fit
+    /// The method that was run, needed if the trace fits several
     #[arg(long, requires = "program")]
     method: Option<String>,
-    /// What one tick of the platform's clock is; the file does not say
+    /// The length of one tick of the platform's clock, which the file does not state
     #[arg(long, value_enum, default_value_t = Tick::Ns)]
     tick: Tick,
-    /// What to list: each instruction and what is in it, or times added up by operator
+    /// What to list: each instruction with its events, or total times by operator
     #[arg(long, value_enum, default_value_t = By::Event)]
     by: By,
-    /// Compare with this trace: what took how long there, and takes now, in one run
+    /// Compare with this older trace: the times of one run, before and now
     #[arg(long, value_name = "OLD.etdp", conflicts_with_all = ["longest", "timeline"])]
     before: Option<PathBuf>,
     /// Print JSON that Perfetto, chrome://tracing and speedscope open: every event at its time
@@ -51,7 +51,7 @@ pub struct Arguments {
     timeline: bool,
     #[command(flatten)]
     output: OutputArguments,
-    /// List what took longest first
+    /// List the longest times first
     #[arg(long)]
     longest: bool,
     /// Maximum lines of each group of runs
@@ -65,7 +65,7 @@ pub struct Arguments {
 enum By {
     /// Each instruction, and the events in it
     Event,
-    /// The operator, the backend, and inside delegates what the backend names its steps
+    /// The operator, the backend, and inside delegates the backend's names of its steps
     Operator,
 }
 
@@ -121,7 +121,7 @@ pub enum Tick {
     Cycle,
 }
 
-/// Prints the profile of each trace, then what does not fit on standard error.
+/// Prints the profile of each trace, then on standard error what does not fit the program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let program = arguments.program.as_deref().map(Input::open).transpose()?;
     let pte = program.as_ref().map(Input::program).transpose()?;
@@ -182,7 +182,7 @@ pub fn etdp<'i>(path: &Path, model: Model<'i>) -> Result<Etdp<'i>, Failure> {
     }
 }
 
-/// Prints what took how long in two traces.
+/// Prints the times of two traces side by side.
 fn compare(before: &Path, after: &Path, program: Option<&Pte<'_>>, arguments: &Arguments) -> Result<(), Failure> {
     let inputs = [Input::open(before)?, Input::open(after)?];
     let traces = [etdp(before, inputs[0].parse()?)?, etdp(after, inputs[1].parse()?)?];
@@ -240,15 +240,15 @@ fn percent(before: Option<f64>, after: Option<f64>) -> String {
     }
 }
 
-/// An instruction, with its chain where that is not the first.
+/// An instruction, with its chain if that is not the first.
 fn place((chain, instruction): (usize, usize)) -> String {
     if chain == 0 { instruction.to_string() } else { format!("{chain}:{instruction}") }
 }
 
-/// Events in the form of Chrome's tracing, which Perfetto and speedscope open too: in microseconds from the first.
+/// Events in the format of Chrome's tracing, which Perfetto and speedscope open too: in microseconds from the first event.
 fn timeline(events: &[TimelineEvent], tick: Tick) -> serde_json::Value {
     let first = events.iter().map(|event| event.start).min().unwrap_or_default();
-    // A cycle has no time: it is shown as a nanosecond.
+    // A cycle has no known length: it is shown as a nanosecond.
     let unit = match tick {
         Tick::Ns | Tick::Cycle => 1e-3,
         Tick::Us => 1.0,

@@ -3,18 +3,18 @@
 use crate::failure::Failure;
 use std::path::{Path, PathBuf};
 
-/// How much of a distant file a command needs. Files on this machine are mapped, and read as far as they are looked at.
+/// How much of a remote file a command needs. Local files are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Need {
-    /// The metadata, and what is in payloads but constants.
+    /// The metadata, and payloads without their constants.
     Graphs,
-    /// Also what rules look at: the scales of quantized constants.
+    /// Also the scales of quantized constants, for rules.
     Scales,
     /// Everything.
     All,
 }
 
-/// The URL that a path is.
+/// The path as a URL, if it is one.
 pub fn url(path: &Path) -> Option<&str> {
     let name = path.to_str()?;
     let (scheme, _) = name.split_once("://")?;
@@ -31,12 +31,12 @@ mod session {
     use std::ops::Range;
     use std::sync::{Mutex, OnceLock, PoisonError};
 
-    /// A file in a store, as far as it was read.
+    /// A file in a store, with the parts that were read.
     pub type Distant = File;
 
     static STORES: OnceLock<Result<Stores, Error>> = OnceLock::new();
 
-    /// What prefixes were seen to have: commands ask for it more than once.
+    /// The listed files of each prefix, since commands ask for them more than once.
     static LISTED: Mutex<Option<HashMap<String, Vec<PathBuf>>>> = Mutex::new(None);
 
     /// The stores of this process.
@@ -65,7 +65,7 @@ mod session {
         wait(file.hash(ranges, progress)).map_err(|error| failure(&path.to_string_lossy(), error))
     }
 
-    /// The model files below a prefix, in the order of their names. That there is none is an error.
+    /// The model files below a prefix, sorted by name. Fails if there are none.
     pub fn list(prefix: &str) -> Result<Vec<PathBuf>, Failure> {
         let mut listed = LISTED.lock().unwrap_or_else(PoisonError::into_inner);
         let listed = listed.get_or_insert_default();

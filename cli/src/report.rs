@@ -14,16 +14,16 @@ use executorch_format::{Image, Model};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// A page about a file, to be opened in a browser: sizes, memory, graph, operators, weights, findings
+/// A page about a file for a browser: sizes, memory, graph, operators, weights, findings
 #[derive(clap::Args)]
 #[command(
-    after_help = "The page is one HTML file that needs no network. It holds names, shapes, and how values are spread, but no weights.\n\n\
+    after_help = "The page is one HTML file that needs no network. It has names, shapes and histograms of values, but no weights.\n\n\
     Example:\n  pte report model.pte -o model.html"
 )]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// Where to write the page; - is standard output; of several files, the folder for the pages
+    /// Where to write the page; - is standard output; for several files, the folder for the pages
     #[arg(short, long, value_name = "HTML", required_unless_present_any = ["json", "jsonl"])]
     output: Option<PathBuf>,
     /// Add how long each node of the graph took, by an ETDump of this program
@@ -33,13 +33,13 @@ pub struct Arguments {
     form: JsonArguments,
 }
 
-/// What the viewer takes.
+/// The input of the viewer.
 #[derive(Serialize)]
 struct Page<'t> {
     file: String,
     /// Bytes.
     file_size: u64,
-    /// Where the program starts in the file that it is inside of, a bundle: then all that follows is about the program alone.
+    /// Where the program starts in a bundle; then all other fields are about the program alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     program_offset: Option<u64>,
     #[serde(flatten)]
@@ -49,7 +49,7 @@ struct Page<'t> {
     errors: json::None,
 }
 
-/// The page about a file that is called `name` and has or would have that many bytes.
+/// The page about a file with the name `name` and this size in bytes, which for an unsaved file is its future size.
 pub fn page(name: &str, file_size: u64, model: &Model<'_>) -> Result<String, serde_json::Error> {
     let page = Page {
         file: name.to_owned(),

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Write a file again: unchanged, or with a recomputed layout if any option is given
 ///
-/// A new layout is the one that ExecuTorch's current exporter would write, except for what the options change. Tables and
+/// The new layout is that of ExecuTorch's current exporter, except where options change it. Tables and
 /// fields keep their order.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -35,7 +35,7 @@ struct Options {
     /// Recompute the layout, even without another option
     #[arg(long)]
     relayout: bool,
-    /// Drop bytes after the last segment, which a new layout has no place for
+    /// Drop bytes after the last segment, which a new layout does not keep
     #[arg(long)]
     drop_trailing: bool,
     /// Align segments to this many bytes, a power of two [default: 128]; a segment also keeps the alignment of its old
@@ -85,7 +85,7 @@ enum Order {
 }
 
 fn alignment(text: &str) -> Result<u32, String> {
-    // A 32-bit machine must be able to read the file.
+    // The file must be readable on a 32-bit machine.
     const MOST: u32 = 1 << 30;
     let fits = |alignment: &u32| alignment.is_power_of_two() && *alignment <= MOST;
     text.parse().ok().filter(fits).ok_or_else(|| format!("expected a power of two up to {MOST}"))
@@ -169,7 +169,7 @@ impl Options {
             .with_style(self.order.map(WriteStyle::from))
     }
 
-    /// Fails where the file would, with its layout recomputed, lack bytes that the file has and nobody said to drop.
+    /// Fails if a new layout would lose bytes that the user did not ask to drop.
     fn check_trailing(&self, trailing: Range<u64>, file: &Path) -> Result<(), Failure> {
         if !self.any() || trailing.is_empty() {
             return Ok(());
@@ -183,7 +183,7 @@ impl Options {
         Ok(())
     }
 
-    /// An option that was given and does not apply to a `.ptd`.
+    /// The first given option that does not apply to a `.ptd`.
     fn for_programs(&self) -> Option<&'static str> {
         let given = [
             (self.constant_alignment.is_some(), "--constant-alignment"),

@@ -1,4 +1,4 @@
-//! A file written where the command was asked to, or not at all.
+//! Writes files whole, or not at all.
 
 use crate::failure::Failure;
 use crate::{progress, status, text};
@@ -11,40 +11,40 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// What a shell shows for a command that a signal ended.
+/// The exit code that a shell shows for a command that was ended by a signal.
 const INTERRUPTED: u8 = 130;
 
-/// Ctrl-C was pressed, or the command got a signal to end.
+/// Whether Ctrl-C was pressed, or the command received a signal to end.
 static CANCELLED: AtomicBool = AtomicBool::new(false);
 
-/// Where a command writes that prints, else, on standard output.
+/// The output file of a command that prints to standard output by default.
 #[derive(clap::Args)]
 pub struct OutputArguments {
-    /// Write to a file, whole or not at all, instead of standard output
+    /// Write to this file instead of standard output; if that fails, the file is unchanged
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 }
 
-/// The file that a command makes: the last argument, or by an option as in all other commands.
+/// The file that a command makes: its last argument, or the option that all other commands have.
 #[derive(clap::Args)]
 pub struct LastArgument {
     /// The file to write; may be the same file; - is standard output
     #[arg(value_name = "OUTPUT", required_unless_present = "to")]
     last: Option<PathBuf>,
-    /// The same, as an option
+    /// The file to write, as an option
     #[arg(id = "to", short = 'o', long = "output", value_name = "OUT", conflicts_with = "last")]
     to: Option<PathBuf>,
 }
 
 impl LastArgument {
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         self.to.as_deref().or(self.last.as_deref()).unwrap_or(Path::new(text::STANDARD))
     }
 }
 
 impl OutputArguments {
-    /// Writes what the command made.
+    /// Writes the result of the command.
     pub fn write(&self, bytes: Vec<u8>) -> Result<(), Failure> {
         match &self.output {
             Some(output) => save(&Image::from(bytes), output),
@@ -52,7 +52,7 @@ impl OutputArguments {
         }
     }
 
-    /// Fails where a file is named that `option`, which makes it, would have to be given for.
+    /// Fails if an output is named without `option`, which produces it.
     pub fn only_with(&self, given: bool, option: &str) -> Result<(), Failure> {
         match &self.output {
             Some(_) if !given => Err(Failure::Usage(format!("--output is for what {option} makes"))),
@@ -61,13 +61,13 @@ impl OutputArguments {
     }
 }
 
-/// Writes a file to `output`, with a bar on the terminal where it takes long, or to standard output where that is `-`. On SIGINT
-/// and SIGTERM nothing is left of what was begun.
+/// Writes a file to `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. On SIGINT
+/// and SIGTERM, the incomplete file is removed.
 pub fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
     save_all(&[(image, output)])
 }
 
-/// Writes files that belong together: where one cannot be written, none of them takes its place.
+/// Writes files that belong together: if one cannot be written, none of them appears.
 pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
     let (pipes, files): (Vec<_>, Vec<_>) = files.iter().partition(|(_, output)| output.as_os_str() == text::STANDARD);
     if !pipes.is_empty() && io::stdout().is_terminal() {
@@ -87,7 +87,7 @@ pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Makes the folder that a file is to be in.
+/// Creates the folder of a file.
 pub fn make_folder(file: &Path) -> Result<(), Failure> {
     let folder = file.parent().unwrap_or(Path::new(""));
     fs::create_dir_all(folder).map_err(|error| {
@@ -115,7 +115,7 @@ fn prepare(image: &Image<'_>, output: &Path) -> Result<Prepared, Failure> {
     })
 }
 
-/// Ends the command where it writes nothing, and else asks the writer to clean up. A second signal ends it anyway.
+/// Ends the command on a signal, or, if it is writing a file, asks the writer to clean up first. A second signal always ends it.
 fn catch_signals() {
     static ONCE: Once = Once::new();
     let handle = || {
@@ -123,7 +123,7 @@ fn catch_signals() {
             std::process::exit(INTERRUPTED.into());
         }
     };
-    // Where the system does not let us, a signal ends the command as it would without.
+    // If no handler can be set, a signal ends the command at once.
     ONCE.call_once(|| drop(ctrlc::set_handler(handle)));
 }
 

@@ -15,10 +15,10 @@ use executorch_format::inspect::{Growth, SizeReport};
 use serde::Serialize;
 use std::path::Path;
 
-/// Where every byte of a file goes, the largest part first, and what the file could do without; of two files, where one is larger
-/// than the other
+/// Where every byte of a file goes, the largest part first, and what can be removed; for two files, where the second is larger
+/// than the first
 ///
-/// Of a .bpte, the program inside is meant: offsets count from its first byte, and its test cases are not counted.
+/// For a .bpte, only the program inside counts: offsets count from its first byte, and test cases are left out.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte size model.pte
@@ -30,7 +30,7 @@ pub struct Arguments {
     files: FileArguments,
     #[command(flatten)]
     form: JsonArguments,
-    /// What to add up
+    /// How to group the bytes
     #[arg(long, value_name = "WHAT", default_value = "kind")]
     by: By,
     /// Maximum lines [default: all; on a terminal 20]
@@ -40,11 +40,11 @@ pub struct Arguments {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum By {
-    /// What bytes are for: headers, tables, constants, payloads, padding
+    /// By purpose: headers, tables, constants, payloads, padding
     Kind,
     /// Each blob by itself
     Blob,
-    /// The methods and the data that they use
+    /// The methods, with the data that they use
     Method,
     /// The weights by the type of their elements
     Type,
@@ -56,26 +56,26 @@ enum By {
 #[derive(Serialize)]
 struct FileSize<'t> {
     file: String,
-    /// Where the program starts in the file that it is inside of, a bundle: then all that follows is about the program alone.
+    /// Where the program starts in a bundle; then all other fields are about the program alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     program_offset: Option<u64>,
     #[serde(flatten)]
     size: &'t SizeReport<'t>,
-    /// `None` where not all of the file was read.
+    /// `None` if not all of the file was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     savings: Option<Vec<Offer>>,
 }
 
-/// What a file could do without, and the command that writes it so.
+/// Something that can be removed from a file, and the command that removes it.
 #[derive(Serialize)]
 pub struct Offer {
     kind: SavingKind,
-    /// By how many bytes the file is smaller then.
+    /// How many bytes smaller the file becomes.
     size: u64,
     command: String,
 }
 
-/// What is worth doing without, tried.
+/// What is worth removing, with the bytes that this saves.
 pub fn offers(path: &Path, model: &Model<'_>) -> Vec<Offer> {
     let file_size = model.source().map_or(0, |source| source.bytes.len() as u64);
     let savings = model.savings().into_iter().filter(|saving| saving.is_worth_it(file_size));
@@ -100,14 +100,14 @@ fn quoted(path: &str) -> String {
     if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
-/// Where the bytes of two files go: before, and after.
+/// Where the bytes of two files go: the first is before, the second after.
 #[derive(Serialize)]
 struct TwoSizes<'t> {
     files: [FileSize<'t>; 2],
     growth: &'t [Growth<'t>],
 }
 
-/// Tells about each file, or compares two.
+/// Prints the sizes of each file, or compares two.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let ([before, after], false) = (&arguments.files.files[..], arguments.files.recursive) {
         return compare(before, after, arguments);
@@ -148,7 +148,7 @@ fn compare(before: &Path, after: &Path, arguments: &Arguments) -> Result<(), Fai
 
 impl<'t> FileSize<'t> {
     fn new(path: &Path, input: &Input, file: &Unbundled<'_>, size: &'t SizeReport<'t>) -> Self {
-        // What would make it smaller takes a file of its own, and this one is in a bundle.
+        // The commands that make a program smaller do not work on one in a bundle.
         let offers = || if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
         let savings = input.is_whole().then(offers);
         Self { file: path.display().to_string(), program_offset: file.program_offset, size, savings }

@@ -1,4 +1,4 @@
-//! Lines on standard error that say what was done, so that standard output holds nothing but data.
+//! Messages on standard error, so that standard output has only data.
 
 use std::fmt::Arguments;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,23 +6,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static QUIET: AtomicBool = AtomicBool::new(false);
 static VERBOSE: AtomicBool = AtomicBool::new(false);
 
-/// Says nothing from now on (`--quiet`), or everything (`--verbose`).
+/// Sets `--quiet` or `--verbose`.
 pub fn set(quiet: bool, verbose: bool) {
     QUIET.store(quiet, Ordering::Relaxed);
     VERBOSE.store(verbose, Ordering::Relaxed);
 }
 
-/// Whether everything is to be said.
+/// Whether `--verbose` was given.
 pub fn is_verbose() -> bool {
     VERBOSE.load(Ordering::Relaxed)
 }
 
-/// Whether nothing is to be said.
+/// Whether `--quiet` was given.
 pub fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Says what was done, unless the command is to be quiet.
+/// Prints what was done, unless `--quiet` was given.
 pub fn say(line: Arguments<'_>) {
     if !is_quiet() {
         eprintln!("{line}");

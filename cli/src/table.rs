@@ -13,19 +13,19 @@ const HEAD: Style = Style::new().bold();
 /// The characters of the longest bar.
 const BAR_WIDTH: usize = 12;
 
-/// A column of texts is not cut to less.
+/// A column of texts is not made narrower than this.
 const NARROWEST: usize = 16;
 
-/// How the cells of a column stand.
+/// The alignment of a column.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Column {
     /// Text.
     Left,
-    /// Paths, the last column: what is cut is their start.
+    /// Paths, in the last column: they are cut at their start.
     Path,
     /// Numbers.
     Right,
-    /// A share of a whole, as a bar: made by [`bar`].
+    /// A share of a whole, as a bar from [`bar`].
     Bar,
 }
 
@@ -46,7 +46,7 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells);
     }
 
-    /// Writes it, two spaces between columns, and nothing where there are no rows.
+    /// Writes the table, with two spaces between columns; nothing if there are no rows.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
         if self.rows.len() == 1 {
             return Ok(());
@@ -58,7 +58,7 @@ impl<const N: usize> Table<N> {
             }
         }
         let total = |widths: &[usize; N]| widths.iter().map(|width| width + 2).sum::<usize>();
-        // Where a line is too long for the terminal, texts in the middle give way first, the widest most.
+        // If a line is too long for the terminal, texts in the middle are cut first, the widest most.
         while text::most(text::columns()) < total(&widths) {
             let left = (0..N).filter(|at| self.columns.get(*at) == Some(&Column::Left) && at + 1 < N);
             let Some(width) = left.filter_map(|at| widths.get(at).copied()).max().filter(|width| *width > NARROWEST)
@@ -74,7 +74,7 @@ impl<const N: usize> Table<N> {
         let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;
         for (at, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
-            // Spaces only before what is there, so that no line ends with any.
+            // Spaces are written only before a cell, so that no line ends with spaces.
             let mut spaces = 2;
             for (index, ((cell, column), width)) in row.iter().zip(self.columns).zip(widths).enumerate() {
                 let cell = &if column == Column::Path {
@@ -109,7 +109,7 @@ impl<const N: usize> Table<N> {
     }
 }
 
-/// A part of a whole as a bar of up to 12 characters, in eighths of one.
+/// A part of a whole as a bar of up to 12 characters, in eighths of a character.
 pub fn bar(part: u64, whole: u64) -> String {
     let eighths = (share(part, whole) * (8 * BAR_WIDTH) as f64).round() as usize;
     let last = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];

@@ -1,4 +1,4 @@
-//! A file that says what a device has, and what a model lacks there.
+//! Target files: what a device has. Compares them with what a model needs.
 
 use crate::failure::Failure;
 use crate::near::Names;
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Runtimes that are known by name, with the kernel libraries and the backends of each. What prebuilt libraries for Android and iOS have is not
+/// Runtimes that are known by name, with the kernel libraries and the backends of each. The contents of prebuilt libraries for Android and iOS are not
 /// known to this crate.
 const RUNTIMES: [Runtime; 4] = [
     Runtime { name: "portable", libraries: &[Library::Portable], backends: Some(&[]) },
@@ -20,7 +20,7 @@ const RUNTIMES: [Runtime; 4] = [
         libraries: &[Library::Portable, Library::Optimized],
         backends: Some(&["XnnpackBackend"]),
     },
-    // Which backends a wheel has, its platform decides.
+    // The backends of a wheel depend on its platform.
     Runtime { name: "python", libraries: &[Library::PythonWheel], backends: None },
 ];
 
@@ -30,7 +30,7 @@ struct Runtime {
     backends: Option<&'static [&'static str]>,
 }
 
-/// A runtime by its name and release, such as `portable-1.0`; `None` where the name is that of no runtime.
+/// A runtime by its name and release, such as `portable-1.0`; `None` if there is no such runtime.
 fn named(path: &Path) -> Option<Result<Target, Failure>> {
     let (name, release) = path.to_str()?.rsplit_once('-')?;
     let Runtime { libraries, backends, .. } = RUNTIMES.iter().find(|runtime| runtime.name == name)?;
@@ -43,7 +43,7 @@ fn named(path: &Path) -> Option<Result<Target, Failure>> {
     }))
 }
 
-/// Reads what a device has: YAML by the file's ending, otherwise TOML; or takes what is known of a runtime by its name.
+/// Reads a target file, as YAML if it has that extension, else as TOML; or takes a known runtime by its name.
 pub fn read(path: &Path) -> Result<Target, Failure> {
     if let Some(target) = named(path).filter(|_| !path.exists()) {
         return target;
@@ -51,7 +51,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
     let has_ending =
         path.extension().is_some_and(|ending| ["toml", "yaml", "yml"].iter().any(|known| ending == *known));
     if !path.exists() && !has_ending && path.components().count() == 1 {
-        // Of the release that was asked for, where it is one.
+        // If a release was given, only names with it.
         let release = path.to_str().and_then(|name| name.rsplit_once('-')?.1.parse().ok()).unwrap_or(Release::LATEST);
         let names = RUNTIMES.iter().map(|Runtime { name, .. }| format!("{name}-{release}")).collect::<Vec<_>>();
         let hint = names.iter().map(String::as_str).collect::<Names>().hint(&path.to_string_lossy());
@@ -69,7 +69,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
     Ok(target)
 }
 
-/// What ExecuTorch's selective build reads, with two keys more: `scalar_types` and `backends`.
+/// The file that ExecuTorch's selective build reads, with two additional keys: `scalar_types` and `backends`.
 #[derive(Deserialize)]
 struct SelectiveBuild {
     #[serde(default)]
@@ -81,7 +81,7 @@ struct SelectiveBuild {
     backends: Option<BTreeSet<String>>,
 }
 
-/// A list of names, or a map with settings for each.
+/// A list of names, or a map from names to settings.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum OperatorNames {
@@ -107,7 +107,7 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     Ok(target)
 }
 
-/// Prints what a model lacks, and what is not known.
+/// Prints what the target does not have of what a model needs, and what is not known.
 pub fn print(path: &Path, target: &Target, check: &TargetCheck) -> Result<(), Failure> {
     let TargetCheck { lacks, unknown, .. } = check;
     if lacks.is_empty() && unknown.is_empty() && status::is_quiet() {
@@ -131,7 +131,7 @@ pub fn print(path: &Path, target: &Target, check: &TargetCheck) -> Result<(), Fa
     Ok(out.flush()?)
 }
 
-/// What the target has that is called almost as what it lacks: the target file may have a wrong name.
+/// Names of the target that are similar to a missing one: the target file may have a typing error.
 fn near(lack: &Lack, target: &Target) -> String {
     let (wanted, mut there): (_, Names) = match lack {
         Lack::Operator { operator, .. } => {
@@ -140,7 +140,7 @@ fn near(lack: &Lack, target: &Target) -> String {
         Lack::Backend { backend, .. } => (backend, target.backends.iter().flatten().map(String::as_str).collect()),
         _ => return String::new(),
     };
-    // Operators are much alike: only what differs by a letter or two may be meant.
+    // Many operators have similar names: only those that differ by a letter or two are suggested.
     let near = there.near(wanted).into_iter().find(|name| strsim::levenshtein(name, wanted) <= 2);
     near.map(|name| format!("; the target has {}", text::quoted(&name, 60))).unwrap_or_default()
 }

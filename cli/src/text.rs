@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Bytes as hexadecimal digits.
+/// Bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -17,7 +17,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
     executorch_format::parse_size(text).map_err(|error| error.to_string())
 }
 
-/// What a method's value is called everywhere: `%12`, and of a program with several methods `forward:%12`. `method` is escaped.
+/// The name of a value in all output: `%12`, and `forward:%12` in a program with several methods. `method` is already escaped.
 pub fn value(method: &str, value: usize, several: bool) -> String {
     if several { format!("{method}:%{value}") } else { format!("%{value}") }
 }
@@ -32,7 +32,7 @@ pub fn count_bytes(bytes: u64) -> String {
     if bytes == 1 { "1 byte".to_owned() } else { format!("{bytes} bytes") }
 }
 
-/// Whether names and lists are shown whole: `--verbose` was given, or standard output is no terminal.
+/// Whether names and lists are shown whole: `--verbose` was given, or standard output is not a terminal.
 static WHOLE: AtomicBool = AtomicBool::new(true);
 
 /// Shows names and lists whole, or cut so that they fit a terminal.
@@ -40,12 +40,12 @@ pub fn show_whole(whole: bool) {
     WHOLE.store(whole, Ordering::Relaxed);
 }
 
-/// How many items of a list are shown, where a terminal has room for `most`.
+/// How many items of a list are shown: at most `most` on a terminal.
 pub fn most(most: usize) -> usize {
     if WHOLE.load(Ordering::Relaxed) { usize::MAX } else { most }
 }
 
-/// A name from a file, escaped, and cut to `width` characters for a terminal of 80 columns, to more for a wider one.
+/// A name from a file, escaped, and cut to `width` characters on a terminal of 80 columns, to more on a wider one.
 pub fn name(name: &str, width: usize) -> String {
     let width = width * columns().max(80) / 80;
     let end = if WHOLE.load(Ordering::Relaxed) { None } else { name.char_indices().nth(width) };
@@ -55,12 +55,12 @@ pub fn name(name: &str, width: usize) -> String {
     }
 }
 
-/// The columns that a text takes on a terminal: two for a wide character.
+/// The columns of a text on a terminal: a wide character takes two.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// The widest column that cells are aligned in: a longer cell, whose length is a file's choice, stands out and moves no other row.
+/// The widest column. Files can have names of any length: a longer cell is not aligned, so that it does not move other rows.
 pub const WIDEST: usize = 200;
 
 /// The width of a column of cells.
@@ -68,7 +68,7 @@ pub fn column<'c>(cells: impl Iterator<Item = &'c String>) -> usize {
     cells.map(|cell| width(cell)).filter(|count| *count <= WIDEST).max().unwrap_or_default()
 }
 
-/// A cell with spaces after it, for a column. Rust's own widths end in a panic where a name is longer than they can be.
+/// A cell, padded with spaces. Rust's own width parameter panics on widths over 65,535.
 pub fn left(cell: &str, column: usize) -> String {
     format!("{cell}{}", " ".repeat(column.saturating_sub(width(cell))))
 }
@@ -91,12 +91,12 @@ pub fn columns() -> usize {
     }
 }
 
-/// Whether a line fits a terminal, or the usual one where it goes elsewhere.
+/// Whether a line fits the terminal, or 80 columns if the output is not a terminal.
 pub fn fits(line: &str) -> bool {
     width(line) < columns()
 }
 
-/// Two texts that stand after `before` characters of a line, cut on a terminal so that both show where the first difference between them is.
+/// Two texts, each after `before` characters of a line, cut on a terminal so that both show their first difference.
 pub fn cut_around(one: &str, other: &str, before: usize) -> [String; 2] {
     let room = most(columns().saturating_sub(before).max(8));
     if width(one) <= room && width(other) <= room {
@@ -110,7 +110,7 @@ pub fn cut_around(one: &str, other: &str, before: usize) -> [String; 2] {
     })
 }
 
-/// Parts of a list on as many lines as they need on a terminal, or on one, each line after `before` characters.
+/// The items of a list, on a terminal wrapped to its width, else on one line; each line starts after `before` characters.
 pub fn wrap(parts: &[String], before: usize) -> Vec<String> {
     let room = most(columns().saturating_sub(before).max(20));
     let mut lines: Vec<String> = Vec::new();
@@ -134,13 +134,13 @@ pub fn wrap(parts: &[String], before: usize) -> Vec<String> {
     lines
 }
 
-/// A text that stands after `before` characters of a line, cut so that the line fits a terminal.
+/// A text after `before` characters of a line, cut so that the line fits the terminal.
 pub fn cut(text: &str, before: usize) -> String {
     let room = most(columns().saturating_sub(before).max(8));
     cut_to(text, room)
 }
 
-/// A path that stands after `before` characters of a line, without its start if the line would not fit a terminal.
+/// A path after `before` characters of a line, without its start if the line would not fit the terminal.
 pub fn cut_start(path: &str, before: usize) -> String {
     let room = most(columns().saturating_sub(before).max(8));
     if width(path) <= room {
@@ -168,10 +168,10 @@ pub fn quoted(string: &str, width: usize) -> String {
     if string.is_empty() { "\"\"".to_owned() } else { format!("\"{}\"", name(string, width)) }
 }
 
-/// What standard input and output are called on the command line.
+/// The argument for standard input or output.
 pub const STANDARD: &str = "-";
 
-/// Where a file is: its name can hold anything too.
+/// A path, escaped, since names of files can have any characters.
 pub fn path(path: &Path) -> String {
     if path.as_os_str() == STANDARD {
         return "standard input".to_owned();
@@ -179,7 +179,7 @@ pub fn path(path: &Path) -> String {
     Escaped(&path.to_string_lossy()).to_string()
 }
 
-/// A message that may hold names, which are escaped already or not: what could act on a terminal is.
+/// A message, in which names may be escaped already or not. Characters that could act on a terminal are escaped.
 pub fn message(message: &str) -> String {
     let escape = |character: char| match character {
         character if is_deceptive(character) => character.escape_unicode().to_string(),

@@ -23,25 +23,25 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
-    /// The array's name, and that of the files [default: the file's name]
+    /// The name of the array and of the written files [default: the file's name]
     #[arg(long)]
     name: Option<String>,
-    /// The folder to write to, which is made if it does not exist
+    /// The folder to write to, which is created if it does not exist
     #[arg(short, long, value_name = "FOLDER", default_value = ".")]
     output: PathBuf,
-    /// Start the array at a multiple of this many bytes [default: what the file's segments need, at least 16]
+    /// Start the array at a multiple of this many bytes [default: the alignment that the file's segments need, at least 16]
     #[arg(long, value_name = "BYTES")]
     alignment: Option<u32>,
-    /// Put the array into a section, by GCC's attribute
+    /// Put the array into this section, with GCC's attribute
     #[arg(long)]
     section: Option<String>,
-    /// Take the bytes from the file when the source is assembled (.incbin; GCC or Clang, ELF): with large files, compilers need far less time and memory
+    /// Take the bytes from the file when the source is assembled (.incbin; GCC or Clang, ELF): for large files, this takes far less time and memory
     #[arg(long, conflicts_with_all = ["embed", "operators"])]
     incbin: bool,
-    /// Take the bytes from the file when the source is compiled, by #embed of C23 (GCC 15, Clang 19)
+    /// Take the bytes from the file when the source is compiled (#embed of C23; GCC 15, Clang 19)
     #[arg(long, conflicts_with = "operators")]
     embed: bool,
-    /// Print what registers the operators that a .pte calls, for ExecuTorch's CMake, and write nothing
+    /// Print CMake code for ExecuTorch that registers the operators that a .pte calls, and write nothing
     #[arg(long, conflicts_with_all = ["output", "alignment", "section"])]
     operators: bool,
 }
@@ -71,7 +71,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     save(&input, &source, &options)
 }
 
-/// Writes a source file and the header beside it. The array is called as they are.
+/// Writes a source file and the header next to it. The array has their name.
 pub fn write(input: &Input, source: &Path) -> Result<(), Failure> {
     save(input, source, &COptions::default().with_name(identifier(source)))
 }

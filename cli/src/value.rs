@@ -1,9 +1,9 @@
-//! What a method's value is called: `%12`, and `forward:%12` where there are several methods.
+//! Names of values: `%12`, and `forward:%12` in a program with several methods.
 
 use executorch_format::Pte;
 
-/// The method and the index of a value. Without a method, that of a program with only one is meant. The forms of keys (`forward.012`) and without the
-/// percent sign (`forward:12`) are taken too, where there is such a method.
+/// The method and the index of a value. The method can be left out if the program has only one. The form of keys (`forward.012`) and the form without
+/// a percent sign (`forward:12`) are accepted too, if there is such a method.
 pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     if let Some(value) = text.strip_prefix('%') {
@@ -17,7 +17,7 @@ pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
     Some((pte.method(method)?.name(), number(value)?))
 }
 
-/// All that a value is called, for patterns.
+/// All names of a value, for patterns.
 pub fn names(method: &str, value: usize, several: bool) -> Vec<String> {
     let mut names = vec![format!("{method}:%{value}"), format!("{method}.{value}")];
     if !several {

@@ -1,4 +1,4 @@
-//! `pte verify`: checks files and reports what is wrong and where.
+//! `pte verify`: checks files, and reports each fault with its place.
 
 mod output;
 mod page;
@@ -25,10 +25,10 @@ use std::path::{Path, PathBuf};
 ///
 /// The .pte files take external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
-#[command(after_help = "Levels, each with what the ones before it check:
+#[command(after_help = "Levels; each includes the levels before it:
   structure  offsets, vtables, vectors, strings, unions and the headers
-  runtime    what ExecuTorch 1.5 refuses when it loads the file and its methods
-  strict     what it should check but does not
+  runtime    faults for which ExecuTorch 1.5 refuses the file or its methods
+  strict     faults that it should check for but does not
 
 Examples:
   pte verify model.pte weights.ptd
@@ -53,23 +53,23 @@ pub struct Arguments {
     /// How much to check [default: strict]
     #[arg(long, value_parser = levels())]
     level: Option<Level>,
-    /// Say what these releases of ExecuTorch do with the files, instead: 0.7, 0.7..1.2, oldest..1.0, all; by the format, the operators of
-    /// kernel libraries, and what is in XNNPACK's payloads
+    /// Instead, print what these releases of ExecuTorch do with the files: 0.7, 0.7..1.2, oldest..1.0, all; judged by the format, the operators of
+    /// kernel libraries, and the contents of XNNPACK's payloads
     #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = runtimes::span, conflicts_with_all = ["level", "deny", "allow", "policy"])]
     runtime: Vec<runtimes::Span>,
     /// The kernel libraries of these releases: portable, optimized, quantized, python-wheel [default: portable]
     #[arg(long, value_name = "LIBRARIES", value_delimiter = ',', requires = "runtime")]
     libraries: Vec<Library>,
-    /// Take what breaks the rule for an error; `warnings` stands for all that are warnings
+    /// Report violations of the rule as errors; `warnings` means all rules that are warnings
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
-    /// Leave out what breaks the rule
+    /// Do not report violations of the rule
     #[arg(long, value_name = "RULE")]
     allow: Vec<String>,
     /// A TOML file with level, deny and allow, to which the options add
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// What to print: sarif is the form that code scanning takes
+    /// The format of the output; sarif is for code scanning
     #[arg(long, value_enum, default_value_t = Form::Text)]
     format: Form,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub struct Arguments {
     /// List every rule, with its level and what it protects from
     #[arg(long, conflicts_with_all = ["files", "data", "level", "deny", "allow", "policy", "format"])]
     rules: bool,
-    /// Say what there is to know about a rule
+    /// Describe a rule
     #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "rules"])]
     explain: Option<String>,
     #[command(flatten)]
@@ -88,7 +88,7 @@ fn levels() -> impl TypedValueParser<Value = Level> {
     PossibleValuesParser::new(Level::ALL.iter().map(|level| level.name())).try_map(|name| name.parse::<Level>())
 }
 
-/// Every rule, as a document.
+/// Every rule, as JSON.
 #[derive(Serialize)]
 struct Rules {
     rules: Vec<RuleEntry>,
@@ -100,7 +100,7 @@ struct RuleEntry {
     rule: &'static Rule,
     /// The first release of ExecuTorch that refuses a violation.
     refused_since: Option<Release>,
-    /// What each release was seen to do.
+    /// What each release does, by tests.
     histories: Vec<&'static History>,
 }
 
@@ -120,9 +120,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return runtimes::run(&files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
     let policy = chosen(arguments)?;
-    // Rules of the highest level look at everything.
+    // Rules of the strict level read everything.
     let need = if policy.level >= Level::Strict { Need::All } else { Need::Scales };
-    // Files in stores are opened when their turn comes: what was read of them is in memory.
+    // Each file in a store is opened only when it is checked, because its bytes are in memory.
     let is_data = |path: &Path| path.extension().is_some_and(|ending| ending == "ptd");
     let is_first = |file: &&FilePath| is_data(&file.path) || remote::url(&file.path).is_none();
     let inputs: Vec<_> =
@@ -173,7 +173,7 @@ fn verify<'d>(input: &Input, data: impl Iterator<Item = &'d Data<'d>>, level: Le
 }
 
 impl Arguments {
-    /// The form of the output: `--json` and `--jsonl` are short for two.
+    /// The format of the output. `--json` and `--jsonl` are short for two of them.
     fn form(&self) -> Form {
         match (self.json.json, self.json.jsonl) {
             (true, _) => Form::Json,
@@ -183,7 +183,7 @@ impl Arguments {
     }
 }
 
-/// What is checked: what the file says, then what the options say.
+/// The settings: those of the policy file, then those of the options.
 fn chosen(arguments: &Arguments) -> Result<Policy, Failure> {
     let mut policy = match &arguments.policy {
         Some(path) => policy::read(path)?.0,

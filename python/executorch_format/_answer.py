@@ -1,4 +1,4 @@
-"""What the classes of all answers have in common."""
+"""The base class of all answers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Answer:
 
     @classmethod
     def _of(cls: type[T], data: Any) -> T:
-        """From what the native half says."""
+        """Makes an answer from the native module's data."""
         return cls(**{field: make(data.get(key)) for field, key, make in _fields(cls)})
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain data, all the way down."""
+        """Plain data at every level."""
         return {key: _plain(getattr(self, field)) for field, key, _ in _fields(type(self))}
 
     def __repr__(self) -> str:
@@ -36,7 +36,7 @@ class Answers(tuple[A, ...]):
     __slots__ = ()
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """As a list of dicts: what `pandas.DataFrame` takes."""
+        """A list of dicts, as for `pandas.DataFrame`."""
         return [answer.to_dict() for answer in self]
 
 
@@ -51,7 +51,7 @@ def _plain(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """A text that stays short whatever the file holds."""
+    """A `repr` of limited length, for any file."""
     if isinstance(value, (tuple, dict, list)) and len(value) > 8:
         return f"<{len(value)} items>"
     text = repr(value)
@@ -65,7 +65,7 @@ _known: dict[str, _Fields] = {}
 
 
 def _fields(cls: type[Answer]) -> _Fields:
-    """Of each field its name in Python, its name in JSON, and what makes it of JSON."""
+    """The name of each field in Python, its name in JSON, and the function that makes it from JSON."""
     if cls.__name__ not in _known:
         hints = get_type_hints(cls)
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]

@@ -39,17 +39,17 @@ class Data(Model):
 
     @cached_property
     def named_data(self) -> NamedData:
-        """Its blobs by key: what has no type."""
+        """Its blobs by key: entries without a type."""
         return NamedData({key: entry for key, entry in self._entries.items() if not isinstance(entry, Tensor)})
 
     @classmethod
     def create(cls, entries: Mapping[str, Any], *, alignment: int | None = None) -> Data:
-        """Of NumPy arrays, PyTorch tensors, `Tensor`s, and bytes, which become blobs. `alignment` is that of the data, in bytes."""
+        """Makes a file from NumPy arrays, PyTorch tensors, `Tensor`s, and bytes, which become blobs. `alignment` is that of the data, in bytes."""
         return cls(File.create([(key, *new_data(value)) for key, value in entries.items()], alignment), None, _MADE)
 
     @classmethod
     def from_safetensors(cls, file: AnyFile, *, skip: bool = False, mmap: bool = True) -> Data:
-        """The tensors of a safetensors file, without a copy. With `skip`, types that ExecuTorch has not are left out (see `skipped`), else
+        """The tensors of a safetensors file, without a copy. With `skip`, types that ExecuTorch does not have are left out (see `skipped`), else
         they raise `Error`."""
         native, skipped = File.from_safetensors(source(file, mmap)[0], skip)
         data = cls(native, None, _MADE)
@@ -59,7 +59,7 @@ class Data(Model):
     def to_safetensors(
         self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
     ) -> Answers[Skipped]:
-        """Writes the tensors as a safetensors file. What that format cannot say raises `Error`, or with `skip` is left out."""
+        """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or with `skip` are left out."""
         return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
 
     def _changed(self, changed: tuple[File, Any]) -> Data:
@@ -70,8 +70,8 @@ class Data(Model):
             raise missing("key", key, self._entries)
 
     def replace(self, name: str | Mapping[str, Any], data: Any = None, /, *, shared: bool = False) -> Data:
-        """Other data for a key, or for many: `replace({"weight": array})`. A tensor must have the same type and shape. `shared`: all keys
-        that share the old bytes get the new ones, else the key gets its own."""
+        """Replaces the data of a key, or of many: `replace({"weight": array})`. A tensor must have the same type and shape. `shared`: all keys
+        that share the old bytes get the new ones; else only this key does."""
         entries = name if isinstance(name, Mapping) else {name: data}
         for key in entries:
             self._known(key)
@@ -79,12 +79,12 @@ class Data(Model):
         return self._changed(self._native.replace(news, None))
 
     def merge(self, *others: Data, alignment: int | None = None) -> Data:
-        """One file with the keys of all. Raises `Error` where a key has two contents."""
+        """One file with the keys of all. Raises `Error` if a key has two different contents."""
         merged, report = File.merge([file._native for file in (self, *others)], alignment)
         return Data(merged, None, EditReport._of(report))
 
     def split(self, largest: int | None = None, *, parts: Part | None = None) -> list[Data]:
-        """Several files: with at most `largest` bytes of data each (a larger tensor has one to itself), or by the part of each key. Keys
+        """Several files: with at most `largest` bytes of data each (a larger tensor gets its own file), or by the part of each key. Keys
         that share bytes stay together in the first case."""
         if (largest is None) == (parts is None):
             raise TypeError("either the largest size or the part of each key is needed")
@@ -92,7 +92,7 @@ class Data(Model):
         return [Data(part, None, _MADE) for part in self._native.split(largest, chosen)]
 
     def select(self, keys: Collection[str] | Callable[[str], bool]) -> Data:
-        """Keeps these keys, or those for which it returns true. Raises `KeyError` for one that is not there, or if none is left."""
+        """Keeps these keys, or those for which the function returns true. Raises `KeyError` for a missing key, or if none is left."""
         chosen = [key for key in self._entries if keys(key)] if callable(keys) else list(keys)
         for key in chosen:
             self._known(key)
@@ -101,7 +101,7 @@ class Data(Model):
         return self._changed(self._native.filter(chosen))
 
     def rename(self, names: Mapping[str, str]) -> Data:
-        """Other names for keys, by their old ones. Raises `KeyError` for one that is not there."""
+        """Renames keys: `names` maps old ones to new ones. Raises `KeyError` for a missing key."""
         for key in names:
             self._known(key)
         return self._changed(self._native.rename(dict(names)))

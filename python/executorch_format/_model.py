@@ -1,4 +1,4 @@
-"""Files of any kind, and what is asked of them."""
+"""Files of any kind, and the questions about them."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from executorch_format._data import Data
 
 Level = Literal["structure", "runtime", "strict"]
-"""How much is checked: what could make a reader read out of bounds; what the runtime needs; everything."""
+"""How much to check: what could make a reader read out of bounds; also what the runtime needs; everything."""
 
 Progress = Callable[[int, int], object]
-"""Called with the bytes that are written and how many there are in all. What it raises ends the write, and nothing is left."""
+"""Called with the number of bytes written so far and the total. An exception cancels the write and removes the incomplete file."""
 
 AnyFile = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, BinaryIO]
-"""A path, a file's bytes, or a binary file object, which is read from where it is."""
+"""A path, a file's bytes, or a binary file object, which is read from its current position."""
 
 M = TypeVar("M", bound="Model")
 
@@ -67,7 +67,7 @@ def _mapped(file: BinaryIO, path: str) -> Source | None:
     status = os.fstat(file.fileno())
     if not status.st_size:
         return None
-    # A process may have few open files: the map needs none.
+    # The number of open files is limited, and the map does not need the file to stay open.
     if sys.version_info >= (3, 13):
         found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
     else:
@@ -78,13 +78,13 @@ def _mapped(file: BinaryIO, path: str) -> Source | None:
 def open(file: AnyFile, *, mmap: bool = True) -> Model:
     """Opens a file of any kind: a `Program` (.pte), `Data` (.ptd), a `Bundle` (.bpte), a `Trace` (.etdp) or a `Payload` (of XNNPACK).
 
-    A file with a path is mapped into memory, and only what is looked at is read. It must not be written to or truncated meanwhile: what
-    was read before may be wrong then, and bytes that are gone end the process (SIGBUS). To replace it is fine: `save` does. With
+    A file with a path is mapped into memory, and only what is used is read. It must not be written to or truncated while it is open: earlier
+    results may become wrong, and access to missing bytes ends the process (SIGBUS). It can be replaced, as `save` does. With
     `mmap=False` it is read at once, and the file can change.
 
     Models do not change, and threads can share them.
 
-    Raises `Error` where it is not a good file, and `OSError` where it cannot be read.
+    Raises `Error` if the file is invalid, and `OSError` if it cannot be read.
     """
     read, path = source(file, mmap)
     return of_native(File.parse(read), path)
@@ -103,15 +103,15 @@ _KINDS: list[type[Model]] = []
 
 
 class Model:
-    """A file of any kind. It does not change: edits give new ones."""
+    """A file of any kind. It does not change: edits return new ones."""
 
     kind: ClassVar[str] = ""
     """`pte`, `ptd`, `bpte`, `etdp` or `payload`."""
 
     path: str | None
-    """Where it was opened."""
+    """The path that it was opened from."""
     changes: EditReport | None
-    """What the edit that made it did; `None` if it was opened."""
+    """The changes by the edit that made it; `None` if it was opened."""
 
     def __init_subclass__(cls) -> None:
         _KINDS.append(cls)
@@ -123,7 +123,7 @@ class Model:
 
     @classmethod
     def open(cls: type[M], file: AnyFile, *, mmap: bool = True) -> M:
-        """As `executorch_format.open`, for one kind of file: raises `Error` where it is another."""
+        """Like `executorch_format.open`, for one kind of file: raises `Error` for another."""
         model = open(file, mmap=mmap)
         if not isinstance(model, cls):
             raise Error(f"expected a .{cls.kind}, found a .{model.kind}", rule="foreign")
@@ -131,12 +131,12 @@ class Model:
 
     @cached_property
     def file_size(self) -> int:
-        """Bytes: of the file, or that it would have."""
+        """The size in bytes: of the file, or of the file that `save` would write."""
         return self._native.size_in_bytes()
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What is in it, in short: what `pte info --json` prints for a file."""
+        """A summary, as `pte info --json` prints it for a file."""
         summary: dict[str, Any] = self._native.summary()
         return summary
 
@@ -146,8 +146,8 @@ class Model:
         return tree
 
     def verify(self, level: Level = "strict", *, data: Data | Iterable[Data] = ()) -> Answers[Finding]:
-        """Everything that is wrong, none where all is well. `data` has the `.ptd` files that a program is used with: what is wrong with
-        one of them alone is found by its own `verify`."""
+        """All findings; empty if there are none. `data` are the `.ptd` files that a program is used with; faults in
+        one of them alone are only found by its own `verify`."""
         found = self._native.verify(level, natives(data))
         return Answers(map(Finding._of, found))
 
@@ -160,7 +160,7 @@ class Model:
         return Blobs._of(self._native.blobs())
 
     def diff(self, after: Model) -> Diff:
-        """What differs in `after`."""
+        """The differences between this file and `after`."""
         return Diff._of(self._native.diff(after._native))
 
     def releases(self) -> Answers[Release]:
@@ -168,19 +168,19 @@ class Model:
         return Answers(map(Release._of, self._native.releases()))
 
     def savings(self) -> Answers[Saving]:
-        """What it could do without, and the subcommand of `pte` that removes it."""
+        """What can be removed, and the subcommand of `pte` that removes it."""
         return Answers(map(Saving._of, self._native.savings()))
 
     def report(self) -> Report:
-        """All of it: what the page of `pte report` shows."""
+        """All answers, as on the page of `pte report`."""
         return Report(self)
 
     def to_bytes(self) -> bytes:
-        """The file. What was not changed is as it was, byte for byte."""
+        """The bytes of the file. Unchanged parts are as they were, byte for byte."""
         return self._native.to_bytes()
 
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> None:
-        """Writes the file. It has its name once it is whole: where the write fails, or is ended by Ctrl-C, an older file stays."""
+        """Writes the file. It takes its name when it is whole: if the write fails, or is ended by Ctrl-C, an older file stays."""
         self._native.save(os.fspath(path), progress)
 
     @property
@@ -188,11 +188,11 @@ class Model:
         return Path(self.path).name if self.path else f"model.{self.kind}"
 
     def _contents(self) -> str:
-        """What `repr` says of it."""
+        """Its contents for `repr`."""
         return ""
 
     def __repr__(self) -> str:
-        # Of a damaged file too.
+        # `repr` works for a damaged file too.
         try:
             facts = [f"{self.file_size:,} bytes", self._contents()]
         except Error as error:
@@ -213,12 +213,12 @@ class Report:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """What is in the file, in short."""
+        """A summary of the file."""
         return self._model.summary
 
     @cached_property
     def size(self) -> Size | None:
-        """Where its bytes went; `None` for one that is not saved yet."""
+        """Where every byte of the file goes; `None` for a file that is not saved yet."""
         return self._model.size() if self._model.changes is None else None
 
     @cached_property
@@ -235,18 +235,18 @@ class Report:
 
     @cached_property
     def graphs(self) -> Answers[Graph]:
-        """The methods of a program."""
+        """The graphs of a program's methods."""
         ask = getattr(self._model, "graphs", None)
         return Answers() if ask is None else ask()
 
     @cached_property
     def findings(self) -> Answers[Finding]:
-        """What is wrong."""
+        """The findings of verification."""
         return self._model.verify("strict")
 
     @cached_property
     def savings(self) -> Answers[Saving]:
-        """What it could do without."""
+        """What can be removed."""
         return self._model.savings()
 
     def to_dict(self) -> dict[str, Any]:
@@ -275,6 +275,6 @@ class Report:
 
 
 def natives(data: Data | Iterable[Data]) -> list[File]:
-    """What the native half takes for `.ptd` files."""
+    """The native objects of `.ptd` files."""
     return [one._native for one in ([data] if isinstance(data, Model) else data)]
 

@@ -10,7 +10,7 @@ from executorch_format.answers import Profile
 
 
 class Bundle(Model):
-    """A program with test cases (.bpte): `summary` says which."""
+    """A program with test cases (.bpte), which are in `summary`."""
 
     kind = "bpte"
 

@@ -1,4 +1,4 @@
-"""Programs: their methods, and what people do to them."""
+"""Programs: their methods, and edits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from executorch_format.answers import (
 )
 
 Choose = Union[Collection[str], Callable[[Candidate], Union[str, bool, None]]]
-"""Names, or what is called with each candidate and returns the key that its data gets, or whether it is moved."""
+"""Names, or a function that is called with each candidate, and returns the key that its data gets, or whether to move it."""
 
 
 class Delegate:
@@ -44,7 +44,7 @@ class Delegate:
 
     @property
     def compile_specs(self) -> Answers[CompileSpec]:
-        """What it was compiled with."""
+        """Its compile specs."""
         return Answers(map(CompileSpec._of, self._code.get("compile_specs", ())))
 
     @property
@@ -54,7 +54,7 @@ class Delegate:
 
     @cached_property
     def graph(self) -> DelegateGraph:
-        """What is inside the payload. Raises `Error` where it is broken."""
+        """The contents of the payload. Raises `Error` if it cannot be parsed."""
         code, payload = self._code, self._program._native.payload(self._method, self.index)
         if code.get("same_as"):
             method, delegate = code["same_as"]
@@ -79,27 +79,27 @@ class Method:
 
     @cached_property
     def values(self) -> Answers[Value]:
-        """All values, by the indices that instructions have."""
+        """All values, by the indices that instructions use."""
         names = {data.index: data.name for data in self._program._candidates if data.method == self.name}
         return Answers(_value(index, names.get(index), value) for index, value in enumerate(self._code["values"]))
 
     def _pick(self, indices: Iterable[int]) -> Answers[Value]:
-        # One that is out of range is left out here, and `verify` says so.
+        # Indices out of range are left out: `verify` reports them.
         return Answers(self.values[index] for index in indices if 0 <= index < len(self.values))
 
     @property
     def inputs(self) -> Answers[Value]:
-        """What it is given, in order."""
+        """Its inputs, in order."""
         return self._pick(self._code["inputs"])
 
     @property
     def outputs(self) -> Answers[Value]:
-        """What it returns, in order."""
+        """Its outputs, in order."""
         return self._pick(self._code["outputs"])
 
     @cached_property
     def instructions(self) -> Answers[Instruction]:
-        """What it does, in order: of all chains, of which files have one."""
+        """Its instructions, in order, of all chains. Files usually have one chain."""
         return Answers(
             Instruction._of({**instruction, "chain": chain, "index": index})
             for chain, code in enumerate(self._code["chains"])
@@ -113,18 +113,18 @@ class Method:
         return tuple(Delegate(self._program, self.name, index, code) for index, code in codes)
 
     def tensor(self, value: Value | int) -> Tensor | None:
-        """The data that a value has in the file: of a constant, or its initial state."""
+        """The data of a value in the file: a constant, or an initial state."""
         found = self._program._native.value(self.name, value if isinstance(value, int) else value.index)
         if found is None or found[1] is None:
             return None
         return tensor(found[0], found[1], found[2])
 
     def memory(self) -> MethodMemory:
-        """Its planned memory: when which tensor is needed."""
+        """Its planned memory: which tensor is needed when."""
         return self._program.memory().methods[self._index]
 
     def graph(self) -> Graph:
-        """Which instruction makes what another one takes. Raises `Error` for a method that computes nothing, and returns constants."""
+        """The dataflow between instructions. Raises `Error` for a method that computes nothing, and returns constants."""
         for graph in self._program.graphs():
             if graph.method == self.name:
                 return graph
@@ -179,7 +179,7 @@ def _value(index: int, name: str | None, value: dict[str, Any]) -> Value:
 
 
 class Methods(Names[Method]):
-    """Methods by name. Iterating gives the names, in the file's order."""
+    """Methods by name. Iteration is over names, in the file's order."""
 
     _what = "method"
 
@@ -216,7 +216,7 @@ class Program(Model):
 
     @cached_property
     def tensors(self) -> Tensors:
-        """Its weights by name: constants and initial states, with the names that `externalize` gives. What tensors share is there once."""
+        """Its weights by name: constants and initial states, with the names that `externalize` gives. Data that tensors share is listed once."""
         return Tensors({name: tensor(name, shape, data) for name, shape, data in self._native.named() if shape is not None})
 
     @cached_property
@@ -226,23 +226,23 @@ class Program(Model):
 
     @cached_property
     def metadata(self) -> dict[str, Any]:
-        """What its constant methods return, and the bytes of the named data under `metadata.`."""
+        """The results of its constant methods, and the bytes of named data under `metadata.`."""
         return dict(self._native.metadata())
 
     def memory(self) -> Memory:
-        """Its planned memory: when which tensor is needed."""
+        """Its planned memory: which tensor is needed when."""
         return Memory._of(self._native.memory())
 
     def operators(self) -> Operators:
-        """What a runtime needs to run it."""
+        """The operators and backends that a runtime needs to run it."""
         return Operators._of(self._native.operators())
 
     def graphs(self) -> Answers[Graph]:
-        """Its methods that compute something as graphs, in the file's order."""
+        """The graphs of its methods that compute something, in the file's order."""
         return Answers(map(Graph._of, self._native.graphs()))
 
     def graph(self, method: str | None = None) -> Graph:
-        """A method as a graph: the first one that computes something, if none is named."""
+        """The graph of a method: by default, of the first one that computes something."""
         if method is not None:
             return self.methods[method].graph()
         for graph in self.graphs():
@@ -265,7 +265,7 @@ class Program(Model):
         shared: bool = False,
         key: str | None = None,
     ) -> Program:
-        """Other data for a weight or named data, or for many: `replace({"layers.0.weight": array})`.
+        """Replaces the data of a weight or named data, or of many: `replace({"layers.0.weight": array})`.
 
         A name is one of `tensors` or `named_data`; a method and an index are a value. Data is a NumPy array, a PyTorch tensor, a `Tensor`,
         or bytes. A tensor must have the same type and shape; it is put into the dim order that is needed.
@@ -273,7 +273,7 @@ class Program(Model):
         `shared`: all that share the old bytes get the new ones, else what was named gets its own. `key`: the name that named data gets
         with it where XNNPACK looks it up.
 
-        Raises `Error` where it does not fit, and `KeyError` for a name that is not there.
+        Raises `Error` if the data does not fit, and `KeyError` for a missing name.
         """
         news: list[tuple[str, int | None, NewLayout | None, Source, bool]] = []
         for place, new in name.items() if isinstance(name, Mapping) else [(name, data)]:
@@ -289,7 +289,7 @@ class Program(Model):
         return self._changed(self._native.replace(news, key))
 
     def _made_up(self, name: str) -> Candidate | None:
-        """The data that has this name only in `tensors`; `None` where the file has the name."""
+        """The data that has this name only in `tensors`; `None` if the name is in the file."""
         keys = self._keys
         if name in keys and keys[name].name is None and keys[name].subject != "named data":
             return keys[name]
@@ -298,7 +298,7 @@ class Program(Model):
         return None
 
     def externalize(self, choose: Choose | None = None, *, alignment: int | None = None) -> tuple[Program, Data]:
-        """Moves weights into a `.ptd`: those that are chosen, or all, under their names. `alignment` is that of the data, in bytes."""
+        """Moves weights into a `.ptd`: the chosen ones, or all, under their names. `alignment` is that of the data, in bytes."""
         keys: dict[int, str] = {}
         names = None if choose is None or callable(choose) else set(choose)
         for index, candidate in enumerate(self._candidates):
@@ -315,7 +315,7 @@ class Program(Model):
         return self._changed((program, report)), Data(data, None, EditReport._of(report))
 
     def internalize(self, data: Data | Iterable[Data], keys: Collection[str] | None = None) -> Program:
-        """Takes external data in: that of `keys`, or all. Raises `KeyError` for a key that is in none of the files."""
+        """Copies external data into the program: the data of `keys`, or all. Raises `KeyError` for a key that is in none of the files."""
         files = [data] if isinstance(data, Data) else list(data)
         for key in keys or ():
             if not any(key in file.tensors or key in file.named_data for file in files):
@@ -323,7 +323,7 @@ class Program(Model):
         return self._changed(self._native.internalize(natives(files), None if keys is None else list(keys)))
 
     def select(self, *methods: str) -> Program:
-        """Keeps these methods, and the data that they use. Raises `KeyError` for one that is not there."""
+        """Keeps these methods, and the data that they use. Raises `KeyError` for a missing method."""
         for method in methods:
             self.methods[method]
         return self._changed(self._native.select(list(methods)))
@@ -331,7 +331,7 @@ class Program(Model):
     def strip(
         self, *, stack_traces: bool = True, names: bool = True, unreferenced: bool = True, padding: bool = True
     ) -> Program:
-        """Removes what it does not need to run: where instructions came from, names of constants, data that nothing uses, padding."""
+        """Removes what the program does not need to run: stack traces, names of constants, unused data, padding."""
         return self._changed(self._native.strip(stack_traces, names, unreferenced, padding))
 
     def dedup(self) -> Program:
@@ -339,7 +339,7 @@ class Program(Model):
         return self._changed(self._native.dedup())
 
     def set_metadata(self, name: str, value: bool | int | float | str) -> Program:
-        """Sets an entry of the metadata, or adds it: named data where the name starts with `metadata.`, else a constant method."""
+        """Sets or adds an entry of the metadata: named data if the name starts with `metadata.`, else a constant method."""
         return self._changed(self._native.set_metadata(name, value))
 
     def remove_metadata(self, name: str) -> Program:
@@ -351,8 +351,8 @@ class Program(Model):
     def to_safetensors(
         self, path: str | os.PathLike[str], *, skip: bool = False, progress: Progress | None = None
     ) -> Answers[Skipped]:
-        """Writes the weights as a safetensors file. What that format has no type for raises `Error`, or with `skip` is left out: the
-        result says what was, also payloads of delegates."""
+        """Writes the weights as a safetensors file. Data of a type that the format does not have raises `Error`, or with `skip` is left out. The
+        result lists what was left out, also payloads of delegates."""
         return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
 
     def _contents(self) -> str:

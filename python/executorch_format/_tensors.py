@@ -80,7 +80,7 @@ def _numpy() -> Any:
 
 
 def dtype(scalar_type: str) -> np.dtype[Any]:
-    """NumPy's type for a scalar type: of ml_dtypes for bfloat16 and float8 where it is installed, else an integer of the same size."""
+    """NumPy's type for a scalar type. bfloat16 and float8 have those of ml_dtypes if it is installed, else integers of the same size."""
     numpy = _numpy()
     name, raw = _RAW.get(scalar_type, (None, _NUMPY.get(scalar_type)))
     if raw is None:
@@ -99,19 +99,19 @@ class Tensor:
 
     name: str
     scalar_type: str
-    """The schema's name, such as `FLOAT`; a number where it has none (9 and 10 are complex64 and complex128)."""
+    """The schema's name, such as `FLOAT`; a number if there is no name (9 and 10 are complex64 and complex128)."""
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
     """The dimensions from the outermost in memory to the innermost."""
     strides: tuple[int, ...]
     """In elements."""
     data: memoryview
-    """The bytes in the file: read-only, and no copy."""
+    """The bytes in the file: read-only, not copied."""
 
     def numpy(self) -> npt.NDArray[Any]:
-        """A read-only array of the bytes in the file, without a copy. It keeps them, whatever becomes of the model.
+        """A read-only array of the bytes in the file, without a copy. It stays valid without the model.
 
-        Raises `Error` where the bytes are not as many as its type and shape need.
+        Raises `Error` if the number of bytes is not what its type and shape need.
         """
         numpy, type_ = _numpy(), dtype(self.scalar_type)
         expected = math.prod(self.sizes) * type_.itemsize
@@ -138,7 +138,7 @@ Shape = tuple[str, list[int], bytes, list[int]]
 
 
 def tensor(name: str, shape: Shape, data: memoryview) -> Tensor:
-    """What the native half says of a tensor."""
+    """A tensor from the native module's data."""
     scalar_type, sizes, dim_order, strides = shape
     return Tensor(name, scalar_type, tuple(sizes), tuple(dim_order), tuple(strides), data)
 
@@ -147,7 +147,7 @@ V = TypeVar("V")
 
 
 class Names(Mapping[str, V]):
-    """A mapping that says which names are near one that it does not have."""
+    """A mapping whose `KeyError` suggests similar names."""
 
     _what = "name"
 
@@ -179,7 +179,7 @@ class Names(Mapping[str, V]):
 
 
 def missing(what: str, name: object, names: Mapping[str, Any]) -> KeyError:
-    """The exception for what matched nothing."""
+    """The exception for a name that matched nothing."""
     near = difflib.get_close_matches(str(name)[:200], list(names)[:10_000], 3)
     hint = f": near it are {', '.join(near)}" if near else f": there are {len(names)} others" if names else ": there are none"
     return KeyError(f"no {what} {name!r}{hint}")
@@ -192,7 +192,7 @@ class NamedData(Names[memoryview]):
 
 
 class Tensors(Mapping[str, "npt.NDArray[Any]"]):
-    """Tensors by name: each is a read-only NumPy array of the bytes in the file. It needs NumPy for the arrays alone."""
+    """Tensors by name: each is a read-only NumPy array of the bytes in the file. NumPy is only needed for the arrays."""
 
     class _Entries(Names[Tensor]):
         _what = "tensor"
@@ -224,7 +224,7 @@ class Tensors(Mapping[str, "npt.NDArray[Any]"]):
         return tuple(self._entries.values())
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """As a list of dicts: what `pandas.DataFrame` takes."""
+        """A list of dicts, as for `pandas.DataFrame`."""
         return [entry.to_dict() for entry in self.entries()]
 
 
@@ -232,7 +232,7 @@ NewLayout = tuple[str, list[int], list[int]]
 
 
 def new_data(value: Any) -> tuple[NewLayout | None, Source]:
-    """What is to be written: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
+    """New data: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
     if isinstance(value, Tensor):
         return (value.scalar_type, list(value.sizes), list(value.dim_order)), Source.of_bytes(bytes(value.data))
     if isinstance(value, (bytes, bytearray, memoryview)):

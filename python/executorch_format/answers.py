@@ -31,7 +31,7 @@ class Finding(Answer):
 
 @dataclass(frozen=True, repr=False)
 class BlobUser(Answer):
-    """What uses a blob. Which fields are there depends on what it is."""
+    """A user of a blob. Fields that do not apply to its kind are `None`."""
 
     method: str | None
     value: int | None
@@ -49,7 +49,7 @@ class BlobUser(Answer):
     constant: int | None
     """Index of an XNNPACK payload's constant."""
     scales: bool | None
-    """Whether it holds the scales of that value."""
+    """Whether the blob has the scales of that value."""
     scalar_type: ScalarType | None
     sizes: tuple[int, ...] | None
     dim_order: tuple[int, ...] | None
@@ -62,7 +62,7 @@ class Blob(Answer):
     kind: str
     """`segment`, `constant`, `mutable`, `delegate`, `delegate_constant`, `named`, `external`, `program`, `input` or `expected`."""
     offset: int | None
-    """From the start of the file; `None` if they are not in it."""
+    """From the start of the file; `None` if the bytes are not in it."""
     size: int
     users: Answers[BlobUser]
 
@@ -93,12 +93,12 @@ class SizePart(Answer):
 
 @dataclass(frozen=True, repr=False)
 class MethodSize(Answer):
-    """What a method takes."""
+    """The size of a method."""
 
     name: str
     program: int
     data: int
-    """The bytes of data that it alone uses."""
+    """The bytes of data that only this method uses."""
     shared: int
     """The bytes of data that other methods use too."""
 
@@ -154,9 +154,9 @@ class PlannedTensor(Answer):
     first: int
     """The first instruction that needs its bytes."""
     last: int
-    """The last one."""
+    """The last instruction that needs its bytes."""
     kept: bool
-    """Whether it stays from run to run."""
+    """Whether its bytes are kept from run to run."""
     scalar_type: ScalarType
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
@@ -179,7 +179,7 @@ class Arena(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Buffer(Answer):
-    """A planned buffer of one method, and what is in it."""
+    """A planned buffer of one method, with its tensors."""
 
     memory_id: int
     size: int
@@ -188,7 +188,7 @@ class Buffer(Answer):
     needed: int
     """The most bytes that are needed at once."""
     needed_at: int
-    """The instruction at which they are."""
+    """The instruction at which most bytes are needed."""
     lost: int
     tensors: Answers[PlannedTensor]
 
@@ -217,7 +217,7 @@ class MethodMemory(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Memory(Answer):
-    """The planned memory of a program: when which tensor is needed."""
+    """The planned memory of a program: which tensor is needed when."""
 
     methods: Answers[MethodMemory]
     arenas: Answers[Arena]
@@ -226,7 +226,7 @@ class Memory(Answer):
 
 @dataclass(frozen=True, repr=False)
 class KernelTensor(Answer):
-    """What a kernel takes for an argument."""
+    """The type of a kernel's argument."""
 
     scalar_type: ScalarType
     dim_order: tuple[int, ...]
@@ -252,7 +252,7 @@ class Operator(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Count(Answer):
-    """A name and how many calls it has."""
+    """A name, with its number of calls."""
 
     name: str
     calls: int
@@ -266,7 +266,7 @@ class Backend(Answer):
     delegates: int
     calls: int
     operators: Answers[Count]
-    """What is inside its payloads, as far as they can be read."""
+    """The operators inside its payloads, if these can be read."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -313,7 +313,7 @@ class Value(Answer):
 
     index: int
     type: str | None
-    """The schema's name of what it is, such as `Tensor` or `Int`."""
+    """The schema's name of its type, such as `Tensor` or `Int`."""
     name: str | None
     """The name of a weight."""
     scalar_type: ScalarType | None
@@ -322,16 +322,16 @@ class Value(Answer):
     shape_dynamism: ScalarType | None
     place: Place | None
     constant: Any
-    """The number, text or list that it is."""
+    """Its number, string or list."""
     items: tuple[int, ...] | None
-    """The values that it is a list of: indices, -1 for a missing one."""
+    """The values of the list: indices, -1 for a missing one."""
     written: bool
     """Whether an instruction writes it."""
 
 
 @dataclass(frozen=True, repr=False)
 class Argument(Answer):
-    """What an instruction works on."""
+    """An argument of an instruction."""
 
     name: str | None
     value: int
@@ -353,7 +353,7 @@ class Frame(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Instruction(Answer):
-    """An instruction. Which fields are there depends on `operation`."""
+    """An instruction. Fields that do not apply to its `operation` are `None`."""
 
     chain: int
     index: int
@@ -372,14 +372,14 @@ class Instruction(Answer):
     value: int | None
     jumped_to: bool
     assumed: str | None
-    """Why `output` of its arguments is an assumption."""
+    """Why `output` of its arguments is only assumed."""
     stack: Answers[Frame]
     """The Python calls that led to it, outermost first, if the file has them."""
 
 
 @dataclass(frozen=True, repr=False)
 class CompileSpec(Answer):
-    """What a delegate was compiled with."""
+    """A compile spec of a delegate."""
 
     key: str
     text: str | None
@@ -389,7 +389,7 @@ class CompileSpec(Answer):
 
 @dataclass(frozen=True, repr=False)
 class InsideArgument(Answer):
-    """What a node inside a delegate reads or writes."""
+    """An argument of a node inside a delegate."""
 
     name: str
     id: int
@@ -411,19 +411,19 @@ class InsideNode(Answer):
 
 @dataclass(frozen=True, repr=False)
 class DelegateGraph(Answer):
-    """What is inside a delegate's payload."""
+    """The contents of a delegate's payload."""
 
     kind: str
     """`xnnpack`, `vulkan`, `ethos_u`, `core_ml` or `opaque`."""
     nodes: Answers[InsideNode]
-    """What runs, in order: of XNNPACK, whose graphs say it."""
+    """The nodes in the order in which they run; only for XNNPACK."""
     content: Any
-    """The payload as a tree, in its schema's names; of an opaque one its size."""
+    """The payload as a tree, in its schema's names; for an opaque one, its size."""
 
 
 @dataclass(frozen=True, repr=False)
 class GraphArgument(Answer):
-    """What a node of a graph takes or gives."""
+    """An input or output of a node of a graph."""
 
     value: int
     name: str | None
@@ -435,22 +435,22 @@ class GraphArgument(Answer):
 
 @dataclass(frozen=True, repr=False)
 class GraphNode(Answer):
-    """An instruction, or where values come from and go to."""
+    """An instruction, or an input, state or output of the method."""
 
     kind: str
     label: str
     delegate: str | None
-    """The backend of the delegate that it is inside of."""
+    """The backend of the delegate that the node is in."""
     chain: int | None
     instruction: int | None
     source: str | None
-    """Where in the Python source it came from, where the file says it: `model.py:12 forward`."""
+    """Its place in the Python source, if the file has it: `model.py:12 forward`."""
     arguments: Answers[GraphArgument]
 
 
 @dataclass(frozen=True, repr=False)
 class GraphEdge(Answer):
-    """From which node to which a value goes: indices of nodes."""
+    """A value from one node to another, by the nodes' indices."""
 
     from_: int
     to: int
@@ -471,7 +471,7 @@ class Graph(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Difference(Answer):
-    """One thing that two files do not have in common."""
+    """One difference between two files."""
 
     subject: str
     kind: str
@@ -484,18 +484,18 @@ class Difference(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Diff(Answer):
-    """What differs between two files."""
+    """The differences between two files."""
 
     differences: Answers[Difference]
-    """What may make a difference for what is computed."""
+    """Differences that may affect what is computed."""
     storage: Answers[Difference]
-    """Where and how the same is stored."""
+    """Differences in storage only."""
     not_compared: tuple[str, ...]
 
 
 @dataclass(frozen=True, repr=False)
 class Event(Answer):
-    """What happened in a run."""
+    """An event in a run."""
 
     kind: str
     name: str
@@ -513,7 +513,7 @@ class Event(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Run(Answer):
-    """What one name of a trace took, over all its runs. Times are ticks, nanoseconds in ExecuTorch's own runners."""
+    """The times of one name in a trace, over all its runs. Times are in ticks: nanoseconds in ExecuTorch's own runners."""
 
     name: str
     test_case: int | None
@@ -563,12 +563,12 @@ class Release(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Saving(Answer):
-    """What a file could do without."""
+    """Something that can be removed from a file."""
 
     kind: str
     size: int
     command: str
-    """The subcommand of `pte` that does it."""
+    """The subcommand of `pte` that removes it."""
     options: tuple[str, ...]
 
 
@@ -592,7 +592,7 @@ class Change(Answer):
     users: Answers[ChangeUser]
     """Everything that refers to it."""
     others: Answers[ChangeUser]
-    """Who shared its old bytes and keeps them."""
+    """Users that shared its old bytes and keep them."""
     size_before: int
     size_after: int
 
@@ -607,7 +607,7 @@ class EditReport(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Skipped(Answer):
-    """What safetensors cannot say, and was left out."""
+    """An entry that was left out, because safetensors does not support it."""
 
     kind: str
     name: str
@@ -623,5 +623,5 @@ class Candidate(Answer):
     index: int
     name: str | None
     key: str
-    """The name that it gets, if none is chosen."""
+    """The key that it gets by default."""
     size: int

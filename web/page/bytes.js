@@ -1,10 +1,10 @@
-// The bytes of a file, and what can be done with a range of them.
+// The bytes of a file, and actions on a range of them.
 (() => {
   const { element } = viewer;
   const ROWS = 32;
   const hex = (number, digits) => number.toString(16).padStart(digits, "0");
 
-  // Arguments are texts, so that they are part of the address: FILE:OFFSET+SIZE.
+  // Arguments are strings, since they are part of the URL: FILE:OFFSET+SIZE.
   page.range = (index, offset, size) => `${index}:${offset}${size ? `+${size}` : ""}`;
 
   viewer.views.push({
@@ -15,7 +15,7 @@
       const [, index, offset, size] = /^(\d+):(\d+)(?:\+(\d+))?$/.exec(argument || "") || [0, page.roles.main, 0, 0];
       const state = { index: Math.min(index, page.files.length - 1), at: Number(offset) - (Number(offset) % 16), start: Number(offset), size: Number(size || 0) };
       const file = () => page.files[state.index];
-      // A file that ends too soon has no bytes where it breaks: its last ones are shown.
+      // A truncated file has no bytes at the place of its error: its last bytes are shown.
       state.at = Math.max(0, Math.min(state.at, Math.floor((file().file_size - 1) / 16) * 16));
       const select = element("select", { "aria-label": "File", onchange: () => { Object.assign(state, { index: Number(select.value), at: 0, start: 0, size: 0 }); fill(); } }, page.files.map((file, index) => element("option", { value: index }, viewer.cut(file.file, 40))));
       select.value = state.index;
@@ -59,16 +59,16 @@
     },
   });
 
-  // What can be done with any range of a file: see it, save it, hash it.
+  // The actions on any range of a file: show it, save it, hash it.
   page.rangeTools = (index, start, size, name) => element("div", { class: "actions" },
     element("button", { onclick: () => viewer.open("bytes", page.range(index, start, size)) }, "Bytes"),
     element("button", { onclick: () => page.download(page.files[index].blob.slice(start, start + size), `${page.clean(name)}.bin`) }, "Save these bytes"),
     page.job("SHA-256", (progress) => page.ask("hash", [index, start, size], progress), (answer, box) => box.append(element("code", {}, answer))));
 
-  // A name for a file on this machine.
+  // The name of a file to download.
   page.clean = (name) => String(name).replace(/[^\w.-]+/g, "_").replace(/^\.+/, "").slice(0, 100) || "data";
 
-  // What can be done with a weight; the viewer puts it under its facts.
+  // The actions on a weight, which the viewer shows below its facts.
   viewer.weightTools = (weight, name, again) => {
     if (!page.files.length || weight.offset === undefined || weight.offset === null) return [];
     const index = weight.index ?? page.roles.main;

@@ -1,8 +1,8 @@
-// The files on the page: how they come, and what is shown of them.
+// The files on the page: opening them and showing them.
 (() => {
   const { element } = viewer;
   const get = (id) => document.getElementById(id);
-  // In the order of the worker's.
+  // In the worker's order.
   page.files = [];
   page.roles = {};
   let round = 0;
@@ -18,7 +18,7 @@
     get("over").hidden = !page.files.length;
   }
 
-  // Takes files, programs first, and shows what is known of them; what takes longer follows.
+  // Opens files, programs first, and shows what is known at once; slower parts follow.
   page.take = async (files) => {
     const started = performance.now();
     const mine = (round += 1);
@@ -41,7 +41,7 @@
     page.firstAt = performance.now() - started;
   };
 
-  // Which parts there are to a file, in the order in which they are wanted.
+  // The parts of a file's report, in the order in which they are requested.
   function parts(report) {
     if (report.error) return ["findings", "releases"];
     const kind = report.summary.kind;
@@ -59,7 +59,7 @@
     page.report = report;
     viewer.show(report);
     say("");
-    // The first view is on the screen before the next part is asked for.
+    // The first view is drawn before the next part is requested.
     page.rest = (async () => {
       await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
       for (const part of wanted) {
@@ -104,13 +104,13 @@
     document.body.classList.remove("over");
     if (event.dataTransfer.files.length) page.taken = page.take(event.dataTransfer.files);
   });
-  // A link to a view: which file it was of is not in it.
+  // A link to a view, without the file.
   if (location.hash.length > 1) {
     get("wanted").hidden = false;
     get("wanted").textContent = `This link is to the view “${viewer.text(viewer.asked().name)}” of a file. A page cannot keep files: drop it again, and the view opens.`;
   }
 
-  // Where the bytes of a model's offset are: a program may be inside a bundle.
+  // The offset in the file for an offset in the model: a program may be inside a bundle.
   page.place = (offset) => offset + (page.report.program_offset || 0);
 
   page.download = (blob, name) => {
@@ -119,7 +119,7 @@
     setTimeout(() => URL.revokeObjectURL(link.href), 60000);
   };
 
-  // A button that starts a job, with its progress, and another to end it.
+  // A button that starts a job and shows its progress, and another that cancels it.
   page.job = (title, start, done) => {
     const box = element("span", { class: "actions" });
     const idle = () => box.replaceChildren(element("button", { onclick: run }, title));

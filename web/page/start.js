@@ -1,4 +1,4 @@
-// The worker with the module in it, and the questions to it.
+// The worker that runs the WebAssembly module, and the questions to it.
 const page = {};
 
 (() => {
@@ -30,7 +30,7 @@ const page = {};
     return fresh;
   };
 
-  // Asks the worker; the answer is a promise, with `end` to take the question back.
+  // Asks the worker; the answer is a promise, with `end` to cancel the question.
   page.ask = (ask, values = [], progress = undefined) => {
     const id = (next += 1);
     const to = worker;
@@ -41,7 +41,7 @@ const page = {};
 
   page.json = async (ask, values) => viewer.parse(await page.ask(ask, values));
 
-  // A worker without files. What the last one has read goes with it.
+  // A new worker without files. All data of the old one is freed.
   page.restart = () => {
     worker?.terminate();
     for (const one of waiting.values()) one.failed(new Error("ended"));

@@ -1,10 +1,10 @@
-// What the page shows beside a report's views.
+// The page's own views, in addition to those of a report.
 (() => {
   const { element, bytes, share, shape } = viewer;
   const heading = (text) => element("h2", {}, text);
   const note = (text) => element("p", { class: "note" }, text);
 
-  // A file that cannot be read: what is known, and where it breaks.
+  // A file that cannot be read: what is known, and the place of its error.
   viewer.views.unshift({
     name: "fault",
     title: () => "What is known",
@@ -115,7 +115,7 @@
     },
   });
 
-  // A payload's parts follow each other.
+  // The parts of a payload are consecutive.
   function payloads(report) {
     const found = new Map();
     for (const part of report.size.parts) {
@@ -147,7 +147,7 @@
 
   const reason = (because) => (typeof because === "string" ? because : because.message || [because.path, because.what, because.found].filter(Boolean).join(": "));
 
-  // The tree: what is below a place is asked for when it is opened.
+  // The tree: the children of a node are requested when it is opened.
   viewer.views.push({
     name: "tree",
     title: () => "Tree",
@@ -186,7 +186,7 @@
         box.append(list);
         return list;
       };
-      // Opens the way to a place.
+      // Opens all nodes on the path to a place.
       const reach = async () => {
         let [box, at] = [tree, ""];
         for (;;) {

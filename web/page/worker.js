@@ -1,15 +1,15 @@
 "use strict";
-// Answers the page's questions. Files are read here, at the places and in the sizes that the module asks for.
+// Answers the page's questions. Files are read here, in the ranges that the module requests.
 {
   let page;
   let instance;
   const files = [];
   const ended = new Set();
-  // So much of a blob is read at a time.
+  // How many bytes of a blob are read at a time.
   const PIECE = 4 << 20;
   const bytes = (file, start, size) => new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(start, start + size)));
 
-  // Gives a range of a file to `take`, piece by piece; between pieces, a job can be ended.
+  // Passes a range of a file to `take`, piece by piece; between pieces, a job can be cancelled.
   async function pieces(id, file, start, size, take, part = (share) => share) {
     for (let at = 0; at < size; at += PIECE) {
       if (ended.has(id)) throw new Error("ended");
@@ -26,7 +26,7 @@
       return added;
     },
     roles: () => JSON.parse(page.roles()),
-    // JSON goes to the page as it is, which knows numbers that JavaScript would round.
+    // The page parses JSON itself, to keep numbers that JavaScript would round.
     part: ([name]) => page.part(name),
     compare: () => page.compare(),
     branch: ([index, path, first, ofBundle]) => page.branch(index, path, first, ofBundle),
@@ -45,7 +45,7 @@
     save: async ([index, start, size, offset, safetensors], id) => {
       const saving = page.export(index, offset, size, safetensors);
       const header = saving.header();
-      // A range of the file is not read before the browser writes it.
+      // The browser reads a range of the file only when it writes it.
       if (header) return new Blob([header, files[index].slice(start, start + size)]);
       const all = new Uint8Array(size);
       await pieces(id, files[index], start, size, (piece, at) => all.set(piece, at));
@@ -67,7 +67,7 @@
     try {
       postMessage({ id, answer: await jobs[ask](values, id) });
     } catch (error) {
-      // The module's own errors are texts. What else there is, such as no more memory, ends it.
+      // The module's own errors are strings. Any other error, such as out of memory, ends the worker.
       const text = typeof error === "string" ? error : error.message;
       postMessage({ id, error: text, fatal: error instanceof WebAssembly.RuntimeError });
     } finally {

@@ -1,5 +1,5 @@
-// The viewer of reports. `viewer.show(report)` draws what `Model::report` gives as JSON, with the findings of verification; every text
-// from a file goes into the page as text, never as markup.
+// The viewer of reports. `viewer.show(report)` draws the JSON of `Model::report`, with the findings of verification; every string
+// from a file is put into the page as text, never as markup.
 "use strict";
 const viewer = { views: [] };
 
@@ -13,12 +13,12 @@ const viewer = { views: [] };
     input: "#d8ead2", output: "#d8ead2", state: "#fbe5cc", delegate: "#d9d3ec", inside: "#d9d3ec", move: "#f6d3d3", jump: "#f6d3d3",
     kernel: "#dce9f7", unknown: "#dddddd", block: "#e2e6f6",
   };
-  // The same from far away, where boxes are a few pixels.
+  // The colours for a small scale, at which boxes have a few pixels.
   viewer.farColors = {
     input: "#6aa84f", output: "#6aa84f", state: "#e69138", delegate: "#8e7cc3", inside: "#8e7cc3", move: "#cc5555", jump: "#cc5555", kernel: "#6a9fd4", unknown: "#999999", block: "#7f8fd0",
   };
 
-  // Of each kind of bytes, for who does not know the format.
+  // What each kind of bytes is, for users who do not know the format.
   viewer.kinds = {
     constant: "tensors that methods read", mutable: "initial content of tensors that methods write", delegate: "what backends run",
     named: "data under a key, for backends and methods", external: "data for programs in other files", program: "tables: methods, operators, values, names of data",
@@ -33,12 +33,12 @@ const viewer = { views: [] };
   };
 
   viewer.parse = (json) => {
-    // An integer that JavaScript would round keeps its digits beside it.
+    // An integer that JavaScript would round also keeps its digits.
     const exact = (key, value, context) => (Number.isInteger(value) && !Number.isSafeInteger(value) && context?.source ? Object.assign(new Number(value), { digits: context.source }) : value);
     return /[:,[]\s*-?\d{16}/.test(json) ? JSON.parse(json, exact) : JSON.parse(json);
   };
 
-  // An element with attributes, handlers (`onclick`) and children: elements or texts.
+  // An element with attributes, handlers (`onclick`) and children: elements or strings.
   viewer.element = (name, attributes, ...children) => {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
@@ -50,7 +50,7 @@ const viewer = { views: [] };
     return element;
   };
 
-  // A text from a file: what shows as nothing or turns the direction of writing is spelled out, as on a terminal.
+  // A string from a file: characters that are invisible or change the direction of text are escaped, as on a terminal.
   viewer.text = (text) => String(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/gu, (character) => (character === "\n" ? "\n" : `\\u{${character.codePointAt(0).toString(16)}}`));
 
   viewer.cut = (text, most) => {
@@ -72,7 +72,7 @@ const viewer = { views: [] };
 
   viewer.share = (part, whole) => (part > 0 && part < whole / 2000 ? "< 0.1 %" : `${((100 * part) / (whole || 1)).toFixed(1)} %`);
 
-  // A name that may show as nothing.
+  // A name, which may be empty or invisible.
   viewer.name = (name) => (String(name).trim() ? name : JSON.stringify(name));
 
   viewer.number = (number) => {
@@ -81,13 +81,13 @@ const viewer = { views: [] };
     return Math.abs(short) < 1e9 ? String(short) : short.toExponential();
   };
 
-  // What does something when it is clicked, or chosen by keys.
+  // Makes an element respond to clicks and to the keyboard.
   viewer.link = (act, ...children) => viewer.element("a", { role: "button", tabindex: 0, onclick: act, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } }, ...children);
 
   const shortTypes = { FLOAT: "f32", HALF: "f16", BFLOAT16: "bf16", DOUBLE: "f64", LONG: "i64", INT: "i32", SHORT: "i16", CHAR: "i8", BYTE: "u8", BOOL: "bool", UINT16: "u16", UINT32: "u32", UINT64: "u64" };
   viewer.type = (type) => shortTypes[type] || String(type).toLowerCase();
 
-  // `f32[1, 3]` of anything with a type and sizes.
+  // `f32[1, 3]` for anything with a type and sizes.
   viewer.shape = (tensor) => {
     if (!tensor || !tensor.sizes) return "";
     const dynamic = tensor.shape_dynamism;
@@ -96,7 +96,7 @@ const viewer = { views: [] };
     return `${viewer.type(tensor.scalar_type)}[${sizes.join(", ")}]${order}`;
   };
 
-  // What a node inside a delegate uses a weight for: `XNNConv2d 3: weight`, with its type and shape where that is asked for.
+  // The use of a weight by a node inside a delegate: `XNNConv2d 3: weight`, with its type and shape if requested.
   viewer.inside = (use, shaped) => `${use.operator ? `${use.operator} ${use.node}: ` : ""}${use.role}${shaped ? ` ${viewer.insideShape(use)}` : ""}`;
   viewer.insideShape = (use) => `${use.type}[${use.sizes.join(", ")}]`;
 
@@ -126,7 +126,7 @@ const viewer = { views: [] };
     tip.style.top = `${Math.max(4, Math.min(event.clientY + 16, innerHeight - height - 6))}px`;
   };
 
-  // A canvas that fills its parent and is drawn again when its size changes: at most once for each frame.
+  // A canvas that fills its parent. It is redrawn when its size changes, at most once per frame.
   viewer.canvas = (stage, draw) => {
     const canvas = viewer.element("canvas", {});
     stage.append(canvas);
@@ -149,7 +149,7 @@ const viewer = { views: [] };
     return { canvas, redraw, now };
   };
 
-  // Times of traces, whose ticks are taken to be nanoseconds.
+  // Times of traces. Ticks are assumed to be nanoseconds.
   viewer.time = (ticks) => {
     const [unit, per] = [["s", 1e9], ["ms", 1e6], ["µs", 1e3], ["ns", 1]].find(([, per]) => ticks >= per) || ["ns", 1];
     return `${Number((ticks / per).toPrecision(3))} ${unit}`;
@@ -158,7 +158,7 @@ const viewer = { views: [] };
   // A colour of the style sheet, for canvases.
   viewer.css = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-  // What the address asks for: `#graph`, or `#graph=what to search for`.
+  // The view in the URL: `#graph`, or `#graph=SEARCH`.
   viewer.asked = () => {
     const [name, ...rest] = location.hash.slice(1).split("=");
     const decode = (text) => { try { return decodeURIComponent(text); } catch { return text; } };
@@ -167,7 +167,7 @@ const viewer = { views: [] };
 
   const words = { pte: "ExecuTorch program", ptd: "ExecuTorch tensor data", bpte: "ExecuTorch bundle", etdp: "ExecuTorch trace", xnnpack: "XNNPACK payload" };
 
-  // Shows a report. Its parts in `report.pending` are not there yet: `viewer.update(part)` says that one has come.
+  // Shows a report. Its parts in `report.pending` are missing at first: `viewer.update(part)` says that one has arrived.
   viewer.show = (report) => {
     const { element } = viewer;
     document.title = `${viewer.text(report.file)} – pte report`;
@@ -210,7 +210,7 @@ const viewer = { views: [] };
       try {
         history.replaceState(null, "", `#${view.name}${argument === undefined ? "" : `=${encodeURIComponent(argument)}`}`);
       } catch {
-        // A page that may not change its address works without.
+        // The page also works if it is not allowed to change its URL.
       }
       draw();
     };
@@ -222,7 +222,7 @@ const viewer = { views: [] };
       if (!current) viewer.open(before?.name);
       else if (current.view.part === part || current.view.uses?.includes(part)) draw();
     };
-    // Arrow keys go from tab to tab, as everywhere.
+    // Arrow keys move from tab to tab.
     tabs.onkeydown = (event) => {
       const step = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }[event.key];
       const at = [...tabs.children].indexOf(document.activeElement);

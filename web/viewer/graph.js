@@ -19,7 +19,7 @@
       const stage = element("div", { class: "stage" });
       const side = element("div", { class: "side" });
       main.append(element("div", { class: "tools" }, select, search, found, read, fit, fold), element("div", { class: "split" }, stage, side));
-      // A large graph begins as its outline, in which a block or a delegate is one box.
+      // A large graph is first shown as its outline, in which a block or a delegate is one box.
       let shown;
       const draw = (graph, folded, at) => {
         shown = { graph, folded };
@@ -33,7 +33,7 @@
       };
       fold.onclick = () => draw(shown.graph, !shown.folded);
       const start = (graph) => draw(graph, !!graph.outline && graph.nodes.length > LARGE && !search.value);
-      // The argument is what to search for: in the first method that has it.
+      // The argument is a search, in the first method with a match.
       const instruction = /^instruction (\d+)$/.exec(argument || "")?.[1];
       const has = (node) => (instruction === undefined ? node.label === argument || node.label.startsWith(`${argument} `) : node.instruction === Number(instruction));
       const first = argument === undefined ? -1 : report.graphs.findIndex((graph) => graph.nodes.some(has));
@@ -45,10 +45,10 @@
     },
   });
 
-  // A graph with more nodes begins as its outline.
+  // A graph with more nodes is first shown as its outline.
   const LARGE = 400;
 
-  // A value by its number; one inside a delegate has a number of its own there.
+  // A value by its number; values inside a delegate have the delegate's own numbers.
   const value = (number) => (number < 0 ? `id ${-1 - number}` : `%${number}`);
 
   const meanings = [
@@ -56,7 +56,7 @@
     [["state"], "tensor that keeps its content"], [["jump", "move"], "jump or move"], [["block"], "several nodes: a block, a delegate, states"], [["unknown"], "unknown instruction"],
   ];
 
-  // Kinds have shapes too, so that colour is not their only sign.
+  // Kinds differ in shape too, not only in colour.
   function outline(context, kind, x, y, width, height) {
     context.beginPath();
     if (kind === "input" || kind === "output") context.roundRect(x, y, width, height, height / 2);
@@ -82,7 +82,7 @@
     context.stroke();
   }
 
-  // From the lower side of a box to the upper side of another one; a jump, which may go up or to the side, from side to side.
+  // An edge goes from the lower side of a box to the upper side of another; a jump, which may go up or sideways, from side to side.
   function path(from, to) {
     const [x0, x1] = [from.x + from.width / 2, to.x + to.width / 2];
     const [y0, y1] = [from.y + from.height, to.y];
@@ -133,7 +133,7 @@
       context.translate(x, y);
       context.scale(k, k);
       context.lineWidth = Math.max(1, 0.7 / k);
-      // What belongs together lies on one band.
+      // Each group of nodes is on a band.
       for (const [index, group] of groups.entries()) {
         context.fillStyle = index % 2 ? ink.band : ink.other;
         if (group.kind === "states") continue;
@@ -179,7 +179,7 @@
       }
       context.setLineDash([]);
       context.textAlign = "center";
-      // What was searched for is on top of the rest.
+      // Matches of the search are drawn on top.
       for (const index of [...(k < 0.2 ? rest : all), ...(k < 0.2 ? order : []), ...(chosen < 0 ? [] : [chosen])]) {
         const node = nodes[index];
         const box = layout.nodes[index];
@@ -188,7 +188,7 @@
         context.strokeStyle = index === chosen ? ink.accent : matches.has(index) ? "#c46a00" : ink.box;
         context.lineWidth = (index === chosen || matches.has(index) ? 3 : 1) / Math.min(1, k * 1.4);
         if (k < 0.35) {
-          // From far away a box has one colour, and is large enough to be seen.
+          // At a small scale a box has one colour, and a minimum size.
           if (k < 0.2) context.fillStyle = index === chosen ? "#1f6fb2" : matches.has(index) ? "#e07b00" : viewer.farColors[node.kind] || "#aaaaaa";
           const least = index === chosen || matches.has(index) ? 3 : 1;
           const [width, height] = [Math.max(box.width, (3 * least) / k), Math.max(box.height, (1.5 * least) / k)];
@@ -222,13 +222,13 @@
       const k = Math.min(1, (width - 40) / layout.width, (height - 40) / layout.height);
       target.call(zoom.transform, d3.zoomIdentity.translate((width - layout.width * k) / 2, 20).scale(k));
     };
-    // Where the method starts, large enough to be read.
+    // The start of the method, large enough to be read.
     const beginning = () => {
       const { width } = extent();
       const input = nodes.findIndex((node) => node.kind === "input");
       const first = input < 0 ? layout.nodes.reduce((best, box) => (box.y < best.y ? box : best), layout.nodes[0]) : layout.nodes[input];
       const k = Math.min(1, Math.max(0.75, (width - 40) / layout.width));
-      // In a wide graph, where the input goes matters more than the input.
+      // In a wide graph, the users of the input are shown rather than the input.
       const next = layout.nodes[outOf[input]?.find((way) => !way.far)?.edge.to] || first;
       const [from, to] = [Math.min(first.x, next.x), Math.max(first.x + first.width, next.x + next.width)];
       const around = (to - from) * k < width ? (from + to) / 2 : next.x + next.width / 2;
@@ -248,7 +248,7 @@
     const hit = (event) => {
       const { left, top } = extent();
       const [px, py] = view.invert([event.clientX - left, event.clientY - top]);
-      // From far away, a few pixels beside a box are near enough.
+      // At a small scale, a few pixels next to a box still count as the box.
       let [best, least] = [-1, view.k < 0.35 ? 5 / view.k : 0];
       layout.nodes.forEach((box, index) => {
         const away = Math.hypot(Math.max(box.x - px, 0, px - box.x - box.width), Math.max(box.y - py, 0, py - box.y - box.height));
@@ -268,7 +268,7 @@
 
     let at = -1;
     const many = (count) => viewer.count(count, "match", "matches");
-    // Marks what fits, and shows the first of it where none is to be seen.
+    // Marks the matches, and scrolls to the first one if none is visible.
     const find = () => {
       const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
       order = words.length ? all.filter((index) => words.every((word) => texts[index].includes(word))) : [];
@@ -325,7 +325,7 @@
       };
       return [element("h4", {}, title), element("ul", {}, list.slice(0, 100).map(link)), ...(list.length > 100 ? [element("p", { class: "note" }, `… ${list.length - 100} more`)] : [])];
     };
-    // Keys go on where the new content begins.
+    // The keyboard focus moves to the start of the new content.
     function panel() {
       const keys = side.contains(document.activeElement);
       side.replaceChildren(...facts());

@@ -12,7 +12,7 @@
       const rows = [...report.operators.operators].sort((one, other) => other.calls - one.calls);
       const natural = (order) => order.every((dim, index) => dim === index);
       const use = ({ scalar_type, dim_order }) => `${viewer.type(scalar_type)} ${dim_order.length}D${natural(dim_order) ? "" : ` (${dim_order.join(",")})`}`;
-      // Neighbours of one type and rank, counted.
+      // Neighbours with the same type and rank are counted.
       const tensors = (tensors) => {
         const runs = [];
         for (const text of tensors.map(use)) {
@@ -46,7 +46,7 @@
       const side = element("div", { class: "side" });
       const several = new Set(report.weights.flatMap((weight) => weight.users.map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
       const user = (user) => (user.key !== undefined ? viewer.name(user.key) : `${several ? `${viewer.name(user.method)}:` : ""}%${user.value}`);
-      // What a backend's node uses has the name of that, and its key in small letters.
+      // A constant of a backend's node is named by its use, with its key in small letters.
       const delegates = new Set(report.weights.flatMap((weight) => (weight.inside || []).map((use) => `${use.method} ${use.delegate}`))).size;
       const within = (use) => `${several && use.method !== null ? `${viewer.name(use.method)} ` : ""}${delegates > 1 && use.delegate !== null ? `delegate ${use.delegate} ` : ""}${viewer.inside(use)}`;
       const name = (weight) => (weight.inside?.length ? within(weight.inside[0]) : weight.users.length ? user(weight.users[0]) : "");
@@ -118,11 +118,11 @@
       }
       const order = ["error", "warning", "note"];
       const rows = [...report.findings].sort((one, other) => order.indexOf(one.severity) - order.indexOf(other.severity));
-      // On a page that has the file, a finding leads to its place.
+      // If the page has the file, a finding links to its place.
       const index = (row) => row.of?.index ?? report.main ?? 0;
       const field = (row) => {
         const of = row.of ? `${row.of.file}: ` : "";
-        // Of a bundle, the tree is that of the program inside, or of what is around it.
+        // For a bundle, the tree is that of the program inside or of the bundle itself.
         const inside = report.program_offset !== undefined && !row.of && row.path.startsWith("program.");
         const around = report.program_offset !== undefined && !row.of && !inside ? "b" : "";
         const place = `${index(row)}${around}:${inside ? row.path.slice("program.".length) : row.path}`;

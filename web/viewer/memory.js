@@ -28,8 +28,8 @@
   const RIGHT = 12;
   const TOP = 26;
 
-  // Address against time: each tensor is a box from its first mention to its last. Times are one more than the numbers of instructions, because
-  // at 0 the inputs are given, which have the number -1 in the report.
+  // Address against time: each tensor is a box from its first use to its last. Times are the numbers of instructions plus 1, because
+  // the inputs are set at time 0, which is -1 in the report.
   function picture(stage, side, label, { method, buffer: reported }) {
     const later = (period) => ({ ...period, first: period.first + 1, last: period.last + 1 });
     const tensors = reported.tensors.map((tensor) => ({ ...later(tensor), idle: (tensor.idle || []).map(later) }));
@@ -85,7 +85,7 @@
       context.fillStyle = viewer.css("soft");
       context.strokeStyle = viewer.css("line");
       context.textAlign = "right";
-      // Round addresses, and the end of the buffer.
+      // Labels at round addresses, and at the end of the buffer.
       const gap = 2 ** Math.max(0, Math.ceil(Math.log2(buffer.size / 6)));
       const addresses = Array.from({ length: Math.ceil(buffer.size / gap) }, (_, index) => index * gap).filter((address) => y(address) - y(buffer.size) > 14);
       for (const address of [...addresses, buffer.size]) {
@@ -98,7 +98,7 @@
       context.textAlign = "center";
       // Labels under the middle of an instruction, at most one for each 70 pixels.
       const wide = span() * view.k / (end + 1);
-      // Times are one more than the numbers of instructions.
+      // Times are the numbers of instructions plus 1.
       const step = [1, 2, 5].flatMap((digit) => [1, 10, 100, 1e3, 1e4, 1e5].map((power) => digit * power)).sort((one, other) => one - other).find((step) => step * wide >= 70) || end + 1;
       for (let at = 0; at <= end; at += 1) {
         if (at > 0 && at !== end && ((at - 1) % step || (step > 1 && (end - at < step || at < step)))) continue;

@@ -9,7 +9,7 @@
     uses: ["size", "memory", "weights", "findings"],
     draw(report, main) {
       const { summary } = report;
-      // What a card sums up is in the view that it opens.
+      // A card opens the view with its details.
       const card = (value, what, view, state) => element(viewer.has(view) ? "button" : "div", { class: "card", onclick: () => viewer.has(view) && viewer.open(view) }, element("b", { class: state }, value), element("span", {}, what));
       const cards = [card(bytes(report.file_size), "file", "size")];
       const methods = summary.methods || [];
@@ -21,7 +21,7 @@
         const backends = new Set(methods.flatMap((method) => method.delegates.map((delegate) => delegate.id)));
         cards.push(card([...backends].join(", ") || "none", "delegated to", "operators"));
       }
-      // Data without a type is counted where it is known what it is: in delegates, and as keys of a .ptd.
+      // Data without a type is counted where its kind is known: in delegates, and as keys of a .ptd.
       const tensors = (report.weights || []).filter((weight) => summary.keys || weight.users.some(shape));
       if (tensors.length) cards.push(card(bytes(tensors.reduce((sum, weight) => sum + weight.size, 0)), summary.keys ? `under ${count(summary.keys.length, "key")}` : `in ${count(tensors.length, "weight")}${inDelegates ? " outside delegates" : ""}`, "weights"));
       if (inDelegates) cards.push(card(bytes(inDelegates), `in ${count(summary.delegate_constants.count, "weight")} of delegates`, "size"));
@@ -58,7 +58,7 @@
   function methodFacts(report, method) {
     const rows = [];
     const row = (name, ...values) => rows.push(element("tr", {}, element("th", {}, name), element("td", {}, ...values)));
-    // Neighbours of one shape, as caches are, have a line together.
+    // Neighbours with the same shape, such as caches, share a line.
     const ends = (values) => {
       const runs = [];
       values.forEach((value, index) => {

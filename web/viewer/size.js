@@ -32,7 +32,7 @@
         ], rows, { choose: zoom, choosable: (row) => row.children }));
         if (keys) list.querySelector("[tabindex]")?.focus();
       };
-      // The view's element goes with the view, and its handlers with it.
+      // The handlers are on the view's element, so they are removed with it.
       map.tabIndex = 0;
       for (const part of [map, crumbs, list]) part.addEventListener("keydown", (event) => { if (event.key === "Escape" && at.parent) zoom(at.parent); });
       new ResizeObserver(() => fill(map, at, root.bytes, zoom)).observe(map);
@@ -45,7 +45,7 @@
     },
   });
 
-  // Kinds, then what is inside: by delegate or table, by tensor.
+  // Kinds, then their parts: by delegate or table, by tensor.
   function tree(size, weights) {
     const root = { name: "file", bytes: 0, children: new Map(), color: "#eeeeee" };
     const several = new Set(size.parts.flatMap((part) => (part.users || []).map((user) => user.method)).filter((method) => method !== undefined)).size > 1;
@@ -58,7 +58,7 @@
       parent.children.set(key, { ...leaf, parent });
       for (let up = parent; up; up = up.parent) up.bytes += leaf.bytes;
     };
-    // What nodes of a delegate use is in the box of the delegate, wherever in the file its bytes are.
+    // Data that nodes of a delegate use is in the delegate's box, wherever in the file its bytes are.
     const inside = weights.filter((weight) => weight.inside?.length && weight.offset !== undefined && weight.offset !== null);
     const named = new Map(inside.filter((weight) => weight.kind === "named").map((weight) => [weight.offset, weight]));
     const packed = inside.filter((weight) => weight.kind === "delegate_constant").sort((one, other) => one.offset - other.offset);
@@ -103,7 +103,7 @@
       if (!node.children) return;
       node.children = [...node.children.values()].sort((one, other) => other.bytes - one.bytes);
       node.children.forEach(finish);
-      // A kind of one piece that has no name of its own.
+      // A kind with only one piece, which has no name.
       if (node.children.length === 1 && node.children[0].name === node.name) node.children = undefined;
     };
     finish(root);
@@ -118,7 +118,7 @@
   function fill(map, node, whole, zoom) {
     const [width, height] = [map.clientWidth, map.clientHeight];
     if (!width) return;
-    // Where little else is in a box, what is inside it shows too.
+    // A box of more than an eighth of the view also shows its parts.
     const deeper = (of) => (of.bytes > node.bytes / 8 ? 1 : 0);
     const shown = (of, depth) => ({ of, children: of.children && (depth > 0 || (depth === 0 && deeper(of))) ? of.children.slice(0, 800).map((inner) => shown(inner, depth - 1)) : undefined });
     const hierarchy = d3.hierarchy(shown(node, 2)).sum((box) => (box.children ? 0 : box.of.bytes));
@@ -128,7 +128,7 @@
       const { of } = box.data;
       const [w, h] = [box.x1 - box.x0, box.y1 - box.y0];
       const into = of.children ? of : of.parent !== node && of.parent;
-      // The number of a value says more than the word.
+      // The number of a value is more useful than the word.
       const full = of.name.replace(/\bvalue (\d+)/, "%$1");
       const label = w < 90 ? full.replace(/^(%\d+) .*/, "$1") : full;
       const line = (text) => element("span", {}, text);

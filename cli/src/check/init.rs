@@ -1,4 +1,4 @@
-//! A target file for what models need, to be changed into what a device has.
+//! Writes a target file with what models need, for users to edit.
 
 use crate::text;
 use executorch_format::inspect::{PointerSize, TempAllocator};
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 #[derive(Default)]
 pub(super) struct Needs {
     files: Vec<PathBuf>,
-    /// The releases that load each of them with portable kernels.
+    /// The releases that load all of them with portable kernels.
     releases: Option<BTreeSet<Release>>,
     operators: BTreeMap<String, BTreeSet<ScalarType>>,
     backends: BTreeSet<String>,
     arena: u64,
     allocator: u64,
-    /// What other backends than XNNPACK take is not in it.
+    /// Whether backends other than XNNPACK allocate memory that is not counted.
     more: bool,
     scratch: Option<u64>,
     accelerators: BTreeSet<String>,
@@ -27,7 +27,7 @@ pub(super) struct Needs {
 }
 
 impl Needs {
-    /// One more model.
+    /// Adds a model.
     pub fn add(&mut self, path: &Path, pte: &Pte<'_>) {
         self.files.push(path.to_owned());
         let verdicts = pte.releases().into_iter();
@@ -58,7 +58,7 @@ impl Needs {
         self.largest = self.largest.max(pte.source.as_ref().map_or(0, |source| source.bytes.len() as u64));
     }
 
-    /// The file, with a comment at each line.
+    /// The file, with a comment on each line.
     pub fn text(&self) -> String {
         let files: Vec<String> = self.files.iter().map(|file| text::path(file)).collect();
         let mut text = format!(
@@ -126,7 +126,7 @@ impl Needs {
     }
 }
 
-/// A text as TOML has it, with escapes for what could act on a terminal.
+/// A TOML string, with escapes for characters that could act on a terminal.
 fn quoted(text: &str) -> String {
     let escape = |character: char| match character {
         '"' | '\\' => format!("\\{character}"),

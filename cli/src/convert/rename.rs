@@ -1,4 +1,4 @@
-//! Other names for tensors: one by one, from a table, or by a pattern.
+//! New names for tensors: one by one, from a table, or by a regular expression.
 
 use crate::failure::Failure;
 use crate::near::Names;
@@ -8,34 +8,34 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The names that tensors are to have.
+/// The new names of tensors.
 #[derive(clap::Args)]
 pub struct Renames {
-    /// Give a tensor another name
+    /// Rename a tensor
     #[arg(long, value_name = "OLD=NEW")]
     rename: Vec<String>,
-    /// Give tensors other names by a JSON object: the new name of each old one
+    /// Rename tensors by a JSON object from old names to new ones
     #[arg(long, value_name = "FILE.json")]
     rename_table: Option<PathBuf>,
-    /// Replace what a regular expression matches in names; $1 is its first group. All are applied, in order
+    /// Replace the matches of a regular expression in names; $1 is its first group. If given several times, all are applied, in order
     #[arg(long, value_name = "REGEX=NEW")]
     rename_pattern: Vec<String>,
 }
 
-/// The same, ready to be applied.
+/// The new names, parsed.
 pub struct Table {
     names: BTreeMap<String, String>,
     patterns: Vec<(Regex, String)>,
     seen: RefCell<Seen>,
 }
 
-/// What the tensors so far had to do with the names.
+/// What the tensors so far matched.
 struct Seen {
-    /// The names that none had.
+    /// The names that no tensor had.
     unused: BTreeSet<String>,
-    /// Whether each pattern matched one.
+    /// Whether each regular expression matched a name.
     matched: Vec<bool>,
-    /// What they are called.
+    /// Names of the tensors.
     names: Names,
 }
 
@@ -89,7 +89,7 @@ impl Table {
         (result != name).then_some(result)
     }
 
-    /// Fails if a name that was to be replaced is not in the file, or a pattern matched none.
+    /// Fails if a name to be replaced is not in the file, or a regular expression matched none.
     pub fn check(self, file: &Path) -> Result<(), Failure> {
         let Seen { unused, matched, names } = self.seen.into_inner();
         if let Some(name) = unused.first() {

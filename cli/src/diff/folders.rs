@@ -1,4 +1,4 @@
-//! The files of two folders, those of one name with each other.
+//! Compares the files of two folders, pairwise by name.
 
 use super::{Arguments, DIFFERENT, Found, Judge, UNREADABLE, print};
 use crate::data::folder;
@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 const NEW: Style = AnsiColor::Green.on_default();
 const GONE: Style = AnsiColor::Red.on_default();
 
-/// A name, and what the files of that name differ in.
+/// A name, and the differences of the files with that name.
 #[derive(Serialize)]
 struct Pair {
-    /// The name, from the folder.
+    /// The path within the folder.
     file: String,
     /// The file in the first folder, if there is one.
     before: Option<String>,
@@ -29,7 +29,7 @@ struct Pair {
     errors: Vec<String>,
 }
 
-/// How many names there are of a kind.
+/// How many names there are of each kind.
 #[derive(Default)]
 struct Counts {
     same: usize,
@@ -39,7 +39,7 @@ struct Counts {
     failed: usize,
 }
 
-/// Compares two folders. What only one has is a difference.
+/// Compares two folders. A file that only one has is a difference.
 pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
     let [before, after] = [names(&arguments.before)?, names(&arguments.after)?];
     let all: BTreeSet<&PathBuf> = before.keys().chain(after.keys()).collect();
@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
             }
             (one, _) => {
                 counts.lonely += 1;
-                // Under limits, which are about two files, it is told and decides only where any difference does.
+                // Limits are about two files: a file in only one folder is listed, and decides the exit code only if any difference does.
                 if judge.limits == Default::default() || judge.limits.any {
                     code = code.max(DIFFERENT);
                 }
@@ -114,7 +114,7 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }
 
-/// The files of a folder, by their names from there.
+/// The files of a folder, by their paths within it.
 fn names(root: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Failure> {
     let files = expand(&[root.to_owned()], true)?.into_iter();
     Ok(files.map(|file| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path)).collect())

@@ -5,10 +5,10 @@ use crate::near::Names;
 use crate::text;
 use executorch_format::inspect::{DiffLimits, GrowthLimit};
 
-/// The limits that there are.
+/// The names of all limits.
 const NAMES: [&str; 5] = ["any", "max-abs", "size", "memory", "operators"];
 
-/// What options say: each a name, or a name with a limit.
+/// The limits of options, each a name or a name with a value.
 pub fn of_options(options: &[String], limits: &mut DiffLimits) -> Result<(), Failure> {
     for option in options {
         let (name, limit) = option.split_once('=').map_or((&**option, None), |(name, limit)| (name, Some(limit)));
@@ -17,7 +17,7 @@ pub fn of_options(options: &[String], limits: &mut DiffLimits) -> Result<(), Fai
     Ok(())
 }
 
-/// What the table `[diff]` of a policy says.
+/// The limits of a policy's table `[diff]`.
 pub fn of_table(table: &toml::Table, limits: &mut DiffLimits) -> Result<(), String> {
     for (name, limit) in table {
         let limit = match limit {
@@ -32,7 +32,7 @@ pub fn of_table(table: &toml::Table, limits: &mut DiffLimits) -> Result<(), Stri
     Ok(())
 }
 
-/// Sets a limit; without a value, to nothing at all.
+/// Sets a limit; without a value, to zero.
 fn set(limits: &mut DiffLimits, name: &str, limit: Option<&str>) -> Result<(), String> {
     let taken = std::mem::take(limits);
     *limits = match (name, limit) {

@@ -16,10 +16,10 @@ const MOST: usize = 8;
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
 
-/// Prints the differences by method, then what is only stored differently; with `stat` only how many there are.
+/// Prints the differences by method, then the differences in storage; with `stat` only their numbers.
 pub(super) fn text(before: &Path, after: &Path, found: &Found, stat: bool) -> Result<(), Failure> {
     let diff = &found.diff;
-    // Colours only a terminal, and not where NO_COLOR is set.
+    // Colours are only for a terminal, and not if NO_COLOR is set.
     let mut out = Printer { out: BufWriter::new(anstream::stdout().lock()) };
     if !diff.differences.is_empty() {
         out.line(RED, &format!("--- {}", text::path(before)))?;
@@ -122,7 +122,7 @@ impl<W: Write> Printer<W> {
         Ok(())
     }
 
-    /// A list of changes: of each kind the first ones.
+    /// A list of changes: the first ones of each kind.
     fn list<'c>(&mut self, indent: &str, changes: impl Iterator<Item = &'c Difference>) -> io::Result<()> {
         let mut by_subject: BTreeMap<DifferenceSubject, Vec<&Difference>> = BTreeMap::new();
         for change in changes {

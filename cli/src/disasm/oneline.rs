@@ -6,7 +6,7 @@ use crate::text;
 use executorch_format::inspect::{Argument, Code, MethodCode, Operation, TensorPlace};
 use std::io::{self, Write};
 
-/// Prints a method. Numbers of instructions would differ after each that was put in: they are shown where only some are.
+/// Prints a method. Instructions have no numbers, which an inserted one would change for all that follow, unless only some are printed.
 pub(super) fn method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {
     writeln!(out, "method {}", text::name(method.name, NAME))?;
     for (index, chain) in method.chains.iter().enumerate() {
@@ -43,7 +43,7 @@ fn line(method: &MethodCode<'_>, code: &Code<'_>) -> String {
 fn call(method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String {
     let mut results: Vec<String> = Vec::new();
     let mut written: Vec<i32> = Vec::new();
-    // A call repeats its results at its end.
+    // The last arguments of a call repeat its results.
     for argument in arguments.iter().filter(|argument| argument.output) {
         if written.contains(&argument.value) {
             continue;
@@ -73,7 +73,7 @@ fn call(method: &MethodCode<'_>, called: &str, arguments: &[Argument]) -> String
     }
 }
 
-/// A tensor with its shape and, where it does not come from an instruction, what it is; anything else by what it says.
+/// A tensor: its shape and, unless an instruction writes it, its role. Any other value: its content.
 fn operand(method: &MethodCode<'_>, index: i32) -> String {
     let Some(value) = value(method, index.into()) else {
         return format!("%{index} out of range");

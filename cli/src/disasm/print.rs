@@ -1,4 +1,4 @@
-//! Instructions as text. Nothing in it depends on where things are in the file, so that two files can be compared line by line.
+//! Instructions as text. It has no file offsets, so that the texts of two files can be compared line by line.
 
 use super::{Arguments, Filter, oneline};
 use crate::failure::Failure;
@@ -17,12 +17,12 @@ pub(super) const NAME: usize = 24;
 /// At most this many items of a list are shown: many instructions may name one long list.
 const MOST_ITEMS: usize = 16;
 
-/// The widest name of an argument that others are aligned to.
+/// The widest argument name that counts for the alignment.
 const WIDEST: usize = 16;
 
 pub(super) type Out = BufWriter<StdoutLock<'static>>;
 
-/// Prints every method, after the file's name where there are several, and after an empty line if `apart`.
+/// Prints every method, after the file's name if there are several files, and after an empty line if `apart`.
 pub(super) fn text(
     path: Option<&Path>,
     disassembly: &Disassembly<'_>,
@@ -55,7 +55,7 @@ pub(super) fn text(
     Ok(out.flush()?)
 }
 
-/// The names of all that is run, for patterns.
+/// The names of all operators, backends and nodes, for patterns.
 pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     let methods = disassembly.methods.iter();
     let mut names: Vec<String> = Vec::new();
@@ -69,7 +69,7 @@ pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     names
 }
 
-/// What an instruction runs; long names, which many instructions may have, in part.
+/// What an instruction runs. Long names are cut, since many instructions may have one.
 pub(super) fn name(operation: &Operation<'_>) -> String {
     match operation {
         Operation::Kernel { operator, overload: "", .. } => shortened(operator).into_owned(),
@@ -82,7 +82,7 @@ pub(super) fn name(operation: &Operation<'_>) -> String {
     }
 }
 
-/// What a delegate was compiled with, and the nodes inside it.
+/// A delegate's compile specs, and the nodes inside it.
 fn print_delegate(
     out: &mut Out,
     index: usize,
@@ -90,7 +90,7 @@ fn print_delegate(
     first: impl Fn((usize, usize)) -> String,
     filter: &Filter,
 ) -> io::Result<()> {
-    // A range is one of instructions.
+    // A range selects instructions, not nodes.
     let nodes: Vec<(usize, &InsideNode)> = match &filter.range {
         Some(_) => Vec::new(),
         None => delegate
@@ -177,7 +177,7 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
             let overload = if overload.is_empty() { String::new() } else { text::name(overload, NAME) };
             writeln!(out, "{index:6}  {}{dot}{overload}", text::name(operator, 2 * NAME))?;
             print_assumed(out, code)?;
-            // A call repeats its result at its end.
+            // The last argument of a call repeats its result.
             let arguments = match arguments.as_slice() {
                 [rest @ .., Argument { name: None, output: true, .. }] if rest.iter().any(|other| other.output) => rest,
                 all => all,
@@ -204,7 +204,7 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
         }
         _ => writeln!(out, "{index:6}  unknown instruction")?,
     }
-    // Innermost first: that is where the instruction comes from.
+    // The innermost frame first: the instruction comes from there.
     for frame in code.stack.iter().rev() {
         let (file, function) = (text::name(frame.filename(), NAME), text::name(frame.name(), NAME));
         writeln!(
@@ -245,7 +245,7 @@ fn line(out: &mut Out, mark: char, name: &str, width: usize, operand: &str) -> i
     writeln!(out, "      {mark} {name:width$}  {}", text::cut(operand, 10 + width))
 }
 
-/// A value: its index, and what it is.
+/// A value: its index and its content.
 fn operand(method: &MethodCode<'_>, index: i32) -> String {
     let Some(value) = value(method, index.into()) else {
         return format!("%{index}  out of range");
@@ -278,7 +278,7 @@ fn place_text(place: &TensorPlace<'_>) -> String {
     }
 }
 
-/// What is no tensor.
+/// A value that is not a tensor.
 pub(super) fn scalar(method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
     let kind = value.kind.unwrap_or("unknown");
     if value.written {
@@ -292,7 +292,7 @@ pub(super) fn scalar(method: &MethodCode<'_>, value: &CodeValue<'_>) -> String {
     }
 }
 
-/// An item of a list of values: a number that is known, or which value it is.
+/// An item of a list of values: its number if that is known, else the value's index.
 fn item(method: &MethodCode<'_>, index: i64) -> String {
     match value(method, index) {
         Some(CodeValue { constant: Some(constant @ Returned::Int(_)), written: false, .. }) => returned(constant),

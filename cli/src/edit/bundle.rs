@@ -1,4 +1,4 @@
-//! `pte bundle`: the test cases of a bundle listed, its program taken out, another one put in.
+//! `pte bundle`: lists the test cases of a bundle, extracts its program, or replaces it.
 
 use super::{Destination, EditReport, Output, finish};
 use crate::failure::{Failure, each};
@@ -15,9 +15,9 @@ use serde::Serialize;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// List the test cases of a bundle (.bpte), take its program out, or put another one in
+/// List test cases of a .bpte bundle, extract or replace its program
 ///
-/// A program is taken out byte for byte. One that is put in must suit the test cases: a method for each, with the same inputs and outputs.
+/// A program is extracted byte for byte. A new program must fit the test cases: it needs the method of each, with the same inputs and outputs.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte bundle model.bpte
@@ -29,14 +29,14 @@ pub struct Arguments {
     /// Write the program to --output
     #[arg(long, conflicts_with_all = ["program", "in_place"])]
     extract_program: bool,
-    /// Put this .pte in the place of the program
+    /// Replace the program by this .pte
     #[arg(long, value_name = "NEW.pte")]
     program: Option<PathBuf>,
     #[command(flatten)]
     destination: Destination,
 }
 
-/// What is in a bundle, as JSON has it.
+/// The content of a bundle, as JSON.
 #[derive(Serialize)]
 struct Listing<'t> {
     file: String,

@@ -1,4 +1,4 @@
-//! `pte dedup`: equal blobs stored once; for several files, what they have in common.
+//! `pte dedup`: stores equal blobs once; for several files, lists the blobs that they share.
 
 use super::{Destination, open};
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-/// Store equal blobs once, or, for several files, list what they have in common
+/// Store equal blobs once, or list those that several files share
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte dedup model.pte -i
@@ -23,7 +23,7 @@ pub struct Arguments {
     destination: Destination,
 }
 
-/// What several files have in common.
+/// The blobs that several files share.
 #[derive(Serialize)]
 struct Common<'t> {
     files: Vec<json::Named>,

@@ -1,4 +1,4 @@
-//! `pte externalize`: data out of a program, into a `.ptd`.
+//! `pte externalize`: moves data from a program into a `.ptd`.
 
 use super::pattern::{self, Patterns};
 use super::scalar_type;
@@ -15,9 +15,9 @@ use glob::Pattern;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Move data out of a program into a .ptd, which an app can fetch apart and several programs can share
+/// Move data from a program into a .ptd: an app can fetch it separately, and several programs can share it
 ///
-/// Keys are the names that the file has; else those of --names; else METHOD.VALUE, the values with as many digits. What several methods share has one key.
+/// A key is the name in the file, else that of --names, else METHOD.VALUE, with values padded to the same number of digits. Data that several methods share has one key.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte externalize model.pte --all -o program.pte --data weights.ptd
@@ -31,7 +31,7 @@ pub struct Arguments {
     data: PathBuf,
     #[command(flatten)]
     choice: Choice,
-    /// A JSON object that gives names their keys: {"%12": "linear.weight"}
+    /// A JSON object from names to keys: {"%12": "linear.weight"}
     #[arg(long, value_name = "TABLE.json")]
     names: Option<PathBuf>,
     #[command(flatten)]
@@ -42,22 +42,22 @@ pub struct Arguments {
 #[command(next_help_heading = "What to move")]
 #[group(required = true, multiple = true)]
 struct Choice {
-    /// All constants, initial states, and named data but that under `metadata.`
+    /// All constants, initial states, and named data except under `metadata.`
     #[arg(long, conflicts_with_all = ["kind", "min_size", "name", "method", "scalar_type"])]
     all: bool,
     /// What to move [default: constant]
     #[arg(long, value_enum)]
     kind: Vec<Kind>,
-    /// What takes at least this many bytes, such as 64KiB
+    /// Only data of at least this many bytes, such as 64KiB
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     min_size: Option<u64>,
-    /// What has a key like this, or is a value (%12, METHOD:%12)
+    /// Only data whose key matches, or the data of a value (%12, METHOD:%12)
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     name: Vec<Pattern>,
-    /// What a method like this uses
+    /// Only data that methods with a matching name use
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     method: Vec<Pattern>,
-    /// What has that scalar type, such as f32, float32 or FLOAT
+    /// Only data of this scalar type, such as f32, float32 or FLOAT
     #[arg(long = "type", value_name = "TYPE", value_parser = scalar_type::parse)]
     scalar_type: Vec<ScalarType>,
 }
@@ -98,7 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let trailing = before.trailing_bytes();
     let Model::Pte(after) = check(input.path(), Model::Pte(before), Model::Pte(after))? else { return Ok(()) };
     let [data] = &data;
-    // Neither is there before both are written. The data comes first: a program without its data would be of no use.
+    // Both files appear only when both are written. The data comes first, because the program is useless without it.
     let outputs = vec![
         Output::new(Some(&arguments.data), data.image(), &arguments.data)?,
         Output::new(arguments.destination.path(input.path())?, after.image(), input.path())?,
@@ -109,7 +109,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     finish(&[&input], outputs, &report, arguments.destination.how())
 }
 
-/// For keys that data would get, the name by which the table has it, and the key that the table gives it. Data that several tensors
+/// From the key that data would get to its name in the table and the key that the table gives it. Data that several tensors
 /// share can be named by any of them.
 fn keys(
     pte: &Pte<'_>,
@@ -129,7 +129,7 @@ fn keys(
     Ok(keys)
 }
 
-/// What data is called besides its key: a value's has the names of the value.
+/// The names of data besides its key: those of its value.
 fn called(candidate: &Candidate<'_>, several: bool) -> Vec<String> {
     match candidate.subject {
         Subject::NamedData => Vec::new(),
@@ -137,7 +137,7 @@ fn called(candidate: &Candidate<'_>, several: bool) -> Vec<String> {
     }
 }
 
-/// What there is, where none of it was chosen.
+/// The candidates, for the error if none was chosen.
 fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failure> {
     let (mut count, mut largest) = (0, 0);
     pte.candidates(|candidate| {
@@ -159,7 +159,7 @@ fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failu
 }
 
 impl Choice {
-    /// The names of all data, after finding that each pattern and type has some.
+    /// The names of all data, after a check that each pattern and type matches some.
     fn check(&self, pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Result<Names, Failure>> {
         let (mut names, mut types) = (Patterns(&self.name).matches(), Vec::new());
         let (mut there, several) = (Names::default(), pte.methods().len() > 1);
@@ -181,7 +181,7 @@ impl Choice {
         Ok(checked.and(Patterns(&self.method).check(file, "method like", methods)).and(typed).map(|()| there))
     }
 
-    /// Names for patterns, of which there often is none.
+    /// Records names for patterns. Often there are no patterns.
     fn called(&self, candidate: &Candidate<'_>, several: bool) -> Vec<String> {
         if self.name.is_empty() { Vec::new() } else { called(candidate, several) }
     }

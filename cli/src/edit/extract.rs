@@ -1,4 +1,4 @@
-//! `pte extract`: blobs out of a file into a folder.
+//! `pte extract`: writes blobs of a file into a folder.
 
 use super::pattern::{self, Patterns};
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use std::fs;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Write blobs of a file into a folder, each into a file of its own, with a manifest
+/// Write blobs of a file into a folder: each into its own file, with a manifest
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte extract model.pte -o blobs
@@ -24,10 +24,10 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A .pte or .ptd file, or a .bpte: the program inside it
     file: PathBuf,
-    /// The folder, which is created if it does not exist; without one, what it would hold is listed
+    /// The folder, which is created if it does not exist; without it, only list the files
     #[arg(short, long, value_name = "FOLDER")]
     output: Option<PathBuf>,
-    /// What has a name like this, or is a value (%12, METHOD:%12), or else a file in the manifest
+    /// Only blobs whose name matches, or the blob of a value (%12, METHOD:%12) or of a file in the manifest
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     name: Vec<Pattern>,
     /// The form of tensors
@@ -37,7 +37,7 @@ pub struct Arguments {
     json: JsonArguments,
 }
 
-/// What a folder of blobs holds, in `manifest.json` and as JSON is printed.
+/// The content of a folder of blobs, for `manifest.json` and `--json`.
 #[derive(Serialize)]
 struct Manifest<'t> {
     files: [FileBlobs<'t>; 1],
@@ -62,14 +62,14 @@ enum Form {
     Raw,
     /// A .ptd with the tensor as its only key
     Ptd,
-    /// An array of numpy, in the natural dim order or the reversed one: types that numpy does not have are integers of the same size
+    /// A NumPy array, in the natural dim order or the reversed one; types that NumPy does not have become integers of the same size
     Npy,
 }
 
 /// Extracts blobs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
-    // Of a bundle, the program inside.
+    // For a bundle, the program inside.
     let model = input.unbundled()?.model;
     let several = matches!(&model, Model::Pte(pte) if pte.methods().len() > 1);
     let mut extraction = model.extraction().map_err(|error| Failure::bad(input.path(), &error))?;
@@ -103,7 +103,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a blob is called besides its name: a value's has the names of the value.
+/// The names of a blob besides its own: those of its value.
 fn called(file: &Extracted<'_>, several: bool) -> Vec<String> {
     let values = file.users.iter().filter_map(|user| match user {
         User::Value { method, value } => Some(value::names(method, *value, several)),
@@ -151,7 +151,7 @@ fn save_array(
     Ok(array.image().and_then(|image| image.save(path)))
 }
 
-/// The name, or what `externalize` would give.
+/// The name, or the key that `externalize` would give.
 fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
     match (file.name, file.users.first(), model) {
         (Some(name), ..) => Some(name.to_owned()),
@@ -163,7 +163,7 @@ fn key(model: &Model<'_>, file: &Extracted<'_>) -> String {
     .unwrap_or_else(|| file.file.clone())
 }
 
-/// What would be written, one line for each blob.
+/// Prints what would be written, one line for each blob.
 fn print(extraction: &Extraction<'_>) -> Result<(), Failure> {
     let mut table = Table::new([
         ("OFFSET", Column::Right),

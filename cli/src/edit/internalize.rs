@@ -1,4 +1,4 @@
-//! `pte internalize`: data from `.ptd` files into a program.
+//! `pte internalize`: copies data from `.ptd` files into a program.
 
 use super::pattern::{self, Patterns};
 use super::{Destination, data, open, program};
@@ -9,9 +9,9 @@ use executorch_format::Ptd;
 use glob::Pattern;
 use std::path::PathBuf;
 
-/// Take data from .ptd files into a program
+/// Copy data from .ptd files into a program
 ///
-/// All that its tensors name and, where it has delegates, every other key, since those look keys up by names of their own.
+/// It takes every key that a tensor of the program names. If the program has delegates, it takes all other keys too, because delegates look up keys of their own.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte internalize program.pte --data weights.ptd -o model.pte
@@ -19,17 +19,17 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// A .pte file
     file: PathBuf,
-    /// The .ptd files that it takes data from: all of them
+    /// All .ptd files that the program takes data from
     #[arg(long, value_name = "X.ptd", required = true)]
     data: Vec<PathBuf>,
-    /// Just keys like this
+    /// Only keys that match
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     name: Vec<Pattern>,
     #[command(flatten)]
     destination: Destination,
 }
 
-/// Takes data in.
+/// Copies data into a program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
     let files = open(&arguments.data)?;

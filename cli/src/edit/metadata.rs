@@ -23,10 +23,10 @@ use std::path::Path;
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,
-    /// A new value: an integer, a float, true, false, or else a string
+    /// A new value: an integer, a float, true or false; anything else is a string
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// A new value that is a string, whatever it looks like
+    /// A new value that is always a string
     #[arg(long, value_name = "NAME=TEXT")]
     set_string: Vec<String>,
     /// Remove an entry
@@ -36,7 +36,7 @@ pub struct Arguments {
     destination: Destination,
 }
 
-/// The metadata of a file, as JSON has it.
+/// The metadata of a file, as JSON.
 #[derive(Serialize)]
 struct Listing<'t> {
     file: String,
@@ -104,7 +104,7 @@ fn list(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
     outcome
 }
 
-/// One entry a line, after the file's name where there are several.
+/// Prints an entry per line, after the file's name if there are several files.
 fn print(path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     if let Some(path) = path {

@@ -1,4 +1,4 @@
-//! What the commands that change a file have in common: where the result goes, and that it is as good as it was.
+//! Shared by the commands that change a file: where the result goes, and the check that no new fault was introduced.
 
 pub mod bundle;
 pub mod dedup;
@@ -32,10 +32,10 @@ use std::path::{Path, PathBuf};
 /// Where the result goes.
 #[derive(clap::Args)]
 pub struct Destination {
-    /// Where to write the result: may be the same file
+    /// The file to write; may be the same file
     #[arg(short, long, value_name = "OUT", conflicts_with = "in_place")]
     output: Option<PathBuf>,
-    /// Change the file itself, whole or not at all
+    /// Replace the file itself; if that fails, it is unchanged
     #[arg(short, long)]
     in_place: bool,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub struct How {
     pub form: JsonArguments,
 }
 
-/// What was done, as JSON has it.
+/// What was done, as JSON.
 #[derive(Serialize)]
 struct Outcome<'t> {
     /// The files that were read.
@@ -67,20 +67,20 @@ struct Outcome<'t> {
 /// A file that was written, or would be.
 #[derive(Serialize)]
 struct Written {
-    /// `None`: a dry run without a place to write to.
+    /// `None` in a dry run without an output.
     file: Option<String>,
     /// Bytes.
     size: u64,
 }
 
-/// A result that is to be written, and where to.
+/// A result to be written, and its path.
 pub struct Output<'t> {
     path: Option<&'t Path>,
     image: Image<'t>,
 }
 
 impl<'t> Output<'t> {
-    /// A file for a path; `None` in a dry run that names no place.
+    /// A file for a path; `None` in a dry run without an output.
     pub fn new(
         path: Option<&'t Path>,
         image: executorch_format::Result<Image<'t>>,
@@ -89,7 +89,7 @@ impl<'t> Output<'t> {
         Ok(Self { path, image: image.map_err(|error| Failure::bad(input, &error))? })
     }
 
-    /// Fails where bytes after the last segment of the old file, which nothing describes, have no place in the new one.
+    /// Fails if the old file has bytes after the last segment, which the new one would not have.
     pub fn keeps(&self, trailing: &Range<u64>, input: &Path) -> Result<(), Failure> {
         if trailing.is_empty() || self.image.is_from_source() {
             return Ok(());
@@ -99,7 +99,7 @@ impl<'t> Output<'t> {
 }
 
 impl Destination {
-    /// Whether a place for the result was given.
+    /// Whether an output was given.
     pub fn is_given(&self) -> bool {
         self.output.is_some() || self.in_place
     }
@@ -109,7 +109,7 @@ impl Destination {
         &self.how
     }
 
-    /// Where the result goes; `None` in a dry run that names no place. Fails if neither was asked for.
+    /// Where the result goes; `None` in a dry run without an output. Fails if there is neither an output nor a dry run.
     pub fn path<'t>(&'t self, input: &'t Path) -> Result<Option<&'t Path>, Failure> {
         if !self.is_given() && !self.how.dry_run {
             return Err(Failure::Usage("nothing to write to: give --output OUT or --in-place".into()));
@@ -117,7 +117,7 @@ impl Destination {
         Ok(if self.in_place { Some(input) } else { self.output.as_deref() })
     }
 
-    /// Writes a file that was changed, if it is as good as before, and shows what was done.
+    /// Writes a changed file, if it has no new fault, and prints what was done.
     pub fn finish<'a>(
         &self,
         input: &Input,
@@ -131,7 +131,7 @@ impl Destination {
         let after = check(input.path(), before, after.into())?;
         let image = after.image();
         let output = Output::new(path, image, input.path())?;
-        // `pte strip --padding` was asked to drop them.
+        // `pte strip --padding` drops them.
         if !report.changes.iter().any(|change| change.subject == Subject::Padding) {
             output.keeps(&trailing, input.path())?;
         }
@@ -139,7 +139,7 @@ impl Destination {
     }
 }
 
-/// The result, if what was good in the file is good in it.
+/// The result, if it breaks no rule that the file does not break.
 pub fn check<'a>(file: &Path, before: Model<'_>, after: Model<'a>) -> Result<Model<'a>, Failure> {
     let found = new_errors(&before, &after).map_err(|error| Failure::bad(file, &error))?;
     refuse(file, &found)?;
@@ -156,7 +156,7 @@ pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
     Err(Failure::Bad { file: file.to_owned(), findings })
 }
 
-/// Writes results, unless it is a dry run, and shows what was done.
+/// Writes results, unless it is a dry run, and prints what was done.
 pub fn finish<'t>(
     inputs: &[&'t Input],
     outputs: Vec<Output<'t>>,
@@ -172,13 +172,13 @@ pub fn finish<'t>(
             return Err(Failure::Usage(format!("{}: two results cannot be the same file", text::path(path))));
         }
     }
-    // What did nothing leaves a file that it was to change as it is. Another file is written all the same: it was asked for.
+    // An edit without changes does not write the file in place. A separate output is written all the same.
     let kept = report.changes.is_empty()
         && files.iter().all(|(_, path)| inputs.iter().any(|input| is_same_file(input.path(), path)));
     if !how.dry_run && !kept {
         save_all(&files)?;
     }
-    // The result itself has standard output then.
+    // In this case, the result itself goes to standard output.
     if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
         return Ok(());
     }
@@ -199,7 +199,7 @@ pub fn finish<'t>(
     print(report, [before, after], how.dry_run)
 }
 
-/// Whether two paths name one file, which need not exist: the crate `same-file` opens both.
+/// Whether two paths name the same file. The crate `same-file` does not fit: it opens both, and an output need not exist yet.
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let real =
         |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
@@ -207,7 +207,7 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {
-    /// At most this many changes are listed, more are counted.
+    /// At most this many changes are listed; if there are more, they are counted.
     const MOST: usize = 8;
     let mut out = BufWriter::new(io::stdout().lock());
     if status::is_verbose() || report.changes.len() <= MOST {
@@ -230,7 +230,7 @@ fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Resul
     Ok(out.flush()?)
 }
 
-/// A line for what was done to all of a kind, and a hint how to see each.
+/// A line for all changes of a kind, and a hint how to list each.
 fn summary(out: &mut impl Write, report: &EditReport) -> io::Result<()> {
     let mut kinds: BTreeMap<(Action, Subject), (usize, [u64; 2])> = BTreeMap::new();
     for change in &report.changes {

@@ -5,12 +5,12 @@ use crate::near::Names;
 use glob::Pattern;
 use std::path::Path;
 
-/// Patterns of which one is to match.
+/// Patterns; a name is chosen if one of them matches.
 #[derive(Clone, Copy)]
 pub struct Patterns<'t>(pub &'t [Pattern]);
 
 impl<'t> Patterns<'t> {
-    /// Whether one matches, or there are none.
+    /// Whether one matches, or there are no patterns.
     pub fn allow(&self, name: &str) -> bool {
         self.0.is_empty() || self.any(name)
     }
@@ -20,12 +20,12 @@ impl<'t> Patterns<'t> {
         self.0.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Finds out which of them match something.
+    /// Records which of them match something.
     pub fn matches(self) -> Matches<'t> {
         Matches { patterns: self.0, matched: vec![false; self.0.len()], names: Names::default() }
     }
 
-    /// Fails where one of them matches none of these names.
+    /// Fails if one of them matches none of these names.
     pub fn check<'n>(self, file: &Path, what: &str, names: impl Iterator<Item = &'n str>) -> Result<(), Failure> {
         let mut matches = self.matches();
         names.for_each(|name| matches.see(name, &[]));
@@ -33,7 +33,7 @@ impl<'t> Patterns<'t> {
     }
 }
 
-/// Which patterns matched a name so far.
+/// The patterns that have matched a name so far.
 pub struct Matches<'t> {
     patterns: &'t [Pattern],
     matched: Vec<bool>,
@@ -41,7 +41,7 @@ pub struct Matches<'t> {
 }
 
 impl Matches<'_> {
-    /// One more name, with other names for the same.
+    /// Adds a name, with other names for the same thing.
     pub fn see(&mut self, name: &str, others: &[String]) {
         if self.patterns.is_empty() {
             return;
@@ -52,7 +52,7 @@ impl Matches<'_> {
         self.names.add(name);
     }
 
-    /// Fails where a pattern matched no name: `what` is what has them.
+    /// Fails if a pattern matched no name. `what` says what the names are of.
     pub fn check(self, file: &Path, what: &str) -> Result<(), Failure> {
         match self.patterns.iter().zip(&self.matched).find(|(_, matched)| !**matched) {
             Some((pattern, _)) => Err(Failure::no_match(file, what, pattern.as_str(), self.names)),

@@ -1,4 +1,4 @@
-//! `pte ptd`: `.ptd` files made, merged, split, with other keys or fewer.
+//! `pte ptd`: makes, merges, splits, renames and filters `.ptd` files.
 
 use super::pattern::{self, Patterns};
 use super::scalar_type;
@@ -31,7 +31,7 @@ enum Command {
     Filter(Filter),
 }
 
-/// Make a .ptd of other files: tensors and blobs
+/// Make a .ptd from tensors and blobs in other files
 #[derive(Args)]
 #[command(after_help = "Examples:
   pte ptd create -o weights.ptd linear.weight:f32:64x32=weight.bin tokenizer=tokenizer.json
@@ -51,7 +51,7 @@ struct Create {
     how: How,
 }
 
-/// Make one .ptd of several; a key in two of them must have the same content, or one of them is preferred
+/// Merge several .ptd files into one; a key in two of them must have the same content, unless --prefer is given
 #[derive(Args)]
 #[command(after_help = "Examples:
   pte ptd merge a.ptd b.ptd -o both.ptd
@@ -60,7 +60,7 @@ struct Merge {
     /// .ptd files
     #[arg(required = true)]
     files: Vec<PathBuf>,
-    /// Of a key that several have, take the content of the first or the last
+    /// For a key in several files, take the content of the first or the last
     #[arg(long, value_enum)]
     prefer: Option<Preferred>,
     /// The .ptd to write
@@ -72,13 +72,13 @@ struct Merge {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Preferred {
-    /// That of the first file that has the key
+    /// The content in the first file with the key
     First,
-    /// That of the last file that has the key
+    /// The content in the last file with the key
     Last,
 }
 
-/// Make several .ptd files of one: by size, or by patterns of keys
+/// Split a .ptd into several, by size or by patterns of keys
 #[derive(Args)]
 #[command(after_help = "Examples:
   pte ptd split weights.ptd --max-size 2GB -o part.ptd   (part-00001-of-00003.ptd, …)
@@ -86,20 +86,20 @@ enum Preferred {
 struct Split {
     /// A .ptd file
     file: PathBuf,
-    /// The most bytes of data in each part, such as 2GB; a larger blob has a part of its own
+    /// Maximum bytes of data in each part, such as 2GB; a larger blob gets its own part
     #[arg(long, value_name = "SIZE", required_unless_present = "name", conflicts_with = "name", value_parser = text::parse_size)]
     max_size: Option<u64>,
-    /// A part for keys like this, in the order given; all others come last
+    /// A part for the keys that match; parts are in the order given, and a last one has all other keys
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     name: Vec<Pattern>,
-    /// What the parts are called: OUT.ptd makes OUT-00001-of-00003.ptd
+    /// The name of the parts: OUT.ptd makes OUT-00001-of-00003.ptd
     #[arg(short, long, value_name = "OUT.ptd")]
     output: PathBuf,
     #[command(flatten)]
     how: How,
 }
 
-/// Give keys other names
+/// Rename keys
 #[derive(Args)]
 #[command(after_help = "Examples:
   pte ptd rename weights.ptd old.weight=new.weight -i
@@ -110,7 +110,7 @@ struct Rename {
     /// Old and new name
     #[arg(value_name = "OLD=NEW", required_unless_present = "prefix")]
     names: Vec<String>,
-    /// Put before the name of every key that has no new one
+    /// Add this prefix to every key that is not renamed
     #[arg(long)]
     prefix: Option<String>,
     #[command(flatten)]
@@ -133,10 +133,10 @@ struct Filter {
 #[derive(Args)]
 #[group(required = true, multiple = true)]
 struct Which {
-    /// Keep keys like this, and remove all others
+    /// Keep keys that match, and remove all others
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     keep: Vec<Pattern>,
-    /// Remove keys like this
+    /// Remove keys that match
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     remove: Vec<Pattern>,
 }
@@ -183,7 +183,7 @@ fn key_change(action: Action, key: &str, [bytes_before, bytes_after]: [u64; 2]) 
     Change::new(action, Subject::Key, key, bytes_before, bytes_after)
 }
 
-/// `KEY:TYPE:SIZES`, where it is one.
+/// Parses `KEY:TYPE:SIZES`; `None` for another form.
 fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
     let wrong = |fault: String| Failure::Usage(format!("{text}: {fault}"));
     let parts: Vec<&str> = text.rsplitn(3, ':').collect();
@@ -202,7 +202,7 @@ fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
     }
 }
 
-/// An entry with the key that `text` starts with. A type and sizes after it make a tensor of bytes; a tensor must have them.
+/// An entry with the key at the start of `text`. With a type and sizes after it, the bytes become a tensor; a tensor must have the same ones.
 fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Failure> {
     let Some((key, scalar_type, sizes)) = typed(text)? else {
         let NewData { tensor_layout, bytes, .. } = source.read(text)?;
@@ -215,7 +215,7 @@ fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Fail
     let Some(mut layout) = tensor_layout else {
         return Ok(NewEntry::tensor(key, scalar_type, sizes, bytes));
     };
-    // NumPy stores a type that it does not have as integers.
+    // Types that NumPy does not have are stored as integers.
     let stored = if numpy { scalar_type.numpy_type() } else { Some(scalar_type) };
     if stored != Some(layout.scalar_type) || layout.sizes() != sizes {
         let (file, found) = (text::path(source.input().path()), layout.shape());
@@ -250,7 +250,7 @@ fn merge(arguments: &Merge) -> Result<(), Failure> {
     finish(&inputs.iter().collect::<Vec<_>>(), vec![output], &report, &arguments.how)
 }
 
-/// Fails where two files have different contents under one key.
+/// Fails if two files have different contents under one key.
 fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
     let mut owners = BTreeMap::new();
     for (file, path) in files.iter().zip(paths) {

@@ -1,4 +1,4 @@
-//! `pte replace`: other bytes for a constant, an initial state, named data, or a key of a `.ptd`.
+//! `pte replace`: new bytes for a constant, an initial state, named data, or a key of a `.ptd`.
 
 use super::source::Source;
 use super::{Destination, EditReport};
@@ -12,10 +12,10 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-/// Give a constant, an initial state, named data or a key of a .ptd other bytes
+/// Replace weights and other data: the bytes of a constant, an initial state, named data or a key of a .ptd
 ///
-/// Scalar type and sizes have to agree. Where several share the old bytes, only the one that is named gets the new ones,
-/// and those that keep the old ones are named.
+/// Scalar type and sizes must be the same. If several share the old bytes, only the named one gets the new bytes,
+/// and the others are listed.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte replace model.pte %12=weight.bin -o new.pte
@@ -27,18 +27,18 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
-    /// A value (%12, or METHOD:%12 where there are several methods), a name or a key, and the file that holds the bytes: a .ptd or .safetensors (the entry of that name, the only
-    /// one, or the one in FILE.ptd:KEY), a .npy, or any other, whose bytes are taken as they are
+    /// A value (%12, or METHOD:%12 if there are several methods), a name or a key, and the file with the bytes: a .ptd or .safetensors (the entry of that name, the only
+    /// one, or KEY in FILE.ptd:KEY), a .npy, or any other file, whose bytes are taken as they are
     #[arg(required = true, value_name = "TARGET=SOURCE")]
     replacements: Vec<String>,
-    /// Put elements into the dim order that is needed, where the source has another
+    /// Permute elements into the required dim order if the source has another
     #[arg(long)]
     permute: bool,
-    /// Leave the key of a constant of XNNPACK as it is. By default it becomes the SHA-256 of the new bytes, as the exporter's are: XNNPACK
-    /// caches packed weights by key, and would go on with the old ones in a process or cache file that has seen them
+    /// Keep the key of a constant of XNNPACK. By default it becomes the SHA-256 of the new bytes, as the exporter's keys are: XNNPACK
+    /// caches packed weights by key, and would use the old ones in a process or cache file that has them
     #[arg(long)]
     keep_key: bool,
-    /// Give all that share the old bytes the new ones
+    /// Also replace the bytes for all others that share the old ones
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// The data, for the dim orders and the users that the options allow.
+    /// The data, with the dim orders and the users that the options allow.
     fn asked_of<'a>(&self, mut new: NewData<'a>) -> NewData<'a> {
         (new.permute, new.shared) = (self.permute, self.shared);
         new
@@ -101,16 +101,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What the replacements did so far.
+/// The replacements so far.
 #[derive(Default)]
 struct Done<'t> {
     report: EditReport,
-    /// For each that got new bytes, which target asked for it, and the bytes.
+    /// For each user that got new bytes: the target that named it, and the bytes.
     given: Vec<(User, &'t str, Cow<'t, [u8]>)>,
 }
 
 impl<'t> Done<'t> {
-    /// One more. Fails where it gives bytes to what another one gave other bytes.
+    /// Adds a replacement. Fails if another one gave the same user different bytes.
     fn add(&mut self, target: &'t str, bytes: Cow<'t, [u8]>, mut more: EditReport, file: &Path) -> Result<(), Failure> {
         for user in more.changes.iter().flat_map(|change| &change.users) {
             if let Some((_, other, _)) = self.given.iter().find(|(own, _, old)| own == user && *old != bytes) {
@@ -130,7 +130,7 @@ impl<'t> Done<'t> {
         Ok(())
     }
 
-    /// Who keeps old bytes is who got none in the end.
+    /// Leaves in each list of users that keep old bytes only those that no replacement gave new ones.
     fn report(mut self) -> EditReport {
         for change in &mut self.report.changes {
             change.others.retain(|other| !self.given.iter().any(|(user, ..)| user == other));
@@ -156,7 +156,7 @@ fn known(name: &str, pte: &Pte<'_>, file: &Path) -> Result<(), Failure> {
     Err(Failure::no_match(file, "data with the name or key", name, there))
 }
 
-/// A method's value, where it is called so; else a name.
+/// A value of a method if the text has the form of one, else a name.
 fn target<'t>(text: &'t str, pte: &'t Pte<'_>) -> Selector<'t> {
     let value = value::parse(text, pte).map(|(method, value)| Selector::Value { method, value });
     value.unwrap_or(Selector::Name(text))

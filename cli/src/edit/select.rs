@@ -1,4 +1,4 @@
-//! `pte select`: some of a program's methods.
+//! `pte select`: keeps or removes methods of a program.
 
 use super::pattern::{self, Patterns};
 use super::{Destination, program};
@@ -25,10 +25,10 @@ pub struct Arguments {
 #[derive(clap::Args)]
 #[group(required = true, multiple = true)]
 struct Which {
-    /// Keep methods like this, and remove all others
+    /// Keep methods whose name matches, and remove all others
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     keep: Vec<Pattern>,
-    /// Remove methods like this
+    /// Remove methods whose name matches
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     remove: Vec<Pattern>,
 }

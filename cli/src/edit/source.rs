@@ -1,4 +1,4 @@
-//! Where new data comes from: a file, read by its ending.
+//! New data from a file. The file's extension says how it is read.
 
 use super::data;
 use crate::convert::refused;
@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 /// A file with new data: an entry of a `.ptd` or a safetensors file, an array of NumPy, or any other file's bytes as they are.
 pub struct Source {
     input: Input,
-    /// The entry that is meant.
+    /// The entry to take.
     key: Option<String>,
 }
 
 impl Source {
-    /// Opens `FILE`, or `FILE.ptd:KEY` or `FILE.safetensors:KEY` where there is no file of that name.
+    /// Opens `FILE`, or `FILE.ptd:KEY` or `FILE.safetensors:KEY` if there is no file of that name.
     pub fn open(argument: &str) -> Result<Self, Failure> {
         let with_key = [".ptd", ".safetensors"].into_iter().find_map(|ending| {
             let (file, key) = argument.rsplit_once(&format!("{ending}:"))?;
@@ -37,7 +37,7 @@ impl Source {
         &self.input
     }
 
-    /// The data for `name`. Each kind of file is read here, by its ending.
+    /// The data for `name`.
     pub fn read(&self, name: &str) -> Result<NewData<'_>, Failure> {
         let path = self.input.path();
         match path.extension().and_then(|ending| ending.to_str()) {
@@ -79,7 +79,7 @@ impl Source {
         Ok(new)
     }
 
-    /// The item whose key was given, or that has the name, or the only one.
+    /// The item whose key was given, else the one with that name, else the only one.
     fn choose<'t, T>(&self, items: &'t [T], name: &str, key: impl Fn(&T) -> &str) -> Result<&'t T, Failure> {
         let wanted = self.key.as_deref().unwrap_or(name);
         let only = || if let ([only], None) = (items, &self.key) { Some(only) } else { None };

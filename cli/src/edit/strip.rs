@@ -1,4 +1,4 @@
-//! `pte strip`: without what a release does not need.
+//! `pte strip`: removes what a program does not need to run.
 
 use super::{Destination, program};
 use crate::failure::Failure;
@@ -24,13 +24,13 @@ pub struct Arguments {
 #[command(next_help_heading = "What to remove")]
 #[group(required = true, multiple = true)]
 struct What {
-    /// All that cannot change what the model computes
+    /// Everything that does not affect what the model computes
     #[arg(long)]
     all: bool,
     /// Where in the Python source each instruction came from
     #[arg(long)]
     stack_traces: bool,
-    /// The names of constants that are in the file: names of mutable tensors stay, since an app can ask for those
+    /// The names of constants that are in the file. Names of mutable tensors stay, since an app can look them up
     #[arg(long)]
     names: bool,
     /// Constants, initial states, payloads and segments that nothing refers to

@@ -1,4 +1,4 @@
-//! The facts about delegates' payloads, a bundle's test cases and an ETDump's runs as text.
+//! Delegates' payloads, a bundle's test cases and an ETDump's runs as text.
 
 use super::print::{MOST, NAME, Out, blobs, row};
 use crate::text;
@@ -77,7 +77,7 @@ fn argument_text(argument: &XnnpackArgument<'_>) -> String {
 }
 
 pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result<()> {
-    // A block of events is a run of a method, or its loading.
+    // A block of events is a run of a method, or its load.
     let runs = facts.runs.iter().filter(|run| run.name == "Execute").count();
     let others = match facts.runs.len() - runs {
         0 => String::new(),
@@ -99,7 +99,7 @@ pub(super) fn print_trace(out: &mut Out, facts: &TraceSummary<'_>) -> io::Result
     Ok(())
 }
 
-/// What is in payloads of other backends than XNNPACK, whose operators are listed with their method.
+/// The contents of payloads, except XNNPACK's, whose operators are listed with their method.
 pub(super) fn print_payloads(out: &mut Out, payloads: &[PayloadFacts<'_>]) -> io::Result<()> {
     let xnnpack = |facts: &&PayloadFacts<'_>| facts.summary.kind == Some(PayloadKind::Xnnpack);
     let facts: Vec<_> = payloads.iter().filter(|facts| !xnnpack(facts)).collect();

@@ -85,10 +85,10 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {name:16}{value}")
 }
 
-/// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why those next to them do not. On the next line what
-/// that covers.
+/// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why the releases next to them do not. The next line says what
+/// this covers.
 fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::Result<()> {
-    // Payloads of other backends were not tested: the rest is said without them.
+    // Payloads of other backends were not tested: the answer is without them.
     let others = info.releases.last().and_then(|latest| latest.payloads_not_looked_at());
     let loads = |verdict: &ReleaseVerdict| match others {
         None => verdict.behaviour == Behaviour::Loads,
@@ -159,7 +159,7 @@ pub(super) fn blobs(out: &mut Out, name: &str, count: BlobCount, user: &str) -> 
     row(out, name, &format!("{}, {}, for {}", count.count, text::size(count.bytes), text::count(count.users, user)))
 }
 
-/// What a device needs first: backends and methods, then the data.
+/// Prints what a device needs: first backends and methods, then the data.
 fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
     let mut backends: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
     for backend in facts.methods.iter().flat_map(|method| &method.delegates) {
@@ -195,7 +195,7 @@ fn print_program(out: &mut Out, facts: &ProgramSummary<'_>) -> io::Result<()> {
     blobs(out, "inside payloads", facts.delegate_constants, "value")
 }
 
-/// Where the facts of a method start.
+/// The column at which the facts of a method start.
 const METHOD: usize = 20;
 
 fn line(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
@@ -217,7 +217,7 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
     for (name, values) in [("inputs", &method.inputs), ("outputs", &method.outputs)] {
         let texts: Vec<String> = values.iter().map(value_text).collect();
         let mut at = 0;
-        // Neighbours that are alike on one line.
+        // Equal neighbours are on one line.
         for run in texts.chunk_by(|one, other| one == other) {
             let (text, last) = (run.first().map(String::as_str).unwrap_or_default(), at + run.len() - 1);
             let value = match run.len() {
@@ -257,7 +257,7 @@ fn print_method(out: &mut Out, method: &Method<'_>) -> io::Result<()> {
     }
 }
 
-/// Says that a list was cut, and what shows all of it.
+/// Says that a list was cut, and which option shows all of it.
 fn more(count: usize) -> String {
     format!("… {count} more (-v)")
 }

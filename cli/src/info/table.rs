@@ -1,4 +1,4 @@
-//! Many files as a table: one line for each.
+//! Many files as a table: one line for each file.
 
 use super::Info;
 use super::print::span;
@@ -10,7 +10,7 @@ use executorch_format::validate::Behaviour;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// The lines, to be printed when all are known.
+/// The lines, printed when all are known.
 #[derive(Default)]
 pub(super) struct Rows(Vec<[String; 8]>);
 

@@ -18,14 +18,14 @@ use std::thread;
 /// How many bytes each worker reads at a time. Mapped memory would stay resident until the process ends.
 const CHUNK: usize = 1 << 20;
 
-/// Blobs are inside each other a few times: a constant in a payload in a segment in a bundle. In a file made to harm, more.
+/// How often a byte may be hashed. Blobs are nested a few levels deep: a constant in a payload in a segment in a bundle. Hostile files can nest more.
 const MOST_TIMES: u64 = 16;
 
 /// The start of a blob in the file, and its size.
 type Range = (u64, u64);
 
-/// Adds the hash of every blob that is in the file. Bytes shared by several blobs are read once. Fails where blobs overlap so much that
-/// this would take many times the file.
+/// Adds the hash of every blob in the file. Bytes shared by several blobs are read once. Fails if blobs overlap so much that
+/// the file would be read many times over.
 pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
     let ranges: HashSet<Range> = blobs.iter().filter_map(range).collect();
     let mut ranges: Vec<Range> = ranges.into_iter().collect();
@@ -55,7 +55,7 @@ pub fn fill(input: &Input, blobs: &mut [Row<'_>]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The same for a file in a store, in one pass over it.
+/// Does the same for a file in a store, in one pass.
 #[cfg(feature = "remote")]
 fn fill_distant(
     file: &crate::remote::Distant,
@@ -92,7 +92,7 @@ fn hash_all<'i>(
 ) -> io::Result<HashMap<Range, String>> {
     let total = ranges.iter().map(|(_, size)| *size).fold(0, u64::saturating_add);
     let bar = progress::hidden(total);
-    // A small file is hashed before a second thread has started.
+    // A small file is hashed in less time than a second thread takes to start.
     let useful = usize::try_from(total / CHUNK as u64).unwrap_or(usize::MAX).saturating_add(1);
     let workers = thread::available_parallelism().map_or(1, usize::from).min(ranges.len()).min(useful);
     let next = AtomicUsize::new(0);

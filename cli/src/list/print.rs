@@ -9,7 +9,7 @@ use executorch_format::inspect::{BlobUser, DelegateConstantUser};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Prints one line for each blob with all its users, those of a method by value, after the file's name where there are several. `several`: so are
+/// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`: there are several
 /// methods.
 pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Option<usize>) -> Result<(), Failure> {
     let most = top.unwrap_or(usize::MAX);
@@ -55,7 +55,7 @@ fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
         if !whats.contains(&what) {
             whats.push(what);
         }
-        // Many users can each say something else.
+        // Each of many users can have another description.
         if whats.len() == MOST_KINDS {
             break;
         }
@@ -63,10 +63,10 @@ fn cells(blob: &Row<'_>, several: bool) -> [String; 5] {
     [blob.kind.to_string(), offset, text::size(blob.size), users(blob, several), whats.join(", ")]
 }
 
-/// At most this many descriptions of a blob are shown that differ.
+/// At most this many different descriptions of a blob are shown.
 const MOST_KINDS: usize = 8;
 
-/// What uses a blob, neighbours among the values of a method as one: `%3–%12, %20`.
+/// The users of a blob; neighbouring values of a method are one range: `%3–%12, %20`.
 fn users(blob: &Row<'_>, several: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut run: Option<(&str, usize, usize)> = None;
@@ -96,7 +96,7 @@ fn users(blob: &Row<'_>, several: bool) -> String {
     parts.join(", ")
 }
 
-/// Who uses a blob: a value of a method, or something with a name.
+/// A user of a blob: a value of a method, or something with a name.
 fn place<'t>(user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)>) {
     let name = match user {
         User::Blob(BlobUser::Tensor { method, value, .. } | BlobUser::External { method, value, .. }) => {
@@ -116,7 +116,7 @@ fn place<'t>(user: &User<'t>, several: bool) -> (String, Option<(&'t str, usize)
     (name, None)
 }
 
-/// What a blob is to a user.
+/// The role of a blob for a user.
 fn what(user: &User<'_>) -> String {
     let user = match user {
         User::Blob(user) => user,
@@ -136,7 +136,7 @@ fn what(user: &User<'_>) -> String {
     }
 }
 
-/// What a constant is in its payload.
+/// The role of a constant in its payload.
 fn inside_payload(user: &DelegateConstantUser<'_>) -> String {
     let value = user.value.map_or_else(|| "unused".to_owned(), |value| format!("value {value}"));
     let dims: Vec<String> = user.dims.iter().take(TensorShape::MOST_SHOWN).map(u32::to_string).collect();

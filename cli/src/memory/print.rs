@@ -14,12 +14,12 @@ const MOST: usize = 10;
 /// The characters of a name that are shown on a terminal.
 const NAME: usize = 40;
 
-/// At most this many values are named that share memory.
+/// At most this many values that share memory are named.
 const MOST_SHARED: usize = 4;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
 
-/// Prints what is planned for each method, after an empty line if `apart`.
+/// Prints the plan of each method, after an empty line if `apart`.
 pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if apart {
@@ -71,7 +71,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
     ]);
     for buffer in &method.buffers {
         let (tensors, whole) = (buffer.tensors.len().to_string(), buffer.buffer.size);
-        // Figures that rest on an assumption say so where they are.
+        // Figures that rest on an assumption are marked.
         let about = if method.assumed.is_empty() { "" } else { "about " };
         let (needed, at) =
             (format!("{about}{}", text::size(buffer.needed)), method.moment(buffer.needed_at).to_string());
@@ -101,7 +101,7 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
     method.buffers.iter().try_for_each(|buffer| print_tensors(out, method, buffer, top))
 }
 
-/// The tensors that are needed when the most is, the largest first.
+/// The tensors that are needed when the need for memory is highest, the largest first.
 fn print_tensors(
     out: &mut Out,
     method: &MethodMemory<'_>,

@@ -18,7 +18,7 @@ const NAME: usize = 48;
 
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
 
-/// Prints what a file needs, with an empty line before it if `apart`.
+/// Prints the operators and backends that a file needs, after an empty line if `apart`.
 pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if apart {
@@ -29,7 +29,7 @@ pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<()
     Ok(out.flush()?)
 }
 
-/// Prints what several files need together.
+/// Prints the operators and backends that several files need together.
 pub(super) fn merged(files: usize, operators: &Operators) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     writeln!(out, "{}: {}", text::count(files, "file"), needs(operators))?;
@@ -90,7 +90,7 @@ fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
     Ok(())
 }
 
-/// Types with dim orders, neighbours that are the same as one: `4 × f32 0,1`.
+/// Types with dim orders; equal neighbours are counted: `4 × f32 0,1`.
 fn tensors(tensors: &[TensorUse]) -> String {
     let runs = tensors.chunk_by(|one, other| one == other).map(|run| {
         let tensor = run.first().map(tensor).unwrap_or_default();

@@ -4,7 +4,7 @@ use executorch_format::inspect::Operators;
 use executorch_format::is_deceptive;
 use std::path::PathBuf;
 
-/// What all files need, with the keys that `gen_oplist.py` writes: others make the official reader fail.
+/// What all files need, with the keys that `gen_oplist.py` writes. ExecuTorch's reader fails on other keys.
 pub(super) fn text(operators: &Operators, files: &[PathBuf]) -> String {
     let called = operators.operators.iter().filter(|(_, operator)| !operator.kernels.is_empty());
     let kernels = called.map(|(name, operator)| {
@@ -26,7 +26,7 @@ fn map(name: &str, entries: impl Iterator<Item = String>) -> String {
     if entries.is_empty() { format!("{name}: {{}}\n") } else { format!("{name}:\n{entries}") }
 }
 
-/// A text: as it is if it can only be an operator's name, otherwise in quotes, with escapes for what could act on a terminal.
+/// A string: plain if it has only characters of operators' names, otherwise in quotes, with escapes for characters that could act on a terminal.
 fn scalar(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:".contains(&byte);
     if text.contains("::")

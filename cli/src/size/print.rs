@@ -52,13 +52,13 @@ fn shown(arguments: &Arguments) -> usize {
     arguments.top.unwrap_or_else(|| text::most(MOST))
 }
 
-/// Says how many lines were left out, and what they sum up to.
+/// Prints how many lines were left out, and their sum.
 fn rest(out: &mut Out, left_out: impl Iterator<Item = u64>) -> io::Result<()> {
     let (count, bytes) = left_out.fold((0, 0u64), |(count, sum), bytes| (count + 1, sum.saturating_add(bytes)));
     if count > 0 { writeln!(out, "  … {count} more, {}", text::size(bytes)) } else { Ok(()) }
 }
 
-/// What parts of a kind are called.
+/// The name of a kind of parts.
 fn kind(kind: SizeKind) -> String {
     match kind {
         SizeKind::Constant => "constants".to_owned(),
@@ -175,7 +175,7 @@ fn uses(
     rest(out, left_out.into_iter())
 }
 
-/// What the file could do without, and how.
+/// Prints what can be removed from the file, and the command for it.
 fn offered(out: &mut Out, savings: Option<&[Offer]>) -> io::Result<()> {
     let Some(savings) = savings else {
         return writeln!(

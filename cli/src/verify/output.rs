@@ -1,4 +1,4 @@
-//! The report, in any form: written file by file where the form lets us.
+//! The report, in any format: written file by file if the format allows it.
 
 use super::sarif::Sarif;
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use std::path::Path;
 /// What is printed.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
-    /// Lines for people
+    /// Plain text
     Text,
     /// One document
     Json,
@@ -22,12 +22,12 @@ pub enum Form {
     Sarif,
 }
 
-/// What was found in a file, as JSON has it.
+/// The findings in a file, as JSON.
 #[derive(Serialize)]
 struct Verdict<'f> {
     file: String,
     level: Level,
-    /// Whether nothing is an error.
+    /// Whether no finding is an error.
     ok: bool,
     findings: &'f [Finding],
     errors: json::None,
@@ -61,7 +61,7 @@ impl Output {
         Self { writer, level, files: 0, bad: 0, errors: 0, warnings: 0 }
     }
 
-    /// Adds what was found in a file.
+    /// Adds the findings in a file.
     pub fn file(&mut self, path: &Path, findings: &[Finding]) -> Result<(), Failure> {
         let of = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
         let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
@@ -94,12 +94,12 @@ impl Output {
         }
     }
 
-    /// How many errors there were so far.
+    /// The number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Ends the report and says how many errors there were.
+    /// Ends the report, and returns the number of errors.
     pub fn end(self, output: &OutputArguments) -> Result<usize, Failure> {
         match self.writer {
             Writer::Text if !status::is_quiet() => {
@@ -114,7 +114,7 @@ impl Output {
     }
 }
 
-/// A file's findings, each on a line; a quiet command says nothing about a file that is ok.
+/// Prints a file's findings, each on a line. With `--quiet`, nothing is printed for a file without findings.
 fn lines(path: &Path, findings: &[Finding], errors: usize, warnings: usize) -> Result<(), Failure> {
     if errors + warnings == 0 && status::is_quiet() {
         return Ok(());

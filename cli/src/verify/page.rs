@@ -2,12 +2,12 @@
 
 use executorch_format::validate::{History, Level, Rule, Severity};
 
-/// What it protects from, in a sentence.
+/// What the rule protects from, in a sentence.
 pub fn sentence(rule: &Rule) -> String {
     format!("Protects from {}.", rule.protects)
 }
 
-/// The page of a rule, without a title.
+/// The page about a rule, without a title.
 pub fn page(rule: &Rule) -> String {
     let mut page = sentence(rule) + "\n\n";
     let level = match rule.level {
@@ -41,7 +41,7 @@ pub fn page(rule: &Rule) -> String {
     page + &format!("\n`--allow {name}` turns it off, `--deny {name}` makes its findings errors.\n")
 }
 
-/// The address of a rule's page, if the package states its repository.
+/// The URL of a rule's page, if the package states its repository.
 pub fn uri(rule: &Rule) -> Option<String> {
     let repository = option_env!("CARGO_PKG_REPOSITORY").filter(|repository| !repository.is_empty())?;
     Some(format!("{}/blob/main/docs/rules.md#{}", repository.trim_end_matches('/'), rule.name))

@@ -43,7 +43,7 @@ pub fn span(text: &str) -> Result<Span, String> {
     }
 }
 
-/// What releases do with a file, as JSON has it.
+/// What releases do with a file, as JSON.
 #[derive(Serialize)]
 struct Verdict {
     file: String,
@@ -53,7 +53,7 @@ struct Verdict {
     errors: json::None,
 }
 
-/// Judges each file by each of the releases. Fails where one refuses a file or dies of it.
+/// Says for each file what each release does with it. Fails if one refuses a file or crashes on it.
 pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form) -> Result<(), Failure> {
     if form == Form::Sarif {
         return Err(Failure::Usage("--runtime prints no SARIF".to_owned()));

@@ -1,4 +1,4 @@
-//! The report as SARIF 2.1.0, the form that code scanning takes.
+//! The report as SARIF 2.1.0, the format for code scanning.
 
 use super::page;
 use crate::failure::Failure;
@@ -35,7 +35,7 @@ impl Location {
     }
 }
 
-/// The report: SARIF is one document, so it is gathered first.
+/// The report. It is collected first, because SARIF is one document.
 #[derive(Default)]
 pub struct Sarif {
     results: Vec<Value>,
@@ -43,7 +43,7 @@ pub struct Sarif {
 }
 
 impl Sarif {
-    /// Adds what was found in a file.
+    /// Adds the findings in a file.
     pub fn add(&mut self, path: &Path, findings: &[Finding]) {
         self.results.extend(findings.iter().map(|finding| {
             json!({
@@ -121,7 +121,7 @@ fn uri(path: &Path) -> String {
     if path.is_absolute() { format!("file:///{joined}") } else { joined }
 }
 
-/// With everything but RFC 3986's unreserved characters as `%XX`.
+/// Escapes all characters except RFC 3986's unreserved ones as `%XX`.
 fn percent(part: &[u8]) -> String {
     let encode = |byte: &u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(*byte).to_string(),

@@ -18,7 +18,7 @@ pub struct Browser {
     profile: PathBuf,
 }
 
-/// Where Chromium is: what `CHROMIUM` says, or by one of its names in `PATH`.
+/// The path of Chromium: from `CHROMIUM`, or one of its names in `PATH`.
 pub fn chromium() -> Option<PathBuf> {
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -28,7 +28,7 @@ pub fn chromium() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts Chromium with a window of that size.
+    /// Starts Chromium with a window of this size.
     pub fn start(chromium: &Path, width: u32, height: u32) -> io::Result<Self> {
         static STARTED: AtomicUsize = AtomicUsize::new(0);
         let number = STARTED.fetch_add(1, Ordering::Relaxed);
@@ -131,7 +131,7 @@ impl Browser {
         Ok(())
     }
 
-    /// Presses a key, by the name that pages know it by: `Enter`, `Tab`, `Escape`, `ArrowRight`.
+    /// Presses a key by its name in pages: `Enter`, `Tab`, `Escape`, `ArrowRight`.
     pub fn press(&mut self, key: &str) -> io::Result<()> {
         let codes = [("Tab", 9), ("Enter", 13), ("Escape", 27), ("ArrowLeft", 37), ("ArrowRight", 39)];
         let code = codes.iter().find(|(name, _)| *name == key).ok_or(io::ErrorKind::InvalidInput)?.1;
@@ -144,18 +144,18 @@ impl Browser {
         Ok(())
     }
 
-    /// Types a text where the cursor is.
+    /// Types a text at the cursor.
     pub fn type_text(&mut self, text: &str) -> io::Result<()> {
         self.call("Input.insertText", json!({"text": text})).map(drop)
     }
 
-    /// A picture of what the window shows: base64 of a PNG.
+    /// A picture of the window's content: base64 of a PNG.
     pub fn screenshot(&mut self) -> io::Result<String> {
         let answer = self.call("Page.captureScreenshot", json!({"format": "png"}))?;
         Ok(answer["data"].as_str().unwrap_or_default().into())
     }
 
-    /// The addresses that the page asked for, and exceptions that it did not catch, since it was opened.
+    /// The URLs that the page requested, and exceptions that it did not catch, since it was opened.
     pub fn events(&mut self) -> impl Iterator<Item = &Value> {
         self.events.iter()
     }

@@ -6,11 +6,11 @@ use executorch_format::testing::Choices;
 use executorch_format::{Image, Model, Ptd, PtdOptions, Pte, Result};
 use std::collections::BTreeMap;
 
-/// Files that would be larger are not put together in memory: a damaged one can place the same bytes many times.
+/// Larger files are not written to memory: a damaged file can place the same bytes many times.
 const LARGEST: u64 = 1 << 22;
 
-/// Decodes a file, if it is one, applies operations, and writes it: what is read again is equal, and breaks no rule, as an error, that
-/// the file did not break.
+/// Decodes a file, if it is valid, applies operations, and writes it. The written file must read back equal, and have no finding of severity error that
+/// the old file did not have.
 pub fn edit_file(bytes: &[u8], choices: &mut Choices<'_>) {
     let Ok(before) = Model::parse(bytes) else { return };
     let after = match before.clone() {
@@ -38,7 +38,7 @@ fn written(image: Result<Image<'_>>) -> Option<Vec<u8>> {
     image.ok().filter(|image| image.size() <= LARGEST).map(|image| image.to_vec().expect("an image can be written"))
 }
 
-/// Applies a few operations to a program. Each does what it says or changes nothing; those that are not to change data do not.
+/// Applies a few operations to a program. Checks that each one succeeds or changes nothing, and that operations which must keep data do so.
 pub fn edit_program(pte: &mut Pte<'_>, choices: &mut Choices<'_>) {
     for _ in 0..4 {
         let (before, data) = (pte.clone(), contents(pte));
@@ -63,7 +63,7 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
         0 => {
             let before = pte.clone();
             let (data, _) = pte.externalize(&options, |data| Some(data.key.to_owned()))?;
-            // Where other external tensors have no data, there is no way back.
+            // If other external tensors have no data, internalizing fails.
             pte.internalize(&[data], |_| true).inspect_err(|_| *pte = before)
         }
         1 => {
@@ -89,7 +89,7 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
             let Some(plan) = pte.methods().get(usize::from(method)) else { return pte.dedup() };
             let (name, size) = (plan.name().to_owned(), plan.tensor(value).and_then(|tensor| tensor.byte_size().ok()));
             let target = Selector::Value { method: &name, value: value.into() };
-            // The bytes of a hostile file's tensor may be more than there is memory.
+            // A tensor of a hostile file may need more bytes than there is memory.
             let size = size.filter(|size| *size < 1 << 16).unwrap_or_default();
             let methods = pte.methods().iter().filter(|plan| plan.name() == name).count();
             let before = contents(pte);
@@ -102,7 +102,7 @@ fn apply(pte: &mut Pte<'_>, operation: u8, choices: &mut Choices<'_>) -> Result<
     }
 }
 
-/// The bytes of every tensor and payload, by path, as far as they are there. Metadata is what operations change.
+/// The bytes of every tensor and payload, by path, if they are in the file. Without the metadata, which operations change.
 fn contents(pte: &Pte<'_>) -> BTreeMap<String, Vec<u8>> {
     let mut contents = BTreeMap::new();
     for (user, place) in pte.data_users() {
@@ -115,7 +115,7 @@ fn contents(pte: &Pte<'_>) -> BTreeMap<String, Vec<u8>> {
     contents
 }
 
-/// The same for a `.ptd`.
+/// The bytes of every entry of a `.ptd`.
 pub fn edit_data(ptd: &mut Ptd<'_>, choices: &mut Choices<'_>) {
     for _ in 0..4 {
         let before = ptd.clone();

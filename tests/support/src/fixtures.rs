@@ -25,7 +25,7 @@ impl Fixture {
         Self { path, words, size: bytes.len() }
     }
 
-    /// A file that is only in memory.
+    /// A file that exists only in memory.
     pub fn made(name: &str, bytes: &[u8]) -> Self {
         Self::new(root().join(name), bytes)
     }
@@ -34,12 +34,12 @@ impl Fixture {
         &bytemuck::cast_slice(&self.words)[..self.size]
     }
 
-    /// Whether its name says that it is a program.
+    /// Whether it has the extension of programs.
     pub fn is_pte(&self) -> bool {
         self.path.extension().is_some_and(|extension| extension == "pte")
     }
 
-    /// The ending of its kind's names.
+    /// Its extension.
     pub fn extension(&self) -> &'static str {
         if self.is_pte() { "pte" } else { "ptd" }
     }
@@ -55,7 +55,7 @@ impl Fixture {
         folder.as_os_str().to_string_lossy().into_owned()
     }
 
-    /// What the official Python package reads in it; `None` if that failed or was not run.
+    /// What the official Python package reads from it; `None` if that failed or was not run.
     pub fn oracle(&self) -> Option<Value> {
         let oracle = self.beside("oracle.json").map(|text| serde_json::from_str::<Value>(&text).unwrap())?;
         oracle.get("kind").is_some().then_some(oracle)
@@ -66,7 +66,7 @@ impl Fixture {
         self.beside("oracle.json").is_some_and(|oracle| oracle.contains("ValueError: unknown identifier"))
     }
 
-    /// The text of the file beside it that has the same name, followed by a dot and `ending`.
+    /// The text of the file next to it with the same name, followed by a dot and `ending`.
     pub fn beside(&self, ending: &str) -> Option<String> {
         let path = format!("{}.{ending}", self.path.display());
         Path::new(&path).exists().then(|| std::fs::read_to_string(&path).unwrap())
@@ -81,7 +81,7 @@ pub fn root() -> PathBuf {
     }
 }
 
-/// All fixtures, in order of their names, except for those that are damaged on purpose.
+/// All fixtures except damaged ones, sorted by name.
 pub fn fixtures() -> Vec<Fixture> {
     let mut paths = Vec::new();
     walk(&root(), &mut paths);
@@ -118,7 +118,7 @@ pub fn fixture(name: &str) -> Fixture {
     Fixture::read(crate::data().join(name))
 }
 
-/// The hash in hexadecimal digits.
+/// The hash in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,7 +4,7 @@ use crate::fixtures::Fixture;
 use serde_json::Value;
 
 /// Adds the differences between `found` and flatc's JSON, `expected`, to `differences`. Unless `exact`, flatc may have used an older
-/// schema, which lacks fields.
+/// schema, without newer fields.
 pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, differences: &mut Vec<String>) {
     let length = path.len();
     match (found, expected) {
@@ -41,7 +41,7 @@ pub fn compare(path: &mut String, found: &Value, expected: &Value, exact: bool, 
     }
 }
 
-/// The differences between `found` and what flatc printed. flatc is that of the file's version, so an older one does not know
+/// The differences between `found` and what flatc printed. flatc used the schema of the file's version, so an older one does not know
 /// later fields, and `data_buffer_idx` was `constant_buffer_idx` in 0.2.
 pub fn differences(fixture: &Fixture, found: &Value) -> Vec<String> {
     let expected = quoted(&fixture.beside("json").unwrap());

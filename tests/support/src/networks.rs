@@ -1,11 +1,11 @@
-//! Programs of the size of known networks, and a large one: for measuring what draws and reads them.
+//! Programs of the size of known networks, and a large one, for measurements of readers and pictures.
 
 use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Tensor};
 use executorch_format::schema::{Program, ScalarType};
 use executorch_format::{DataCollector, Pte, PteOptions, probe};
 
 /// A program with the instructions of MobileNetV2 as ExecuTorch's portable kernels run it: 153, of which 52 are convolutions, each followed by a
-/// normalization, 35 by an activation too, and 10 residual additions. Its weights are small.
+/// normalization and 35 also by an activation, and 10 are residual additions. Its weights are small.
 pub fn mobilenet() -> Vec<u8> {
     const CONVOLUTION: i32 = 0;
     const NORMALIZATION: i32 = 1;
@@ -70,7 +70,7 @@ pub fn llama48_narrow() -> Vec<u8> {
     file
 }
 
-/// A program that multiplies its input with one constant of that many numbers.
+/// A program that multiplies its input by one constant with this many elements.
 pub fn large(elements: i32) -> Pte<'static> {
     let mut data = DataCollector::new();
     let constant = data.constant(random(elements as usize * 4));
@@ -86,7 +86,7 @@ pub fn large(elements: i32) -> Pte<'static> {
     data.finish(program, &PteOptions::default()).expect("a program that is complete")
 }
 
-/// Bytes that no two blobs have in common (xorshift64).
+/// Bytes that differ between blobs (xorshift64).
 fn random(count: usize) -> Vec<u8> {
     let mut bytes = vec![0; count];
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
@@ -99,7 +99,7 @@ fn random(count: usize) -> Vec<u8> {
     bytes
 }
 
-/// Values and instructions, as they come.
+/// Values and instructions, in the order in which they are added.
 struct Network {
     values: Vec<EValue<'static>>,
     instructions: Vec<Instruction<'static>>,
@@ -107,7 +107,7 @@ struct Network {
     null: i32,
     no: i32,
     one: i32,
-    /// A list of two ones.
+    /// A list of the number 1, twice.
     list: i32,
 }
 
@@ -129,7 +129,7 @@ impl Network {
         self.add(Tensor::new(ScalarType::FLOAT, sizes).with_planned(1, place * bytes).into())
     }
 
-    /// A weight of values that differ from weight to weight.
+    /// A weight whose values depend on `seed`.
     fn weight(&mut self, sizes: Vec<i32>, seed: i32) -> i32 {
         let count = sizes.iter().product::<i32>();
         let bytes: Vec<u8> = (0..count).flat_map(|index| ((index * seed) as f32).sin().to_le_bytes()).collect();

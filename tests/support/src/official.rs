@@ -33,7 +33,7 @@ impl Official {
         Some(Self { folder, work })
     }
 
-    /// Writes a file to judge, and returns its path.
+    /// Writes a file to be read, and returns its path.
     pub fn put(&self, name: &Path, bytes: &[u8]) -> PathBuf {
         let path = self.work.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -49,7 +49,7 @@ impl Official {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    /// The tree as flatc reads it with the official schema.
+    /// The tree that flatc reads with the official schema.
     pub fn json(&self, file: &Path) -> Result<Value, String> {
         let schema = if is_pte(file) { "program.fbs" } else { "flat_tensor.fbs" };
         let mut flatc = Command::new(self.folder.join("flatc"));
@@ -64,7 +64,7 @@ impl Official {
     }
 }
 
-/// The runtime as a process that judges many files.
+/// The runtime as a process that reads many files.
 pub struct Server {
     child: Child,
     answers: BufReader<ChildStdout>,
@@ -126,7 +126,7 @@ pub fn same(found: &str, expected: &str) -> Result<(), String> {
     Err(format!("  the runtime says {found:?}, expected {expected:?}"))
 }
 
-/// Judges all items on all cores, and reports every failure.
+/// Checks all items on all cores, and reports every failure.
 pub fn for_all<T: Sync>(items: &[T], judge: impl Fn(&T) -> Result<(), String> + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -1,4 +1,4 @@
-//! A web server on loopback, for tests of what reads files from one: it gives ranges, counts requests, and does what servers should not.
+//! A web server on loopback, for tests of clients: it serves ranges, counts requests, and can behave wrongly.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,37 +8,37 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What a server does wrong.
+/// How a server behaves wrongly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing.
+    /// It does not.
     #[default]
     None,
-    /// It sends the whole file where a range was asked for.
+    /// It sends the whole file instead of the requested range.
     IgnoresRange,
-    /// It says that the file has a thousand times its bytes.
+    /// It says that the file is a thousand times larger than it is.
     Larger,
-    /// It says that the file has half of its bytes.
+    /// It says that the file is half as large as it is.
     Smaller,
     /// It closes the connection in the middle of each answer.
     Closes,
-    /// It sends a terabyte in the place of a range.
+    /// It sends a terabyte instead of the requested range.
     SendsMore,
-    /// It accepts connections and says nothing.
+    /// It accepts connections and never answers.
     Silent,
     /// It stops in the middle of each answer, without closing.
     Stalls,
     /// It sends a byte a second.
     Drips,
-    /// The file is another one at each request, and so is its ETag.
+    /// The file changes with each request, and so does its ETag.
     Changes,
-    /// The same, and `If-Match` is not looked at.
+    /// The same, and it ignores `If-Match`.
     ChangesAndIgnoresIfMatch,
-    /// The file is another one at each request, with one ETag and another time.
+    /// The file changes with each request, with the same ETag and another time.
     NoEtagAndChanges,
     /// It answers 500.
     Fails,
-    /// It sends no HTTP.
+    /// It sends something that is not HTTP.
     Nonsense,
 }
 
@@ -82,22 +82,22 @@ impl Server {
         self.state.files.lock().unwrap().insert(format!("/{path}"), bytes);
     }
 
-    /// From now on, this is done wrong.
+    /// From now on, the server behaves wrongly in this way.
     pub fn fault(&self, fault: Fault) {
         *self.state.fault.lock().unwrap() = fault;
     }
 
-    /// From now on, each answer comes so much later.
+    /// From now on, each answer is delayed by this time.
     pub fn delay(&self, delay: Duration) {
         self.state.delay.store(delay.as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// How many requests came and how many bytes of files were sent since the last call.
+    /// The number of requests and of sent bytes of files since the last call.
     pub fn spent(&self) -> (u64, u64) {
         (self.state.requests.swap(0, Ordering::Relaxed), self.state.sent.swap(0, Ordering::Relaxed))
     }
 
-    /// What a process needs to be told to find a bucket here: the first folder of a path is the bucket.
+    /// The environment variables with which a process finds a bucket here: the first folder of a path is the bucket.
     pub fn bucket_variables(&self) -> [(&'static str, String); 3] {
         let endpoint = format!("http://127.0.0.1:{}", self.port);
         [("AWS_ENDPOINT", endpoint), ("AWS_ALLOW_HTTP", "true".into()), ("AWS_SKIP_SIGNATURE", "true".into())]
@@ -112,12 +112,12 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.state.stopped.store(true, Ordering::Relaxed);
-        // Wakes it.
+        // A connection wakes the thread.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
 }
 
-/// Answers the requests of a connection, until it is closed or something is to be done wrong.
+/// Answers the requests of a connection, until it is closed or the server is to behave wrongly.
 fn serve(state: &State, stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut reader = BufReader::new(stream);
@@ -144,7 +144,7 @@ fn request(reader: &mut impl BufRead) -> Option<(String, HashMap<String, String>
     Some((path, headers))
 }
 
-/// A page of what is in a bucket, as S3 lists it.
+/// A page of a bucket's listing, as from S3.
 fn list(files: &HashMap<String, Vec<u8>>, bucket: &str, query: &str) -> String {
     const PAGE: usize = 100;
     let value = |name: &str| {
@@ -172,7 +172,7 @@ fn list(files: &HashMap<String, Vec<u8>>, bucket: &str, query: &str) -> String {
     page + "</ListBucketResult>"
 }
 
-/// `None` where the connection is not used further.
+/// `None` if the connection is not used any further.
 fn answer(
     state: &State,
     mut stream: &TcpStream,
@@ -269,7 +269,7 @@ fn answer(
         }
         Fault::SendsMore => {
             stream.write_all(body).ok()?;
-            // Without end, as far as anybody reads.
+            // Endless, until the client stops reading.
             while stream.write_all(&[7; 4096]).is_ok() {}
             None
         }

@@ -1,5 +1,5 @@
-//! Files in which much refers to one thing: a long name, a long list, a large payload. What copies or prints it for each reference takes many times
-//! the file's size in memory and time. And what to run on them.
+//! Files in which many references share one target: a long name, a long list, a large payload. A program that copies or prints it for each reference takes many times
+//! the file's size in memory and time. Also the commands to run on them.
 
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{
@@ -14,16 +14,16 @@ use executorch_format::schema::{DataSegment, Program, ScalarType};
 use executorch_format::{DataCollector, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
 use std::path::Path;
 
-/// How large the files are.
+/// The size of the files.
 #[derive(Clone, Copy)]
 pub struct Scale {
-    /// The characters, items or bytes of what is shared.
+    /// The characters, items or bytes of the shared thing.
     pub length: usize,
-    /// How many references it has.
+    /// The number of references to it.
     pub count: usize,
 }
 
-/// A file, and what is shared in it.
+/// A file, and the kind of thing that is shared in it.
 pub struct Shared {
     pub kind: &'static str,
     /// `pte` or `ptd`.
@@ -32,7 +32,7 @@ pub struct Shared {
 }
 
 impl Scale {
-    /// For files that differ a little from those of this one.
+    /// The size for files that differ a little from those of this size.
     pub fn smaller(self) -> Self {
         Self { length: self.length - 1, count: self.count - 1 }
     }
@@ -116,7 +116,7 @@ fn program(plan: ExecutionPlan<'_>, constants: usize, payload: Option<Vec<u8>>) 
     pte.expect("a program that is complete")
 }
 
-/// A payload that so many segments hold, each of a delegate and with a name. They end together, and each starts `step` bytes after the one
+/// A payload in many overlapping segments, each of a delegate and with a name. They end at the same byte, and each starts `step` bytes after the one
 /// before it.
 fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
     let delegate = |index| BackendDelegate {
@@ -161,7 +161,7 @@ fn value(index: usize, constant: u32) -> XNNTensorValue<'static> {
     }
 }
 
-/// A payload with one constant under a key, and so many values that use it.
+/// A payload with one constant under a key, and this many values that use it.
 fn keyed(key: String, count: usize) -> Vec<u8> {
     let values = (0..count).map(|index| XValue { xvalue_union: value(index, 1).into() }).collect();
     let constant = ConstantDataOffset { offset: u64::MAX, size: 16, named_key: Some(key.into()) };
@@ -172,14 +172,14 @@ fn keyed(key: String, count: usize) -> Vec<u8> {
     })
 }
 
-/// A payload with a value that has so many scales.
+/// A payload with a value that has this many scales.
 fn quantized(scales: usize) -> Vec<u8> {
     let quant = PerChannelQuant { scale: Some(vec![1.0; scales].into()), ..PerChannelQuant::default() };
     let value = XNNQuantizedTensorValue { tensor_value: Some(value(0, 0)), quant_params: quant.into() };
     payload(XNNGraph { xvalues: Some(vec![XValue { xvalue_union: value.into() }]), ..XNNGraph::default() })
 }
 
-/// A payload of so many nodes, which all read and write one value: of those flags and that external id.
+/// A payload of this many nodes, which all read and write one value with these flags and this external id.
 fn nodes(count: usize, (flags, external_id): (u32, u32)) -> Vec<u8> {
     let shared = XNNTensorValue { flags, external_id, ..value(0, 0) };
     let node = || XNode { xnode_union: XNodeUnion::XNNAdd(XNNNode2x1::default()), ..XNode::default() };
@@ -191,7 +191,7 @@ fn nodes(count: usize, (flags, external_id): (u32, u32)) -> Vec<u8> {
     })
 }
 
-/// What to run on a file with that ending: `{}` is the file, `{other}` one of its kind that differs, `{out}` a folder for what is written.
+/// The commands to run on a file with this extension: `{}` is the file, `{other}` a different file of its kind, `{out}` a folder for the output.
 pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
     match ending {
         "pte" => &[
@@ -265,10 +265,10 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// A target file, which is to be in the folder for what is written.
+/// A target file, to be put into the folder for the output.
 pub const TARGET: (&str, &str) = ("target.toml", "runtime = \"1.5\"\nbackends = []\nmethod-allocator = 1000\n");
 
-/// The arguments of a command with its paths in place.
+/// The arguments of a command, with paths inserted.
 pub fn arguments(command: &[&str], [file, other]: [&Path; 2], out: &Path) -> Vec<String> {
     let [file, other, out] = [file, other, out].map(Path::to_string_lossy);
     let put = |argument: &&str| argument.replace("{}", &file).replace("{other}", &other).replace("{out}", &out);

@@ -4,7 +4,7 @@ use executorch_format::validate::{Finding, Level, Severity};
 use executorch_format::{Error, Model, Ptd};
 use std::collections::BTreeSet;
 
-/// The rules of which the files have findings of severity error at a level.
+/// The rules that the files break, with severity error, at a level.
 pub fn errors(files: &[&[u8]], level: Level) -> BTreeSet<&'static str> {
     let found = findings(files, level).into_iter();
     found.filter(|finding| finding.severity == Severity::Error).map(|finding| finding.rule).collect()

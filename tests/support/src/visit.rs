@@ -1,4 +1,4 @@
-//! A visitor that reads everything in a decoded file and calls everything that the crate offers for it. None of that may panic,
+//! A visitor that reads everything in a decoded file and calls all functions of the crate for it. None of them may panic,
 //! for any bytes.
 
 use executorch_format::schema::any::{AnyNumber, AnyTable, Value};
@@ -38,7 +38,7 @@ impl Visit for str {
     }
 }
 
-/// Of long lists, only the end and a sample of the rest are visited, since the suite visits millions of them.
+/// In long lists, only the end and a sample of the rest are visited, since the suite visits millions of them.
 impl<T: Visit> Visit for [T] {
     fn visit(&self, seen: &mut Seen) {
         seen.add(self.len() as u64);

@@ -1,9 +1,9 @@
-//! A damaged tree, written as it is.
+//! Writes a damaged tree without repairing it.
 
 use executorch_format::{Error, Model};
 
-/// Writes a damaged tree as it is. The metadata may have grown into the segments: these are moved by one step after the other, in
-/// bytes, until it can be written.
+/// Writes a damaged tree without repairing it. The metadata may have grown into the segments, which are moved by each of these steps in turn, in
+/// bytes, until the tree can be written.
 pub fn written(model: &mut Model<'_>, steps: impl IntoIterator<Item = u64>) -> Result<Vec<u8>, Error> {
     let mut written = Ok(Vec::new());
     for step in steps {

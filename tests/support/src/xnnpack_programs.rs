@@ -1,5 +1,5 @@
-//! A small valid program for each kind of node that XNNPACK knows, in the types that it takes: what exporters seldom or never write
-//! is among them.
+//! A small valid program for each kind of node in XNNPACK, in the types that it accepts, with nodes that exporters seldom or never
+//! write.
 
 use executorch_format::delegate::Xnnpack;
 use executorch_format::delegate::xnnpack::{XnnpackHeader, tensor_bytes};
@@ -10,14 +10,14 @@ use executorch_format::{DataCollector, PteOptions};
 
 use XNNDatatype as Type;
 
-/// A graph as it is put together.
+/// A graph under construction.
 #[derive(Default)]
 struct Sketch {
     graph: XNNGraph<'static>,
     constants: Vec<u8>,
 }
 
-/// How a value is quantized, with numbers that fit each other.
+/// How a value is quantized, with scales and zero points that fit each other.
 fn quantized(datatype: Type, dims: &[u32]) -> Option<XNNQuantParams<'static>> {
     let channels = |dim: i32| {
         let scale = vec![0.05; dims[dim as usize] as usize];
@@ -88,7 +88,7 @@ impl Sketch {
         self.value(datatype, dims, 0, 0)
     }
 
-    /// All its bytes are 0, but for 4-bit numbers, which count from 8.
+    /// A constant of zeros. Its bytes are 0, except for 4-bit numbers, whose zero is 8.
     fn constant(&mut self, datatype: Type, dims: &[u32]) -> u32 {
         let entries = self.graph.constant_data.get_or_insert_default();
         let size = tensor_bytes(datatype, dims).unwrap();
@@ -111,7 +111,7 @@ impl Sketch {
         self.node(XNodeUnion::XNNConvert(XNNNode1x1 { input_id, output_id, flags: 0 }));
     }
 
-    /// An input in that type. XNNPACK's arguments are plain numbers, from which the rest is converted.
+    /// An input of this type. Arguments of the payload are floats, which are converted to other types.
     fn input_as(&mut self, datatype: Type, dims: &[u32]) -> u32 {
         if [Type::FP32, Type::FP16].contains(&datatype) {
             return self.input(datatype, dims);
@@ -121,7 +121,7 @@ impl Sketch {
         id
     }
 
-    /// An output in that type, which `finish` converts to plain numbers.
+    /// An output of this type, which `finish` converts to floats.
     fn output_as(&mut self, datatype: Type, dims: &[u32]) -> (u32, Option<u32>) {
         if [Type::FP32, Type::FP16].contains(&datatype) {
             return (self.output(datatype, dims), None);
@@ -182,7 +182,7 @@ pub fn all() -> Vec<(String, Vec<u8>)> {
 
 type Programs = Vec<(String, Vec<u8>)>;
 
-/// One node with those inputs and that output.
+/// One node with these inputs and this output.
 fn one(
     programs: &mut Programs,
     name: &str,
@@ -442,7 +442,7 @@ fn dense(programs: &mut Programs) {
             programs.push((named("dense", (input, filter, bias, output)) + suffix, sketch.program()));
         }
     }
-    // Weights that are computed.
+    // Weights that are computed by another node.
     let mut sketch = Sketch::new();
     let input1_id = sketch.input(Type::FP32, &[3, 6]);
     let filter_id = sketch.input(Type::FP32, &[5, 6]);
@@ -461,7 +461,7 @@ fn convolutions(programs: &mut Programs) {
         (Type::QUINT8, Type::QUINT8, Type::QINT32, Type::QUINT8),
     ];
     let dynamic = (Type::QDINT8, Type::QCINT8, Type::FP32, Type::FP32);
-    // Name, node, groups, channels of a group and of the output's, the filter's sizes, whether it widens.
+    // Name, node, groups, input and output channels of a group, sizes of the filter, whether it widens.
     type Kind = (&'static str, Convolution, [u32; 3], [u32; 4], bool);
     let kinds: [Kind; 5] = [
         ("convolution", XNodeUnion::XNNConv2d, [1, 4, 6], [6, 3, 2, 4], false),
@@ -533,7 +533,7 @@ fn several(programs: &mut Programs) {
     let transpose = XNNStaticTranspose { num_dims: 3, perm, input_id: active, output_id: turned, flags };
     sketch.node(XNodeUnion::XNNStaticTranspose(transpose));
     programs.push(("several".into(), sketch.program()));
-    // XNNPACK makes a table of what follows 8-bit numbers, for up to nine nodes.
+    // XNNPACK merges up to nine nodes after 8-bit numbers into a lookup table.
     let mut sketch = Sketch::new();
     let mut last = sketch.input_as(Type::QINT8, dims);
     for _ in 0..9 {

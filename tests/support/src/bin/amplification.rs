@@ -1,5 +1,5 @@
-//! What the command takes on files in which much refers to one thing: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints, for each kind of file and each
-//! command, the peak of its memory, its CPU seconds, and what it prints and writes, with their ratios to the file's size. Linux only.
+//! Measures the command on files in which many references share one target: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints, for each kind of file and each
+//! command, its peak memory, its CPU seconds, and the bytes that it prints and writes, with their ratios to the file's size. Linux only.
 
 use executorch_format_support::sharing::{self, Scale};
 use std::error::Error;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// In a second, as Linux counts for programs on all machines in use.
+/// Clock ticks in a second: 100 on all common Linux systems.
 const TICKS: f64 = 100.0;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let stat = format!("/proc/{}/stat", child.id());
             let (mut peak, mut ticks) = (0, 0);
             let code = loop {
-                // The 14th and 15th fields, of which those before the name's end are two.
+                // Fields 14 and 15 of the line; the first two end with the name.
                 let now = std::fs::read_to_string(&stat).unwrap_or_default();
                 let fields = now.rsplit(')').next().unwrap_or_default().split(' ').skip(12).take(2);
                 ticks = ticks.max(fields.filter_map(|field| field.parse::<u64>().ok()).sum());

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 fn main() {
     let new = std::env::args_os().nth(1).map(PathBuf::from);
-    // What is in the corpus's own folder and not in the corpus is removed, so a folder of somebody's must be new.
+    // Files that are not in the corpus are removed from its own folder, so any other folder must be new.
     if let Some(folder) = new.as_ref().filter(|folder| folder.exists()) {
         eprintln!("error: {}: is there already, expected a new folder", folder.display());
         std::process::exit(2);

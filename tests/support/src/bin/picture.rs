@@ -1,4 +1,4 @@
-//! Makes a picture of a page: `picture PAGE WIDTH HEIGHT OUT.png [EXPRESSION…]`. Expressions are evaluated in the page before.
+//! Makes a picture of a page: `picture PAGE WIDTH HEIGHT OUT.png [EXPRESSION…]`. Expressions are evaluated in the page first.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let chromium = chromium().ok_or("no Chromium: apt-get install chromium, or name it in CHROMIUM")?;
     let mut browser = Browser::start(&chromium, width.parse()?, height.parse()?)?;
-    // The window has a frame, which is no part of the picture.
+    // The window has a frame, which is not in the picture.
     let (width, height): (u32, u32) = (width.parse()?, height.parse()?);
     let size = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false});
     browser.call("Emulation.setDeviceMetricsOverride", size)?;

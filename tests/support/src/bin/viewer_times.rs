@@ -14,7 +14,7 @@ use std::process::Command;
 
 const RUNS: usize = 5;
 
-/// Zooms the graph in and out, a step in each frame; gives the milliseconds from each wheel event to the end of the next frame.
+/// Zooms the graph in and out, a step in each frame. Returns the milliseconds from each wheel event to the end of the next frame.
 const FRAMES: &str = r#"(async () => {
   const canvas = document.querySelector(".stage canvas");
   const { left, top, width, height } = canvas.getBoundingClientRect();

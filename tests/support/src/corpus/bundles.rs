@@ -85,10 +85,10 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-/// Where the vtable of the events that are times is.
+/// The position of the vtable of events that have times.
 const TIMED_EVENT: usize = 1310;
 
-/// Where the number of strides of the first recorded tensor is.
+/// The position of the number of strides of the first recorded tensor.
 const STRIDES: usize = 1100;
 
 fn suite<'b, 'a>(bpte: &'b mut Bpte<'a>) -> &'b mut executorch_format::schema::bundled::BundledMethodTestSuite<'a> {

@@ -1,10 +1,10 @@
-//! What is foreign in a file: other formats in data, an archive at its end, bytes that nothing describes.
+//! Foreign content in a file: other formats in data, an archive at its end, bytes that nothing describes.
 
 use super::{Case, DELEGATE_INLINE, MUTABLE, TENSORS, bytes, plan, pte};
 
 const LINEAR: &[&str] = &["1.5.1/linear/linear.pte"];
 
-/// Where the weight of that file is, 160 bytes.
+/// The position of that file's weight, which has 160 bytes.
 const WEIGHT: usize = 1536;
 
 /// Imports `posix.system` and calls it with the text `id`.
@@ -14,7 +14,7 @@ const ELF: &[u8] = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0
 
 const ZIP_ENTRY: &[u8] = b"PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0a";
 
-/// The directory of an archive with that entry, and its end.
+/// The directory of an archive with this entry, and the end record.
 const ZIP_END: &[u8] =
     b"PK\x01\x02\x14\0\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0a\
 PK\x05\x06\0\0\0\0\x01\0\x01\0\x2f\0\0\0\x1f\0\0\0\0\0";

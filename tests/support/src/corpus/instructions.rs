@@ -37,7 +37,7 @@ fn only_condition(pte: &mut Pte<'_>, destination: i32) {
     only_jump(pte, jump(condition, destination));
 }
 
-/// Replaces the only operator by the built-in one of that name.
+/// Replaces the only operator by the built-in one with this name.
 fn built_in(pte: &mut Pte<'_>, name: &'static str, overload: &'static str) {
     let operator = &mut plan(pte).operators.as_mut().unwrap()[0];
     operator.name = Some(name.into());

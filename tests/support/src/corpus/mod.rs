@@ -1,4 +1,4 @@
-//! The malformed corpus: what is damaged, how, and what a reader should report.
+//! The malformed corpus: damaged files, the damage, and the rule that a reader should report.
 
 mod bundles;
 mod delegates;
@@ -28,9 +28,9 @@ pub use xnnpack::damaged;
 pub struct Case {
     /// The file's name, without its extension.
     pub name: &'static str,
-    /// The rule that it breaks. It breaks no other rule, except `also`.
+    /// The rule that it breaks. It breaks no other rule except `also`.
     pub rule: &'static str,
-    /// A rule that is broken too, because this damage cannot break the first one alone.
+    /// Another rule that it breaks, because this damage cannot break the first one alone.
     pub also: Option<&'static str>,
     /// The valid file, or the pair, in `tests/data`.
     pub base: &'static [&'static str],
@@ -49,7 +49,7 @@ enum Damage {
     Ptd(fn(&mut Ptd<'_>)),
     Pair(fn(&mut Pte<'_>, &mut Ptd<'_>)),
     Bpte(fn(&mut Bpte<'_>)),
-    /// Damage to the payload of the delegate with that index; a `.ptd` beside the program stays as it is.
+    /// Damage to the payload of the delegate with this index. A `.ptd` of the program stays as it is.
     Payload(usize, fn(&mut Xnnpack<'_>)),
 }
 

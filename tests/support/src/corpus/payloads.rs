@@ -68,10 +68,10 @@ pub fn cases() -> Vec<Case> {
     shared.map(|case| case.also("vtable-shared")).into_iter().chain([machine_code]).collect()
 }
 
-/// Where these bytes are.
+/// The position of these bytes.
 fn payload(bytes: &[u8], part: &[u8]) -> usize {
     bytes.windows(part.len()).position(|bytes| bytes == part).unwrap()
 }
 
-/// Where the first output of the graph is.
+/// The position of the graph's first output.
 const VULKAN_OUTPUT: usize = 1608;

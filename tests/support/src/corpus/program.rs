@@ -149,7 +149,7 @@ fn segments() -> Vec<Case> {
         bytes("segment-overlap", "segment-overlap", DELEGATE, "the third segment starts inside the second", |file| {
             segment(file, 2, 0, 640);
         })
-        // Where it was, nothing is.
+        // Its old place is empty.
         .also("padding"),
         pte("segment-order", "segment-order", DELEGATE, "the last two segments are swapped", |pte| {
             pte.program.segments.as_mut().unwrap().swap(2, 3);

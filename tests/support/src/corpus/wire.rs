@@ -1,8 +1,8 @@
 //! Positions in a FlatBuffer, for damage that no tree can express.
 
-/// A step from a table or list to the next.
+/// A step from a table or list to the next one.
 pub enum Step {
-    /// The field of a table with that id.
+    /// The field with this id of a table.
     Field(usize),
     /// The entry of a list.
     Item(usize),
@@ -21,12 +21,12 @@ pub fn put(bytes: &mut [u8], at: usize, number: &[u8]) {
     bytes[at..at + number.len()].copy_from_slice(number);
 }
 
-/// Where a table's vtable is.
+/// The position of a table's vtable.
 pub fn vtable(bytes: &[u8], table: usize) -> usize {
     (table as i64 - i64::from(u32_at(bytes, table) as u32 as i32)) as usize
 }
 
-/// Where the last step's number or offset is. Every step but the last follows an offset.
+/// The position of the last step's number or offset. Every step except the last follows an offset.
 pub fn place(bytes: &[u8], steps: &[Step]) -> usize {
     let mut at = 0;
     for step in steps {
