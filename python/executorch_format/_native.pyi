@@ -3,7 +3,7 @@ from mmap import mmap
 from os import PathLike
 from typing import Any, final
 
-__all__ = ["File", "Source", "run"]
+__all__ = ["File", "Source", "catalog_batch", "catalog_files", "run"]
 
 _Layout = tuple[str, list[int], list[int]]
 _Blob = tuple[str, tuple[str, list[int], bytes, list[int]] | None, memoryview]
@@ -11,6 +11,8 @@ _Path = str | PathLike[str]
 _Progress = Callable[[int, int], object] | None
 
 def run(arguments: list[str]) -> int: ...
+def catalog_batch(files: list[str], hash: bool, jobs: int) -> tuple[Any, Any]: ...
+def catalog_files(prefixes: list[str]) -> list[str]: ...
 @final
 class Source:
     @staticmethod

@@ -3,6 +3,7 @@
 
 #![deny(unsafe_code)]
 
+mod catalog;
 mod edit;
 mod error;
 mod file;
@@ -26,6 +27,8 @@ fn run(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
 
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::catalog::{catalog_batch, catalog_files};
     #[pymodule_export]
     use super::file::File;
     #[pymodule_export]

@@ -14,8 +14,9 @@ pub use tables::{Column, FORMAT, Kind, TABLES, Table, page};
 
 use crate::error::{Error, Result};
 use crate::stores::{Found, Stores};
-use arrow_array::RecordBatch;
-use futures_util::{StreamExt, stream};
+use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema, to_ffi};
+use arrow_array::{Array, RecordBatch, StructArray};
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 /// The rows of some files, by URL or path: one row for each file, with the columns of `files`, and a list of the rows of each other table.
 pub async fn batch(stores: &Stores, files: &[String], hash: bool, jobs: usize) -> Result<RecordBatch> {
@@ -26,4 +27,16 @@ pub async fn batch(stores: &Stores, files: &[String], hash: bool, jobs: usize) -
     });
     let rows: Vec<_> = stream::iter(work).buffered(jobs.max(1)).collect().await;
     tables::nested(&rows).map_err(|error| Error::Failed(error.to_string()))
+}
+
+/// The names of the model files that have these names or are below these prefixes, as [`write`] takes them.
+pub async fn names(stores: &Stores, prefixes: &[String]) -> Result<Vec<String>> {
+    let found = run::list(stores, prefixes, Default::default()).await?;
+    found.map_ok(|found| found.place.name).try_collect().await
+}
+
+/// A batch in the form in which other languages take it: Arrow's C data interface, as a struct.
+pub fn exported(batch: RecordBatch) -> Result<(FFI_ArrowSchema, FFI_ArrowArray)> {
+    let (array, schema) = to_ffi(&StructArray::from(batch).to_data()).map_err(part::failed)?;
+    Ok((schema, array))
 }

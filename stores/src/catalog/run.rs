@@ -264,7 +264,7 @@ pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64) -> BoxFu
 }
 
 /// Everything that is below prefixes, each file once.
-async fn list(
+pub async fn list(
     stores: &Stores,
     prefixes: &[String],
     counts: Arc<(AtomicU64, AtomicBool)>,

@@ -1,0 +1,120 @@
+"""Many files as tables, by engines that spread work over machines: Ray Data and Spark.
+
+    from executorch_format import catalog
+
+    files = catalog.files("s3://bucket/models")
+    rows = catalog.with_ray(files)                    # a ray.data.Dataset with a row for each file
+    catalog.ray_table(rows, "nodes").write_parquet("catalog/nodes")
+
+    rows = catalog.with_spark(spark, files)           # the same as a DataFrame
+    catalog.spark_table(rows, "nodes").groupBy("node").count()
+
+The tables and their columns are those of `pte catalog`, which needs no engine. Workers need this package and pyarrow, and the variables with which stores
+are reached (`AWS_ACCESS_KEY_ID` and the like). A file that cannot be read is a row that says why, so that no file ends the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from executorch_format._native import catalog_batch as _batch
+from executorch_format._native import catalog_files as _files
+
+if TYPE_CHECKING:
+    import pyarrow
+    import pyspark.sql
+    import ray.data
+
+__all__ = ["TABLES", "batch", "files", "ray_table", "schema", "spark_table", "table", "with_ray", "with_spark"]
+
+TABLES = ("files", "methods", "inputs_outputs", "operators", "delegates", "nodes", "blobs", "findings")
+
+
+class _Exported:
+    """What pyarrow takes."""
+
+    def __init__(self, capsules: tuple[Any, Any]) -> None:
+        self._capsules = capsules
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[Any, Any]:
+        return self._capsules
+
+
+def files(*prefixes: str) -> list[str]:
+    """The model files that have these names, or are in these folders or below these prefixes of stores."""
+    return _files(list(prefixes))
+
+
+def batch(files: Sequence[str], *, hash: bool = False, jobs: int = 64) -> pyarrow.RecordBatch:
+    """What is in some files, by URL or path: a row for each file, with the columns of the table `files`, and for each other table a list of its
+    rows. `hash` adds the SHA-256 of each blob, which reads all of each file; `jobs` is how many are read at a time."""
+    import pyarrow
+
+    return pyarrow.record_batch(_Exported(_batch(list(files), hash, jobs)))
+
+
+def schema() -> pyarrow.Schema:
+    """The schema of every batch."""
+    return batch([]).schema
+
+
+def table(rows: pyarrow.Table | pyarrow.RecordBatch, name: str) -> pyarrow.Table:
+    """One of `TABLES`, of batches."""
+    import pyarrow
+
+    if isinstance(rows, pyarrow.RecordBatch):
+        rows = pyarrow.Table.from_batches([rows])
+    if name == "files":
+        return rows.drop_columns(list(TABLES[1:]))
+    item = schema().field(_known(name)).type.value_type
+    lists = rows.column(name).combine_chunks()
+    return pyarrow.Table.from_struct_array(lists.flatten().cast(item))
+
+
+def _known(name: str) -> str:
+    if name not in TABLES:
+        raise ValueError(f"no table {name!r}: expected one of {', '.join(TABLES)}")
+    return name
+
+
+def with_ray(files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256, **options: Any) -> ray.data.Dataset:
+    """The rows of `batch` by Ray: `batch_size` files at a time are a task. `options` are those of `ray.data.Dataset.map_batches`."""
+    import ray.data
+
+    def rows(names: pyarrow.Table) -> pyarrow.Table:
+        import pyarrow
+
+        return pyarrow.Table.from_batches([batch(names.column("item").to_pylist(), hash=hash, jobs=jobs)])
+
+    blocks = max(1, -(-len(files) // batch_size))
+    named = ray.data.from_items(list(files), override_num_blocks=blocks)
+    return named.map_batches(rows, batch_format="pyarrow", batch_size=None, **options)
+
+
+def ray_table(rows: ray.data.Dataset, name: str) -> ray.data.Dataset:
+    """One of `TABLES`, of what `with_ray` gives."""
+    _known(name)
+    return rows.map_batches(lambda rows: table(rows, name), batch_format="pyarrow", batch_size=None)
+
+
+def with_spark(
+    spark: pyspark.sql.SparkSession, files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256
+) -> pyspark.sql.DataFrame:
+    """The rows of `batch` by Spark: a partition has `batch_size` files."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    def rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        for names in batches:
+            yield batch(names.column(0).to_pylist(), hash=hash, jobs=jobs)
+
+    partitions = max(1, -(-len(files) // batch_size))
+    named = spark.sparkContext.parallelize([(name,) for name in files], partitions).toDF("file string")
+    return named.mapInArrow(rows, from_arrow_schema(schema()))
+
+
+def spark_table(rows: pyspark.sql.DataFrame, name: str) -> pyspark.sql.DataFrame:
+    """One of `TABLES`, of what `with_spark` gives."""
+    if _known(name) == "files":
+        return rows.drop(*TABLES[1:])
+    return rows.selectExpr(f"inline({name})")

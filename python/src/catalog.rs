@@ -1,0 +1,37 @@
+//! Many files as one batch of Arrow.
+
+use executorch_format_stores::catalog::{self, exported};
+use executorch_format_stores::{Access, Error, Stores, wait};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::sync::OnceLock;
+
+static STORES: OnceLock<Result<Stores, Error>> = OnceLock::new();
+
+fn stores() -> Result<&'static Stores, Error> {
+    STORES.get_or_init(|| Access::from_env().map(Stores::new)).as_ref().map_err(Clone::clone)
+}
+
+fn raised(error: Error) -> PyErr {
+    PyOSError::new_err(error.to_string())
+}
+
+/// A row for each file: the capsules of Arrow's C data interface, of the schema and of the rows.
+#[pyfunction]
+pub fn catalog_batch(
+    py: Python<'_>,
+    files: Vec<String>,
+    hash: bool,
+    jobs: usize,
+) -> PyResult<(Bound<'_, PyCapsule>, Bound<'_, PyCapsule>)> {
+    let rows = py.detach(|| wait(catalog::batch(stores()?, &files, hash, jobs)).and_then(exported));
+    let (schema, rows) = rows.map_err(raised)?;
+    Ok((PyCapsule::new_with_value(py, schema, c"arrow_schema")?, PyCapsule::new_with_value(py, rows, c"arrow_array")?))
+}
+
+/// The names of the files below prefixes.
+#[pyfunction]
+pub fn catalog_files(py: Python<'_>, prefixes: Vec<String>) -> PyResult<Vec<String>> {
+    py.detach(|| wait(catalog::names(stores()?, &prefixes))).map_err(raised)
+}

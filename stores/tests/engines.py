@@ -1,0 +1,129 @@
+"""A catalogue by Ray Data and by Spark, each with two workers of which one dies midway: the rows are those of `pte catalog`.
+
+    python engines.py CATALOG FOLDER [ray] [spark]
+
+CATALOG is what `pte catalog FOLDER --hash` wrote.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+
+from executorch_format import catalog
+
+
+# Tables that the engines take apart themselves.
+SOME = ("files", "nodes")
+
+
+def rows(table: pyarrow.Table) -> list[str]:
+    """Each row as text, in an order of its own."""
+    return sorted(json.dumps(row, default=str, sort_keys=True) for row in table.to_pylist())
+
+
+def same(name: str, found: pyarrow.Table, expected: pyarrow.Table) -> None:
+    assert found.column_names == expected.column_names, name
+    one, other = rows(found), rows(expected)
+    assert one == other, f"{name}: {next(pair for pair in zip(one, other) if pair[0] != pair[1]) if len(one) == len(other) else (len(one), len(other))}"
+
+
+def die_once(flag: str) -> None:
+    """The first process that comes here ends."""
+    try:
+        os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def by_ray(files: list[str], flag: str) -> dict[str, pyarrow.Table]:
+    import ray
+
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    ray.data.DataContext.get_current().enable_progress_bars = False
+    logging.getLogger("ray.data").setLevel(logging.WARNING)
+
+    def dying(rows: pyarrow.Table) -> pyarrow.Table:
+        die_once(flag)
+        return rows
+
+    found = catalog.with_ray(files, hash=True, batch_size=30).map_batches(dying, batch_format="pyarrow", batch_size=None)
+    found = found.materialize()
+
+    def collected(dataset: Any) -> pyarrow.Table:
+        parts = [ray.get(part) for part in dataset.to_arrow_refs()]
+        return pyarrow.concat_tables([part for part in parts if part.num_rows])
+
+    whole = collected(found)
+    tables = {name: catalog.table(whole, name) for name in catalog.TABLES}
+    for name in SOME:
+        same(f"ray, {name}", collected(catalog.ray_table(found, name)), tables[name])
+    ray.shutdown()
+    return tables
+
+
+def by_spark(files: list[str], flag: str) -> dict[str, pyarrow.Table]:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+    }
+    # Two executors, each a process.
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]")
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    found = catalog.with_spark(spark, files, hash=True, batch_size=30)
+
+    def dying(batches: Any) -> Any:
+        for rows in batches:
+            die_once(flag)
+            yield rows
+
+    found = found.mapInArrow(dying, found.schema).cache()
+    whole = found.toArrow()
+    tables = {name: catalog.table(whole, name) for name in catalog.TABLES}
+    for name in SOME:
+        same(f"spark, {name}", catalog.spark_table(found, name).toArrow(), tables[name])
+    spark.stop()
+    return tables
+
+
+def main(written: Path, folder: str, engines: list[str]) -> None:
+    files = catalog.files(folder)
+    expected = {name: pyarrow.parquet.read_table(written / name) for name in catalog.TABLES}
+    assert expected["files"].num_rows == len(files) > 50
+    # In this process.
+    alone = catalog.batch(files, hash=True)
+    assert alone.schema == catalog.schema()
+    for name, table in expected.items():
+        same(name, catalog.table(alone, name), table)
+    for engine in engines:
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory() as place:
+            flag = os.path.join(place, "died")
+            found = {"ray": by_ray, "spark": by_spark}[engine](files, flag)
+            assert os.path.exists(flag), f"{engine}: no worker died"
+        for name, table in expected.items():
+            same(f"{engine}, {name}", found[name], table)
+        print(f"{engine}: {len(files)} files, the same rows in {len(found)} tables, in {time.monotonic() - start:.1f} s with a worker that died")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:] or ["ray", "spark"])
