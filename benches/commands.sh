@@ -1,10 +1,10 @@
 #!/bin/sh
-# Measures the commands that look at files, as processes: on `llama48_narrow`, and on a program with one constant of 1 GiB. Prints a
+# Measures the commands that read files, as processes: on `llama48_narrow`, and on a program with one constant of 1 GiB. Prints a
 # Markdown table of medians.
 # usage: benches/commands.sh [FOLDER]
 #   FOLDER   a folder with space for the files (default: /dev/shm)
 #   RUNS=N   how often each command is run (default 15)
-#   PTE=FILE the command, if it is not to be built
+#   PTE=FILE the command; without it, the command is built
 # needs: cargo, python3, openssl
 set -eu
 cd "$(dirname "$0")/.."

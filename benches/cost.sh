@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# What a dependent pays to compile the crate, beside the parsers that a Rust user could add: CPU seconds (user and system) with all
-# dependencies, from nothing. Needs the crates registry. `.ci/budgets lines` counts what is compiled of this crate.
+# Measures the compilation of the crate and of other parsers as dependencies: CPU seconds (user and system) of a clean build with all
+# dependencies. Needs the crates registry. `.ci/budgets lines` counts the compiled lines of this crate.
 # Usage: benches/cost.sh [ROW]...      A row is `three` (the dependencies alone), `reader`, `default`, a feature, `all`, or a peer: `object`,
-# `wasmparser`, `gimli`, `flatbuffers`; without any: all of them. FLATC=PATH is a flatc, for what it generates from the official schemas
+# `wasmparser`, `gimli`, `flatbuffers`; without any: all of them. FLATC=PATH is a flatc, for the code that it generates from the official schemas
 # (`.ci/official/get.sh` has both).
 set -euo pipefail
 root="$(cd "$(dirname "$0")/.." && pwd)"
@@ -11,7 +11,7 @@ wanted=" $* "
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
-# project NAME DEPENDENCY: a crate that depends on one other.
+# project NAME DEPENDENCY: makes a crate that depends on another one.
 project() {
     mkdir -p "$work/$1/src"
     printf '[package]\nname = "cost-%s"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n%s\n[workspace]\n' "$1" "$2" >"$work/$1/Cargo.toml"
@@ -19,7 +19,7 @@ project() {
     (cd "$work/$1" && cargo fetch --quiet)
 }
 
-# seconds NAME [FLAGS]: the CPU seconds of a build from nothing.
+# seconds NAME [FLAGS]: the CPU seconds of a clean build.
 seconds() {
     local name=$1
     shift
@@ -42,7 +42,7 @@ row() {
     printf '| %s | %s | %s | %s |\n' "$3" "$dev" "$rlib" "$release"
 }
 
-# All that the library has, without what only tests use.
+# All features of the library, without those that are only for tests.
 all='"convert", "devtools", "diff", "half", "layout", "serde", "std", "tmpfile", "unicode"'
 path="path = \"$root\""
 project reader "executorch-format = { $path, default-features = false }"

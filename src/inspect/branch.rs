@@ -82,6 +82,7 @@ impl Model<'_> {
             };
             let bytes = match usize::try_from(start) {
                 Ok(0) | Err(_) => source.metadata(),
+                // The FlatBuffer was read from this offset, so it is inside the file.
                 Ok(start) => source.bytes.get(start..).unwrap_or_default(),
             };
             let description = match self {

@@ -110,6 +110,7 @@ fn quantized<'t>(
                 _ => stored,
             };
             let groups = arguments.first().and_then(|value| plan.tensor(*value)?.sizes().get(1).copied()).unwrap_or(1);
+            // A negative number becomes 0, which `checked_div` refuses.
             let groups = usize::try_from(groups).unwrap_or_default();
             let [rows, columns] = &mut *dims else { return Err(wrong("has no rows and columns")) };
             *columns = columns.checked_mul(8 / bits).ok_or_else(|| wrong("has too many columns"))?;

@@ -90,6 +90,7 @@ pub fn remains(bytes: &[u8], kind: FileKind) -> Remains {
         PartKind::Text if remains.texts.len() < MOST => {
             let start = part.position as usize + 4;
             let end = start + (part.size as usize).saturating_sub(5).min(LONGEST);
+            // The string was found in these bytes, so it is in range.
             let text = bytes.get(start..end).unwrap_or_default();
             remains.texts.push(RemainingText {
                 path: part.path.to_field_path(),

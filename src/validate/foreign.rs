@@ -166,6 +166,7 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     let Some(source) = source.filter(|source| source.whole) else { return };
     let file = &*source.bytes;
     let first = file.len().saturating_sub(LONGEST);
+    // `first` is at most the file's length.
     let last = file.get(first..).unwrap_or_default();
     for (at, record) in last.windows(RECORD).enumerate().rev() {
         if !record.starts_with(b"PK\x05\x06") || !is_directory_end(file, first + at, record) {

@@ -126,6 +126,7 @@ pub(super) fn read_vtable(
 }
 
 fn word(bytes: &[u8], at: usize) -> u16 {
+    // Each caller passes at least two bytes from `at`.
     bytes.get(at..).and_then(u16::read).unwrap_or_default()
 }
 
@@ -397,6 +398,7 @@ const WITHOUT_VALUE: u16 = 1 << 8;
 pub(crate) fn union<'s, 'a>(table: Table<'s, 'a>) -> Result<(Table<'s, 'a>, u16, Option<Place<'s, 'a>>)> {
     let (table, tag) = table.field();
     let (table, value) = table.field();
+    // An absent tag is 0. A present one is inside `fields`, see `Table::bytes`.
     let tag = tag.and_then(|slot| table.fields.get(usize::from(slot))).copied().unwrap_or_default();
     Ok(match (tag, value) {
         (_, Some(slot)) => (table, tag.into(), Some(table.follow(slot)?)),

@@ -274,6 +274,7 @@ fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s
                     DifferenceSubject::Method
                 };
                 let kind = if before.is_some() { DifferenceKind::Removed } else { DifferenceKind::Added };
+                // One of the two is there.
                 let name = plan.map(|plan| plan.name()).unwrap_or_default();
                 comparer.difference(Difference {
                     before: before.map(text),

@@ -27,6 +27,7 @@ fn values(before: Value<'_>, after: Value<'_>, path: &Path<'_>, found: &mut dyn 
         (Value::Union { tag, member: Some(one), name }, Value::Union { tag: other_tag, member: Some(other), .. })
             if tag == other_tag =>
         {
+            // A member that is there has a name.
             compare(one, other, &path.field(name.unwrap_or_default()), found);
         }
         (Value::Tables(one), Value::Tables(other)) if one.len() == other.len() => {

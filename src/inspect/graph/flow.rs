@@ -208,6 +208,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
     /// The indices of a value's events at a time.
     fn events_of(&self, time: usize, value: i32) -> &'f [usize] {
         let (first, events) = self.dataflow.at(time);
+        // `by_argument` has an index for each event, so all ranges here are inside it.
         let events = self.by_argument.get(first..first + events.len()).unwrap_or_default();
         let argument = |index: &usize| self.dataflow.events().get(*index).map(|event| event.argument);
         let from = events.partition_point(|index| argument(index) < Some(value));

@@ -105,6 +105,7 @@ impl Graph<'_> {
                 Some(group) => group.count += 1,
                 None if place.is_some() => groups.push(NodeGroup {
                     kind: GroupKind::Delegate,
+                    // A node inside a delegate has its name.
                     label: node.delegate.unwrap_or_default().into(),
                     first: index,
                     count: 1,

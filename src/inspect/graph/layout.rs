@@ -116,6 +116,7 @@ impl Graph<'_> {
     /// Where the nodes go in a picture, from top to bottom.
     pub fn layout(&self) -> GraphLayout {
         let ranks = ranks(self);
+        // Each node has a rank.
         let rank = |node: usize| ranks.get(node).copied().unwrap_or_default();
         let is_far = |edge: &Edge| edge.value.is_some() && rank(edge.to).saturating_sub(rank(edge.from)) > FAR;
         let forward = |edge: &&Edge| edge.value.is_some() && edge.from < edge.to;
@@ -201,6 +202,7 @@ impl Graph<'_> {
                 .iter()
                 .map(|(node, center)| extent(*node, *center))
                 .reduce(|one, other| (one.0.min(other.0), one.1.min(other.1), one.2.max(other.2), one.3.max(other.3)));
+            // Each part has a node.
             let (x0, y0, x1, y1) = around.unwrap_or_default();
             if left > 0.0 && left + x1 - x0 > SHELF {
                 (left, shelf_top, shelf_height) = (0.0, shelf_top + shelf_height + GAP, 0.0);
@@ -262,6 +264,7 @@ fn ranks(graph: &Graph<'_>) -> Vec<usize> {
     let mut earliest = vec![0usize; count];
     let mut latest = vec![usize::MAX; count];
     let data = || graph.edges.iter().filter(|edge| edge.value.is_some() && edge.from < edge.to && edge.to < count);
+    // Each node has a rank, and `data` has only edges between nodes.
     let get = |ranks: &[usize], node: usize| ranks.get(node).copied().unwrap_or_default();
     // Edges are sorted by `from`, and `from` is always before `to`.
     for edge in data() {

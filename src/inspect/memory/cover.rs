@@ -68,6 +68,7 @@ impl Cover {
     }
 
     fn node(&self, index: usize) -> Node {
+        // The children of the lowest nodes do not exist, and cover nothing.
         self.nodes.get(index).copied().unwrap_or_default()
     }
 }

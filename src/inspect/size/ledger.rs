@@ -129,6 +129,7 @@ impl<'t> Ledger<'t> {
                 PartKind::Table(table) => {
                     let vtables = self.group(SizeKind::Program, VTABLES);
                     self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
+                    // A vtable that is too short for the size of its table states none.
                     part.size.max(table.inline_size.unwrap_or_default().into())
                 }
                 // The length only: the elements are a blob.
@@ -248,6 +249,7 @@ impl<'t> Ledger<'t> {
                 before.checked_sub(1).and_then(|last| self.segments.get(last)).is_some_and(|last| start < last.1);
             if inside { "segment" } else { "between segments" }
         };
+        // The range is inside the file.
         let bytes = slice(self.file, start..end).unwrap_or_default();
         if !listed && end - start <= LONGEST_PADDING && bytes.iter().all(|byte| *byte == 0) {
             return self.group(SizeKind::Padding, place);

@@ -298,6 +298,7 @@ fn constant_starts(pte: &Pte<'_>) -> Vec<u64> {
     let mut starts = Vec::new();
     for list in pte.program.constant_segment.iter().chain(pte.program.mutable_data_segments()) {
         let segment = pte.program.segments().get(list.segment_index as usize).copied();
+        // A segment that does not exist has size 0, and so no items.
         let DataSegment { offset, size } = segment.unwrap_or_default();
         let base = pte.segment_base_offset().saturating_add(offset);
         // The first item is a placeholder.

@@ -163,6 +163,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
                 let found = "no XNNPACK payload, expected XH00, XN01 or XN00 at its byte 4";
                 report.add_at(rule::XNNPACK_PAYLOAD, path, pte.range(&opened.data).map(|range| range.start), found);
             }
+            // Bytes that are not there are reported where the delegate refers to them.
             Err(error) if Xnnpack::is_one(pte.bytes(&opened.data).unwrap_or_default()) => {
                 let rule = matches!(error.kind(), ErrorKind::Header(_)).then_some(rule::XNNPACK_PAYLOAD);
                 let error = error.clone().in_field("processed").in_item(index).in_field("delegates");

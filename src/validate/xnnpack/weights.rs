@@ -60,6 +60,7 @@ pub(super) fn reads(graph: &Graph<'_>, node: &XNodeUnion<'_>, reads: &mut Vec<(u
         let bytes = match (&weights, field) {
             (Some(Weights { dims: Some(dims), .. }), "filter_id") => bytes(tensor, dims),
             (Some(Weights { dims: Some(dims), channel_dim, .. }), "bias_id") => {
+                // `channel_dim` is the index of one of `dims`.
                 bytes(tensor, dims.get(*channel_dim..=*channel_dim).unwrap_or_default())
             }
             (Some(Weights { dims: None, filter, channel_dim, .. }), "bias_id") => {

@@ -15,7 +15,7 @@ pub enum Form {
     Safetensors,
 }
 
-/// A tensor that is saved.
+/// A tensor that is being saved.
 pub struct Export {
     form: Form,
     name: String,
@@ -39,7 +39,7 @@ impl Export {
         Ok(Self { form, name, layout: TensorLayout::from(shape).into_owned(), header })
     }
 
-    /// The whole file, of the tensor's bytes.
+    /// Makes the whole file from the tensor's bytes.
     pub fn finish(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
         self.file(bytes).map_err(|error| error.to_string())
     }

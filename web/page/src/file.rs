@@ -24,10 +24,10 @@ const WHOLE: u64 = 64 << 20;
 /// The largest file of a kind that must be read whole, in bytes.
 const MOST: u64 = 1 << 30;
 
-/// The most bytes of payloads that are read to see what is inside them.
+/// The most bytes of payloads that are read for their contents.
 const PAYLOADS: u64 = 64 << 20;
 
-/// A file, as far as it was read.
+/// A file, with the parts that were read.
 pub struct File {
     /// Its name.
     pub name: String,
@@ -39,11 +39,11 @@ pub struct File {
     pub whole: bool,
     /// The file: of a bundle, the program inside.
     pub model: Result<Model<'static>, Error>,
-    /// The bundle that the program is inside of.
+    /// The bundle around the program.
     pub bundle: Option<Model<'static>>,
-    /// Where the program starts in it.
+    /// Where the program starts in the bundle.
     pub program_offset: Option<u64>,
-    /// What could still be found in it, if it cannot be read.
+    /// What was found in it, if it cannot be parsed.
     pub remains: Option<Remains>,
 }
 
@@ -124,13 +124,13 @@ impl File {
         }
     }
 
-    /// Where the model's offsets count from, in bytes from the start of the file.
+    /// The start of the model's offsets, in bytes from the start of the file.
     pub fn start(&self) -> u64 {
         self.program_offset.unwrap_or_default()
     }
 }
 
-/// Reads the segments that hold payloads, the small ones first.
+/// Reads the segments with payloads, the small ones first.
 fn read_payloads(pte: &mut Pte<'static>, storage: &(impl Storage + ?Sized)) -> Result<(), String> {
     let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
     let mut places: Vec<(u64, u32, u64)> = Vec::new();

@@ -1,11 +1,11 @@
-//! What the worker's JavaScript calls. Every file is read through a `read(start, size)` of its own, which gives bytes at once.
+//! The functions that the worker's JavaScript calls. Each file is read through its own `read(start, size)`, which returns bytes synchronously.
 
 use crate::{Export, Form, Hash, Session, Spread, Storage};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 #[wasm_bindgen]
 extern "C" {
-    /// A file of the worker's.
+    /// A file that the worker has.
     pub type Reader;
 
     #[wasm_bindgen(method, catch)]
@@ -20,7 +20,7 @@ impl Storage for Reader {
     }
 }
 
-/// The files on the page. Answers are JSON, and errors texts.
+/// The files on the page. Answers are JSON, and errors are strings.
 #[wasm_bindgen]
 #[derive(Default)]
 pub struct Page(Session);
@@ -38,50 +38,50 @@ impl Page {
         self.0.add(name, size as u64, reader)
     }
 
-    /// Which file is what.
+    /// The list of files, with their kinds.
     pub fn roles(&self) -> Result<String, String> {
         crate::session::json(&self.0.roles())
     }
 
-    /// A part of what the views show.
+    /// A part of a file's report.
     pub fn part(&self, name: &str) -> Result<String, String> {
         self.0.part(name)
     }
 
-    /// What differs between two files.
+    /// The differences between two files.
     pub fn compare(&self) -> Result<String, String> {
         self.0.compare()
     }
 
-    /// A place of a file's tree.
+    /// A node of a file's tree.
     pub fn branch(&self, index: usize, path: &str, first: usize, of_bundle: bool) -> Result<String, String> {
         self.0.branch(index, path, first, of_bundle)
     }
 
-    /// A tensor that is to be saved.
+    /// Starts to save a tensor.
     pub fn export(&self, index: usize, offset: f64, size: f64, safetensors: bool) -> Result<Saving, String> {
         let form = if safetensors { Form::Safetensors } else { Form::Npy };
         self.0.export(index, offset as u64, size as u64, form).map(Saving)
     }
 
-    /// A tensor whose values are to be counted.
+    /// Starts to count the values of a tensor.
     pub fn spread(&self, index: usize, offset: f64) -> Result<Counting, String> {
         self.0.spread(index, offset as u64).map(Counting)
     }
 }
 
-/// A tensor that is saved.
+/// A tensor that is being saved.
 #[wasm_bindgen]
 pub struct Saving(Export);
 
 #[wasm_bindgen]
 impl Saving {
-    /// What comes before its bytes as they are; nothing where they are to be given to `finish`.
+    /// The bytes to write before the tensor's unchanged bytes; `None` if the tensor's bytes must be passed to `finish` instead.
     pub fn header(&self) -> Option<Vec<u8>> {
         self.0.header.clone()
     }
 
-    /// The whole file, of the tensor's bytes.
+    /// Makes the whole file from the tensor's bytes.
     pub fn finish(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         self.0.finish(&bytes)
     }
@@ -98,7 +98,7 @@ impl Counting {
         self.0.add(bytes);
     }
 
-    /// Whether there is something to count; then all bytes are to come again.
+    /// Whether there is something to count. If so, all bytes must be passed again.
     pub fn again(&mut self) -> bool {
         self.0.again()
     }
@@ -116,7 +116,7 @@ pub struct Hashing(Hash);
 
 #[wasm_bindgen]
 impl Hashing {
-    /// Of no bytes yet.
+    /// A hash of no bytes yet.
     #[wasm_bindgen(constructor)]
     pub fn new() -> Self {
         Self::default()
@@ -127,7 +127,7 @@ impl Hashing {
         self.0.add(bytes);
     }
 
-    /// The SHA-256, in hexadecimal digits.
+    /// The SHA-256 in hexadecimal.
     pub fn finish(self) -> String {
         self.0.finish()
     }

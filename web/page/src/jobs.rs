@@ -5,7 +5,7 @@ use executorch_format::TensorShape;
 use executorch_format::inspect::{BlobUser, HistogramCounter};
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of bytes that come in pieces.
+/// The SHA-256 of bytes that arrive in pieces.
 #[derive(Default)]
 pub struct Hash(Sha256);
 
@@ -15,16 +15,16 @@ impl Hash {
         self.0.update(bytes);
     }
 
-    /// The hash, in hexadecimal digits.
+    /// The hash in hexadecimal.
     pub fn finish(self) -> String {
         self.0.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 
-/// A histogram of a tensor whose bytes arrive in pieces, all of them twice.
+/// A histogram of a tensor whose bytes arrive in pieces, twice.
 pub struct Spread {
     counter: HistogramCounter,
-    /// Bytes that are no whole element yet.
+    /// Bytes of an incomplete element.
     rest: Vec<u8>,
     element: usize,
 }
@@ -33,7 +33,7 @@ pub struct Spread {
 const BINS: usize = 40;
 
 impl Spread {
-    /// Of the tensor at a place of a file.
+    /// Starts a histogram of the tensor at an offset of a file.
     pub(crate) fn of(file: &File, offset: u64) -> Result<Self, String> {
         let blobs = blobs(file)?;
         let (_, shape) = tensor(&blobs, offset).ok_or("no tensor starts there")?;
@@ -49,7 +49,7 @@ impl Spread {
         self.rest.drain(..whole);
     }
 
-    /// After all bytes, before they come again: whether there is anything to count.
+    /// To be called after all bytes, before they are passed again: whether there is anything to count.
     pub fn again(&mut self) -> bool {
         self.rest.clear();
         self.counter.again().is_some()
@@ -66,7 +66,7 @@ pub(crate) fn blobs(file: &File) -> Result<executorch_format::inspect::Blobs<'_>
     file.model.as_ref().map(|model| model.blobs()).map_err(|error| error.to_string())
 }
 
-/// The tensor whose bytes start at a place, with the name of its first user. The place is one in the program, where that is in a bundle.
+/// The tensor whose bytes start at an offset, with the name of its first user. In a bundle, the offset counts from the program.
 pub(crate) fn tensor<'t>(
     blobs: &executorch_format::inspect::Blobs<'t>,
     offset: u64,

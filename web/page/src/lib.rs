@@ -1,6 +1,6 @@
-//! The page's side of executorch-format: files that are read as far as is needed, and answers as JSON.
+//! executorch-format for the page: reads the parts of files that are needed, and answers as JSON.
 //!
-//! What is here is plain Rust, which is tested without a browser, but for `glue`: what a worker calls.
+//! All but `glue`, which a worker calls, is plain Rust, and is tested without a browser.
 
 mod export;
 mod file;

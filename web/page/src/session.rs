@@ -41,7 +41,7 @@ struct Opened<'f> {
     error: Option<Finding>,
 }
 
-/// What differs between two files.
+/// The differences between two files.
 #[derive(Serialize)]
 struct Comparison<'d> {
     files: [&'d str; 2],
@@ -73,7 +73,7 @@ impl Session {
         self.files.get(index).ok_or_else(|| format!("there is no file {index}"))
     }
 
-    /// Which file is what.
+    /// The list of files, with their kinds.
     pub fn roles(&self) -> Roles {
         let kind = |index: &usize| self.files.get(*index).and_then(|file| file.kind);
         let is_program = |index: &usize| matches!(kind(index), Some(FileKind::Pte | FileKind::Bpte));

@@ -170,6 +170,7 @@ impl<'s> Pair<'_, 's> {
             {
                 let target = end(before, *chain, jump.destination_instruction);
                 let other_target = end(after, *other_chain, other.destination_instruction);
+                // No instruction follows a target at the end of the list.
                 let expected =
                     partner.get(target..).unwrap_or_default().iter().flatten().next().copied().unwrap_or(after.len());
                 // An instruction that was inserted there may be the new destination or come before it.
