@@ -1,5 +1,5 @@
-//! Compares converting 1 GiB of safetensors to `.ptd` and back with copying the file, and with what Python's `safetensors` takes to read and
-//! write it, if Python has it. Prints a Markdown table.
+//! Compares converting 1 GiB of safetensors to `.ptd` and back with copying the file, and with the time in which Python's `safetensors` reads and
+//! writes it, if that is installed. Prints a Markdown table.
 //!
 //! Usage: cargo bench --features convert --bench convert [-- FOLDER]. The default folder is `/dev/shm`, or the temporary folder.
 //! PYTHON=FILE is another Python than `python3`.
@@ -96,7 +96,7 @@ fn replaced(to: &Path, convert: fn(&Path, &Path), from: &Path) {
     convert(from, to);
 }
 
-/// What the Python package takes to read all tensors and write them; `None` if it is not there.
+/// The time in which the Python package reads and writes all tensors; `None` if it is not installed.
 fn python(source: &Path, out: &Path) -> Option<Times> {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     let script = "import sys, time

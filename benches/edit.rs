@@ -3,7 +3,7 @@
 //! tables.
 //!
 //! Usage: cargo bench --bench edit [-- FOLDER]. The default folder is `/dev/shm`, or the temporary folder.
-//! ONLY=large or ONLY=many is one of the tables.
+//! ONLY=large or ONLY=many measures one of the tables.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
@@ -23,7 +23,7 @@ use turns::{ELEMENTS, ROUNDS, TENSORS, Times, folder, in_turn, random};
 
 const HEAP_TARGET: usize = 32 << 20;
 
-/// Repetitions of what is measured in milliseconds.
+/// Repetitions of measurements that take milliseconds.
 const REPETITIONS: usize = 9;
 
 fn main() {
@@ -51,7 +51,7 @@ fn large(folder: &Path) {
     println!("{ROUNDS} alternating rounds in {}", folder.display());
     turns::head();
 
-    // The weights are what takes time: they are the result.
+    // `out` is the file of the weights; the program is small.
     let externalize_and_save = |out: &Path| externalize(&program, &small, out);
     type Edit<'t> = (&'t str, &'t dyn Fn(&Path));
     let edits: [Edit<'_>; 3] = [
@@ -84,7 +84,7 @@ fn large(folder: &Path) {
     assert!(peaks.into_iter().max() < Some(HEAP_TARGET), "the heap grows with the data");
 }
 
-/// Files with many constants: the time should grow as their number does.
+/// Files with many constants: the time should grow in proportion to their number.
 fn many() {
     const COUNTS: [usize; 2] = [10_000, 100_000];
     println!();

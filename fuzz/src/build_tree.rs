@@ -1,4 +1,4 @@
-//! Any tree that can be written is read back as it was, and a good file is good.
+//! Any tree that can be written is read back equal, and generated valid files are valid.
 
 use arbitrary::{Arbitrary, Unstructured};
 use executorch_format::testing::{AnyFile, ValidPair};
@@ -6,7 +6,7 @@ use executorch_format::validate::{Level, Severity};
 use executorch_format::{Ptd, Pte};
 use executorch_format_support::visit::tree;
 
-/// Takes the bytes as choices: a tree and a style, and a good pair. Encode, decode: equal.
+/// Takes the bytes as choices: for a tree and a style, and for a valid pair of files. Encodes and decodes them: they must be equal.
 pub fn build_tree(bytes: &[u8]) {
     let file = AnyFile::arbitrary_take_rest(Unstructured::new(bytes)).expect("any bytes will do");
     let written = file.to_vec().expect("it can be written");

@@ -3,7 +3,7 @@
 use executorch_format::convert::{Npy, Safetensors, Unsupported};
 use executorch_format::{Error, PtdOptions};
 
-/// Reads a safetensors file and compares with the official reader; what was read comes back, by way of a `.ptd` too.
+/// Reads a safetensors file and compares with the official reader. Written again, also through a `.ptd`, the tensors are the same.
 pub fn read_safetensors(bytes: &[u8]) {
     let official = safetensors::SafeTensors::deserialize(bytes);
     let file = match Safetensors::parse(bytes) {
@@ -25,7 +25,7 @@ pub fn read_safetensors(bytes: &[u8]) {
                 assert_eq!((view.dtype().to_string(), view.data()), (tensor.dtype.to_string(), &*tensor.bytes));
             }
         }
-        // It reads what it then ignores.
+        // It parses data that it then ignores.
         Err(error) => assert!(error.to_string().contains("recursion limit"), "{error}"),
     }
     let Ok(image) = file.image().map(|image| image.to_vec().unwrap()) else { return };
@@ -38,7 +38,7 @@ pub fn read_safetensors(bytes: &[u8]) {
     assert_eq!(back.metadata, file.metadata);
 }
 
-/// Reads an array; what was read comes back.
+/// Reads an array. Written again, it is the same.
 pub fn read_npy(bytes: &[u8]) {
     match Npy::parse(bytes) {
         Ok(array) => {

@@ -1,4 +1,4 @@
-//! Operations on what was decoded.
+//! Edits of decoded files.
 
 use executorch_format::Model;
 use executorch_format::testing::Choices;
@@ -7,7 +7,7 @@ use executorch_format_support::edits::edit_file;
 /// How many bytes at the end of the input choose the operations.
 const CHOICES: usize = 24;
 
-/// Decodes, edits, encodes, decodes: equal, and without an error of a rule that the input does not break. What could be saved is tried.
+/// Decodes, edits, encodes, decodes: the trees must be equal, and break no rule, with severity error, that the input does not break. Each saving must be smaller than the file.
 pub fn edit(bytes: &[u8]) {
     if let Ok(model) = Model::parse(bytes) {
         assert!(model.savings().iter().all(|saving| saving.bytes < bytes.len() as u64));

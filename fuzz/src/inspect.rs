@@ -1,4 +1,4 @@
-//! Whatever can be parsed can be asked about: every byte is in one part, and every index in an answer was checked.
+//! All questions of `inspect` work for any file that can be parsed: every byte is in one part, and every index in an answer was checked.
 
 use executorch_format::Model;
 

@@ -23,7 +23,7 @@ pub use read::{read_bundled, read_etdump, read_payload, read_ptd, read_pte, read
 pub use round_trip::round_trip;
 pub use verify_agrees::verify_agrees;
 
-/// What a binary of cargo-fuzz is. Built in any other way, it runs the target on the files that it is given.
+/// The `main` of a fuzz target's binary. Built without cargo-fuzz, it runs the target on the given files.
 #[macro_export]
 macro_rules! target {
     ($target:ident) => {

@@ -30,7 +30,7 @@ pub fn prefix(bytes: &[u8]) {
             assert!(part.as_ref().is_ok_and(|part| without_data(&part.segments)) || part.is_err());
             agree(part.map(|part| tree(&part.flat_tensor)), Ptd::parse(bytes).map(|ptd| tree(&ptd.flat_tensor)), bytes);
         }
-        // These have no metadata apart from their data.
+        // These files have no separate metadata.
         FileKind::Bpte | FileKind::Etdp | FileKind::Xnnpack => {
             assert_eq!(metadata.len(), bytes.len());
             assert!(matches!(Pte::parse(bytes).unwrap_err().kind(), ErrorKind::Foreign { .. }));

@@ -38,8 +38,8 @@ pub fn read_ptd(bytes: &[u8]) {
     }
 }
 
-/// Decodes a bundled program, looks at everything, validates it with the program inside, and writes it back: the same bytes, and a
-/// changed one that is read again.
+/// Decodes a bundled program, visits everything, validates it with the program inside, and writes it back: unchanged, to the same bytes, and
+/// changed, to a file that is read again.
 pub fn read_bundled(bytes: &[u8]) {
     let parsed = Bpte::parse(bytes);
     assert_eq!(Bpte::check(bytes).err().as_ref(), parsed.as_ref().err());
@@ -86,7 +86,7 @@ pub fn read_etdump(bytes: &[u8]) {
     }
 }
 
-/// Opens a delegate's payload of any kind.
+/// Parses a delegate's payload of any kind.
 pub fn read_payload(bytes: &[u8]) {
     let payload = Payload::parse(bytes);
     if let Err(error) = &payload {
@@ -120,7 +120,7 @@ pub fn read_xnnpack(bytes: &[u8]) {
     let newer = payload.source.as_ref().is_some_and(|source| source.newer_tables > 0);
     let by_hand = Xnnpack { source: None, ..payload.into_owned() };
     assert_eq!(tree, visit::tree(&by_hand.graph));
-    // What a newer schema has cannot be written.
+    // Fields and members of a newer schema cannot be written.
     if let (false, Ok(written)) = (newer, by_hand.to_vec()) {
         let limits = Limits::default().with_tables(Some(u32::MAX)).with_bytes(Some(u32::MAX));
         let again = Xnnpack::parse_with(&written, &limits).unwrap();
@@ -129,7 +129,7 @@ pub fn read_xnnpack(bytes: &[u8]) {
     }
 }
 
-/// Checks that an error has a text and an offset inside the file.
+/// Checks that an error has a message and an offset inside the file.
 fn check_error(error: &executorch_format::Error, bytes: &[u8]) {
     assert!(!error.to_string().is_empty());
     assert!(!error.kind().rule().is_empty());

@@ -1,4 +1,4 @@
-//! How stores are reached: credentials, endpoints, patience.
+//! Connections to stores: credentials, endpoints, time limits.
 
 use crate::error::{Error, Result};
 use executorch_format::PROBE_SIZE;
@@ -11,17 +11,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::{Position, Url};
 
-/// How long a server is waited for. Credentials, endpoints and the like are those of the environment, by the names that the `object_store` crate
-/// knows: `AWS_…`, `GOOGLE_…`, `AZURE_…`; proxies are those of `HTTP_PROXY` and `HTTPS_PROXY`.
+/// Time limits and sizes of requests. Credentials, endpoints and other settings come from the environment variables that the `object_store` crate
+/// reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`; proxies come from `HTTP_PROXY` and `HTTPS_PROXY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access {
-    /// The time that one request may take with its answer, which has at most 8 MiB.
+    /// The maximum time of one request with its answer, which has at most 8 MiB.
     pub timeout: Duration,
-    /// How often a request is sent again that failed.
+    /// How often a failed request is repeated.
     pub retries: usize,
-    /// How many bytes the first request for a file asks for, before it is known what it is. The metadata of most programs ends within the default.
-    /// Ranges that are half as many bytes apart are read as one.
+    /// The size in bytes of the first request for a file, whose kind is not known yet. The default includes the metadata of most programs.
+    /// Ranges that are at most half of this apart are read together.
     pub first_read: u64,
 }
 
@@ -32,7 +32,7 @@ impl Default for Access {
 }
 
 impl Access {
-    /// As the variables `PTE_TIMEOUT` (seconds), `PTE_RETRIES` and `PTE_FIRST_READ` (bytes) say.
+    /// Takes the values from the variables `PTE_TIMEOUT` (seconds), `PTE_RETRIES` and `PTE_FIRST_READ` (bytes).
     pub fn from_env() -> Result<Self> {
         let mut access = Self::default();
         if let Some(seconds) = number("PTE_TIMEOUT")? {
@@ -50,7 +50,7 @@ impl Access {
     fn retry(&self) -> RetryConfig {
         let backoff =
             BackoffConfig { init_backoff: Duration::from_millis(100), max_backoff: Duration::from_secs(10), base: 2.0 };
-        // No request is sent again after the time in which all could have been.
+        // No request is repeated after this total time.
         let retry_timeout = self.timeout.saturating_mul(2);
         RetryConfig { backoff, max_retries: self.retries, retry_timeout }
     }
@@ -61,7 +61,7 @@ impl Access {
 
     /// The store of a URL. Nothing is sent yet.
     pub(crate) fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
-        // Fails where it was done before.
+        // Fails if it was done before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(match url.scheme() {
             "s3" | "s3a" => {

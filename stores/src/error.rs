@@ -1,4 +1,4 @@
-//! What can go wrong with a file in a store.
+//! Errors of files in stores.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was given is no URL of a file in a store that is known.
+    /// The argument is not the URL of a file in a known kind of store.
     Url(String),
     /// There is no such file.
     Missing,
-    /// It may not be read with these credentials.
+    /// These credentials do not allow to read it.
     Denied(String),
     /// It changed after its first bytes were read.
     Changed,
-    /// The server does not give parts of files.
+    /// The server does not serve ranges of files.
     NoRanges,
-    /// The server sent something else than it said.
+    /// The server sent something else than it announced.
     Untrue(String),
     /// It is larger than can be read.
     TooLarge(String),
@@ -70,7 +70,7 @@ impl From<object_store::Error> for Error {
     }
 }
 
-/// An error with the reasons for it, those that say nothing new left out.
+/// An error with its sources, except those that repeat it.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();

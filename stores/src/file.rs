@@ -1,4 +1,4 @@
-//! A file, as far as it is read.
+//! A file of which only the needed parts are read.
 
 use crate::error::{Error, Result};
 use crate::hash::{self, Hashes};
@@ -9,40 +9,40 @@ use executorch_format::{Model, PROBE_SIZE, Pte, probe};
 use memmap2::{MmapMut, MmapOptions};
 use std::ops::Range;
 
-/// The most bytes of metadata: a FlatBuffer has no more.
+/// The most bytes of metadata: a FlatBuffer cannot be larger.
 const MOST_METADATA: u64 = 1 << 31;
 
-/// How much of a file is read.
+/// How much of a file to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
-    /// The metadata, and what is in delegates' payloads but constants: what is in a file, what it needs, and who loads it. The scales of quantized
-    /// constants are taken for good ones.
+    /// The metadata, and delegates' payloads without their constants: enough for a file's contents, its needs, and the releases that load it. The scales of quantized
+    /// constants are assumed to be valid.
     Graphs,
-    /// Those scales too: what is checked before a file is loaded.
+    /// Also those scales: enough for the checks before a file is loaded.
     Scales,
     /// Everything.
     All,
 }
 
-/// A file, as far as it was read.
+/// A file, with the parts that were read.
 pub struct File {
     object: Object,
     bytes: Bytes,
     /// The ranges that were read, in order.
     have: Vec<Range<u64>>,
-    /// How many bytes are read where it is not known how many are needed.
+    /// How many bytes to read if it is not known how many are needed.
     step: u64,
 }
 
 enum Bytes {
     /// The file.
     Whole(Vec<u8>),
-    /// As many bytes as the file has: zeros in the place of those that were not read, which take no memory.
+    /// As many bytes as the file has. Those that were not read are zeros, which take no memory.
     Sparse(MmapMut),
 }
 
 impl File {
-    /// Opens a file, and reads as much of it as is asked for. A first request has `step` bytes.
+    /// Opens a file, and reads the requested extent of it. A first request has `step` bytes.
     pub(crate) async fn open(place: Place, extent: Extent, step: u64) -> Result<Self> {
         let (object, first) = Object::open(place, step).await?;
         let read = first.len() as u64;
@@ -53,7 +53,7 @@ impl File {
         let size = object.size;
         let mut file = Self { bytes: sparse(size)?, object, have: Vec::new(), step };
         file.put(0, &first);
-        // What is wrong with it is said where it is parsed.
+        // Faults are reported when the file is parsed.
         let Ok(probe) = probe else { return Ok(file) };
         let metadata = if extent == Extent::All { Ok(0..size) } else { probe.metadata(size) };
         let Ok(metadata) = metadata else { return Ok(file) };
@@ -72,7 +72,7 @@ impl File {
         self.object.size
     }
 
-    /// What the store calls this content.
+    /// The store's identifier of this content.
     pub fn etag(&self) -> Option<&str> {
         self.object.etag.as_deref()
     }
@@ -82,7 +82,7 @@ impl File {
         self.object.modified
     }
 
-    /// How many requests were sent for it, and how many bytes came.
+    /// How many requests were sent for it, and how many bytes were received.
     pub fn spent(&self) -> (u64, u64) {
         self.object.spent()
     }
@@ -100,17 +100,17 @@ impl File {
         }
     }
 
-    /// Its tree: that of the whole file. The bytes of constants that were not read are zeros.
+    /// The tree of the whole file. The bytes of constants that were not read are zeros.
     pub fn parse(&self) -> executorch_format::Result<Model<'_>> {
         let bytes = self.bytes();
         match probe(bytes.get(..PROBE_SIZE).unwrap_or(bytes)) {
-            // Such an error says what the file is instead, which its first bytes tell.
+            // This error says what the file is instead, by its first bytes.
             Err(_) => Model::parse(slice(bytes, self.have.first().cloned().unwrap_or_default())),
             Ok(_) => Model::parse(bytes),
         }
     }
 
-    /// The SHA-256 of ranges of the file, which is read once for all of them and does not stay in memory.
+    /// The SHA-256 of ranges of the file. It is read once for all of them, and does not stay in memory.
     pub async fn hash(&self, ranges: &[Range<u64>], progress: impl FnMut(u64)) -> Result<Hashes> {
         let whole = self.is_whole().then(|| self.bytes());
         hash::all(&self.object, whole, ranges, progress).await
@@ -120,7 +120,7 @@ impl File {
         range.is_empty() || self.have.iter().any(|have| have.start <= range.start && range.end <= have.end)
     }
 
-    /// Puts bytes in their place.
+    /// Stores bytes that were read.
     fn put(&mut self, start: u64, bytes: &[u8]) {
         let Bytes::Sparse(map) = &mut self.bytes else { return };
         let end = start.saturating_add(bytes.len() as u64);
@@ -132,7 +132,7 @@ impl File {
         }
     }
 
-    /// Reads what is missing of some ranges.
+    /// Reads the missing parts of some ranges.
     async fn read(&mut self, ranges: Vec<Range<u64>>) -> Result<()> {
         let size = self.object.size;
         let ranges = ranges.into_iter().map(|range| range.start.min(size)..range.end.min(size));
@@ -147,11 +147,11 @@ impl File {
         Ok(())
     }
 
-    /// Reads what delegates' payloads say about themselves.
+    /// Reads delegates' payloads without their constants.
     async fn read_payloads(&mut self) -> Result<()> {
         let payloads = self.of_program(payloads);
         let first = |range: &Range<u64>| range.start..range.end.min(range.start.saturating_add(self.step));
-        // Which kind it is, its delegate's id says, and then its first bytes.
+        // The delegate's id says its kind, and then its first bytes do.
         let has_graph = |kind: Option<PayloadKind>| matches!(kind, Some(PayloadKind::Xnnpack | PayloadKind::Vulkan));
         let wanted = payloads.iter().map(|(range, kind)| match range.end - range.start {
             size if size > self.step && has_graph(*kind) => first(range),
@@ -167,13 +167,13 @@ impl File {
         self.read(wanted).await
     }
 
-    /// Reads the scales of quantized constants, or puts good ones in their place.
+    /// Reads the scales of quantized constants, or fills in valid ones.
     async fn read_scales(&mut self, extent: Extent) -> Result<()> {
         let scales = self.of_program(scales);
         if extent >= Extent::Scales {
             return self.read(scales).await;
         }
-        // The least normal number, as f32 or as two of bfloat16.
+        // The smallest normal number, as f32 or as two of bfloat16.
         const LEAST: [u8; 4] = [0x80, 0, 0x80, 0];
         for range in scales {
             for hole in missing(&self.have, range.clone()) {
@@ -187,7 +187,7 @@ impl File {
         Ok(())
     }
 
-    /// What a program says, if it is one.
+    /// Asks the program; the default if the file has no valid one.
     fn of_program<T: Default>(&self, ask: impl FnOnce(&Pte<'_>) -> T) -> T {
         match self.parse() {
             Ok(Model::Pte(pte)) => ask(&pte),
@@ -196,7 +196,7 @@ impl File {
     }
 }
 
-/// Where payloads are, and for whom.
+/// The ranges of payloads, with the kinds that their delegates name.
 fn payloads(pte: &Pte<'_>) -> Vec<(Range<u64>, Option<PayloadKind>)> {
     let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
     let place = |delegate: &executorch_format::schema::program::BackendDelegate<'_>| {
@@ -206,7 +206,7 @@ fn payloads(pte: &Pte<'_>) -> Vec<(Range<u64>, Option<PayloadKind>)> {
     delegates.filter_map(place).collect()
 }
 
-/// Where the scales of the constants in payloads are.
+/// The ranges of the scales of constants in payloads.
 fn scales(pte: &Pte<'_>) -> Vec<Range<u64>> {
     let constants = pte.delegate_constants().constants.into_iter().filter(|constant| constant.user.scales);
     constants.filter_map(|constant| Some(constant.offset?..constant.offset?.checked_add(constant.size)?)).collect()
@@ -225,7 +225,7 @@ fn slice(bytes: &[u8], range: Range<u64>) -> &[u8] {
     range.and_then(|(start, end)| bytes.get(start..end)).unwrap_or_default()
 }
 
-/// Ranges in order, those that are no further apart than `gap` as one.
+/// Sorts ranges, and merges those that are at most `gap` bytes apart.
 pub(crate) fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_unstable_by_key(|range| (range.start, range.end));
@@ -239,7 +239,7 @@ pub(crate) fn joined(mut ranges: Vec<Range<u64>>, gap: u64) -> Vec<Range<u64>> {
     joined
 }
 
-/// What is not in `have`, which is in order, of a range.
+/// The parts of a range that are not in `have`, which is sorted.
 fn missing(have: &[Range<u64>], range: Range<u64>) -> Vec<Range<u64>> {
     let mut missing = Vec::new();
     let mut start = range.start;

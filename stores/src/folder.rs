@@ -12,10 +12,10 @@ pub fn facts(metadata: &Metadata) -> (u64, Option<i64>) {
     (metadata.len(), modified.and_then(|time| i64::try_from(time.as_micros()).ok()))
 }
 
-/// The model files in a folder and below, in the order of their paths' bytes, as a store lists them. Of each folder on the way, the names are in
+/// The model files in a folder and below, in the order of their paths' bytes, as a store lists them. The names in each open folder are in
 /// memory. Links to folders are not followed.
 pub struct Walk {
-    /// What is left of each folder, the last entry first.
+    /// The remaining entries of each open folder, the last one first.
     left: Vec<Vec<Entry>>,
 }
 
@@ -46,14 +46,14 @@ impl Iterator for Walk {
             }
             match entries(&entry.path) {
                 Ok(entries) => self.left.push(entries),
-                // It is in the list itself, and cannot be opened.
+                // A folder that cannot be read is listed itself, and fails when it is opened.
                 Err(_) => return Some(entry.path),
             }
         }
     }
 }
 
-/// What is in a folder, sorted so that the first path is the last one: a folder as if its name ended in a slash.
+/// The entries of a folder, sorted with the first path last, folders as if their names ended in a slash.
 fn entries(folder: &Path) -> std::io::Result<Vec<Entry>> {
     let mut entries = Vec::new();
     for entry in std::fs::read_dir(folder)? {

@@ -1,4 +1,4 @@
-//! A file of which ranges are read, in a store or a folder, and that it stays the same.
+//! Reads ranges of a file in a store or a folder, and checks that it does not change.
 
 use crate::error::{Error, Result};
 use crate::folder;
@@ -21,7 +21,7 @@ pub struct Object {
     place: Place,
     /// Bytes.
     pub size: u64,
-    /// What the store calls this content.
+    /// The store's identifier of this content.
     pub etag: Option<String>,
     /// When it was changed, in microseconds since 1970.
     pub modified: Option<i64>,
@@ -30,7 +30,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Opens a file with its first bytes, at most as many as said.
+    /// Opens a file and reads its first bytes, at most the given number.
     pub async fn open(place: Place, first: u64) -> Result<(Self, Vec<u8>)> {
         let read = |size, etag, modified, bytes: Vec<u8>| {
             let (requests, read) = (AtomicU64::new(1), AtomicU64::new(bytes.len() as u64));
@@ -55,7 +55,7 @@ impl Object {
                 let options = GetOptions { range: Some((0..first).into()), ..GetOptions::default() };
                 let result = match store.get_opts(path, options).await {
                     Ok(result) => result,
-                    // No range is inside an empty file.
+                    // An empty file has no valid range.
                     Err(error) => match empty(store.as_ref(), path, &error).await {
                         Some(meta) => {
                             let modified = Some(meta.last_modified.timestamp_micros());
@@ -73,12 +73,12 @@ impl Object {
         }
     }
 
-    /// How many requests were sent, and how many bytes came.
+    /// How many requests were sent, and how many bytes were received.
     pub fn spent(&self) -> (u64, u64) {
         (self.requests.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed))
     }
 
-    /// Reads a range, a few large pieces at a time, and gives each piece with its place, in order.
+    /// Reads a range, a few large pieces at a time, and passes on each piece with its offset, in order.
     pub async fn read(&self, range: Range<u64>, mut take: impl FnMut(u64, &[u8])) -> Result<()> {
         let starts = (range.start..range.end).step_by(CHUNK as usize);
         let pieces = starts.map(|start| start..range.end.min(start + CHUNK));
@@ -108,7 +108,7 @@ impl Object {
                 bytes
             }
             Spot::Store { store, path } => {
-                // A weak one cannot be asked for, but is compared below.
+                // A weak ETag cannot be a condition of a request, but is compared below.
                 let strong = self.etag.clone().filter(|etag| !etag.starts_with("W/"));
                 let options = GetOptions { range: Some(range.into()), if_match: strong, ..GetOptions::default() };
                 let result = store.get_opts(path, options).await?;
@@ -126,7 +126,7 @@ impl Object {
     }
 }
 
-/// What a store says of an empty file, where that is why a range of it was refused.
+/// The facts of an empty file, if a range was refused because the file is empty.
 async fn empty(store: &dyn ObjectStore, path: &Path, error: &object_store::Error) -> Option<ObjectMeta> {
     if !matches!(error, object_store::Error::Generic { .. }) || !error.to_string().contains("416") {
         return None;
@@ -134,7 +134,7 @@ async fn empty(store: &dyn ObjectStore, path: &Path, error: &object_store::Error
     store.head(path).await.ok().filter(|meta| meta.size == 0)
 }
 
-/// The bytes of an answer, which has to have as many as it said. No more are taken.
+/// The bytes of an answer. Their number must be what the answer announced. No more are read.
 async fn body(result: GetResult, size: u64) -> Result<Vec<u8>> {
     let untrue =
         |found: &str| Error::Untrue(format!("the server sent {found} than the {size} bytes that it announced"));

@@ -1,4 +1,4 @@
-//! Stores by their URLs, and what is in them.
+//! Stores by their URLs, and their files.
 
 use crate::access::Access;
 use crate::error::{Error, Result};
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use url::{Position, Url};
 
-/// How the names of model files end.
+/// The extensions of model files.
 const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
 /// Whether a name is a URL, and not a path.
@@ -30,7 +30,7 @@ pub struct Stores {
     open: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
 }
 
-/// Where a file is.
+/// The place of a file.
 #[derive(Clone, Debug)]
 pub struct Place {
     pub(crate) spot: Spot,
@@ -44,32 +44,32 @@ pub(crate) enum Spot {
     Folder(PathBuf),
 }
 
-/// A file that a listing has.
+/// A file in a listing.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Found {
-    /// Where it is.
+    /// Its place.
     pub place: Place,
     /// Bytes.
     pub size: u64,
-    /// What the store calls this content.
+    /// The store's identifier of this content.
     pub etag: Option<String>,
     /// When it was changed, in microseconds since 1970.
     pub modified: Option<i64>,
 }
 
 impl Stores {
-    /// Stores that are reached in that way.
+    /// Stores with these options for connections.
     pub fn new(access: Access) -> Self {
         Self { access, open: Mutex::default() }
     }
 
-    /// How many bytes the first request for a file asks for.
+    /// The size of the first request for a file, in bytes.
     pub(crate) fn first_read(&self) -> u64 {
         self.access.first_read
     }
 
-    /// Where a URL or a path leads. Nothing is sent yet.
+    /// The place of a URL or a path. Nothing is sent yet.
     pub fn place(&self, name: &str) -> Result<Place> {
         if !is_url(name) {
             return Ok(Place { spot: Spot::Folder(name.into()), name: name.to_owned() });
@@ -93,13 +93,13 @@ impl Stores {
         Ok(store)
     }
 
-    /// Opens a file, and reads as much of it as is asked for.
+    /// Opens a file, and reads the requested extent of it.
     pub async fn open(&self, name: &str, extent: Extent) -> Result<File> {
         File::open(self.place(name)?, extent, self.access.first_read).await
     }
 
-    /// The model files below a prefix or in a folder and those in it: in the order of their names where the store lists them so, as S3, Google's
-    /// and Azure's do, and as folders are.
+    /// The model files below a prefix, or in a folder and its subfolders. They are sorted by name if the store lists them so, as S3, Google's
+    /// and Azure's do; files in folders are sorted.
     pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<Found>>> {
         let place = self.place(prefix)?;
         let (store, path) = match place.spot {
@@ -108,7 +108,7 @@ impl Stores {
                     let name = path.to_str().map(str::to_owned);
                     let name =
                         name.ok_or_else(|| Error::Failed(format!("{}: its name is not UTF-8", path.display())))?;
-                    // What cannot be opened either is said there.
+                    // An error is reported when the file is opened.
                     let (size, modified) = std::fs::metadata(&path).map_or((0, None), |facts| folder::facts(&facts));
                     Ok(Found { place: Place { spot: Spot::Folder(path), name }, size, etag: None, modified })
                 });
@@ -135,7 +135,7 @@ impl Stores {
     }
 }
 
-/// Whether a file with that ending is taken for a model.
+/// Whether files with this extension are taken as models.
 pub(crate) fn is_ending(ending: &str) -> bool {
     ENDINGS.contains(&ending)
 }
@@ -150,7 +150,7 @@ fn parse(name: &str) -> Result<Url> {
     }
 }
 
-/// A key as a part of a URL: only what would end it there is escaped.
+/// A key as a part of a URL: only characters that would end the path are escaped.
 fn encoded(key: &str) -> String {
     let mut text = String::with_capacity(key.len());
     for c in key.chars() {

@@ -1,4 +1,4 @@
-//! Parts that earlier runs wrote: rows of files that did not change are taken from them.
+//! The parts of earlier runs, from which the rows of unchanged files are taken.
 
 use super::part::{FIRST, LAST, VERSION, failed, version};
 use super::tables::TABLES;
@@ -17,13 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The earlier parts of a catalogue.
 pub struct Parts {
-    /// Those of later runs first.
+    /// The parts, those of later runs first.
     parts: Vec<Arc<Earlier>>,
-    /// The parts whose files are in memory, the last used one last.
+    /// The parts whose lists of files are in memory, the most recently used one last.
     loaded: Vec<Arc<Earlier>>,
 }
 
-/// How many parts' files are in memory.
+/// The number of parts whose lists of files are in memory.
 const LOADED: usize = 4;
 
 /// A part.
@@ -36,7 +36,7 @@ pub struct Earlier {
     files: Mutex<Option<HashMap<String, Identity>>>,
 }
 
-/// What a file was when its rows were written.
+/// The state of a file when its rows were written.
 struct Identity {
     size: Option<i64>,
     etag: Option<String>,
@@ -46,7 +46,7 @@ struct Identity {
 }
 
 impl Parts {
-    /// The whole parts in some folders. What cannot be read, or is of another version, is no part.
+    /// The complete parts in some folders. Files that cannot be read, or are of another version, are left out.
     pub fn find(roots: Vec<PathBuf>) -> Self {
         let roots = Arc::new(roots);
         let mut parts = Vec::new();
@@ -65,7 +65,7 @@ impl Parts {
         Self { parts, loaded: Vec::new() }
     }
 
-    /// The part that has the rows of a file which is what it was then.
+    /// The part with the rows of a file that has not changed since.
     pub fn same(&mut self, found: &Found, hash: bool) -> Option<Arc<Earlier>> {
         let name = &*found.place.name;
         let has = |part: &&Arc<Earlier>| *part.first <= *name && name <= &*part.last;
@@ -91,7 +91,7 @@ impl Earlier {
         Some(Self { name, roots: Arc::clone(roots), first, last, files: Mutex::new(None) })
     }
 
-    /// The rows of a table, and which of them are those of each file.
+    /// The rows of a table, with the range of each file's rows.
     pub fn rows(&self, table: usize) -> Result<(RecordBatch, HashMap<String, Range<usize>>)> {
         let known = TABLES.get(table).ok_or_else(|| failed("no such table"))?;
         let paths = self.roots.iter().map(|root| root.join(known.name).join(&self.name));
@@ -138,7 +138,7 @@ impl Earlier {
 }
 
 impl Identity {
-    /// Whether a file is still the same: by its ETag and size, or where it has none, by size and time.
+    /// Whether a file is unchanged: by its ETag and size, or without an ETag, by size and time.
     fn is(&self, found: &Found, hash: bool) -> bool {
         let etag = found.etag.as_deref().map(|etag| etag.trim_matches('"'));
         let same = match (&self.etag, etag) {

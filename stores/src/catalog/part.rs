@@ -13,12 +13,12 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Keys of what a part says about itself.
+/// The keys of a part's metadata.
 pub const VERSION: &str = "executorch-format.catalog";
 pub const FIRST: &str = "executorch-format.first";
 pub const LAST: &str = "executorch-format.last";
 
-/// What wrote a part: rows of another version are not taken over.
+/// The version that wrote a part. Rows of another version are not reused.
 pub fn version() -> String {
     format!("{FORMAT} {}", env!("CARGO_PKG_VERSION"))
 }
@@ -29,7 +29,7 @@ pub enum Entry {
     Earlier { part: Arc<Earlier>, file: String },
 }
 
-/// Writes a part into a folder of tables. It is there when its file in the table `files` is: that comes last.
+/// Writes a part into a folder of tables. Its file in the table `files` is written last: the part is complete when that exists.
 pub fn write(entries: &[Entry], names: (&str, &str), folder: &Path, part: &str) -> Result<()> {
     let new: Vec<&Rows> =
         entries.iter().filter_map(|entry| if let Entry::New(rows) = entry { Some(&**rows) } else { None }).collect();

@@ -1,4 +1,4 @@
-//! What a catalogue says about one file.
+//! The rows of a catalogue about one file.
 
 use super::tables::{Rows, Value};
 use crate::error::{Error, Result};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::ops::Range;
 
-/// What is said of every file, whatever it is.
+/// The facts that every file has, of any kind.
 #[derive(Default)]
 struct Facts {
     kind: Option<FileKind>,
@@ -30,7 +30,7 @@ struct Facts {
     error: Option<(&'static str, String)>,
 }
 
-/// Reads a file and says what is in it. A file that cannot be read has a row that says why.
+/// Reads a file, and returns its rows. A file that cannot be read has a row with the error.
 pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
     let mut rows = Rows::default();
     let name = found.place.name.clone();
@@ -38,7 +38,7 @@ pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
         Ok(file) => file,
         Err(error) => {
             let facts = Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() };
-            // A file that was only named has no facts of a listing.
+            // A file that was named has no facts from a listing.
             let listed = found.modified.is_some() || found.etag.is_some();
             add_file(&mut rows, &name, &found, listed.then_some(found.size), (0, 0), false, facts);
             return rows;
@@ -53,7 +53,7 @@ pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
     let mut inside = Rows::default();
     let mut facts = match look(&file, &name, hash, &mut inside).await {
         Ok(facts) => facts,
-        // It changed, or its store failed, after its first bytes were read: what was said before is not said.
+        // It changed, or its store failed, after its first bytes were read: the rows so far are dropped.
         Err(error) => {
             inside = Rows::default();
             Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() }
@@ -65,7 +65,7 @@ pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
     inside
 }
 
-/// The row of a file whose name leads nowhere.
+/// The row of a file that does not exist.
 pub fn unplaced(name: &str, error: &Error) -> Rows {
     let mut rows = Rows::default();
     let place = crate::stores::Place { spot: crate::stores::Spot::Folder(name.into()), name: name.into() };
@@ -116,7 +116,7 @@ fn add_file(
     );
 }
 
-/// Everything that is in a file. Fails where its bytes cannot be had.
+/// All rows of a file. Fails if its bytes cannot be read.
 async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Facts> {
     let model = match file.parse() {
         Ok(model) => model,
@@ -221,7 +221,7 @@ fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>
     }
 }
 
-/// How often each operator is in a payload; `None` where that cannot be known.
+/// How often each operator is in a payload; `None` if that is not known.
 fn nodes(payload: &executorch_format::Result<Payload<'_>>) -> Option<BTreeMap<String, usize>> {
     let mut nodes = BTreeMap::new();
     match payload.as_ref().ok()? {
@@ -286,11 +286,11 @@ fn add_value(rows: &mut Rows, name: &str, method: &str, direction: &str, index: 
     );
 }
 
-/// Which named data payloads use, as far as they can be looked into.
+/// The named data that payloads use, if these can be read.
 #[derive(Default)]
 struct Keys {
     used: HashSet<String>,
-    /// Whether all of them could be.
+    /// Whether all payloads could be read.
     all: bool,
 }
 
@@ -377,7 +377,7 @@ fn program_hash(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Result<String> {
     Ok(hex(&hash.0.finalize()))
 }
 
-/// A method that does not say where its data is.
+/// A method without the places of its data.
 fn without_places<'a>(plan: &ExecutionPlan<'a>) -> ExecutionPlan<'a> {
     let mut plan = plan.clone();
     for value in plan.values.iter_mut().flatten() {

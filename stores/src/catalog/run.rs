@@ -1,4 +1,4 @@
-//! Writes a catalogue: lists, reads, and publishes parts when all are there.
+//! Writes a catalogue: lists files, reads them, and publishes the parts when all are written.
 
 use super::earlier::Parts;
 use super::part::{self, Entry, failed};
@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
 
-/// How a catalogue is written.
+/// Options for a catalogue.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// How many files are read at a time.
+    /// How many files to read at a time.
     pub jobs: usize,
-    /// Whether blobs are hashed, which reads all of them.
+    /// Whether to hash blobs, which reads all of their bytes.
     pub hash: bool,
-    /// The most files of a part.
+    /// Maximum files of a part.
     pub part_files: usize,
 }
 
@@ -52,7 +52,7 @@ impl Options {
     }
 }
 
-/// How far it is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -60,7 +60,7 @@ pub struct Progress {
     pub found: u64,
     /// Whether those are all.
     pub all_found: bool,
-    /// Files whose rows are there.
+    /// Files whose rows are known.
     pub done: u64,
 }
 
@@ -70,32 +70,32 @@ pub struct Progress {
 pub struct Report {
     /// Files with a row.
     pub files: u64,
-    /// How many of them were not read again, since they did not change.
+    /// How many of them were not read again, because they did not change.
     pub unchanged: u64,
 }
 
-/// A part is closed when its rows take so many bytes of memory,
+/// A part is closed when its rows take this many bytes of memory,
 const PART_WEIGHT: usize = 24 << 20;
 
-/// or after this time, so that no more than that is lost where the process ends.
+/// or after this time, which limits the work that is lost if the process ends.
 const PART_TIME: Duration = Duration::from_secs(30);
 
-/// About what the rows of a file that did not change take.
+/// About how many bytes of memory the rows of an unchanged file take.
 const UNCHANGED_WEIGHT: usize = 2 << 10;
 
 /// How many files are listed before they are read.
 const AHEAD: usize = 1 << 16;
 
-/// How many MiB of files that are read whole may be in memory.
+/// The most MiB of files in memory that are read whole.
 const MEMORY: usize = 128;
 
 static IN_MEMORY: Semaphore = Semaphore::const_new(MEMORY);
 
-/// Writes a catalogue of the model files that have these names or are below these prefixes, by URL or path, into a folder of this machine.
+/// Writes a catalogue of the model files with these names or below these prefixes, by URL or path, into a local folder.
 ///
-/// Files that did not change since the last run are not read again, also where that run was killed. The tables of the last run stay as they are
-/// until all of the new ones are there. Fails where a prefix cannot be listed, where nothing was found, and where `out` cannot be written; a file
-/// that cannot be read is a row.
+/// Files that did not change since the last run are not read again, even if that run was killed. The tables of the last run stay
+/// until all new ones are written. Fails if a prefix cannot be listed, if nothing was found, or if `out` cannot be written. A file
+/// that cannot be read becomes a row with its error.
 pub async fn write(
     stores: &Stores,
     prefixes: &[String],
@@ -201,7 +201,7 @@ impl Part {
             Entry::New(rows) => rows.weight(),
             Entry::Earlier { .. } => UNCHANGED_WEIGHT,
         };
-        // A store need not list in order.
+        // Some stores do not list in order.
         if self.entries.is_empty() || name < self.first {
             self.first.clone_from(&name);
         }
@@ -212,7 +212,7 @@ impl Part {
     }
 }
 
-/// Writes a part, when the one before is written.
+/// Writes a part, after the previous one is written.
 async fn start(
     writing: &mut Option<JoinHandle<Result<()>>>,
     part: Part,
@@ -263,7 +263,7 @@ pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64) -> BoxFu
     .boxed()
 }
 
-/// Everything that is below prefixes, each file once.
+/// All files below prefixes, each file once.
 pub async fn list(
     stores: &Stores,
     prefixes: &[String],
@@ -292,10 +292,10 @@ pub async fn list(
     Ok(all.chain(end).boxed())
 }
 
-/// Folders of runs that did not end begin so, and go on with the number of the run.
+/// The start of the names of unfinished runs' folders, before the number of the run.
 const UNFINISHED: &str = ".unfinished-";
 
-/// What runs left that did not end, the last one first.
+/// The folders of unfinished runs, the last run first.
 fn unfinished(out: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let mut folders = Vec::new();
     for entry in fs::read_dir(out)? {
@@ -310,13 +310,13 @@ fn unfinished(out: &Path) -> Result<Vec<(u64, PathBuf)>> {
 
 const ABOUT: &str = "catalog.json";
 
-/// The number of the last run that ended.
+/// The number of the last finished run.
 fn last_run(out: &Path) -> Option<u64> {
     let text = fs::read(out.join(ABOUT)).ok()?;
     serde_json::from_slice::<serde_json::Value>(&text).ok()?.get("run")?.as_u64()
 }
 
-/// Puts the new tables in the place of the old ones. Names of parts say their run, so that nobody takes one for another.
+/// Replaces the old tables by the new ones. Names of parts contain the number of their run, so that old and new ones differ.
 fn publish(out: &Path, folder: &Path, run: u64, report: &Report) -> Result<()> {
     for table in TABLES {
         let (new, place) = (folder.join(table.name), out.join(table.name));
@@ -339,7 +339,7 @@ fn publish(out: &Path, folder: &Path, run: u64, report: &Report) -> Result<()> {
     Ok(fs::remove_dir_all(folder)?)
 }
 
-/// Two folders change their places: at once, where the system can.
+/// Exchanges two folders: atomically, if the system supports it.
 fn exchange(new: &Path, place: &Path, aside: &Path) -> std::io::Result<()> {
     #[cfg(target_os = "linux")]
     {
@@ -352,7 +352,7 @@ fn exchange(new: &Path, place: &Path, aside: &Path) -> std::io::Result<()> {
     fs::rename(new, place)
 }
 
-/// One run at a time writes a catalogue.
+/// A lock, so that only one run at a time writes a catalogue.
 struct Lock {
     _file: File,
 }
@@ -369,7 +369,7 @@ impl Lock {
 }
 
 impl Stores {
-    /// A file by its name; `None` where the name is that of a prefix or folder.
+    /// A file by its name; `None` if it is a prefix or folder.
     async fn find(&self, name: &str) -> Result<Option<Found>> {
         let place = self.place(name)?;
         let (size, etag, modified) = match &place.spot {
@@ -384,7 +384,7 @@ impl Stores {
             Spot::Store { path, .. } if !path.extension().is_some_and(crate::stores::is_ending) => return Ok(None),
             Spot::Store { store, path } => match object_store::ObjectStoreExt::head(store.as_ref(), path).await {
                 Ok(meta) => (meta.size, meta.e_tag, Some(meta.last_modified.timestamp_micros())),
-                // Why not is said where it is read.
+                // The error is reported when the file is read.
                 Err(_) => (0, None, None),
             },
         };

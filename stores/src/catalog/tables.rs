@@ -1,14 +1,14 @@
-//! The tables of a catalogue: their columns, and rows on the way to Arrow.
+//! The tables of a catalogue: their columns, and rows that are converted to Arrow.
 
 use arrow_array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder};
 use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
-/// The number of the form of all tables. A column may be added without another number; none is removed, and none changes its meaning.
+/// The number of the format of all tables. Columns may be added under the same number; none is removed or changes its meaning.
 pub const FORMAT: u32 = 1;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Text.
@@ -30,7 +30,7 @@ pub enum Kind {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
     /// Whether it may be null.
     pub nullable: bool,
@@ -41,9 +41,9 @@ pub struct Column {
 /// A table.
 #[derive(Debug)]
 pub struct Table {
-    /// Its name, and that of its folder.
+    /// The name of the table and of its folder.
     pub name: &'static str,
-    /// What a row is.
+    /// What a row describes.
     pub about: &'static str,
     /// The columns. The first one is the file.
     pub columns: &'static [Column],
@@ -68,36 +68,36 @@ pub const TABLES: &[Table] = &[
         about: "A file",
         columns: &[
             FILE,
-            maybe("kind", Text, "pte, ptd, bpte, etdp; null where its first bytes say nothing known"),
-            maybe("size", Int, "Bytes; null where it could not be opened"),
-            maybe("etag", Text, "What the store calls this content"),
-            maybe("modified", Time, "When it was changed"),
-            maybe("metadata_size", Int, "Bytes of the FlatBuffer with the header; null where it cannot be read"),
+            maybe("kind", Text, "pte, ptd, bpte, etdp; null if its first bytes are of no known kind"),
+            maybe("size", Int, "Bytes; null if it could not be opened"),
+            maybe("etag", Text, "The store's identifier of this content"),
+            maybe("modified", Time, "When it was last changed"),
+            maybe("metadata_size", Int, "Bytes of the FlatBuffer with the header; null if it cannot be read"),
             maybe(
                 "metadata_sha256",
                 Text,
-                "Their SHA-256: what is said of two files with the same metadata and payloads is the same",
+                "Their SHA-256. Files with the same metadata and payloads get the same answers",
             ),
             maybe(
                 "program_sha256",
                 Text,
-                "Of what the methods compute, without weights: two programs that have it in common differ in weights at most. Constants of XNNPACK's payloads count as weights; payloads of other backends count by their size",
+                "SHA-256 of what the methods compute, without weights: programs with the same hash differ at most in weights. Constants of XNNPACK's payloads count as weights; payloads of other backends count by their size",
             ),
             maybe("method_count", Int, "Methods that compute something"),
             column("loads", Texts, "The releases of ExecuTorch that load it with portable kernels, oldest first"),
-            column("refuses", Texts, "Those that report an error"),
-            column("dies", Texts, "Those whose process ends"),
-            column("miscomputes", Texts, "Those that load it and compute something else"),
+            column("refuses", Texts, "The releases that report an error"),
+            column("dies", Texts, "The releases that crash"),
+            column("miscomputes", Texts, "The releases that load it and compute something else"),
             column("native_code", Bool, "Whether a payload has machine code that runs on the CPU when it is loaded"),
-            column("bytes_read", Int, "Bytes that were read for its rows, without those for hashes"),
-            column("requests", Int, "In how many requests"),
+            column("bytes_read", Int, "Bytes that were read for its rows, except for hashes"),
+            column("requests", Int, "The number of requests for them"),
             column("hashed", Bool, "Whether its blobs have hashes"),
             maybe(
                 "error_kind",
                 Text,
-                "unreadable: it could not be opened, and is tried again at the next run; invalid: it is no good model",
+                "unreadable: it could not be opened, and the next run tries again; invalid: it is not a valid model",
             ),
-            maybe("error", Text, "Why nothing else is known of it"),
+            maybe("error", Text, "Why it has no other data"),
         ],
     },
     Table {
@@ -117,7 +117,7 @@ pub const TABLES: &[Table] = &[
             column(
                 "method_memory",
                 Int,
-                "Bytes that ExecuTorch 1.5 allocates besides to load it, where pointers have 8 bytes and there is a temporary allocator, without what other backends than XNNPACK take",
+                "Other bytes that ExecuTorch 1.5 allocates to load it, with pointers of 8 bytes and a temporary allocator, without the memory of backends other than XNNPACK",
             ),
         ],
     },
@@ -128,15 +128,15 @@ pub const TABLES: &[Table] = &[
             FILE,
             column("method", Text, "The method's name"),
             column("direction", Text, "input or output"),
-            column("index", Int, "Which one, from 0"),
+            column("index", Int, "Its index, from 0"),
             maybe(
                 "type",
                 Text,
-                "The schema's name of its kind: Tensor, Int, ...; null where the index is out of range",
+                "The schema's name of its kind: Tensor, Int, ...; null if the value's index is out of range",
             ),
             maybe("name", Text, "A tensor's name, if it has one"),
             maybe("scalar_type", Text, "The type of a tensor's elements"),
-            maybe("sizes", Ints, "The size of each dimension: an upper bound where the shape is dynamic"),
+            maybe("sizes", Ints, "The size of each dimension: an upper bound if the shape is dynamic"),
             maybe("dim_order", Ints, "The dimensions as they are stored, outermost first"),
             maybe("dynamism", Text, "STATIC, DYNAMIC_BOUND or DYNAMIC_UNBOUND"),
             maybe("bytes", Int, "Bytes of the elements"),
@@ -160,25 +160,25 @@ pub const TABLES: &[Table] = &[
             column("method", Text, "The method's name"),
             column("delegate", Int, "Its index in the method"),
             column("backend", Text, "The backend's name: XnnpackBackend"),
-            maybe("payload_kind", Text, "What its payload says that it is: xnnpack, vulkan, ..."),
+            maybe("payload_kind", Text, "The kind of its payload: xnnpack, vulkan, ..."),
             maybe("payload_offset", Int, "Where the payload starts in the file"),
             maybe("payload_size", Int, "Bytes"),
-            maybe("accelerator", Text, "The accelerator that it was compiled for, of an Ethos-U"),
+            maybe("accelerator", Text, "For Ethos-U: the accelerator that it was compiled for"),
             column("native_code", Bool, "Whether the payload has machine code that runs on the CPU when it is loaded"),
-            maybe("nodes", Int, "How many operators are inside, of XNNPACK's and Vulkan's"),
-            maybe("error", Text, "Why it is not known what is inside"),
+            maybe("nodes", Int, "For XNNPACK and Vulkan: how many operators are inside"),
+            maybe("error", Text, "Why the payload's contents are not known"),
         ],
     },
     Table {
         name: "nodes",
-        about: "An operator inside the payloads of XNNPACK or Vulkan. A payload that several delegates share has rows for the first",
+        about: "An operator inside the payloads of XNNPACK or Vulkan. A payload that several delegates share has rows only for the first one",
         columns: &[
             FILE,
             column("method", Text, "The method's name"),
             column("delegate", Int, "The delegate's index in the method"),
             column("backend", Text, "The backend's name"),
-            column("node", Text, "The payload's schema's name for it: XNNConv2d"),
-            column("times", Int, "How many of them"),
+            column("node", Text, "Its name in the payload's schema: XNNConv2d"),
+            column("times", Int, "How many of them there are"),
         ],
     },
     Table {
@@ -187,30 +187,30 @@ pub const TABLES: &[Table] = &[
         columns: &[
             FILE,
             column("kind", Text, "segment, constant, mutable, delegate, named, external, program, input, expected"),
-            maybe("offset", Int, "Bytes from the start of the file; null where it is not in the file"),
+            maybe("offset", Int, "Bytes from the start of the file; null if it is not in the file"),
             column("size", Int, "Bytes"),
-            maybe("sha256", Text, "Of its bytes, with --hash"),
-            column("users", Int, "How many refer to it"),
-            maybe("method", Text, "The method of the first one, if it belongs to one"),
-            maybe("value", Int, "Which value of the method that is, if it is a tensor"),
-            maybe("key", Text, "Its name, of named and external data"),
-            maybe("shape", Text, "Type and sizes, of a tensor: f32[1, 3]"),
+            maybe("sha256", Text, "The SHA-256 of its bytes, with --hash"),
+            column("users", Int, "How many references it has"),
+            maybe("method", Text, "The method of its first user, if that belongs to one"),
+            maybe("value", Int, "The index of its first user among the method's values, if that is a tensor"),
+            maybe("key", Text, "For named and external data: its name"),
+            maybe("shape", Text, "For a tensor: its type and sizes, such as f32[1, 3]"),
             maybe(
                 "used",
                 Bool,
-                "Of named data of a program: whether a payload names it; null where payloads cannot be looked into",
+                "For named data of a program: whether a payload refers to it; null if payloads cannot be read",
             ),
         ],
     },
     Table {
         name: "findings",
-        about: "A rule of the runtime's level that the file breaks: what ExecuTorch 1.5 refuses when it loads it. `pte verify` checks more",
+        about: "A broken rule of the level `runtime`: what ExecuTorch 1.5 refuses when it loads the file. `pte verify` checks more",
         columns: &[
             FILE,
             column("rule", Text, "The rule's name: pte verify --explain RULE"),
             column("severity", Text, "error or warning"),
             column("path", Text, "The field"),
-            maybe("offset", Int, "Where it is in the file"),
+            maybe("offset", Int, "Bytes from the start of the file"),
             column("message", Text, "What was found, and what was expected"),
         ],
     },
@@ -282,7 +282,7 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Adds a row. A table that there is not takes none.
+    /// Adds a row. Does nothing if there is no such table.
     pub fn add<const N: usize>(&mut self, table: &str, row: [Value; N]) {
         let at = TABLES.iter().position(|known| known.name == table && known.columns.len() == N);
         debug_assert!(at.is_some(), "{table} has not {N} columns");
@@ -297,7 +297,7 @@ impl Rows {
         self.cells.get(table).map_or(0, |cells| cells.len() / columns)
     }
 
-    /// About how many bytes they take.
+    /// About how many bytes the rows take in memory.
     pub fn weight(&self) -> usize {
         let of = |value: &Value| match value {
             Value::Text(text) => 40 + text.len(),
@@ -320,7 +320,7 @@ enum Builder {
 
 const ZONE: &str = "UTC";
 
-/// What the items of a list are called: as Parquet has it, and Spark takes it.
+/// The name of a list's items: Parquet's, which Spark accepts.
 const ITEM: &str = "element";
 
 impl Builder {
@@ -421,7 +421,7 @@ pub fn nested(rows: &[Rows]) -> Result<RecordBatch, ArrowError> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
-/// The tables as a page of the documentation has them.
+/// The tables, as Markdown for the documentation.
 pub fn page() -> String {
     let mut page = String::new();
     for table in TABLES {

@@ -1,6 +1,6 @@
-//! Puts the page together: `pack MODULE.wasm OUTPUT`, where MODULE.wasm is what cargo made of web/page.
+//! Builds the page's files: `pack MODULE.wasm OUTPUT`, where MODULE.wasm is the compiled web/page.
 //!
-//! In OUTPUT are then `pte.html`, which has everything in it, `site/` with the same as files, and `node/` for Node. Where `wasm-opt` is found, it
+//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `node/` for Node. If `wasm-opt` is installed, it
 //! makes the module smaller.
 
 use base64::Engine;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use wasm_bindgen_cli_support::Bindgen;
 
-/// The page's own scripts, in an order in which each finds what it uses.
+/// The page's own scripts, each after those that it uses.
 const SCRIPTS: &[&str] = &[
     include_str!("../../page/start.js"),
     include_str!("../../page/files.js"),
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let packed = miniz_oxide::deflate::compress_to_vec_zlib(&wasm, 10);
     println!("module: {} bytes, {} compressed", wasm.len(), packed.len());
     let glue = fs::read_to_string(browser.join("page.js"))?;
-    // As a string in a script: no text in it ends the script.
+    // A string in a script, escaped so that it cannot end the script.
     let worker = text(&format!("{glue}\n{WORKER}"));
     let start = format!(
         "{}\n{}\nconst packedModule = \"{}\";\nconst workerSource = {worker};\n{}",
@@ -83,7 +83,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A text as a string of JavaScript.
+/// A text as a JavaScript string.
 fn text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -99,7 +99,7 @@ fn text(text: &str) -> String {
     quoted
 }
 
-/// Makes a module smaller; `false` where there is no `wasm-opt`.
+/// Makes a module smaller; `false` if there is no `wasm-opt`.
 fn smaller(module: &Path) -> Result<bool, Box<dyn Error>> {
     let features = ["bulk-memory", "mutable-globals", "sign-ext", "nontrapping-float-to-int", "multivalue"];
     let mut command = Command::new("wasm-opt");
