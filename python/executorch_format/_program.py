@@ -284,7 +284,7 @@ class Program(Model):
             if made_up is None:
                 news.append((place, None, *new_data(new), shared))
             else:
-                # Data has one such name, whoever shares it.
+                # Shared data has one such name.
                 news.append((made_up.method, made_up.index, *new_data(new), True))
         return self._changed(self._native.replace(news, key))
 

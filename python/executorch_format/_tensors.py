@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-# The schema's names, and the numbers that have none there (complex and bits), with NumPy's types.
+# The schema's names, and numbers without a name (complex and bits), with NumPy's types.
 _NUMPY = {
     "BYTE": "u1",
     "CHAR": "i1",
@@ -34,7 +34,7 @@ _NUMPY = {
     "10": "<c16",
 }
 
-# What NumPy does not have: ml_dtypes' type, where it has one, and integers of the same size.
+# Types that NumPy does not have: ml_dtypes' type, if it has one, and integers of the same size.
 _RAW: dict[str, tuple[str | None, str]] = {
     "QINT8": (None, "i1"),
     "QUINT8": (None, "u1"),
@@ -51,7 +51,7 @@ _RAW: dict[str, tuple[str | None, str]] = {
     **{str(number): (None, "u1") for number in range(18, 22)},
 }
 
-# The other way round, by the name of NumPy's or PyTorch's type.
+# The scalar types by the names of NumPy's or PyTorch's types.
 _NAMES = {
     "bool": "BOOL",
     "uint8": "BYTE",

@@ -1,4 +1,4 @@
-"""Many files as tables, by engines that spread work over machines: Ray Data and Spark.
+"""Many files as tables, with engines that distribute work over machines: Ray Data and Spark.
 
     from executorch_format import catalog
 
@@ -32,7 +32,7 @@ TABLES = ("files", "methods", "inputs_outputs", "operators", "delegates", "nodes
 
 
 class _Exported:
-    """What pyarrow takes."""
+    """A capsule for pyarrow."""
 
     def __init__(self, capsules: tuple[Any, Any]) -> None:
         self._capsules = capsules
@@ -42,13 +42,13 @@ class _Exported:
 
 
 def files(*prefixes: str) -> list[str]:
-    """The model files that have these names, or are in these folders or below these prefixes of stores."""
+    """The model files with these names, in these folders, or below these prefixes of stores."""
     return _files(list(prefixes))
 
 
 def batch(files: Sequence[str], *, hash: bool = False, jobs: int = 64) -> pyarrow.RecordBatch:
-    """What is in some files, by URL or path: a row for each file, with the columns of the table `files`, and for each other table a list of its
-    rows. `hash` adds the SHA-256 of each blob, which reads all of each file; `jobs` is how many are read at a time."""
+    """The contents of some files, by URL or path: a row for each file, with the columns of the table `files`, and for each other table a list of its
+    rows. `hash` adds the SHA-256 of each blob, which reads the whole of each file; `jobs` is how many files to read at a time."""
     import pyarrow
 
     return pyarrow.record_batch(_Exported(_batch(list(files), hash, jobs)))
@@ -60,7 +60,7 @@ def schema() -> pyarrow.Schema:
 
 
 def table(rows: pyarrow.Table | pyarrow.RecordBatch, name: str) -> pyarrow.Table:
-    """One of `TABLES`, of batches."""
+    """One of `TABLES`, from batches."""
     import pyarrow
 
     if isinstance(rows, pyarrow.RecordBatch):
@@ -79,7 +79,7 @@ def _known(name: str) -> str:
 
 
 def with_ray(files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256, **options: Any) -> ray.data.Dataset:
-    """The rows of `batch` by Ray: `batch_size` files at a time are a task. `options` are those of `ray.data.Dataset.map_batches`."""
+    """The rows of `batch` by Ray, with `batch_size` files in each task. `options` are passed to `ray.data.Dataset.map_batches`."""
     import ray.data
 
     def rows(names: pyarrow.Table) -> pyarrow.Table:
@@ -93,7 +93,7 @@ def with_ray(files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_
 
 
 def ray_table(rows: ray.data.Dataset, name: str) -> ray.data.Dataset:
-    """One of `TABLES`, of what `with_ray` gives."""
+    """One of `TABLES`, from the result of `with_ray`."""
     _known(name)
     return rows.map_batches(lambda rows: table(rows, name), batch_format="pyarrow", batch_size=None)
 
@@ -101,7 +101,7 @@ def ray_table(rows: ray.data.Dataset, name: str) -> ray.data.Dataset:
 def with_spark(
     spark: pyspark.sql.SparkSession, files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256
 ) -> pyspark.sql.DataFrame:
-    """The rows of `batch` by Spark: a partition has `batch_size` files."""
+    """The rows of `batch` by Spark, with `batch_size` files in each partition."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -114,7 +114,7 @@ def with_spark(
 
 
 def spark_table(rows: pyspark.sql.DataFrame, name: str) -> pyspark.sql.DataFrame:
-    """One of `TABLES`, of what `with_spark` gives."""
+    """One of `TABLES`, from the result of `with_spark`."""
     if _known(name) == "files":
         return rows.drop(*TABLES[1:])
     return rows.selectExpr(f"inline({name})")

@@ -234,7 +234,7 @@ pub const PROBE_SIZE: usize = 64;
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
 /// let probe = executorch_format::probe(&file[..executorch_format::PROBE_SIZE])?;
 /// assert_eq!(probe.metadata(file.len() as u64)?, 0..1464);
-/// // A header that says more than the file has is an error, so that nobody asks for those bytes.
+/// // A header that states more bytes than the file has is an error, so that they are never requested.
 /// assert!(probe.metadata(1000).is_err());
 /// # Ok(())
 /// # }
