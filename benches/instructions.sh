@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 input=${1:-llama48_narrow}
 # Line tables are for callgrind_annotate. They do not change the instructions.
 [ -z "${CALLGRIND_OUT:-}" ] || export CARGO_PROFILE_RELEASE_DEBUG=line-tables-only
-binary=$(cargo build --release -p executorch-format-peer --message-format=json 2>/dev/null |
+binary=$(cargo build --release -p executorch-format-peer --bin instructions --message-format=json 2>/dev/null |
   sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 out=${CALLGRIND_OUT:-$(mktemp -d)}
 mkdir -p "$out"

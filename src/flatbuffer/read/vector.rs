@@ -142,21 +142,24 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
     #[inline(never)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
         let items = tried!(Items::of(place, size_of::<P::Output>()), fatal);
-        // In nom's `Check` mode there is nothing to collect, and no vector to drop.
-        let mut values = OM::Output::bind(|| Vec::with_capacity(items.len()));
+        // In nom's `Check` mode nothing is collected, and nothing allocated.
+        let mut values = Vec::new();
+        OM::Output::bind(|| values.reserve_exact(items.len()));
         for (index, item) in items.enumerate() {
             let done = match item {
                 Ok(item) => self.0.process::<OM>(item),
                 Err(error) => Err(fatal(error)),
             };
-            values = match done {
-                Ok((_, value)) => OM::Output::combine(values, value, |mut values, value| {
-                    values.push(value);
-                    values
+            match done {
+                Ok((_, value)) => OM::Output::map(value, |value| {
+                    // There is room for all. Where the compiler knows it, it writes a value to its place and not to the stack first.
+                    if values.len() < values.capacity() {
+                        values.push(value);
+                    }
                 }),
                 Err(error) => return Err(in_item(error, index)),
             };
         }
-        Ok((place, values))
+        Ok((place, OM::Output::bind(|| values)))
     }
 }
