@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Compares parse, check and encode with the verifier of ExecuTorch's C++ runtime, in turns, for each FILE.
+# usage: benches/level.sh OFFICIAL FILE...
+#   OFFICIAL   a folder with `etcheck` (`.ci/official/get.sh` builds it); its verifier takes what loading with full verification takes
+#              longer than without it
+set -euo pipefail
+official=$(cd "$1" && pwd)
+shift
+times=${CARGO_TARGET_DIR:-$(dirname "$0")/../target}/release/times
+cargo build --quiet --release --manifest-path "$(dirname "$0")/peer/Cargo.toml" --bin times
+rounds=${ROUNDS:-9}
+for file; do
+    for _ in $(seq "$rounds"); do
+        "$times" 200 "$file" | sed "s,^[^ ]*/,,"
+        "$official/etcheck" --bench 200 --mmap "$file" | awk -v name="$(basename "$file")" '
+            { match($0, /best [0-9.]+/); best = substr($0, RSTART + 5, RLENGTH - 5)
+              match($0, /median [0-9.]+/); median = substr($0, RSTART + 7, RLENGTH - 7) }
+            /Minimal/ { least = best; middle = median }
+            /InternalConsistency/ { print name, "verifier", best - least, median - middle }'
+    done
+done | awk '
+    { key = $1 " " $2; if (!(key in n)) order[++kinds] = key; best[key, ++n[key]] = $3; median[key, n[key]] = $4; if (!($1 in seen)) { seen[$1]; files[++count] = $1 } }
+    function middle(values, key,   i, j, sorted, swap) {
+        for (i = 1; i <= n[key]; i++) sorted[i] = values[key, i]
+        for (i = 1; i <= n[key]; i++) for (j = i + 1; j <= n[key]; j++) if (sorted[j] < sorted[i]) { swap = sorted[i]; sorted[i] = sorted[j]; sorted[j] = swap }
+        return sorted[int((n[key] + 1) / 2)]
+    }
+    END {
+        print "| what | median of medians, µs | median of bests | ratio to the verifier | of bests |\n|---|---:|---:|---:|---:|"
+        for (i = 1; i <= kinds; i++) {
+            split(order[i], part, " "); of = part[1] " verifier"
+            printf "| %s: %s | %.1f | %.1f | %.2f | %.2f |\n", part[1], part[2], middle(median, order[i]), middle(best, order[i]), middle(median, order[i]) / middle(median, of), middle(best, order[i]) / middle(best, of)
+        }
+    }'
