@@ -15,7 +15,7 @@ pub(crate) fn described(table: &dyn AnyTable, builder: &mut Builder) -> Result<P
             write(field, description, builder, &mut row).map_err(|error| error.in_field(description.name))?;
         }
     }
-    builder.row(description.forms, row.present, &row.bits)
+    builder.row(description.forms, row.present, row.wide, &row.bits)
 }
 
 /// Writes what a field points to, and adds what is stored inline to the table's row.
@@ -34,7 +34,7 @@ fn write(
             };
             let mask = u64::MAX >> (64 - 8 * size);
             let absent = description.absent.map(|absent| absent & mask);
-            row.push(absent != Some(number.bits() & mask), number.bits());
+            row.push(absent != Some(number.bits() & mask), number.bits(), size);
             return Ok(());
         }
         Value::Text(text) => Some(builder.text(text.as_bytes())?),

@@ -126,13 +126,13 @@ impl Builder {
     /// Writes a table with fields of these forms, and its vtable unless it shares one already written.
     #[inline(always)]
     pub(crate) fn table<const N: usize>(&mut self, forms: &'static [FieldForm; N], row: &Row<N>) -> Result<Position> {
-        self.row(forms, row.present, &row.bits)
+        self.row(forms, row.present, row.wide, &row.bits)
     }
 
     /// [`table`](Self::table) for any number of fields, compiled once.
     #[inline(always)]
-    fn row(&mut self, forms: &'static [FieldForm], present: u32, bits: &[u64]) -> Result<Position> {
-        let key = LayoutKey::new(forms, present, self.space.used());
+    fn row(&mut self, forms: &'static [FieldForm], present: u32, wide: bool, bits: &[u64]) -> Result<Position> {
+        let key = LayoutKey::new(forms, present, wide, self.space.used());
         match self.layouts.get(key) {
             Some(layout) => put_table(&mut self.space, forms, bits, layout),
             None => self.first_table(forms, bits, key),

@@ -12,6 +12,8 @@ pub(crate) type Position = u32;
 pub(crate) struct Row<const N: usize> {
     /// Which fields are present: field 0 is the lowest bit.
     pub(super) present: u32,
+    /// Whether a field of 8 bytes is present.
+    pub(super) wide: bool,
     /// A number's bits, or the position that an offset points to.
     pub(super) bits: [u64; N],
     len: usize,
@@ -23,15 +25,16 @@ impl<const N: usize> Row<N> {
     #[inline(always)]
     pub(crate) fn new() -> Self {
         const { assert!(N <= MAX_FIELDS) };
-        Self { present: 0, bits: [0; N], len: 0 }
+        Self { present: 0, wide: false, bits: [0; N], len: 0 }
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, present: bool, bits: u64) {
+    pub(super) fn push(&mut self, present: bool, bits: u64, size: usize) {
         debug_assert!(self.len < N, "more than the {N} fields of the row");
         if let Some(place) = self.bits.get_mut(self.len) {
             *place = bits;
             self.present |= u32::from(present) << self.len;
+            self.wide |= present && size == 8;
         }
         self.len += 1;
     }
@@ -39,26 +42,27 @@ impl<const N: usize> Row<N> {
     /// Adds the fields of another row.
     pub(crate) fn append<const M: usize>(&mut self, more: &Row<M>) {
         for (id, bits) in more.bits.iter().enumerate().take(more.len) {
-            self.push(more.present >> id & 1 == 1, *bits);
+            self.push(more.present >> id & 1 == 1, *bits, 0);
         }
+        self.wide |= more.wide;
     }
 
     /// Adds a number: absent if all its bits are zero, so that −0.0 is kept.
     #[inline(always)]
     pub(crate) fn number<T: Number>(&mut self, number: T) {
         let bits = number.bits();
-        self.push(bits != 0, bits);
+        self.push(bits != 0, bits, T::SIZE);
     }
 
     #[inline(always)]
     pub(crate) fn offset(&mut self, target: Option<Position>) {
         // An absent field has no bits.
-        self.push(target.is_some(), target.unwrap_or_default().into());
+        self.push(target.is_some(), target.unwrap_or_default().into(), 4);
     }
 }
 
-/// The layout of a table. Tables of one type have the same layout if the same fields are present and the same number of bytes,
-/// modulo 8, follows them.
+/// The layout of a table. Tables of one type have the same layout if the same fields are present and the same number of bytes follows
+/// them, modulo 4, or modulo 8 if one of the fields has 8 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     key: LayoutKey,
@@ -74,29 +78,32 @@ pub(super) struct Layout {
 pub(super) struct LayoutKey {
     /// How the fields are stored. Compared by address: if there are two copies of a list, each only gets its own layouts.
     forms: &'static [FieldForm],
-    /// The low 32 bits tell which fields are present, the others how many bytes, modulo 8, follow the table.
-    row: u64,
+    /// Which fields are present.
+    present: u32,
+    /// How many bytes follow the table, modulo 4 or 8.
+    tail: u32,
 }
 
 impl LayoutKey {
-    /// A key that no table has.
-    const NONE: Self = Self { forms: &[], row: u64::MAX };
+    /// No table has such a key.
+    const NONE: Self = Self { forms: &[], present: 0, tail: u32::MAX };
 
     #[inline(always)]
-    pub(super) fn new(forms: &'static [FieldForm], present: u32, used: usize) -> Self {
-        Self { forms, row: u64::from(present) | (used as u64 % 8) << u32::BITS }
+    pub(super) fn new(forms: &'static [FieldForm], present: u32, wide: bool, used: usize) -> Self {
+        Self { forms, present, tail: used as u32 % if wide { 8 } else { 4 } }
     }
 
-    /// Multiplication spreads keys that differ in few bits.
+    /// Multiplication spreads keys that differ in few bits. What follows the table is not multiplied: a processor knows it last.
     #[inline(always)]
     fn hash(self) -> usize {
-        let all = (self.row ^ (self.forms.as_ptr() as u64) << 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (all >> 55) as usize % Layouts::LEN
+        let all = (u64::from(self.present) ^ (self.forms.as_ptr() as u64) << 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((all >> 55) as usize ^ (self.tail / 4) as usize) % Layouts::LEN
     }
 
     #[inline(always)]
     fn is(self, other: Self) -> bool {
-        self.row == other.row && core::ptr::eq(self.forms.as_ptr(), other.forms.as_ptr())
+        (self.present, self.tail) == (other.present, other.tail)
+            && core::ptr::eq(self.forms.as_ptr(), other.forms.as_ptr())
     }
 }
 
@@ -132,7 +139,7 @@ pub(super) type Vtable = [u16; MAX_FIELDS + 2];
 impl Layout {
     /// Computes the layout of a table with that key, which `used` bytes follow. Also returns the largest alignment that it needs.
     pub(super) fn new(key: LayoutKey, used: usize, order: FieldOrder) -> (Self, usize) {
-        let present = key.forms.iter().enumerate().filter(|(id, _)| key.row >> id & 1 == 1);
+        let present = key.forms.iter().enumerate().filter(|(id, _)| key.present >> id & 1 == 1);
         let sizes = present.map(|(id, form)| (id, form.size()));
         let (start, mut used, mut alignment) = (used, used, 4);
         let mut ends = [0; MAX_FIELDS];
@@ -178,7 +185,7 @@ mod tests {
         let mut row = Row::<5>::new();
         row.number(1u8);
         row.number(0i16);
-        row.push(true, 0);
+        row.push(true, 0, 4);
         row.number(-0.0f64);
         row.offset(None);
         assert_eq!(row.present, 0b01101);
@@ -188,13 +195,13 @@ mod tests {
     fn a_layout_is_found_only_by_its_own_key() {
         let mut row = Row::<5>::new();
         row.number(1u8);
-        let key = LayoutKey::new(FORMS, row.present, 8);
+        let key = LayoutKey::new(FORMS, row.present, row.wide, 8);
         let mut layouts = Layouts::new();
         assert!(layouts.get(key).is_none());
         layouts.remember(Layout::new(key, 8, FieldOrder::ById).0);
         assert_eq!(layouts.get(key).map(|layout| layout.size), Some(8));
-        assert!(layouts.get(LayoutKey::new(FORMS, row.present, 12)).is_none());
-        assert!(layouts.get(LayoutKey::new(&[FieldForm::Number8], row.present, 8)).is_none());
+        assert!(layouts.get(LayoutKey::new(FORMS, row.present, row.wide, 10)).is_none());
+        assert!(layouts.get(LayoutKey::new(&[FieldForm::Number8], row.present, row.wide, 8)).is_none());
     }
 
     #[test]
@@ -205,7 +212,7 @@ mod tests {
         row.number(3u32);
         row.number(4u64);
         let layout =
-            |order| Layout::new(LayoutKey::new(FORMS, row.present, 0), 0, order).0.places.first_chunk().copied();
+            |order| Layout::new(LayoutKey::new(FORMS, row.present, row.wide, 0), 0, order).0.places.first_chunk().copied();
         // Tables are written from their end, so each field is before the one written last.
         assert_eq!(layout(FieldOrder::ById), Some([19, 16, 12, 4]));
         assert_eq!(layout(FieldOrder::BySize), Some([5, 6, 8, 12]));
