@@ -280,6 +280,7 @@ macro_rules! compiled {
 
             impl $(<$lt>)? Encode for $name $(<$lt>)? {
                 #[allow(unused_mut)]
+                #[inline(always)]
                 fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
                     let mut row = Row::<IDS>::new();
                     $(

@@ -15,7 +15,7 @@ pub(crate) fn described(table: &dyn AnyTable, builder: &mut Builder) -> Result<P
             write(field, description, builder, &mut row).map_err(|error| error.in_field(description.name))?;
         }
     }
-    builder.row(description.forms, row.present, row.wide, &row.bits)
+    builder.row(description.forms, &row)
 }
 
 /// Writes what a field points to, and adds what is stored inline to the table's row.

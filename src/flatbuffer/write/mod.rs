@@ -126,24 +126,29 @@ impl Builder {
     /// Writes a table with fields of these forms, and its vtable unless it shares one already written.
     #[inline(always)]
     pub(crate) fn table<const N: usize>(&mut self, forms: &'static [FieldForm; N], row: &Row<N>) -> Result<Position> {
-        self.row(forms, row.present, row.wide, &row.bits)
+        self.row(forms, row)
     }
 
     /// [`table`](Self::table) for any number of fields, compiled once.
     #[inline(always)]
-    fn row(&mut self, forms: &'static [FieldForm], present: u32, wide: bool, bits: &[u64]) -> Result<Position> {
-        let key = LayoutKey::new(forms, present, wide, self.space.used());
+    fn row<const N: usize>(&mut self, forms: &'static [FieldForm], row: &Row<N>) -> Result<Position> {
+        let key = LayoutKey::new(forms, row.present, row.wide, self.space.used());
         match self.layouts.get(key) {
-            Some(layout) => put_table(&mut self.space, forms, bits, layout),
-            None => self.first_table(forms, bits, key),
+            Some(layout) => put_table(&mut self.space, forms, &row.bits, layout),
+            None => {
+                // A copy: what a function borrows is in memory, and the row should be in registers.
+                let bits = row.bits;
+                self.first_table(forms, &bits, key.present, key.tail)
+            }
         }
     }
 
     /// Writes a table whose layout is not cached.
     #[cold]
     #[inline(never)]
-    fn first_table(&mut self, forms: &'static [FieldForm], bits: &[u64], key: LayoutKey) -> Result<Position> {
+    fn first_table(&mut self, forms: &'static [FieldForm], bits: &[u64], present: u32, tail: u32) -> Result<Position> {
         let used = self.space.used();
+        let key = LayoutKey { forms, present, tail };
         let (mut layout, alignment) = Layout::new(key, used, self.style.field_order);
         self.alignment = self.alignment.max(alignment);
         let vtable = layout.vtable();
@@ -201,7 +206,8 @@ fn put_table(space: &mut Space, forms: &[FieldForm], bits: &[u64], layout: &Layo
 
 #[inline(always)]
 fn set<const N: usize>(room: &mut [u8], place: u16, bytes: [u8; N]) {
-    if let Some(place) = room.get_mut(place.into()..).and_then(<[u8]>::first_chunk_mut) {
-        *place = bytes;
+    let place = usize::from(place);
+    if let Some(place) = room.get_mut(place..place + N) {
+        place.copy_from_slice(&bytes);
     }
 }

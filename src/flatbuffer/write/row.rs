@@ -77,11 +77,11 @@ pub(super) struct Layout {
 #[derive(Clone, Copy)]
 pub(super) struct LayoutKey {
     /// How the fields are stored. Compared by address: if there are two copies of a list, each only gets its own layouts.
-    forms: &'static [FieldForm],
+    pub(super) forms: &'static [FieldForm],
     /// Which fields are present.
-    present: u32,
+    pub(super) present: u32,
     /// How many bytes follow the table, modulo 4 or 8.
-    tail: u32,
+    pub(super) tail: u32,
 }
 
 impl LayoutKey {

@@ -8,25 +8,22 @@ use alloc::{format, vec, vec::Vec};
 /// Bytes filled from their end, in parts: bytes already written are never moved.
 pub(super) struct Space {
     /// The part that is being filled.
-    part: Part,
+    part: Vec<u8>,
     /// The full parts, in reverse order.
     full: Vec<Part>,
-    /// The size of the full parts, in bytes.
-    full_size: usize,
+    /// The number of bytes written.
+    used: usize,
+    /// The number of bytes written when the part is full.
+    room: usize,
 }
 
 /// A part: its bytes from `head` on are written.
-#[derive(Default)]
 pub(super) struct Part {
     bytes: Vec<u8>,
     head: usize,
 }
 
 impl Part {
-    fn new(size: usize) -> Self {
-        Self { bytes: vec![0; size], head: size }
-    }
-
     pub(super) fn filled(&self) -> &[u8] {
         // The head is at most the size.
         self.bytes.get(self.head..).unwrap_or_default()
@@ -39,13 +36,14 @@ const MOST_EXPECTED: usize = 1 << 26;
 impl Space {
     /// `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
     pub(super) fn new(expected: usize) -> Self {
-        Self { part: Part::new(expected.min(MOST_EXPECTED)), full: Vec::new(), full_size: 0 }
+        let room = expected.min(MOST_EXPECTED);
+        Self { part: vec![0; room], full: Vec::new(), used: 0, room }
     }
 
     /// The number of bytes written.
     #[inline(always)]
     pub(super) fn used(&self) -> usize {
-        self.full_size + self.part.bytes.len() - self.part.head
+        self.used
     }
 
     /// Room for `len` more bytes before all others, and where it starts.
@@ -63,37 +61,42 @@ impl Space {
         alignment: usize,
         aligned: usize,
     ) -> Result<(Position, &mut [u8])> {
-        let used = self.used();
-        let padding = used.wrapping_add(aligned).wrapping_neg() & (alignment - 1);
-        if self.part.head < padding + len {
+        let padding = self.used.wrapping_add(aligned).wrapping_neg() & (alignment - 1);
+        if self.room - self.used < padding + len {
             self.add_part(padding + len)?;
         }
-        let end = self.part.head.saturating_sub(padding);
-        self.part.head = end.saturating_sub(len);
-        // There is room: a part was added if there was too little.
-        let room = self.part.bytes.get_mut(self.part.head..end).unwrap_or_default();
-        Ok(((used + padding + len) as Position, room))
+        self.used += padding + len;
+        let head = self.room - self.used;
+        match self.part.get_mut(head..head + len) {
+            Some(room) => Ok((self.used as Position, room)),
+            // There is room: a part was added where there was too little.
+            None => Err(too_large()),
+        }
     }
 
     /// Adds a part with room for `len` bytes, and for as many as are written already, up to the size limit of a FlatBuffer.
     #[cold]
     fn add_part(&mut self, len: usize) -> Result<()> {
         const FIRST: usize = 1 << 12;
-        let used = self.used();
-        let most = MAX_SIZE.saturating_sub(used);
+        let most = MAX_SIZE.saturating_sub(self.used);
         if len > most {
             return Err(too_large());
         }
-        let size = len.max(used).max(FIRST).min(most);
-        let last = core::mem::replace(&mut self.part, Part::new(size));
-        self.full.push(last);
-        self.full_size = used;
+        let size = len.max(self.used).max(FIRST).min(most);
+        self.end_part(vec![0; size]);
+        self.room = self.used + size;
         Ok(())
+    }
+
+    /// Goes on with another part.
+    fn end_part(&mut self, next: Vec<u8>) {
+        let bytes = core::mem::replace(&mut self.part, next);
+        self.full.push(Part { bytes, head: self.room - self.used });
     }
 
     /// All parts, in reverse order.
     pub(super) fn into_parts(mut self) -> Vec<Part> {
-        self.full.push(self.part);
+        self.end_part(Vec::new());
         self.full
     }
 }
