@@ -49,7 +49,8 @@
 //!
 //! impl Encode for KernelCall<'_> {
 //!     fn encode(&self, builder: &mut Builder) -> Result<Position> {
-//!         let mut row = Row::<2>::new();
+//!         let mut bits = [0; 2];
+//!         let mut row = Row::new(&mut bits);
 //!         self.op_index.write(builder, &mut row)?;
 //!         self.args.write(builder, &mut row)?;
 //!         builder.table(&row)
@@ -282,7 +283,8 @@ macro_rules! compiled {
                 #[allow(unused_mut)]
                 #[inline(always)]
                 fn encode(&self, builder: &mut Builder) -> $crate::error::Result<Position> {
-                    let mut row = Row::<IDS>::new();
+                    let mut bits = [0; IDS];
+                    let mut row = Row::new(&mut bits);
                     $(
                         if let Err(error) =
                             <$crate::flatbuffer::macros::wire!($(as $wire)? $(= $default)?) as CompiledWire<'_, $type>>::write(&self.$field, builder, &mut row)

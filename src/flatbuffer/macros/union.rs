@@ -191,7 +191,7 @@ macro_rules! compiled_union {
                 type Parser = Members<'a>;
 
                 #[inline(always)]
-                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<N>) -> Result<()> {
+                fn write<const N: usize>(&self, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {
                     let member = match self {
                         Self::None => None,
                         $(

@@ -9,7 +9,8 @@ use crate::flatbuffer::read::MAX_FIELDS;
 /// Writes a table and everything that it points to.
 pub(crate) fn described(table: &dyn AnyTable, builder: &mut Builder) -> Result<Position> {
     let description = table.description();
-    let mut row = Row::<MAX_FIELDS>::new();
+    let mut bits = [0; MAX_FIELDS];
+    let mut row = Row::new(&mut bits);
     for (index, description) in description.fields.iter().enumerate() {
         if let Some(field) = table.field(index) {
             write(field, description, builder, &mut row).map_err(|error| error.in_field(description.name))?;
@@ -23,7 +24,7 @@ fn write(
     field: &dyn AnyField,
     description: &FieldDescription,
     builder: &mut Builder,
-    row: &mut Row<MAX_FIELDS>,
+    row: &mut Row<'_, MAX_FIELDS>,
 ) -> Result<()> {
     let target = match field.value() {
         Value::Absent => None,

@@ -125,19 +125,23 @@ impl Builder {
 
     /// Writes a table with fields of these forms, and its vtable unless it shares one already written.
     #[inline(always)]
-    pub(crate) fn table<const N: usize>(&mut self, forms: &'static [FieldForm; N], row: &Row<N>) -> Result<Position> {
+    pub(crate) fn table<const N: usize>(
+        &mut self,
+        forms: &'static [FieldForm; N],
+        row: &Row<'_, N>,
+    ) -> Result<Position> {
         self.row(forms, row)
     }
 
     /// [`table`](Self::table) for any number of fields, compiled once.
     #[inline(always)]
-    fn row<const N: usize>(&mut self, forms: &'static [FieldForm], row: &Row<N>) -> Result<Position> {
+    fn row<const N: usize>(&mut self, forms: &'static [FieldForm], row: &Row<'_, N>) -> Result<Position> {
         let key = LayoutKey::new(forms, row.present, row.wide, self.space.used());
         match self.layouts.get(key) {
-            Some(layout) => put_table(&mut self.space, forms, &row.bits, layout),
+            Some(layout) => put_table(&mut self.space, forms, row.bits, layout),
             None => {
                 // A copy: what a function borrows is in memory, and the row should be in registers.
-                let bits = row.bits;
+                let bits = *row.bits;
                 self.first_table(forms, &bits, key.present, key.tail)
             }
         }

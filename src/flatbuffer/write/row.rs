@@ -9,23 +9,25 @@ use crate::flatbuffer::read::MAX_FIELDS;
 pub(crate) type Position = u32;
 
 /// The inline part of a table of `N` fields, by id.
-pub(crate) struct Row<const N: usize> {
+pub(crate) struct Row<'r, const N: usize> {
     /// Which fields are present: field 0 is the lowest bit.
     pub(super) present: u32,
     /// Whether a field of 8 bytes is present.
     pub(super) wide: bool,
-    /// A number's bits, or the position that an offset points to.
-    pub(super) bits: [u64; N],
+    /// A number's bits, or the position that an offset points to. Borrowed, so that the compiler keeps the rest in registers: it knows
+    /// `len` then, and writes no row to memory at all.
+    pub(super) bits: &'r mut [u64; N],
     len: usize,
 }
 
 const _: () = assert!(MAX_FIELDS <= u32::BITS as usize);
 
-impl<const N: usize> Row<N> {
+impl<'r, const N: usize> Row<'r, N> {
+    /// An empty one, of bits that are all 0.
     #[inline(always)]
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(bits: &'r mut [u64; N]) -> Self {
         const { assert!(N <= MAX_FIELDS) };
-        Self { present: 0, wide: false, bits: [0; N], len: 0 }
+        Self { present: 0, wide: false, bits, len: 0 }
     }
 
     #[inline(always)]
@@ -40,7 +42,7 @@ impl<const N: usize> Row<N> {
     }
 
     /// Adds the fields of another row.
-    pub(crate) fn append<const M: usize>(&mut self, more: &Row<M>) {
+    pub(crate) fn append<const M: usize>(&mut self, more: &Row<'_, M>) {
         for (id, bits) in more.bits.iter().enumerate().take(more.len) {
             self.push(more.present >> id & 1 == 1, *bits, 0);
         }
@@ -182,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_number_equal_to_its_default_is_absent() {
-        let mut row = Row::<5>::new();
+        let mut bits = [0; 5];
+        let mut row = Row::new(&mut bits);
         row.number(1u8);
         row.number(0i16);
         row.push(true, 0, 4);
@@ -193,7 +196,8 @@ mod tests {
 
     #[test]
     fn a_layout_is_found_only_by_its_own_key() {
-        let mut row = Row::<5>::new();
+        let mut bits = [0; 5];
+        let mut row = Row::new(&mut bits);
         row.number(1u8);
         let key = LayoutKey::new(FORMS, row.present, row.wide, 8);
         let mut layouts = Layouts::new();
@@ -206,13 +210,15 @@ mod tests {
 
     #[test]
     fn fields_are_ordered_by_id_or_by_size() {
-        let mut row = Row::<5>::new();
+        let mut bits = [0; 5];
+        let mut row = Row::new(&mut bits);
         row.number(1u8);
         row.number(2u16);
         row.number(3u32);
         row.number(4u64);
-        let layout =
-            |order| Layout::new(LayoutKey::new(FORMS, row.present, row.wide, 0), 0, order).0.places.first_chunk().copied();
+        let layout = |order| {
+            Layout::new(LayoutKey::new(FORMS, row.present, row.wide, 0), 0, order).0.places.first_chunk().copied()
+        };
         // Tables are written from their end, so each field is before the one written last.
         assert_eq!(layout(FieldOrder::ById), Some([19, 16, 12, 4]));
         assert_eq!(layout(FieldOrder::BySize), Some([5, 6, 8, 12]));

@@ -86,8 +86,8 @@ impl FlatTensor<'_> {
     }
 
     /// Writes its root table.
-    fn root_table(&self, builder: &mut Builder, row: &Row<5>) -> Result<Position> {
-        // The current schema has two fields less; the forms of the last two do not matter.
+    fn root_table(&self, builder: &mut Builder, row: &Row<'_, 5>) -> Result<Position> {
+        // Today's schema has two fields less; the forms of the last two do not matter.
         const TODAY: &[FieldForm; 5] =
             &[FieldForm::Number4, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset];
         match self.legacy {
@@ -97,7 +97,7 @@ impl FlatTensor<'_> {
     }
 
     /// The fields before the segments.
-    fn write_first(&self, builder: &mut Builder, row: &mut Row<5>) -> Result<()> {
+    fn write_first(&self, builder: &mut Builder, row: &mut Row<'_, 5>) -> Result<()> {
         self.version.write(builder, row)?;
         let Some(legacy) = &self.legacy else {
             return Ok(());
@@ -118,7 +118,8 @@ impl FlatTensor<'_> {
 
 impl Encode for FlatTensor<'_> {
     fn encode(&self, builder: &mut Builder) -> Result<Position> {
-        let mut row = Row::<5>::new();
+        let mut bits = [0; 5];
+        let mut row = Row::new(&mut bits);
         self.write_first(builder, &mut row)?;
         self.segments.write(builder, &mut row).map_err(|error| error.in_field("segments"))?;
         self.named_data.write(builder, &mut row).map_err(|error| error.in_field("named_data"))?;
@@ -133,7 +134,8 @@ pub(crate) struct Interleaved<'t, 'a>(pub(crate) &'t FlatTensor<'a>);
 impl Encode for Interleaved<'_, '_> {
     fn encode(&self, builder: &mut Builder) -> Result<Position> {
         let flat_tensor = self.0;
-        let mut row = Row::<5>::new();
+        let mut bits = [0; 5];
+        let mut row = Row::new(&mut bits);
         flat_tensor.write_first(builder, &mut row)?;
         let (segments, keys) = (flat_tensor.segments.as_deref(), flat_tensor.named_data.as_deref());
         let (mut segment_positions, mut key_positions) = (Vec::new(), Vec::new());
@@ -156,11 +158,13 @@ impl Encode for Interleaved<'_, '_> {
 impl NamedData<'_> {
     /// Writes it as C++ `save_ptd` does.
     fn dim_order_first(&self, builder: &mut Builder) -> Result<Position> {
-        let mut row = Row::<3>::new();
+        let mut bits = [0; 3];
+        let mut row = Row::new(&mut bits);
         self.key.write(builder, &mut row)?;
         self.segment_index.write(builder, &mut row)?;
         let layout = self.tensor_layout.as_ref().map(|layout| {
-            let (mut last, mut row) = (Row::<1>::new(), Row::<3>::new());
+            let (mut last_bits, mut bits) = ([0; 1], [0; 3]);
+            let (mut last, mut row) = (Row::new(&mut last_bits), Row::new(&mut bits));
             layout.dim_order.write(builder, &mut last)?;
             layout.scalar_type.write(builder, &mut row)?;
             layout.sizes.write(builder, &mut row)?;
