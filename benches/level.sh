@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Compares parse, check and encode with the verifier of ExecuTorch's C++ runtime, in turns, for each FILE.
+# Compares parse, check, encode and strict verification with the verifier of ExecuTorch's C++ runtime, in turns, for each FILE.
 # usage: benches/level.sh OFFICIAL FILE...
 #   OFFICIAL   a folder with `etcheck` (`.ci/official/get.sh` builds it); its verifier takes what loading with full verification takes
 #              longer than without it
 set -euo pipefail
 official=$(cd "$1" && pwd)
 shift
-times=${CARGO_TARGET_DIR:-$(dirname "$0")/../target}/release/times
-cargo build --quiet --release --manifest-path "$(dirname "$0")/peer/Cargo.toml" --bin times
+level=$(cd "$(dirname "$0")/.." && cargo bench --quiet --no-run -p executorch-format-peer --bench level --message-format=json |
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
 rounds=${ROUNDS:-9}
 for file; do
     for _ in $(seq "$rounds"); do
-        "$times" 200 "$file" | sed "s,^[^ ]*/,,"
+        "$level" 200 "$file" | sed "s,^[^ ]*/,,"
         "$official/etcheck" --bench 200 --mmap "$file" | awk -v name="$(basename "$file")" '
             { match($0, /best [0-9.]+/); best = substr($0, RSTART + 5, RLENGTH - 5)
               match($0, /median [0-9.]+/); median = substr($0, RSTART + 7, RLENGTH - 7) }

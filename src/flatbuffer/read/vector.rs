@@ -152,9 +152,12 @@ impl<'s, 'a, P: Parser<Place<'s, 'a>, Error = Error>> Parser<Place<'s, 'a>> for 
             };
             match done {
                 Ok((_, value)) => OM::Output::map(value, |value| {
-                    // There is room for all. Where the compiler knows it, it writes a value to its place and not to the stack first.
+                    // There is room for all. Where the compiler sees that nothing else becomes of a value, it writes it to its place, and
+                    // not to the stack first.
                     if values.len() < values.capacity() {
                         values.push(value);
+                    } else {
+                        core::mem::forget(value);
                     }
                 }),
                 Err(error) => return Err(in_item(error, index)),
