@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("usage: verify_upload FILE")?;
     let bytes = std::fs::read(&path)?;
     // The defaults are proportional to the file's size; a service may allow less.
-    let limits = Limits::default().with_tables(Some(200_000));
+    let limits = Limits::default().with_memory(Some(64 << 20));
     let model = match Model::parse_with(&bytes, &ParseOptions::default().with_limits(limits)) {
         Ok(model) => model,
         Err(error) => {

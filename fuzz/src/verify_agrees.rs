@@ -5,11 +5,7 @@ use executorch_format::{Limits, ParseOptions, Ptd, Pte};
 /// Checks this with the default limits and with lower ones.
 pub fn verify_agrees(bytes: &[u8]) {
     let size = bytes.len() as u32;
-    let narrow = [
-        Limits::default().with_tables(Some(size / 64)).with_bytes(None),
-        Limits::default().with_tables(None).with_bytes(Some(size / 3)),
-        Limits::default().with_tables(Some(size)).with_bytes(Some(size.saturating_mul(4))),
-    ];
+    let narrow = [size / 16, size / 3, size.saturating_mul(4)].map(|bytes| Limits::default().with_bytes(Some(bytes)));
     for limits in [Limits::default()].into_iter().chain(narrow) {
         let options = ParseOptions::default().with_limits(limits);
         assert_eq!(Pte::check_with(bytes, &options).err(), Pte::parse_with(bytes, &options).err());

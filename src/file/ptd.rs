@@ -11,7 +11,7 @@ use crate::error::{Error, Result, counted};
 use crate::flatbuffer::read;
 use crate::flatbuffer::text::Text;
 use crate::path::{FieldPath, Path};
-use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, TensorMetadata};
+use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, NamedData, TensorMetadata};
 use crate::tensor::{TensorShape, TensorView};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::ops::Range;
@@ -69,6 +69,15 @@ impl<'t> Entry<'t> {
     /// The key, or an empty string if it is absent.
     pub fn key(&self) -> &'t str {
         self.key.map_or("", Text::as_str)
+    }
+
+    fn from_named(named: &'t NamedData<'t>) -> Self {
+        Self {
+            key: named.key.as_ref(),
+            shape: named.tensor_layout.as_ref().map(|layout| layout.shape()),
+            segment_index: named.segment_index,
+            offset: 0,
+        }
     }
 
     fn from_legacy(tensor: &'t TensorMetadata<'t>) -> Self {
@@ -143,27 +152,33 @@ impl<'a> Ptd<'a> {
         self.header.map_or(0, |header| header.segment_base_offset)
     }
 
+    /// The tensors of a file of ExecuTorch 0.5 or 0.6.
+    fn legacy_tensors(&self) -> &[TensorMetadata<'a>] {
+        self.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref()).unwrap_or_default()
+    }
+
     /// All keys, in the file's order: in files of ExecuTorch 0.5 and 0.6 the tensors, then the blobs.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        let legacy = self.flat_tensor.legacy.as_ref().and_then(|legacy| legacy.tensors.as_deref());
-        let tensors = legacy.unwrap_or_default().iter().map(Entry::from_legacy);
-        let named = self.flat_tensor.named_data().iter().map(|named| Entry {
-            key: named.key.as_ref(),
-            shape: named.tensor_layout.as_ref().map(|layout| layout.shape()),
-            segment_index: named.segment_index,
-            offset: 0,
-        });
-        tensors.chain(named)
+        let tensors = self.legacy_tensors().iter().map(Entry::from_legacy);
+        tensors.chain(self.flat_tensor.named_data().iter().map(Entry::from_named))
     }
 
     /// The entry with that index in [`entries`](Self::entries).
     pub fn entry(&self, index: usize) -> Option<Entry<'_>> {
-        self.entries().nth(index)
+        let tensors = self.legacy_tensors();
+        match index.checked_sub(tensors.len()) {
+            Some(index) => self.flat_tensor.named_data().get(index).map(Entry::from_named),
+            None => tensors.get(index).map(Entry::from_legacy),
+        }
     }
 
     /// The entry with that key, by linear search: for many look-ups, use [`index`](Self::index).
     pub fn get(&self, key: &str) -> Option<Entry<'_>> {
-        self.entries().find(|entry| entry.key.is_some_and(|other| *other == *key))
+        let is = |other: &Option<Text<'_>>| other.as_ref().is_some_and(|other| **other == *key);
+        match self.legacy_tensors().iter().find(|tensor| is(&tensor.fully_qualified_name)) {
+            Some(tensor) => Some(Entry::from_legacy(tensor)),
+            None => self.flat_tensor.named_data().iter().find(|named| is(&named.key)).map(Entry::from_named),
+        }
     }
 
     /// The keys sorted for look-ups, with indices for [`entry`](Self::entry).
@@ -248,8 +263,7 @@ impl<'a> Ptd<'a> {
 
     /// The path of the entry with that index in the tree.
     pub(crate) fn entry_path(&self, index: usize) -> FieldPath {
-        let tensors = self.flat_tensor.legacy.as_ref().map_or(0, |legacy| legacy.tensors.iter().flatten().count());
-        let (list, index) = match index.checked_sub(tensors) {
+        let (list, index) = match index.checked_sub(self.legacy_tensors().len()) {
             Some(index) => ("named_data", index),
             None => ("tensors", index),
         };

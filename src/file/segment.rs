@@ -222,12 +222,8 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Ve
         let size = usize::try_from(segment.size).ok()?;
         file.get(start..)?.get(..size).map(|bytes| Segment::Whole(Cow::Borrowed(bytes)))
     };
-    let mut bytes = Vec::with_capacity(segments.len());
-    for segment in segments {
-        // The default is `Absent`.
-        bytes.push(cut(segment).unwrap_or_default());
-    }
-    bytes
+    // The default is `Absent`.
+    segments.iter().map(|segment| cut(segment).unwrap_or_default()).collect()
 }
 
 /// Owned copies.

@@ -93,7 +93,7 @@ fn table(
             extent = extent.max(u32::from(*slot) + form.size() as u32);
         }
     }
-    place.spend_table(extent as usize)?;
+    place.spend(extent as usize)?;
     let part = TablePart { vtable, vtable_size, inline_size, slots: &slots };
     let position = place.position;
     found(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });

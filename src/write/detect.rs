@@ -20,8 +20,8 @@ use alloc::vec::Vec;
 /// The largest alignment of blobs inside a FlatBuffer that is tried, as a power of two.
 const LARGEST_INLINE: u32 = 16;
 
-/// Reading the source again needs no limits, because it was within the limits when it was first read.
-pub(super) const NO_LIMITS: Limits = Limits { tables: Some(u32::MAX), bytes: Some(u32::MAX), memory: None };
+/// Reading the source again needs no limits: it was within the limits when it was first read.
+pub(super) const NO_LIMITS: Limits = Limits { bytes: Some(u32::MAX), memory: None };
 
 /// The source's metadata, if header and program still equal it.
 pub(super) fn unchanged_pte<'t>(pte: &'t Pte<'_>) -> Option<&'t [u8]> {

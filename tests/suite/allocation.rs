@@ -139,12 +139,13 @@ fn refused_for(bytes: &[u8], limits: &Limits) -> Option<(&'static str, u64)> {
     }
 }
 
-/// The number of tables visited: the smallest limit on tables that is not the reason for refusal.
-fn visited_tables(bytes: &[u8]) -> u32 {
-    let stops = |tables| {
-        let limits = Limits::default().with_tables(Some(tables)).with_bytes(None);
-        refused_for(bytes, &limits).is_some_and(|(what, _)| what == "tables")
-    };
+/// What the limit on bytes is called.
+const BYTES: &str = "bytes of tables, vectors and strings";
+
+/// The bytes covered by what is visited: the smallest limit on bytes that is not the reason for refusal.
+fn visited_bytes(bytes: &[u8]) -> u32 {
+    let stops =
+        |most| refused_for(bytes, &Limits::default().with_bytes(Some(most))).is_some_and(|(what, _)| what == BYTES);
     let (mut low, mut high) = (0, most(bytes.len() as u64) as u32);
     while low < high {
         let middle = low.midpoint(high);
@@ -168,11 +169,9 @@ fn an_exponential_tree_is_refused_in_linear_time() {
                 continue;
             };
             let most = most(size);
-            assert!([("tables", most / 4), ("bytes of tables, vectors and strings", most)].contains(&(what, limit)));
-            let visited = visited_tables(&bytes);
-            assert!(u64::from(visited) <= most / 4, "{visited} of {size} bytes");
+            assert_eq!((what, limit), (BYTES, most));
             let allocated = measure(|| assert!(Pte::parse(&bytes).is_err())).bytes_total;
-            println!("{counts:?}: {size} bytes, {visited} tables visited, {allocated} bytes allocated");
+            println!("{counts:?}: {size} bytes, {allocated} bytes allocated");
             assert!(allocated <= MULTIPLE * most + ERROR, "{allocated} bytes for {size}");
         }
     }
@@ -182,16 +181,12 @@ fn an_exponential_tree_is_refused_in_linear_time() {
 #[test]
 fn a_file_at_the_limit_is_accepted_and_one_past_it_is_refused() {
     let bytes = exponential([2; 4]);
-    let tables = 1 + 2 + 4 + 8 + 16;
     let vectors = 1 + 2 + 4 + 8;
     let covered = 8 * (1 + 2 + 4 + 8) + 4 * 16 + vectors * (4 + 2 * 4);
-    let limits = |tables, bytes| Limits::default().with_tables(Some(tables)).with_bytes(Some(bytes));
-    assert_eq!(refused_for(&bytes, &limits(tables, covered)), None);
-    assert_eq!(refused_for(&bytes, &limits(tables - 1, covered)), Some(("tables", u64::from(tables) - 1)));
-    let what = "bytes of tables, vectors and strings";
-    assert_eq!(refused_for(&bytes, &limits(tables, covered - 1)), Some((what, u64::from(covered) - 1)));
-    assert_eq!(refused_for(&bytes, &limits(0, covered)), Some(("tables", 0)));
-    assert_eq!(refused_for(&bytes, &limits(tables, 0)), Some((what, 0)));
+    let limits = |bytes| Limits::default().with_bytes(Some(bytes));
+    assert_eq!(refused_for(&bytes, &limits(covered)), None);
+    assert_eq!(refused_for(&bytes, &limits(covered - 1)), Some((BYTES, u64::from(covered) - 1)));
+    assert_eq!(refused_for(&bytes, &limits(0)), Some((BYTES, 0)));
 }
 
 /// Official writers share only vtables, so every valid file is well within the default limits.
@@ -201,11 +196,11 @@ fn valid_files_are_within_the_default_limits_and_reach_exact_limits() {
         if !file.is_pte() {
             return;
         }
-        let tables = visited_tables(file.bytes());
-        assert!(u64::from(tables) <= program_size(file.bytes()) / 4);
-        let limits = |tables| Limits::default().with_tables(Some(tables)).with_bytes(None);
-        assert_eq!(refused_for(file.bytes(), &limits(tables)), None);
-        assert_eq!(refused_for(file.bytes(), &limits(tables - 1)), Some(("tables", u64::from(tables) - 1)));
+        let visited = visited_bytes(file.bytes());
+        assert!(u64::from(visited) <= program_size(file.bytes()));
+        let limits = |bytes| Limits::default().with_bytes(Some(bytes));
+        assert_eq!(refused_for(file.bytes(), &limits(visited)), None);
+        assert_eq!(refused_for(file.bytes(), &limits(visited - 1)), Some((BYTES, u64::from(visited) - 1)));
     });
 }
 

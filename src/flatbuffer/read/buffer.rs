@@ -13,13 +13,13 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 ///
 /// Nothing in the format forbids two offsets to point at one table, so a file of a few kilobytes can describe a
 /// tree of exponential size. Without such sharing, which no official writer uses, the tables, vectors and strings
-/// of a file cover no more bytes than it has, and each table takes at least 4. The default limits are twice that, plus
+/// of a file cover no more bytes than it has, and each table covers at least 4. The default limit is twice the size, plus
 /// 64 KiB, because the official runtime still loads damaged files that share a little.
 ///
 /// # Memory
 ///
-/// A tree of an official file takes about 1.5 bytes for each byte of its metadata. A hostile file with very small
-/// tables takes more: one of 120 MB took 433 MB within the default limits. `memory` bounds it: reading stops with
+/// A tree of an official file takes about 1.5 bytes for each byte of its metadata. A hostile file, made so that each table is small, makes
+/// that more: one of 120 MB took 433 MB within the default limit. `memory` bounds it: reading stops with
 /// [`ErrorKind::Limit`](crate::ErrorKind::Limit) before more is allocated.
 ///
 /// Delegates' payloads are decoded on request, within the limits that the file was read with: by
@@ -45,20 +45,16 @@ pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Limits {
-    /// The most tables visited. `None`: a quarter of the default for `bytes`.
-    pub tables: Option<u32>,
     /// The most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
     /// `None`: twice the FlatBuffer's size, plus 64 KiB.
     pub bytes: Option<u32>,
-    /// The most bytes of memory that the tree may take, besides the file's own bytes. It includes lists of tables, and
-    /// lists of numbers wider than a byte, which are copied if they are misaligned in memory. `None`: only the other
-    /// limits apply.
+    /// The most bytes of memory that the tree may take, besides the file's own bytes. Lists of tables count, and lists of numbers wider than a
+    /// byte, which are copied where they are misaligned in memory. `None`: as many as the limit on `bytes` lets happen.
     pub memory: Option<u64>,
 }
 
 setters! {
     Limits {
-        tables = with_tables: Option<u32>,
         bytes = with_bytes: Option<u32>,
         memory = with_memory: Option<u64>,
     }
@@ -66,14 +62,13 @@ setters! {
 
 impl Limits {
     /// The default limits.
-    pub(crate) const DEFAULT: Self = Self { tables: None, bytes: None, memory: None };
+    pub(crate) const DEFAULT: Self = Self { bytes: None, memory: None };
 
     /// The bytes that any file may share.
     const SLACK: u32 = 1 << 16;
 
-    fn most(&self, size: u32) -> (u32, u32) {
-        let bytes = size.saturating_mul(2).saturating_add(Self::SLACK);
-        (self.tables.unwrap_or(bytes / 4), self.bytes.unwrap_or(bytes))
+    fn most(&self, size: u32) -> u32 {
+        self.bytes.unwrap_or(size.saturating_mul(2).saturating_add(Self::SLACK))
     }
 }
 
@@ -82,7 +77,6 @@ impl Limits {
 pub(in crate::flatbuffer) struct Buffer<'a> {
     pub(super) bytes: &'a [u8],
     /// What is left of the limits.
-    tables_left: Cell<u32>,
     bytes_left: Cell<u32>,
     memory_left: Cell<u64>,
     limits: Limits,
@@ -144,10 +138,9 @@ impl<'a> Buffer<'a> {
             let found = format!("the FlatBuffer has {} bytes, expected at most {MAX_SIZE}", bytes.len());
             return Err(Error::at(0, ErrorKind::Header(found.into())));
         }
-        let (tables, covered) = limits.most(bytes.len() as u32);
-        let (tables_left, bytes_left, newer_tables) = (Cell::new(tables), Cell::new(covered), Cell::new(0));
+        let (bytes_left, newer_tables) = (Cell::new(limits.most(bytes.len() as u32)), Cell::new(0));
         let memory_left = Cell::new(limits.memory.unwrap_or(u64::MAX));
-        Ok(Self { bytes, tables_left, bytes_left, memory_left, limits: *limits, newer_tables })
+        Ok(Self { bytes, bytes_left, memory_left, limits: *limits, newer_tables })
     }
 
     /// What was counted while it was read.
@@ -196,16 +189,6 @@ impl<'s, 'a> Place<'s, 'a> {
         }
     }
 
-    /// Subtracts a table whose fields cover `covered` bytes from the limits.
-    #[inline(always)]
-    pub(in crate::flatbuffer) fn spend_table(self, covered: usize) -> Result<()> {
-        match self.buffer.tables_left.get().checked_sub(1) {
-            Some(left) => self.buffer.tables_left.set(left),
-            None => return Err(self.exhausted_tables()),
-        }
-        self.spend(covered)
-    }
-
     /// Subtracts memory that the tree takes for `count` items from the limit.
     #[inline(always)]
     pub(in crate::flatbuffer) fn hold(self, count: usize, size: usize) -> Result<()> {
@@ -230,20 +213,10 @@ impl<'s, 'a> Place<'s, 'a> {
         bytes <= self.buffer.bytes_left.get() as usize
     }
 
-    /// The effective limits on tables and bytes.
-    fn most(self) -> (u32, u32) {
-        self.buffer.limits.most(self.buffer.bytes.len() as u32)
-    }
-
     #[cold]
     pub(super) fn exhausted_bytes(self) -> Error {
-        let limit = self.most().1.into();
+        let limit = self.buffer.limits.most(self.buffer.bytes.len() as u32).into();
         fault(self.position, ErrorKind::Limit { what: "bytes of tables, vectors and strings", limit })
-    }
-
-    #[cold]
-    fn exhausted_tables(self) -> Error {
-        fault(self.position, ErrorKind::Limit { what: "tables", limit: self.most().0.into() })
     }
 
     /// The position that `offset`, stored in a field at this position, points to.

@@ -265,7 +265,7 @@ fn enter<'s, 'a, S: Slots>(
     forms: &[FieldForm],
 ) -> Result<Table<'s, 'a>> {
     let (opened, table) = tried!(open(place, vtables, forms));
-    tried!(place.spend_table(opened.extent as usize));
+    tried!(place.spend(opened.extent as usize));
     count_newer(place, opened.newer);
     Ok(table)
 }

@@ -165,7 +165,7 @@ impl Walk {
         let Some(fields) = place.get(position, opened.extent as usize) else {
             return Err(bad_table(place, None));
         };
-        place.spend_table(opened.extent as usize)?;
+        place.spend(opened.extent as usize)?;
         count_newer(place, opened.newer);
         for step in 0..len {
             let steps = &self.vtable(place, vtable, owner, V::VALUES)?.steps;
