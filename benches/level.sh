@@ -7,7 +7,7 @@ set -euo pipefail
 official=$(cd "$1" && pwd)
 shift
 level=$(cd "$(dirname "$0")/.." && cargo bench --quiet --no-run -p executorch-format-peer --bench level --message-format=json |
-    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+    sed -n 's/.*"executable":"\([^"]*\/level-[^"]*\)".*/\1/p' | tail -n 1)
 rounds=${ROUNDS:-9}
 for file; do
     for _ in $(seq "$rounds"); do

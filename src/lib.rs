@@ -141,6 +141,8 @@ mod quantized;
 pub mod schema;
 mod setters;
 mod sizes;
+#[cfg(any(feature = "inspect", feature = "verify"))]
+mod sorted_text;
 mod tensor;
 #[cfg(feature = "testing")]
 pub mod testing;

@@ -6,6 +6,7 @@
 
 use super::payloads::DelegateOutputs;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes};
+use crate::sorted_text;
 use alloc::{vec, vec::Vec};
 
 const TABLE: &str = include_str!("operators.tsv");
@@ -82,23 +83,26 @@ pub(crate) struct Calls<'t, 'a> {
     delegates: &'t DelegateOutputs,
     /// Index of the method.
     method: usize,
-    /// For each operator its line in the table.
-    lines: Vec<Option<&'static str>>,
+    /// For each operator its arguments by the table.
+    operators: Vec<Option<Vec<Argument>>>,
+}
+
+/// An argument of an operator in the table.
+#[derive(Clone, Copy)]
+struct Argument {
+    name: &'static str,
+    /// A view's is of the first argument.
+    role: Role,
 }
 
 impl<'t, 'a> Calls<'t, 'a> {
     pub(crate) fn new(plan: &'t ExecutionPlan<'a>, method: usize, delegates: &'t DelegateOutputs) -> Self {
-        let mut table: Vec<(&str, &str)> = Vec::new();
-        if !plan.operators().is_empty() {
-            table.extend(TABLE.lines().filter_map(|line| line.split_once('\t')));
+        let mut operators = Vec::with_capacity(plan.operators().len());
+        for operator in plan.operators() {
+            let line = sorted_text::row(TABLE, operator.name(), operator.overload());
+            operators.push(line.map(|line| arguments_of(operator.name(), line)));
         }
-        // The table is in order.
-        let line = |name: &str| {
-            let at = table.binary_search_by_key(&name, |(name, _)| name).ok()?;
-            table.get(at).map(|(_, line)| *line)
-        };
-        let lines = plan.operators().iter().map(|operator| line(&operator.full_name())).collect();
-        Self { plan, delegates, method, lines }
+        Self { plan, delegates, method, operators }
     }
 
     /// What an instruction does with its arguments.
@@ -122,31 +126,22 @@ impl<'t, 'a> Calls<'t, 'a> {
     fn kernel(&self, call: &KernelCall<'_>) -> Accesses {
         let args = call.args();
         let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
-        let operator = self.plan.operator(call).map_or("", |operator| operator.name());
-        let known = self.lines.get(index).copied().flatten().and_then(|line| self.known(operator, line, args));
+        let known =
+            self.operators.get(index).and_then(Option::as_deref).and_then(|arguments| self.known(arguments, args));
         match known {
             Some(list) => Accesses { list, unknown: None },
             None => self.unknown(args),
         }
     }
 
-    /// A call that matches the table, with its results repeated or not.
-    fn known(&self, operator: &str, line: &'static str, args: &[i32]) -> Option<Vec<Access>> {
-        let count = line.split(' ').count();
-        let results = args.get(count..)?;
+    /// A call as the table has it: with its results once more, or without.
+    fn known(&self, arguments: &[Argument], args: &[i32]) -> Option<Vec<Access>> {
+        let results = args.get(arguments.len()..)?;
         let mut list = Vec::with_capacity(args.len());
-        for (value, text) in args.iter().zip(line.split(' ')) {
-            let text = text.split_once(':').map_or(text, |(name, _)| name);
-            let (role, name) = match (text.strip_prefix('*'), text.strip_prefix('!')) {
-                (Some(name), _) => (Role::Write, name),
-                (_, Some(name)) => (Role::InPlace, name),
-                _ => (if text.ends_with("scratch") { Role::Scratch } else { Role::Read }, text),
-            };
-            let role = match (operator, role) {
-                ("executorch_prim::et_view", Role::Write) => Role::View(args.first().copied()?),
-                ("aten::copy_", Role::InPlace) => Role::Replace,
-                ("executorch_prim::et_copy_index", Role::InPlace) => Role::Fill,
-                _ => role,
+        for (value, Argument { name, role }) in args.iter().zip(arguments) {
+            let role = match role {
+                Role::View(_) => Role::View(args.first().copied()?),
+                role => *role,
             };
             list.push(Access { value: *value, name: Some(name), role });
         }
@@ -216,6 +211,27 @@ impl<'t, 'a> Calls<'t, 'a> {
         let list = call.args().iter().enumerate().map(|(at, value)| Access::new(*value, role(at))).collect();
         Accesses { list, unknown: if outputs.is_none() { Some(UNKNOWN_DELEGATE) } else { None } }
     }
+}
+
+/// The arguments in an operator's line of the table.
+fn arguments_of(operator: &str, line: &'static str) -> Vec<Argument> {
+    let mut arguments = Vec::new();
+    for text in line.split(' ') {
+        let text = text.split_once(':').map_or(text, |(name, _)| name);
+        let (role, name) = match (text.strip_prefix('*'), text.strip_prefix('!')) {
+            (Some(name), _) => (Role::Write, name),
+            (_, Some(name)) => (Role::InPlace, name),
+            _ => (if text.ends_with("scratch") { Role::Scratch } else { Role::Read }, text),
+        };
+        let role = match (operator, role) {
+            ("executorch_prim::et_view", Role::Write) => Role::View(0),
+            ("aten::copy_", Role::InPlace) => Role::Replace,
+            ("executorch_prim::et_copy_index", Role::InPlace) => Role::Fill,
+            _ => role,
+        };
+        arguments.push(Argument { name, role });
+    }
+    arguments
 }
 
 /// The arguments of a call of a kernel or a delegate.
@@ -303,7 +319,7 @@ mod tests {
     fn the_table_is_in_order_and_every_line_of_it_can_be_read() {
         let names: Vec<&str> = TABLE.lines().filter_map(|line| line.split_once('\t')).map(|(name, _)| name).collect();
         assert_eq!(names.len(), 304);
-        assert!(names.is_sorted());
+        sorted_text::check_all(TABLE);
         let arguments = TABLE.lines().flat_map(|line| line.split('\t').nth(1).unwrap_or_default().split(' '));
         assert!(arguments.clone().all(|argument| argument.contains(':')));
         assert!(arguments.count() > 1000);

@@ -5,10 +5,9 @@
 
 use super::description::{FieldKind, NumberKind, TableDescription};
 use super::number::Number;
-use super::read::{Buffer, Limits, Place};
+use super::read::{Buffer, Limits, MAX_FIELDS, Place};
 use crate::error::Result;
 use crate::path::Path;
-use alloc::{vec, vec::Vec};
 
 /// A part of a FlatBuffer.
 #[derive(Debug)]
@@ -85,7 +84,8 @@ fn table(
         return Ok(());
     };
     let inline_size = if vtable_size >= 4 { word(place, vtable.wrapping_add(2)) } else { None };
-    let mut slots: Vec<u16> = vec![0; description.forms.len()];
+    let mut slots = [0; MAX_FIELDS];
+    let slots = slots.get_mut(..description.forms.len()).unwrap_or_default();
     let mut extent = 4;
     for ((slot, form), entry) in slots.iter_mut().zip(description.forms).zip((4..vtable_size).step_by(2)) {
         *slot = word(place, vtable.wrapping_add(entry.into())).unwrap_or_default();
@@ -94,7 +94,7 @@ fn table(
         }
     }
     place.spend(extent as usize)?;
-    let part = TablePart { vtable, vtable_size, inline_size, slots: &slots };
+    let part = TablePart { vtable, vtable_size, inline_size, slots };
     let position = place.position;
     found(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
     for (id, field) in description.fields_by_id() {

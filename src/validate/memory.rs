@@ -5,11 +5,11 @@
 
 use super::report::Report;
 use super::rule;
-use crate::dataflow::{BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap};
-use crate::keyed::{set, sort};
+use crate::dataflow::{BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap, arguments};
+use crate::keyed::sort;
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
-use alloc::{format, vec::Vec};
+use alloc::{format, vec, vec::Vec};
 
 pub(super) fn check(
     (method, plan): (usize, &ExecutionPlan<'_>),
@@ -40,26 +40,28 @@ pub(super) fn check(
 /// Reports tensors that calls use, that have neither planned memory nor data, and to which a caller cannot give memory:
 /// they are no inputs or outputs, and have no name by which a runner could find them.
 fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let (mut used, mut given): (Vec<i32>, Vec<i32>) = Default::default();
-    given.extend(plan.inputs().iter().chain(plan.outputs()));
-    for instruction in plan.chains().iter().flat_map(|chain| chain.instructions()) {
-        match &instruction.instr_args {
-            InstructionArguments::KernelCall(call) => used.extend(call.args()),
-            InstructionArguments::DelegateCall(call) => used.extend(call.args()),
-            InstructionArguments::MoveCall(call) => given.push(call.move_to),
-            _ => (),
+    // Of each value, whether a call uses it, and whether somebody gives it memory.
+    let mut marks = vec![(false, false); plan.values().len()];
+    let mut mark = |value: &i32, used: bool| {
+        if let Some((is_used, is_given)) = usize::try_from(*value).ok().and_then(|value| marks.get_mut(value)) {
+            *(if used { is_used } else { is_given }) = true;
+        }
+    };
+    plan.inputs().iter().chain(plan.outputs()).for_each(|value| mark(value, false));
+    for (_, instruction) in plan.instructions() {
+        arguments(instruction).iter().for_each(|value| mark(value, true));
+        if let InstructionArguments::MoveCall(call) = instruction {
+            mark(&call.move_to, false);
         }
     }
-    sort(&mut given);
-    let used = set(used);
     for (index, tensor) in plan.tensors() {
         // No release gives such a tensor memory before it runs: another rule reports it.
         if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
             continue;
         }
         let has = tensor.allocation_info.is_some() || tensor.data_buffer_idx != 0 || tensor.extra_tensor_info.is_some();
-        let is_in = |list: &[i32]| i32::try_from(index).is_ok_and(|index| list.binary_search(&index).is_ok());
-        if !has && is_in(&used) && !is_in(&given) && tensor.byte_size().is_ok_and(|bytes| bytes > 0) {
+        let needed = marks.get(index) == Some(&(true, false));
+        if !has && needed && tensor.byte_size().is_ok_and(|bytes| bytes > 0) {
             let found = format!("{} without planned memory or data, expected one of them", tensor.shape());
             report.add(rule::TENSOR_MEMORY, &path.item("values", index).field("val.Tensor"), found);
         }

@@ -2,20 +2,21 @@
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
-use super::{Found, Reason, table};
+use super::{Found, Reason};
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
 use crate::schema::xnnpack::{XNNDatatype, XNNQuantParams, XNodeUnion};
+use crate::sorted_text;
 use Behaviour::{Miscomputes, Refuses, Unknown};
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 /// The backend whose payloads are read.
 pub(super) const BACKEND: &str = "XnnpackBackend";
 
-/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Taken from the release
-/// tags 0.2.0 to 1.4.0 and the source of 1.5.
-pub(super) const TABLE: &str = include_str!("xnnpack.tsv");
+/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Read off the release tags 0.2.0 to 1.4.0 and
+/// the source of 1.5.
+const TABLE: &str = include_str!("xnnpack.tsv");
 
 /// At most this many backends are named in a reason.
 const MOST: usize = 4;
@@ -59,8 +60,8 @@ impl Uses {
         if self.0.iter().any(|used| (used.name, used.what) == (name, what)) {
             return;
         }
-        // The rules refuse what is in no release's schema.
-        let Some(releases) = table::row(TABLE, known.0, known.1) else { return };
+        // What is in no release's schema, the rules refuse.
+        let Some(releases) = sorted_text::row(TABLE, known.0, known.1) else { return };
         if releases == "0.2.." {
             return;
         }
@@ -192,4 +193,12 @@ fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut Uses) {
     };
     let (path, message) = (path.to_field_path(), message.to_owned());
     uses.push(Use { name: "xnnpack-half-precision", what, path, message, known: "0.5..", otherwise });
+}
+
+#[cfg(test)]
+mod table_tests {
+    #[test]
+    fn every_name_of_the_table_is_found_and_none_beside_it() {
+        crate::sorted_text::check_all(super::TABLE);
+    }
 }

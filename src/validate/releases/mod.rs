@@ -9,7 +9,6 @@ mod contents;
 mod external;
 mod features;
 mod operators;
-mod table;
 
 pub use external::MissingData;
 pub(super) use external::missing;

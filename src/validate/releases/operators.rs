@@ -2,19 +2,20 @@
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
-use super::{Deployment, Found, Reason, table};
+use super::{Deployment, Found, Reason};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::path::{FieldPath, Path};
 use crate::schema::program::{InstructionArguments, Operator};
+use crate::sorted_text;
 use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
 
-/// Operator, then the releases whose portable, optimized and quantized library and whose Python wheel have it. Made
-/// from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`) of the release tags 0.1.0 to 1.4.0 and
-/// of 1.5's source, and from what the libraries in the wheels register. The wheel of 0.3 is not included.
-pub(super) const TABLE: &str = include_str!("operators.tsv");
+/// Operator, then the releases whose portable, optimized and quantized library and whose Python wheel have it. Made from the kernel lists
+/// (`functions.yaml`, `optimized.yaml`, `quantized.yaml`) of the release tags 0.1.0 to 1.4.0 and of 1.5's source, and from what the libraries
+/// in the wheels register. 0.3's wheel was not looked at.
+const TABLE: &str = include_str!("operators.tsv");
 
 /// At most this many missing operators are named in a reason.
 const MOST: usize = 4;
@@ -156,10 +157,10 @@ fn short(operator: &Operator<'_>) -> String {
 /// The ranges of releases that have it; `None` if every release has it.
 fn known(operator: &Operator<'_>, deployment: &Deployment<'_>) -> Option<Vec<&'static str>> {
     let (name, overload) = (operator.name(), operator.overload());
-    if deployment.kernels.binary_search_by(|kernel| table::compare(kernel, name, overload)).is_ok() {
+    if deployment.kernels.binary_search_by(|kernel| sorted_text::compare(kernel, name, overload)).is_ok() {
         return None;
     }
-    let Some(columns) = table::row(TABLE, name, overload) else { return Some(Vec::new()) };
+    let Some(columns) = sorted_text::row(TABLE, name, overload) else { return Some(Vec::new()) };
     let mut ranges = columns.split('\t');
     let mut column = || ranges.next().unwrap_or("-");
     let [portable, optimized, quantized, wheel] = [column(), column(), column(), column()];
@@ -178,4 +179,12 @@ fn known(operator: &Operator<'_>, deployment: &Deployment<'_>) -> Option<Vec<&'s
     }
     let everywhere = |release: Release| !release.was_seen() || known.iter().any(|ranges| release.is_in(ranges));
     if Release::ALL.into_iter().all(everywhere) { None } else { Some(known) }
+}
+
+#[cfg(test)]
+mod table_tests {
+    #[test]
+    fn every_name_of_the_table_is_found_and_none_beside_it() {
+        crate::sorted_text::check_all(super::TABLE);
+    }
 }

@@ -1,0 +1,39 @@
+//! Tables that the crate has as text: a line for each name, sorted by the name's bytes, with tabs between columns.
+
+use core::cmp::Ordering;
+
+/// The columns after the name `first.second`, or `first` where `second` is empty.
+pub(crate) fn row(table: &'static str, first: &str, second: &str) -> Option<&'static str> {
+    let (mut low, mut high) = (0, table.len());
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let start = table.get(low..middle)?.rfind('\n').map_or(low, |at| low + at + 1);
+        let line = table.get(start..)?.lines().next()?;
+        let (name, columns) = line.split_once('\t')?;
+        match compare(name, first, second) {
+            Ordering::Equal => return Some(columns),
+            Ordering::Less => low = start + line.len() + 1,
+            Ordering::Greater => high = start,
+        }
+    }
+    None
+}
+
+/// Compares a name with `first.second`, which is not put together: in a damaged file it may be long, and asked for often.
+pub(crate) fn compare(name: &str, first: &str, second: &str) -> Ordering {
+    let dot = if second.is_empty() { "" } else { "." };
+    name.bytes().cmp(first.bytes().chain(dot.bytes()).chain(second.bytes()))
+}
+
+/// Fails if a name of the table is not found, or one beside it is.
+#[cfg(test)]
+pub(crate) fn check_all(table: &'static str) {
+    for line in table.lines() {
+        let Some((name, columns)) = line.split_once('\t') else { unreachable!("{line}") };
+        assert_eq!(row(table, name, ""), Some(columns), "{name}");
+        let (first, second) = name.split_once('.').unwrap_or((name, ""));
+        assert_eq!(row(table, first, second), Some(columns), "{name}");
+        assert_eq!(row(table, name.get(1..).unwrap_or_default(), ""), None, "{name}");
+        assert_eq!(row(table, name, "x"), None, "{name}");
+    }
+}
