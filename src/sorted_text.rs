@@ -2,7 +2,7 @@
 
 use core::cmp::Ordering;
 
-/// The columns after the name `first.second`, or `first` where `second` is empty.
+/// The columns after the name `first.second`, or `first` if `second` is empty.
 pub(crate) fn row(table: &'static str, first: &str, second: &str) -> Option<&'static str> {
     let (mut low, mut high) = (0, table.len());
     while low < high {
@@ -19,7 +19,7 @@ pub(crate) fn row(table: &'static str, first: &str, second: &str) -> Option<&'st
     None
 }
 
-/// Compares a name with `first.second`, which is not put together: in a damaged file it may be long, and asked for often.
+/// Compares a name with `first.second` without joining these: in a damaged file they may be long and looked up often.
 pub(crate) fn compare(name: &str, first: &str, second: &str) -> Ordering {
     let dot = if second.is_empty() { "" } else { "." };
     name.bytes().cmp(first.bytes().chain(dot.bytes()).chain(second.bytes()))
