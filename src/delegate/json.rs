@@ -7,7 +7,7 @@ use nom::bytes::complete::{tag, take, take_while, take_while1};
 use nom::character::complete::{char, one_of};
 use nom::combinator::{all_consuming, map, map_opt, opt, value};
 use nom::multi::{many0, separated_list0};
-use nom::number::complete::double;
+use nom::number::complete::recognize_float;
 use nom::sequence::{delimited, preceded, separated_pair};
 use nom::{IResult, Parser};
 
@@ -16,7 +16,8 @@ use nom::{IResult, Parser};
 pub(super) enum Json {
     Null,
     Bool,
-    Number(f64),
+    /// `None`: not a whole number from 0 on.
+    Number(Option<u64>),
     Text(String),
     List(Vec<Json>),
     Object(Vec<(String, Json)>),
@@ -48,12 +49,9 @@ impl Json {
         }
     }
 
-    /// The value as an integer, if it is one that a double represents exactly.
     pub(super) fn number(&self) -> Option<u64> {
         match self {
-            Self::Number(number) if *number >= 0.0 && *number < 9e15 && *number as u64 as f64 == *number => {
-                Some(*number as u64)
-            }
+            Self::Number(number) => *number,
             _ => None,
         }
     }
@@ -93,7 +91,7 @@ fn json(input: &str, depth: usize) -> IResult<&str, Json> {
         map(text, Json::Text),
         value(Json::Null, tag("null")),
         value(Json::Bool, alt((tag("true"), tag("false")))),
-        map(double, Json::Number),
+        map(recognize_float, |number: &str| Json::Number(number.parse().ok())),
     )))
     .parse(input)
 }
@@ -144,7 +142,7 @@ mod tests {
         let read = |text: &str| parse(text.as_bytes());
         let object = read(r#" {"a": [1, -2.5e1, null], "b\u00e9\n": {"c": "\ud83d\ude00", "d": true}} "#);
         let inner = vec![("c".into(), Json::Text("😀".into())), ("d".into(), Json::Bool)];
-        let list = vec![Json::Number(1.0), Json::Number(-25.0), Json::Null];
+        let list = vec![Json::Number(Some(1)), Json::Number(None), Json::Null];
         assert_eq!(
             object,
             Some(Json::Object(vec![("a".into(), Json::List(list)), ("bé\n".into(), Json::Object(inner))]))

@@ -1,13 +1,15 @@
-//! Where the nodes of a graph go in a picture. The crate `rust-sugiyama` places them, in layers from top to bottom.
+//! Where the nodes of a graph go in a picture, in layers from top to bottom.
 //!
-//! Its time grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
+//! The time for it grows faster than the graph, so a large graph is cut into bands of some hundred nodes, one below the other. An edge that
 //! passes many layers is not drawn, and the node that takes it names where it comes from. A picture of a transformer would
 //! otherwise be black with the edges from its inputs to each of its blocks.
 
-use super::{Edge, Graph};
+use super::{
+    Edge, Graph,
+    layers::{Center, place},
+};
 use crate::keyed::{Keyed, sort_by, sort_by_key};
 use alloc::{vec, vec::Vec};
-use rust_sugiyama::configure::{Config, RankingType};
 
 /// Where the nodes of a graph go. Lengths are pixels of the unscaled picture.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -145,19 +147,19 @@ impl Graph<'_> {
                 *height = HEIGHT + LINE;
             }
         }
-        let mut edges: Vec<Vec<(u32, u32)>> = vec![Vec::new(); bands.len()];
+        let mut edges: Vec<Vec<(usize, usize)>> = vec![Vec::new(); bands.len()];
         for edge in self.edges.iter().filter(forward).filter(|edge| !is_far(edge)) {
             let (from, to) = (band_of.get(edge.from), band_of.get(edge.to));
             if let Some(list) = from.filter(|_| from == to).and_then(|band| edges.get_mut(*band)) {
                 if list.len() < BAND_EDGES {
-                    list.push((edge.from as u32, edge.to as u32));
+                    list.push((edge.from, edge.to));
                 }
             }
         }
         let mut widths = Vec::new();
         for (band, mut edges) in bands.iter().zip(edges) {
             edges.dedup();
-            let (width, height) = self.place_band(band, &edges, &heights, layout.height, &mut layout.nodes);
+            let (width, height) = self.place_band(band, &ranks, &edges, &heights, layout.height, &mut layout.nodes);
             layout.height += height + GAP;
             widths.push(width);
         }
@@ -177,19 +179,30 @@ impl Graph<'_> {
     fn place_band(
         &self,
         band: &[usize],
-        edges: &[(u32, u32)],
+        ranks: &[usize],
+        edges: &[(usize, usize)],
         heights: &[f64],
         top: f64,
         places: &mut [Placed],
     ) -> (f64, f64) {
         let size = |node: usize| (self.node_width(node), heights.get(node).copied().unwrap_or(HEIGHT));
-        let parts = if band.len() > BAND || edges.is_empty() {
+        let mut parts: Vec<Vec<Center>> = if band.len() > BAND || edges.is_empty() {
             // One layer: side by side.
             band.iter().map(|node| vec![(*node, (0.0, 0.0))]).collect()
         } else {
-            layers(band, edges, &size)
+            let layers: Vec<usize> = band.iter().map(|node| ranks.get(*node).copied().unwrap_or_default()).collect();
+            let sizes: Vec<(f64, f64)> = band.iter().map(|node| size(*node)).collect();
+            // Each node's position in the band.
+            let positions: Keyed<usize, usize> = band.iter().copied().zip(0..).collect();
+            let position = |node: &usize| positions.get(node).copied();
+            let edges: Vec<(usize, usize)> =
+                edges.iter().filter_map(|(from, to)| Some((position(from)?, position(to)?))).collect();
+            let mut parts = place(&layers, &sizes, &edges, GAP);
+            for (node, _) in parts.iter_mut().flatten() {
+                *node = band.get(*node).copied().unwrap_or_default();
+            }
+            parts
         };
-        let mut parts: Vec<Vec<(usize, (f64, f64))>> = parts;
         // In the order of the method.
         sort_by_key(&mut parts, |nodes| nodes.iter().map(|(node, _)| *node).min());
         let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
@@ -225,26 +238,6 @@ impl Graph<'_> {
         let longest = node.label.chars().count().max(node.result().chars().count()).clamp(8, CHARACTERS);
         longest as f64 * 7.0 + 18.0
     }
-}
-
-/// The centers of a band's nodes, each connected part with an origin of its own.
-fn layers(band: &[usize], edges: &[(u32, u32)], size: &dyn Fn(usize) -> (f64, f64)) -> Vec<Vec<(usize, (f64, f64))>> {
-    let config = Config {
-        vertex_spacing: GAP,
-        // Unlike with the default, the number of steps is bounded.
-        ranking_type: RankingType::Original,
-        dummy_size: 0.5,
-        transpose: band.len() <= BAND / 2,
-        ..Config::default()
-    };
-    // The crate counts nodes from 0.
-    let indices: Keyed<u32, u32> = band.iter().map(|node| *node as u32).zip(0..).collect();
-    let sizes: Vec<(u32, (f64, f64))> = (0..).zip(band.iter().map(|node| size(*node))).collect();
-    let index = |node: &u32| indices.get(node).copied();
-    let edges: Vec<(u32, u32)> = edges.iter().filter_map(|(from, to)| Some((index(from)?, index(to)?))).collect();
-    let parts = rust_sugiyama::from_vertices_and_edges(&sizes, &edges, &config).into_iter();
-    let node = |(index, center): &(usize, (f64, f64))| Some((*band.get(*index)?, *center));
-    parts.map(|(nodes, _, _)| nodes.iter().filter_map(node).collect()).collect()
 }
 
 /// The width up to which parts without edges between them go side by side.

@@ -5,6 +5,8 @@ mod flow;
 mod groups;
 mod inside;
 #[cfg(feature = "layout")]
+mod layers;
+#[cfg(feature = "layout")]
 mod layout;
 
 pub(crate) use flow::short;

@@ -40,7 +40,7 @@ impl Page {
 
     /// The list of files, with their kinds.
     pub fn roles(&self) -> Result<String, String> {
-        crate::session::json(&self.0.roles())
+        crate::json::json(&self.0.roles())
     }
 
     /// A part of a file's report.

@@ -57,7 +57,7 @@ impl Spread {
 
     /// The histogram as JSON, or `null`.
     pub fn finish(self) -> Result<String, String> {
-        crate::session::json(&self.counter.finish())
+        crate::json::json(&self.counter.finish())
     }
 }
 

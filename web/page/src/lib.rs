@@ -6,6 +6,7 @@ mod export;
 mod file;
 mod glue;
 mod jobs;
+mod json;
 mod report;
 mod session;
 

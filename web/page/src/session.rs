@@ -3,6 +3,7 @@
 use crate::export::{Export, Form};
 use crate::file::{File, Storage};
 use crate::jobs::Spread;
+use crate::json::json;
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Growth, Side, diff};
 use executorch_format::validate::{Deployment, Finding, Level, ReleaseVerdict, releases_of_error};
@@ -248,9 +249,4 @@ impl Session {
     pub fn export(&self, index: usize, offset: u64, size: u64, form: Form) -> Result<Export, String> {
         Export::of(self.file(index)?, offset, size, form)
     }
-}
-
-/// As JSON.
-pub fn json(value: &impl Serialize) -> Result<String, String> {
-    serde_json::to_string(value).map_err(|error| error.to_string())
 }

@@ -1,0 +1,281 @@
+//! The places of nodes in layers from top to bottom, after Sugiyama. An edge that passes layers has a place in each of them. Layers are
+//! sorted until few edges cross; then everything moves to its neighbours, as far as what is beside it lets it.
+
+// Every position in here was made in here.
+#![allow(clippy::indexing_slicing)]
+
+use crate::keyed::{sort, sort_by};
+use alloc::{vec, vec::Vec};
+
+/// How often the layers are sorted, and then moved: downwards and upwards in turn.
+const ROUNDS: usize = 24;
+
+/// A node and its center.
+pub(super) type Center = (usize, (f64, f64));
+
+/// Where nodes go that have these layers and sizes: each connected part with an origin of its own. An edge goes to a later node and layer.
+/// Layers are `gap` apart, and so are nodes.
+pub(super) fn place(layers: &[usize], sizes: &[(f64, f64)], edges: &[(usize, usize)], gap: f64) -> Vec<Vec<Center>> {
+    let part_of = parts(layers.len(), edges);
+    let mut placed = Vec::new();
+    for part in 0..layers.len() {
+        let members: Vec<usize> = (0..layers.len()).filter(|node| part_of[*node] == part).collect();
+        if !members.is_empty() {
+            let mut drawing = Drawing { gap, ..Drawing::default() };
+            drawing.add(&members, layers, sizes, edges.iter().filter(|(from, _)| part_of[*from] == part));
+            drawing.sort();
+            drawing.spread();
+            placed.push(drawing.centers(&members));
+        }
+    }
+    placed
+}
+
+/// For each node the first one that edges connect it with.
+fn parts(count: usize, edges: &[(usize, usize)]) -> Vec<usize> {
+    let mut parts: Vec<usize> = (0..count).collect();
+    fn first(parts: &mut [usize], mut node: usize) -> usize {
+        while parts[node] != node {
+            parts[node] = parts[parts[node]];
+            node = parts[node];
+        }
+        node
+    }
+    for (from, to) in edges {
+        let (one, other) = (first(&mut parts, *from), first(&mut parts, *to));
+        parts[one.max(other)] = one.min(other);
+    }
+    (0..count).map(|node| first(&mut parts, node)).collect()
+}
+
+/// One connected part. First come its nodes, then the places where edges pass a layer.
+#[derive(Default)]
+struct Drawing {
+    gap: f64,
+    sizes: Vec<(f64, f64)>,
+    /// From top to bottom, each from left to right.
+    layers: Vec<Vec<usize>>,
+    /// For each vertex, its neighbours in the layer above and in the one below.
+    neighbours: Vec<[Vec<usize>; 2]>,
+    /// The horizontal center of each vertex; while layers are sorted, its position in its layer.
+    x: Vec<f64>,
+}
+
+impl Drawing {
+    fn add<'e>(
+        &mut self,
+        members: &[usize],
+        layers: &[usize],
+        sizes: &[(f64, f64)],
+        edges: impl Iterator<Item = &'e (usize, usize)>,
+    ) {
+        // Layers that have none of these nodes are left out.
+        let mut used: Vec<usize> = members.iter().map(|node| layers[*node]).collect();
+        sort(&mut used);
+        used.dedup();
+        let layer = |node: usize| used.partition_point(|layer| *layer < layers[node]);
+        self.layers = vec![Vec::new(); used.len()];
+        for node in members {
+            self.vertex(layer(*node), sizes[*node]);
+        }
+        for (from, to) in edges {
+            let index = |node: usize| members.partition_point(|member| *member < node);
+            let mut above = index(*from);
+            for passed in layer(*from) + 1..layer(*to) {
+                let vertex = self.vertex(passed, (0.0, 0.0));
+                self.connect(above, vertex);
+                above = vertex;
+            }
+            self.connect(above, index(*to));
+        }
+    }
+
+    fn vertex(&mut self, layer: usize, size: (f64, f64)) -> usize {
+        self.x.push(self.layers[layer].len() as f64);
+        self.layers[layer].push(self.sizes.len());
+        self.sizes.push(size);
+        self.neighbours.push([Vec::new(), Vec::new()]);
+        self.sizes.len() - 1
+    }
+
+    fn connect(&mut self, above: usize, below: usize) {
+        self.neighbours[below][0].push(above);
+        self.neighbours[above][1].push(below);
+    }
+
+    /// Where edges pass is more important than where nodes are: a long edge is to be straight.
+    fn weight(&self, vertex: usize) -> f64 {
+        if self.sizes[vertex].0 == 0.0 { 8.0 } else { 1.0 }
+    }
+
+    /// The mean of its neighbours' places on one side; `None` where it has no neighbours there.
+    fn mean(&self, vertex: usize, side: usize) -> Option<f64> {
+        let neighbours = &self.neighbours[vertex][side];
+        let weight: f64 = neighbours.iter().map(|other| self.weight(*other)).sum();
+        let sum: f64 = neighbours.iter().map(|other| self.weight(*other) * self.x[*other]).sum();
+        (weight > 0.0).then(|| sum / weight)
+    }
+
+    /// Sorts the layers so that few edges cross: by the means of the layer above, and of the one below, in turn.
+    fn sort(&mut self) {
+        let mut best = (self.crossings(), self.layers.clone());
+        for round in 0..ROUNDS {
+            if best.0 == 0 {
+                break;
+            }
+            self.each_layer(round % 2, |drawing, layer, side| {
+                let place = |vertex: usize| drawing.mean(vertex, side).unwrap_or(drawing.x[vertex]);
+                let mut sorted: Vec<(f64, usize)> = layer.iter().map(|vertex| (place(*vertex), *vertex)).collect();
+                sort_by(&mut sorted, &|one, other| one.0.total_cmp(&other.0));
+                for (at, (_, vertex)) in sorted.iter().enumerate() {
+                    layer[at] = *vertex;
+                    drawing.x[*vertex] = at as f64;
+                }
+            });
+            let crossings = self.crossings();
+            if crossings < best.0 {
+                best = (crossings, self.layers.clone());
+            }
+        }
+        self.layers = best.1;
+    }
+
+    /// Calls for each layer, from the top (0) or the bottom (1), with the side that is done.
+    fn each_layer(&mut self, side: usize, mut change: impl FnMut(&mut Self, &mut Vec<usize>, usize)) {
+        for step in 0..self.layers.len() {
+            let at = if side == 0 { step } else { self.layers.len() - 1 - step };
+            let mut layer = core::mem::take(&mut self.layers[at]);
+            change(self, &mut layer, side);
+            self.layers[at] = layer;
+        }
+    }
+
+    /// How many pairs of edges cross.
+    fn crossings(&self) -> usize {
+        let mut crossings = 0;
+        for pair in self.layers.windows(2) {
+            // From left to right by their upper ends, each edge crosses those before it that end further right: a Fenwick tree counts
+            // where they end.
+            let mut ended = vec![0; pair[1].len() + 1];
+            let mut before = 0;
+            for vertex in &pair[0] {
+                let below = &self.neighbours[*vertex][1];
+                for end in below {
+                    let (mut at, mut left) = (self.x[*end] as usize + 1, 0);
+                    while at > 0 {
+                        left += ended[at];
+                        at &= at - 1;
+                    }
+                    crossings += before - left;
+                }
+                for end in below {
+                    let mut at = self.x[*end] as usize + 1;
+                    while at < ended.len() {
+                        ended[at] += 1;
+                        at += at & at.wrapping_neg();
+                    }
+                }
+                before += below.len();
+            }
+        }
+        crossings
+    }
+
+    /// Moves the vertices of each layer next to their neighbours.
+    fn spread(&mut self) {
+        for layer in &self.layers {
+            let mut right = 0.0;
+            for vertex in layer {
+                let (width, _) = self.sizes[*vertex];
+                self.x[*vertex] = right + width / 2.0;
+                right += width + self.gap;
+            }
+        }
+        for round in 0..ROUNDS {
+            self.each_layer(round % 2, |drawing, layer, side| drawing.move_layer(layer, side));
+        }
+    }
+
+    /// Moves the vertices of a layer as near to the means of their neighbours on a side as they can all be: of those that are in each
+    /// other's way, the block goes where it is best for all.
+    fn move_layer(&mut self, layer: &[usize], side: usize) {
+        // Blocks: how far the first is from its place without a neighbour to its left, what they weigh, how many they are.
+        let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
+        let mut distances = Vec::new();
+        let mut distance = 0.0;
+        for (at, vertex) in layer.iter().enumerate() {
+            let width = |vertex: usize| self.sizes[vertex].0;
+            if let Some(before) = at.checked_sub(1) {
+                distance += (width(layer[before]) + width(*vertex)) / 2.0 + self.gap;
+            }
+            distances.push(distance);
+            let (place, weight) = match self.mean(*vertex, side) {
+                Some(place) => (place, self.weight(*vertex)),
+                None => (self.x[*vertex], 0.1),
+            };
+            let mut block = (place - distance, weight, 1);
+            while let Some(last) = blocks.last().copied().filter(|last| last.0 >= block.0) {
+                blocks.pop();
+                let weight = last.1 + block.1;
+                block = ((last.0 * last.1 + block.0 * block.1) / weight, weight, last.2 + block.2);
+            }
+            blocks.push(block);
+        }
+        let places = blocks.iter().flat_map(|(place, _, count)| core::iter::repeat_n(*place, *count));
+        for ((vertex, place), distance) in layer.iter().zip(places).zip(distances) {
+            self.x[*vertex] = place + distance;
+        }
+    }
+
+    /// The centers of the nodes.
+    fn centers(&self, members: &[usize]) -> Vec<Center> {
+        let mut y = vec![0.0; self.sizes.len()];
+        let mut top = 0.0;
+        for layer in &self.layers {
+            let height = layer.iter().map(|vertex| self.sizes[*vertex].1).fold(0.0, f64::max);
+            for vertex in layer {
+                y[*vertex] = top + height / 2.0;
+            }
+            top += height + self.gap;
+        }
+        members.iter().zip(&self.x).zip(y).map(|((node, x), y)| (*node, (*x, y))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn x_of(parts: &[Vec<Center>], node: usize) -> f64 {
+        parts.iter().flatten().find(|(other, _)| *other == node).unwrap().1.0
+    }
+
+    #[test]
+    fn edges_that_need_not_cross_do_not_and_nodes_keep_apart() {
+        // 0 and 1 above 2 and 3, crosswise, and 4 below all.
+        let edges = [(0, 3), (1, 2), (2, 4), (3, 4)];
+        let placed = place(&[3, 3, 5, 5, 9], &[(50.0, 40.0); 5], &edges, 10.0);
+        assert_eq!(placed.len(), 1);
+        assert_eq!(x_of(&placed, 0) < x_of(&placed, 1), x_of(&placed, 3) < x_of(&placed, 2));
+        assert!((x_of(&placed, 0) - x_of(&placed, 1)).abs() > 59.9);
+        assert!((x_of(&placed, 4) * 2.0 - x_of(&placed, 2) - x_of(&placed, 3)).abs() < 1.0);
+        let heights: Vec<f64> = placed[0].iter().map(|(_, (_, y))| *y).collect();
+        assert_eq!(heights, [20.0, 20.0, 70.0, 70.0, 120.0]);
+    }
+
+    #[test]
+    fn a_long_edge_is_straight_and_passes_beside_the_nodes_between() {
+        let placed = place(&[0, 1, 2, 3], &[(50.0, 40.0); 4], &[(0, 1), (1, 2), (2, 3), (0, 3)], 10.0);
+        assert!((x_of(&placed, 0) - x_of(&placed, 3)).abs() < 10.0);
+        assert!((x_of(&placed, 1) - x_of(&placed, 0)).abs() > 25.0);
+        assert!((x_of(&placed, 1) - x_of(&placed, 2)).abs() < 10.0);
+    }
+
+    #[test]
+    fn parts_without_edges_between_them_are_apart() {
+        let placed = place(&[0, 0, 1, 1, 1], &[(50.0, 40.0); 5], &[(0, 3), (1, 2)], 10.0);
+        let members: Vec<Vec<usize>> = placed.iter().map(|part| part.iter().map(|(node, _)| *node).collect()).collect();
+        assert_eq!(members, [vec![0, 3], vec![1, 2], vec![4]]);
+        assert!(place(&[], &[], &[], 10.0).is_empty());
+    }
+}
