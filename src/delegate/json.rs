@@ -49,6 +49,7 @@ impl Json {
         }
     }
 
+    /// The value as an integer, if it is written as one.
     pub(super) fn number(&self) -> Option<u64> {
         match self {
             Self::Number(number) => *number,

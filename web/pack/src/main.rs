@@ -3,6 +3,8 @@
 //! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `node/` for Node. If `wasm-opt` is installed, it
 //! makes the module smaller.
 
+mod order;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
@@ -40,6 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !smaller(&wasm)? {
         eprintln!("no wasm-opt: the module stays as it is");
     }
+    fs::write(&wasm, order::ordered(&fs::read(&wasm)?)?)?;
     let wasm = fs::read(&wasm)?;
     let packed = miniz_oxide::deflate::compress_to_vec_zlib(&wasm, 10);
     println!("module: {} bytes, {} compressed", wasm.len(), packed.len());
