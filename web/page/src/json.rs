@@ -311,6 +311,7 @@ impl ser::SerializeMap for Inside<'_> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use serde_json::{Value, from_str, to_value};
