@@ -1,6 +1,6 @@
 //! Many files as tables.
 //!
-//! [`write`] lists files, reads the extent [`Extent::Graphs`](crate::Extent::Graphs) of each, and writes Parquet; [`batch`] returns the same rows as one batch of
+//! [`write()`] lists files, reads the extent [`Extent::Graphs`](crate::Extent::Graphs) of each, and writes Parquet; [`batch`] returns the same rows as one batch of
 //! Arrow, for engines that distribute the work over machines.
 
 mod earlier;
@@ -29,7 +29,7 @@ pub async fn batch(stores: &Stores, files: &[String], hash: bool, jobs: usize) -
     tables::nested(&rows).map_err(|error| Error::Failed(error.to_string()))
 }
 
-/// The names of the model files that have these names or are below these prefixes, as [`write`] takes them.
+/// The names of the model files that have these names or are below these prefixes, as [`write()`] takes them.
 pub async fn names(stores: &Stores, prefixes: &[String]) -> Result<Vec<String>> {
     let found = run::list(stores, prefixes, Default::default()).await?;
     found.map_ok(|found| found.place.name).try_collect().await
