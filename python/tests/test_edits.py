@@ -219,5 +219,5 @@ def test_findings_of_external_data() -> None:
     assert program.verify(data=ef.Data.open(fixture(EXTERNAL_DATA))) == ()
     wrong = ef.Data.create({"other": np.ones(1)})
     assert "external-missing" in {finding.rule for finding in program.verify(data=[wrong])}
-    with pytest.raises(ef.Error, match=r"takes no \.ptd"):
+    with pytest.raises(ef.Error, match=r"has no \.ptd files"):
         wrong.verify(data=wrong)
