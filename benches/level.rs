@@ -1,4 +1,4 @@
-//! Times of what reads, checks and writes a program, in turns: see `benches/level.sh`. Usage: level RUNS FILE...
+//! Times of what reads, checks and writes a program: see `benches/level.sh`. Usage: level RUNS FILE...
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 
@@ -21,8 +21,8 @@ fn main() {
         // Without a style, an unchanged tree is not encoded.
         styled.style = Some(WriteStyle::PYTHON);
         let mut times: [Vec<f64>; 4] = Default::default();
-        for _ in 0..runs {
-            for (times, what) in times.iter_mut().zip(WHAT) {
+        for (times, what) in times.iter_mut().zip(WHAT) {
+            for _ in 0..runs {
                 let start = Instant::now();
                 match what {
                     "parse" => drop(Pte::parse(black_box(&file)).unwrap()),
