@@ -23,8 +23,8 @@ pub struct Parts {
     loaded: Vec<Arc<Earlier>>,
 }
 
-/// The number of parts whose lists of files are in memory.
-const LOADED: usize = 4;
+/// The most parts whose lists of files are in memory.
+const LOADED: usize = 16;
 
 /// A part.
 pub struct Earlier {
@@ -68,14 +68,20 @@ impl Parts {
     /// The part with the rows of a file that has not changed since.
     pub fn same(&mut self, found: &Found, hash: bool) -> Option<Arc<Earlier>> {
         let name = &*found.place.name;
-        let has = |part: &&Arc<Earlier>| *part.first <= *name && name <= &*part.last;
-        let part = self.parts.iter().filter(has).find(|part| part.has(found, hash)).cloned()?;
-        self.loaded.retain(|loaded| !Arc::ptr_eq(loaded, &part));
-        self.loaded.push(Arc::clone(&part));
-        if self.loaded.len() > LOADED {
-            self.loaded.remove(0).forget();
+        let may_have = |part: &&Arc<Earlier>| *part.first <= *name && name <= &*part.last;
+        for part in self.parts.iter().filter(may_have) {
+            let has = part.has(found, hash);
+            // Its list of files is in memory now, whether the file is in it or not.
+            self.loaded.retain(|loaded| !Arc::ptr_eq(loaded, part));
+            self.loaded.push(Arc::clone(part));
+            if self.loaded.len() > LOADED {
+                self.loaded.remove(0).forget();
+            }
+            if has {
+                return Some(Arc::clone(part));
+            }
         }
-        Some(part)
+        None
     }
 }
 
