@@ -1,7 +1,7 @@
 //! Builds the page's files: `pack MODULE.wasm OUTPUT`, where MODULE.wasm is the compiled web/page.
 //!
-//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `node/` for Node. If `wasm-opt` is installed, it
-//! makes the module smaller.
+//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `module/`, its module alone. If `wasm-opt` is
+//! installed, it makes the module smaller.
 
 mod order;
 
@@ -34,11 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: pack MODULE.wasm OUTPUT".into());
     };
     fs::create_dir_all(output.join("site"))?;
-    let node = output.join("node");
-    Bindgen::new().input_path(&module).nodejs(true)?.out_name("page").typescript(false).generate(&node)?;
-    let browser = output.join("browser");
-    Bindgen::new().input_path(&module).no_modules(true)?.out_name("page").typescript(false).generate(&browser)?;
-    let wasm = browser.join("page_bg.wasm");
+    let alone = output.join("module");
+    Bindgen::new().input_path(&module).no_modules(true)?.out_name("page").typescript(false).generate(&alone)?;
+    let wasm = alone.join("page_bg.wasm");
     if !smaller(&wasm)? {
         eprintln!("no wasm-opt: the module stays as it is");
     }
@@ -46,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wasm = fs::read(&wasm)?;
     let packed = miniz_oxide::deflate::compress_to_vec_zlib(&wasm, 10);
     println!("module: {} bytes, {} compressed", wasm.len(), packed.len());
-    let glue = fs::read_to_string(browser.join("page.js"))?;
+    let glue = fs::read_to_string(alone.join("page.js"))?;
     // A string in a script, escaped so that it cannot end the script.
     let worker = text(&format!("{glue}\n{WORKER}"));
     let start = format!(
@@ -107,9 +105,14 @@ fn smaller(module: &Path) -> Result<bool, Box<dyn Error>> {
     let features = ["bulk-memory", "mutable-globals", "sign-ext", "nontrapping-float-to-int", "multivalue"];
     let mut command = Command::new("wasm-opt");
     // Compressed, a function is smallest where nothing that is called once was put into it: its locals have short numbers. So are loads and
-    // stores that say nothing of their alignment, which no machine needs.
-    let options = ["-Os", "--one-caller-inline-max-function-size", "0", "--dealign", "--strip-producers"];
-    command.args(options).args(features.map(|feature| format!("--enable-{feature}"))).arg(module).arg("-o").arg(module);
+    // stores that say nothing of their alignment, which no machine needs. The first bytes of the memory are the end of the stack.
+    let options = "-Os --one-caller-inline-max-function-size 0 --low-memory-unused --dealign --strip-producers";
+    command
+        .args(options.split(' '))
+        .args(features.map(|feature| format!("--enable-{feature}")))
+        .arg(module)
+        .arg("-o")
+        .arg(module);
     match command.status() {
         Ok(status) if status.success() => Ok(true),
         Ok(status) => Err(format!("wasm-opt: {status}").into()),

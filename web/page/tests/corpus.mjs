@@ -1,11 +1,12 @@
 // Every file of some folders through the module: it answers each question, or says why not, and never ends.
-// node corpus.mjs MODULE.js FOLDER…
+// node corpus.mjs MODULE FOLDER…, where MODULE is the folder that web/build made.
 import { readdirSync, readFileSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 
 const [module, ...folders] = process.argv.slice(2);
-const { Page } = createRequire(import.meta.url)(module);
+const bindings = new Function(`${readFileSync(join(module, "page.js"), "utf8")}; return wasm_bindgen;`)();
+bindings.initSync({ module: readFileSync(join(module, "page_bg.wasm")) });
+const { Page } = bindings;
 const parts = ["first", "size", "memory", "operators", "findings", "weights", "graphs", "savings", "releases", "cases", "profile"];
 const files = folders.flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, name)).filter((path) => statSync(path).isFile()));
 let [read, refused] = [0, 0];
