@@ -1,7 +1,7 @@
 //! A small JSON parser for Core ML's payloads. A crate such as `serde_json` would be one more dependency of the feature
 //! `payloads`, for one backend.
 
-use alloc::{string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use nom::branch::alt;
 use nom::bytes::complete::{tag, take, take_while, take_while1};
 use nom::character::complete::{char, one_of};
@@ -49,7 +49,7 @@ impl Json {
         }
     }
 
-    /// The value as an integer, if it is written as one.
+    /// The value, if it is a whole number from 0 on: `3`, but also `3.0` and `0.3e1`.
     pub(super) fn number(&self) -> Option<u64> {
         match self {
             Self::Number(number) => *number,
@@ -92,9 +92,24 @@ fn json(input: &str, depth: usize) -> IResult<&str, Json> {
         map(text, Json::Text),
         value(Json::Null, tag("null")),
         value(Json::Bool, alt((tag("true"), tag("false")))),
-        map(recognize_float, |number: &str| Json::Number(number.parse().ok())),
+        map(recognize_float, |number| Json::Number(whole(number))),
     )))
     .parse(input)
+}
+
+/// A number as an integer, if it is one. Without floats, whose tables would be most of this parser.
+fn whole(number: &str) -> Option<u64> {
+    let (mantissa, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let (digits, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let value: u64 = format!("{digits}{fraction}").parse().ok()?;
+    let exponent = exponent.parse::<i64>().ok()?.checked_sub(fraction.len() as i64)?;
+    let factor = u32::try_from(exponent.unsigned_abs()).ok().and_then(|exponent| 10u64.checked_pow(exponent));
+    match factor {
+        _ if value == 0 => Some(0),
+        Some(factor) if exponent >= 0 => value.checked_mul(factor),
+        Some(factor) => (value % factor == 0).then_some(value / factor),
+        None => None,
+    }
 }
 
 fn text(input: &str) -> IResult<&str, String> {
@@ -137,6 +152,27 @@ fn four_digits(input: &str) -> IResult<&str, u32> {
 mod tests {
     use super::*;
     use alloc::vec;
+
+    #[test]
+    fn a_whole_number_may_have_a_fraction_and_an_exponent() {
+        for (text, expected) in [
+            ("3", Some(3)),
+            ("3.0", Some(3)),
+            ("3e0", Some(3)),
+            ("0.30E+1", Some(3)),
+            ("300e-2", Some(3)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("0e99999", Some(0)),
+            ("18446744073709551616", None),
+            ("2e19", None),
+            ("3.5", None),
+            ("3e-1", None),
+            ("-3", None),
+            ("3e99999999999999999999", None),
+        ] {
+            assert_eq!(parse(text.as_bytes()).and_then(|json| json.number()), expected, "{text}");
+        }
+    }
 
     #[test]
     fn json_is_read_and_what_is_none_is_refused() {

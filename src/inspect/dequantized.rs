@@ -18,7 +18,7 @@ pub struct QuantizedTensor<'t> {
     pub value: usize,
     /// The first operator that dequantizes it, without its overload.
     pub operator: &'t str,
-    /// The numbers; an error if shapes, scales and zero points do not match, or are not in the program.
+    /// The numbers; an error if shapes, scales and zero points do not match, are not in the program, or were not read.
     pub numbers: Result<Dequantized<'t>>,
 }
 
@@ -60,9 +60,14 @@ pub(super) fn dequantized<'t>(pte: &'t Pte<'_>) -> Vec<QuantizedTensor<'t>> {
             let scheme = usize::try_from(call.op_index).ok().and_then(|index| schemes.get(index).copied().flatten());
             let (Some(scheme), [input, arguments @ ..]) = (scheme, call.args()) else { continue };
             let Ok(value) = usize::try_from(*input) else { continue };
-            let Some(Ok(Some(view))) = plan.tensor(value).map(|tensor| pte.tensor_view(tensor)) else { continue };
+            let Some(tensor) = plan.tensor(value) else { continue };
+            let view = match pte.tensor_view(tensor) {
+                Ok(Some(view)) => Ok(view),
+                Ok(None) => continue,
+                Err(error) => Err(error),
+            };
             if seen.add((method, value)) {
-                let numbers = quantized(pte, plan, scheme, view, arguments);
+                let numbers = view.and_then(|view| quantized(pte, plan, scheme, view, arguments));
                 let operator = plan.operator(call).map_or("", |operator| operator.name());
                 found.push(QuantizedTensor { method, value, operator, numbers });
             }

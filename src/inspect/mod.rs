@@ -54,6 +54,8 @@ mod summary;
 mod timeline;
 #[cfg(feature = "devtools")]
 mod times;
+#[cfg(feature = "layout")]
+mod weights;
 mod xnnpack;
 
 pub use crate::dataflow::Period;
@@ -87,7 +89,7 @@ pub use planned_memory::{PlannedBuffer, PlannedMemory};
 pub use profile::{EventKind, EventProfile, EventTarget, Mismatch, Profile, RunProfile};
 pub use remains::{RemainingTables, RemainingText, Remains, remains};
 #[cfg(feature = "layout")]
-pub use report::{Drawing, Report, Weight, WeightUse};
+pub use report::{Drawing, Report};
 pub use runtime_memory::{MethodAllocator, PointerSize, TempAllocator};
 pub use size::{Growth, MethodSize, OperatorSize, SizeGroup, SizeKey, SizeKind, SizePart, SizeReport, TypeSize};
 pub use summary::{
@@ -96,6 +98,8 @@ pub use summary::{
 };
 #[cfg(feature = "devtools")]
 pub use timeline::TimelineEvent;
+#[cfg(feature = "layout")]
+pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use compile_specs::accelerator;

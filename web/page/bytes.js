@@ -77,13 +77,13 @@
     if (weight.users.some(viewer.shape) && weight.kind !== "delegate_constant") {
       const save = (title, safetensors, ending) => page.job(title, (progress) => page.ask("save", [index, start, weight.size, weight.offset, safetensors], progress), (blob) => page.download(blob, `${page.clean(name)}.${ending}`));
       tools.push(element("div", { class: "actions" }, save("Save as .npy", false, "npy"), save("Save as .safetensors", true, "safetensors")));
-      if (!weight.histogram) {
-        tools.push(element("div", { class: "actions" }, page.job("Count its values", (progress) => page.ask("spread", [index, start, weight.size, weight.offset], progress), (answer) => {
-          weight.histogram = JSON.parse(answer);
-          weight.counted = true;
-          again();
-        })));
-      }
+    }
+    if (!weight.histogram && (weight.users.some(viewer.shape) || weight.inside?.length)) {
+      tools.push(element("div", { class: "actions" }, page.job("Count its values", (progress) => page.ask("spread", [index, weight.offset], progress), (answer) => {
+        weight.histogram = JSON.parse(answer);
+        weight.counted = true;
+        again();
+      })));
     }
     return tools;
   };

@@ -50,6 +50,15 @@
       ...(kind === "etdp" || page.roles.trace !== null ? ["profile"] : []), "savings"];
   }
 
+  // Which of the page's files an external weight is in.
+  function locate(weights) {
+    const data = page.roles.data.filter((index) => !page.files[index].error);
+    for (const weight of weights.filter((weight) => weight.data !== undefined)) {
+      weight.index = data[weight.data];
+      weight.file = page.files[weight.index].file;
+    }
+  }
+
   async function show(mine) {
     const report = await page.json("part", ["first"]);
     if (mine !== round) return;
@@ -67,6 +76,7 @@
           const answer = part === "compare" ? await page.json("compare") : await page.json("part", [part]);
           if (mine !== round) return;
           report[part] = answer ?? undefined;
+          if (part === "weights") locate(report.weights || []);
         } catch (error) {
           if (mine !== round) return;
           report.failed = { ...report.failed, [part]: error.message };

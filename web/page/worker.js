@@ -35,12 +35,17 @@
       await pieces(id, files[index], start, size, (piece) => hash.add(piece));
       return hash.finish();
     },
-    spread: async ([index, start, size, offset], id) => {
+    spread: async ([index, offset], id) => {
       const spread = page.spread(index, offset);
-      await pieces(id, files[index], start, size, (piece) => spread.add(piece), (share) => share / 2);
-      if (!spread.again()) return "null";
-      await pieces(id, files[index], start, size, (piece) => spread.add(piece), (share) => 0.5 + share / 2);
-      return spread.finish();
+      const numbers = spread.parts();
+      const parts = Array.from({ length: numbers.length / 3 }, (_, at) => numbers.slice(3 * at, 3 * at + 3));
+      const all = parts.reduce((sum, [, , size]) => sum + size, 0);
+      let before = 0;
+      for (const [of, start, size] of parts) {
+        await pieces(id, files[of], start, size, (piece) => spread.add(piece), (share) => (before + share * size) / all);
+        before += size;
+      }
+      return page.spread_out(spread);
     },
     save: async ([index, start, size, offset, safetensors], id) => {
       const saving = page.export(index, offset, size, safetensors);

@@ -27,7 +27,7 @@
         fold.setAttribute("aria-pressed", folded);
         fold.title = folded ? "Show every node" : "Show a block or a delegate as one box";
         stage.replaceChildren();
-        const inside = (box) => { const [first, count] = graph.outline.members[box]; return { count, open: () => draw(graph, false, first) }; };
+        const inside = (box) => { const [first, count] = graph.outline.members[box]; return { count, open: () => { const keys = stage.contains(document.activeElement); draw(graph, false, first); if (keys) stage.querySelector("canvas").focus(); } }; };
         picture(folded ? graph.outline : graph, { stage, side, search, found, fit, read, groups: folded ? [] : graph.groups || [], inside: folded ? inside : undefined, whole: graph });
         if (at !== undefined) viewer.graph.go(at);
       };
@@ -120,11 +120,15 @@
     const texts = nodes.map((node, index) => `${node.label} ${node.delegate ?? ""} ${node.source ?? ""} ${node.arguments.map((argument) => `${value(argument.value)} ${argument.text} ${argument.place?.external?.key || ""}`).join(" ")} ${node.instruction ?? ""} ${index}`.toLowerCase());
     let view = d3.zoomIdentity;
     let chosen = -1;
+    // The box that the keyboard is at.
+    let cursor = -1;
     let matches = new Set();
     let order = [];
     const all = nodes.map((_, index) => index);
     let rest = all;
     const canvas = viewer.canvas(stage, draw);
+    const heard = element("p", { class: "heard", role: "status" });
+    stage.append(heard);
 
     function draw(context, width, height) {
       const { k, x, y } = view;
@@ -212,6 +216,15 @@
           context.fillText(viewer.cut(`also from ${from.map((way) => nodes[way.edge.from].label).join(", ")}`, Math.floor((box.width - 8) / 5.4)), middle, box.y + 46);
         }
       }
+      if (cursor >= 0) {
+        const box = layout.nodes[cursor];
+        const gap = 4 / Math.min(1, k);
+        context.strokeStyle = ink.accent;
+        context.lineWidth = 2 / Math.min(1, k);
+        context.setLineDash([5 / k, 3 / k]);
+        context.strokeRect(box.x - gap, box.y - gap, box.width + 2 * gap, box.height + 2 * gap);
+        context.setLineDash([]);
+      }
     }
 
     const zoom = d3.zoom().scaleExtent([0.02, 3]).on("zoom", (event) => { view = event.transform; canvas.redraw(); });
@@ -257,7 +270,7 @@
       return best;
     };
     const choose = (index) => { chosen = index; panel(); canvas.redraw(); };
-    canvas.canvas.addEventListener("click", (event) => choose(hit(event)));
+    canvas.canvas.addEventListener("click", (event) => { cursor = -1; choose(hit(event)); });
     canvas.canvas.addEventListener("mousemove", (event) => {
       const index = hit(event);
       viewer.tip(index >= 0 && view.k < 0.5 ? `${nodes[index].label}\n${results[index]}` : "", event);
@@ -293,20 +306,63 @@
       go(order[at]);
       found.textContent = `${at + 1} of ${many(order.length)}`;
     };
-    const keys = {
-      ArrowLeft: () => zoom.translateBy(target, 80 / view.k, 0), ArrowRight: () => zoom.translateBy(target, -80 / view.k, 0),
-      ArrowUp: () => zoom.translateBy(target, 0, 80 / view.k), ArrowDown: () => zoom.translateBy(target, 0, -80 / view.k),
-      "+": () => zoom.scaleBy(target, 1.4), "-": () => zoom.scaleBy(target, 1 / 1.4),
+    // Arrow keys go from box to box: up to where a value comes from, down to where it goes, or to the left and right. What a box is, is said.
+    const step = (key) => {
+      const at = layout.nodes[cursor];
+      const [x, y] = [at.x + at.width / 2, at.y + at.height / 2];
+      const away = (index) => {
+        const box = layout.nodes[index];
+        return [box.x + box.width / 2 - x, box.y + box.height / 2 - y];
+      };
+      const near = (list, side, along, across) => list.filter((index) => side(away(index))).reduce((best, index) => {
+        const [dx, dy] = away(index);
+        const far = Math.abs(along === 0 ? dx : dy) + across * Math.abs(along === 0 ? dy : dx);
+        return best && best[1] <= far ? best : [index, far];
+      }, undefined)?.[0];
+      if (key === "ArrowLeft") return near(all, ([dx]) => dx < 0, 0, 4);
+      if (key === "ArrowRight") return near(all, ([dx]) => dx > 0, 0, 4);
+      const ways = key === "ArrowUp" ? into[cursor].map((way) => way.edge.from) : outOf[cursor].map((way) => way.edge.to);
+      const side = key === "ArrowUp" ? ([, dy]) => dy < 0 : ([, dy]) => dy > 0;
+      return near(ways, side, 1, 0.2) ?? near(all, side, 1, 4);
     };
+    const visible = (index) => {
+      const box = layout.nodes[index];
+      const { width, height } = extent();
+      const [[x0, y0], [x1, y1]] = [view.apply([box.x, box.y]), view.apply([box.x + box.width, box.y + box.height])];
+      return x0 >= 0 && y0 >= 0 && x1 <= width && y1 <= height;
+    };
+    const walk = (key) => {
+      if (cursor < 0) cursor = chosen;
+      const to = cursor < 0 ? Math.max(0, nodes.findIndex((node) => node.kind === "input")) : step(key);
+      if (to === undefined) {
+        heard.textContent = "No box there.";
+        return;
+      }
+      cursor = to;
+      if (!visible(cursor)) look(cursor);
+      const meaning = meanings.find(([of]) => of.includes(nodes[cursor].kind))?.[1] ?? "";
+      heard.textContent = viewer.text(`${nodes[cursor].label} ${results[cursor]}, ${meaning}, from ${into[cursor].length}, to ${outOf[cursor].length}`);
+      canvas.redraw();
+    };
+    const enter = () => {
+      if (cursor < 0) return;
+      if (chosen === cursor && nodes[cursor].kind === "block" && inside) inside(cursor).open();
+      else choose(cursor);
+    };
+    const pan = { ArrowLeft: [80, 0], ArrowRight: [-80, 0], ArrowUp: [0, 80], ArrowDown: [0, -80] };
+    const keys = { "+": () => zoom.scaleBy(target, 1.4), "-": () => zoom.scaleBy(target, 1 / 1.4), Enter: enter };
     canvas.canvas.tabIndex = 0;
-    canvas.canvas.setAttribute("role", "img");
-    canvas.canvas.setAttribute("aria-label", "The graph: arrow keys move it, plus and minus zoom, Escape takes the choice back");
+    canvas.canvas.setAttribute("role", "application");
+    canvas.canvas.setAttribute("aria-label", "The graph: arrow keys go from box to box, Enter says more of one and opens a double one, arrow keys with Shift move the picture, plus and minus zoom, Escape goes back");
     canvas.canvas.addEventListener("keydown", (event) => {
-      if (!keys[event.key]) return;
+      const [dx, dy] = pan[event.key] || [];
+      if (dx === undefined && !keys[event.key]) return;
       event.preventDefault();
-      keys[event.key]();
+      if (dx === undefined) keys[event.key]();
+      else if (event.shiftKey) zoom.translateBy(target, dx / view.k, dy / view.k);
+      else walk(event.key);
     });
-    for (const part of [canvas.canvas, side]) part.onkeydown = (event) => { if (event.key === "Escape") choose(-1); };
+    for (const part of [canvas.canvas, side]) part.onkeydown = (event) => { if (event.key === "Escape") { cursor = -1; choose(-1); } };
 
     const memory = (place) => {
       if (place === "runtime") return "given at run time";
@@ -341,7 +397,7 @@
         const kinds = new Set(nodes.map((node) => node.kind));
         const present = meanings.map(([of, meaning]) => [of.find((kind) => kinds.has(kind)), meaning]).filter(([kind]) => kind);
         return [element("h3", {}, `Method ${viewer.name(graph.method)}`),
-          element("p", { class: "note" }, "Drag to move, scroll to zoom, click a box for what it takes and gives. The second line of a box is the type and shape of its result. A line that would pass many layers is not drawn: the box says where else it takes from.", kinds.has("jump") ? " A dashed line is a jump." : null),
+          element("p", { class: "note" }, "Drag to move, scroll to zoom, click a box for what it takes and gives; or with the keyboard: arrow keys, plus and minus, Enter. The second line of a box is the type and shape of its result. A line that would pass many layers is not drawn: the box says where else it takes from.", kinds.has("jump") ? " A dashed line is a jump." : null),
           element("ul", { class: "plain" }, present.map(([kind, meaning]) => element("li", {}, swatch(kind), meaning))),
           ...(graph.incomplete ? [element("p", { class: "warning" }, graph.incomplete)] : []),
           ...(graph !== all_nodes ? [element("p", { class: "note" }, `A double box stands for several nodes: click it, then “Show its nodes”, or press “Blocks” to see all ${all_nodes.nodes.length.toLocaleString("en")}.`)] : []),
@@ -368,6 +424,6 @@
     find();
     canvas.now();
     viewer.graphAt = performance.now();
-    viewer.graph = { go, nodes, box: (index) => { const { left, top } = extent(); const box = layout.nodes[index]; const [px, py] = view.apply([box.x + box.width / 2, box.y + box.height / 2]); return [left + px, top + py]; }, chosen: () => chosen };
+    viewer.graph = { go, nodes, box: (index) => { const { left, top } = extent(); const box = layout.nodes[index]; const [px, py] = view.apply([box.x + box.width / 2, box.y + box.height / 2]); return [left + px, top + py]; }, chosen: () => chosen, heard: () => heard.textContent };
   }
 })();

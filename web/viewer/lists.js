@@ -52,7 +52,7 @@
       const name = (weight) => (weight.inside?.length ? within(weight.inside[0]) : weight.users.length ? user(weight.users[0]) : "");
       const form = (weight) => (weight.inside?.length ? viewer.insideShape(weight.inside[0]) : shape(weight.users.find(shape)) || "blob");
       const uses = (weight) => weight.inside?.length || weight.users.length;
-      const key = (weight) => (weight.inside?.length && weight.users[0]?.key !== undefined ? weight.users[0].key : undefined);
+      const key = (weight) => (weight.inside?.length ? weight.key ?? weight.users[0]?.key : undefined);
       const filter = element("input", { class: "grow", type: "search", placeholder: "Name or shape…", "aria-label": "Filter the weights" });
       const columns = [{ name: "name", wide: true, of: (weight) => [name(weight), key(weight) === undefined ? null : element("div", { class: "key" }, key(weight))] }, { name: "shape", mono: true, of: form }, { name: "size", number: true, of: (weight) => bytes(weight.size) }, { name: "users", number: true, of: uses }];
       const choose = (weight, row) => {
@@ -82,7 +82,7 @@
     const shown = users.length > 50 ? [...users.slice(0, 50), element("li", {}, `… ${users.length - 50} more`)] : users;
     const place = weight.offset === undefined || weight.offset === null ? (weight.kind === "external" && !weight.file ? "in a .ptd file that is not here" : "without a place of its own") : `at byte ${weight.offset.toLocaleString("en")}${weight.file ? ` of ${weight.file}` : ""}`;
     const kinds = { delegate_constant: "in the payload of a delegate" };
-    const parts = [element("h3", {}, name(weight)), element("p", { class: "mono" }, form(weight)), key(weight) === undefined ? "" : element("p", { class: "key" }, key(weight)), element("p", { class: "note" }, `${kinds[weight.kind] || weight.kind}, ${bytes(weight.size)} ${place}`)];
+    const parts = [element("h3", {}, name(weight)), element("p", { class: "mono" }, form(weight)), key(weight) === undefined ? "" : element("p", { class: "key" }, key(weight)), element("p", { class: "note" }, `${kinds[weight.kind] || weight.kind}, ${bytes(weight.size)} ${place}`), weight.dequantized_by === undefined ? "" : element("p", { class: "note" }, `Dequantized by ${weight.dequantized_by}.`)];
     if (!histogram) {
       const typed = weight.users.some(shape) || weight.inside?.length;
       const reason = weight.counted ? "No histogram: its values are no finite numbers." : typed ? "No histogram: the values are no numbers of a known type, or the data is too large to be read for a page." : "A blob: its values have no type.";

@@ -57,7 +57,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
         "report",
         &[
             "report 1.5.1/linear_xnnpack/linear_xnnpack.pte 1.5.1/multi_method/multi_method.pte",
-            "report 1.5.1/ptd_shared/ptd_shared.ptd",
+            "report 1.5.1/ptd_shared/ptd_shared.ptd 1.5.1/quant_xnnpack/quant_xnnpack.pte bench/llama6_external.pte",
         ],
     ),
     ("verify", &["verify 1.5.1/add_mul_external/add_mul_external.pte malformed/xnnpack-flatbuffer.pte"]),

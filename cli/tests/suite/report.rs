@@ -194,18 +194,18 @@ fn a_search_says_what_it_finds_and_goes_there() {
     // The last instruction is far below the window.
     browser.evaluate("document.querySelector('input').focus()").unwrap();
     browser.type_text("addmm").unwrap();
-    assert_eq!(texts(&mut browser, "[role=status]"), "1 match; Enter shows the next");
+    assert_eq!(texts(&mut browser, ".tools [role=status]"), "1 match; Enter shows the next");
     let place = browser.evaluate("viewer.graph.box(153)").unwrap();
     assert!(place[1].as_f64().unwrap() < 800.0, "{place}");
     browser.press("Enter").unwrap();
-    assert_eq!(texts(&mut browser, "[role=status]"), "1 of 1 match");
+    assert_eq!(texts(&mut browser, ".tools [role=status]"), "1 of 1 match");
     assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), 153);
     browser.type_text("nowhere").unwrap();
-    assert_eq!(texts(&mut browser, "[role=status]"), "No match");
+    assert_eq!(texts(&mut browser, ".tools [role=status]"), "No match");
     // From the list of operators.
     browser.evaluate("viewer.open('operators')").unwrap();
     browser.evaluate("document.querySelector('tr.link').click()").unwrap();
-    assert_eq!(texts(&mut browser, "[role=status]"), "52 matches; Enter shows the next");
+    assert_eq!(texts(&mut browser, ".tools [role=status]"), "52 matches; Enter shows the next");
 }
 
 #[test]

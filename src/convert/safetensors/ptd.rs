@@ -121,23 +121,10 @@ impl<'a> Safetensors<'a> {
         if !utf8 {
             return Ok(Some(("tensor", "names in safetensors are UTF-8".into())));
         }
-        let TensorShape { scalar_type, sizes, dim_order } = view.shape();
-        let Some((_, dtype)) = TYPES.iter().find(|(own, _)| *own == scalar_type) else {
-            let name = scalar_type.short_name().map_or_else(|| scalar_type.to_string(), String::from);
-            return Ok(Some(("tensor", format!("safetensors does not have the scalar type {name}"))));
-        };
-        let natural: Vec<u8> = (0..sizes.len()).map(|dim| dim as u8).collect();
-        let bytes = match view.shape().is_natural() {
-            true => Cow::Borrowed(view.bytes()),
-            false => Cow::Owned(view.in_dim_order(&natural)?),
-        };
-        self.tensors.push(SafeTensor {
-            name: entry.key().into(),
-            dtype: *dtype,
-            shape: sizes.iter().map(|size| u64::from(size.unsigned_abs())).collect(),
-            dim_order: (!view.shape().is_natural()).then(|| dim_order.into()),
-            bytes,
-        });
+        if let Err(reason) = dtype(view.shape().scalar_type) {
+            return Ok(Some(("tensor", reason)));
+        }
+        self.tensors.push(SafeTensor::of(entry.key(), &view)?);
         Ok(None)
     }
 
@@ -185,7 +172,36 @@ impl<'a> TryFrom<SafeTensor<'a>> for NewData<'a> {
     }
 }
 
+/// A type's name in safetensors, or that it has none.
+fn dtype(scalar_type: ScalarType) -> core::result::Result<Dtype, String> {
+    let found = TYPES.iter().find(|(own, _)| *own == scalar_type);
+    found.map(|(_, dtype)| *dtype).ok_or_else(|| {
+        let name = scalar_type.short_name().map_or_else(|| scalar_type.to_string(), String::from);
+        format!("safetensors does not have the scalar type {name}")
+    })
+}
+
 impl<'a> SafeTensor<'a> {
+    /// A tensor in any dim order.
+    ///
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if safetensors does not have its type, and as
+    /// [`TensorView::in_dim_order`] does.
+    pub fn of(name: impl Into<Cow<'a, str>>, view: &TensorView<'a>) -> Result<Self> {
+        let TensorShape { scalar_type, sizes, dim_order } = view.shape();
+        let natural: Vec<u8> = (0..sizes.len()).map(|dim| dim as u8).collect();
+        let is_natural = view.shape().is_natural();
+        Ok(Self {
+            name: name.into(),
+            dtype: dtype(scalar_type).map_err(Error::unwritable)?,
+            shape: sizes.iter().map(|size| u64::from(size.unsigned_abs())).collect(),
+            dim_order: (!is_natural).then(|| dim_order.into()),
+            bytes: match is_natural {
+                true => Cow::Borrowed(view.bytes()),
+                false => Cow::Owned(view.in_dim_order(&natural)?),
+            },
+        })
+    }
+
     /// Converts it to an entry of a `.ptd`, in the dim order that it had.
     ///
     /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a `.ptd` cannot store its type or size.

@@ -131,9 +131,17 @@ impl Browser {
         Ok(())
     }
 
-    /// Presses a key by its name in pages: `Enter`, `Tab`, `Escape`, `ArrowRight`.
+    /// Presses a key by its name in pages: `Enter`, `Tab`, `Escape`, `ArrowLeft` and the other arrows.
     pub fn press(&mut self, key: &str) -> io::Result<()> {
-        let codes = [("Tab", 9), ("Enter", 13), ("Escape", 27), ("ArrowLeft", 37), ("ArrowRight", 39)];
+        let codes = [
+            ("Tab", 9),
+            ("Enter", 13),
+            ("Escape", 27),
+            ("ArrowLeft", 37),
+            ("ArrowUp", 38),
+            ("ArrowRight", 39),
+            ("ArrowDown", 40),
+        ];
         let code = codes.iter().find(|(name, _)| *name == key).ok_or(io::ErrorKind::InvalidInput)?.1;
         let mut parameters = json!({"type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": code});
         if key == "Enter" {

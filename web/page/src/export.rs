@@ -2,9 +2,9 @@
 
 use crate::file::File;
 use crate::jobs::{blobs, tensor};
-use executorch_format::convert::{Npy, Safetensors, Unsupported};
+use executorch_format::TensorView;
+use executorch_format::convert::{Npy, SafeTensor, Safetensors};
 use executorch_format::schema::flat_tensor::TensorLayout;
-use executorch_format::{NewEntry, Ptd, PtdOptions, TensorView};
 
 /// The format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +49,8 @@ impl Export {
         match self.form {
             Form::Npy => Npy::of(&view)?.image()?.to_vec(),
             Form::Safetensors => {
-                let entry = NewEntry::view(self.name.clone(), &view);
-                let ptd = Ptd::build([entry], &PtdOptions::default())?;
-                Safetensors::of_ptd(&ptd, Unsupported::Refuse)?.0.image()?.to_vec()
+                let tensors = vec![SafeTensor::of(self.name.as_str(), &view)?];
+                Safetensors { tensors, ..Safetensors::default() }.image()?.to_vec()
             }
         }
     }

@@ -68,6 +68,11 @@ impl Page {
     pub fn spread(&self, index: usize, offset: f64) -> Result<Counting, String> {
         self.0.spread(index, offset as u64).map(Counting)
     }
+
+    /// The histogram, after all bytes were added.
+    pub fn spread_out(&mut self, counting: Counting) -> Result<String, String> {
+        self.0.spread_out(counting.0)
+    }
 }
 
 /// A tensor that is being saved.
@@ -93,19 +98,14 @@ pub struct Counting(Spread);
 
 #[wasm_bindgen]
 impl Counting {
+    /// The ranges of files whose bytes are to be added, in this order: index of the file, start and size of each.
+    pub fn parts(&self) -> Vec<f64> {
+        self.0.parts().into_iter().flat_map(|(index, start, size)| [index as f64, start as f64, size as f64]).collect()
+    }
+
     /// The next bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.add(bytes);
-    }
-
-    /// Whether there is something to count. If so, all bytes must be passed again.
-    pub fn again(&mut self) -> bool {
-        self.0.again()
-    }
-
-    /// The histogram.
-    pub fn finish(self) -> Result<String, String> {
-        self.0.finish()
     }
 }
 

@@ -1,8 +1,9 @@
 //! Work on the bytes of a blob, piece by piece.
 
 use crate::file::File;
+use crate::quantized::Quantized;
 use executorch_format::TensorShape;
-use executorch_format::inspect::{BlobUser, HistogramCounter};
+use executorch_format::inspect::{BlobUser, Histogram, HistogramCounter};
 use sha2::{Digest, Sha256};
 
 /// The SHA-256 of bytes that arrive in pieces.
@@ -21,43 +22,82 @@ impl Hash {
     }
 }
 
-/// A histogram of a tensor whose bytes arrive in pieces, twice.
-pub struct Spread {
+/// A histogram of a tensor whose bytes arrive in pieces.
+pub enum Spread {
+    /// Its elements are the values.
+    Plain(Plain),
+    /// They are dequantized.
+    Quantized(Quantized),
+}
+
+/// A range of a file: index of the file, start and size in bytes.
+pub type Part = (usize, u64, u64);
+
+impl Spread {
+    /// What has to be passed to [`add`](Self::add), in this order.
+    pub fn parts(&self) -> Vec<Part> {
+        match self {
+            // Once to find the range of the values, once to count them.
+            Self::Plain(plain) => vec![plain.part; 2],
+            Self::Quantized(quantized) => quantized.parts(),
+        }
+    }
+
+    /// The next bytes.
+    pub fn add(&mut self, bytes: &[u8]) {
+        match self {
+            Self::Plain(plain) => plain.add(bytes),
+            Self::Quantized(quantized) => quantized.add(bytes),
+        }
+    }
+}
+
+/// A histogram of a tensor's elements.
+pub struct Plain {
+    part: Part,
     counter: HistogramCounter,
+    /// How many bytes are left of the first round.
+    left: u64,
     /// Bytes of an incomplete element.
     rest: Vec<u8>,
     element: usize,
 }
 
 /// Ranges of a histogram, as in reports.
-const BINS: usize = 40;
+pub(crate) const BINS: usize = 40;
 
-impl Spread {
+impl Plain {
     /// Starts a histogram of the tensor at an offset of a file.
-    pub(crate) fn of(file: &File, offset: u64) -> Result<Self, String> {
+    pub(crate) fn of(file: &File, index: usize, offset: u64) -> Result<Self, String> {
         let blobs = blobs(file)?;
         let (_, shape) = tensor(&blobs, offset).ok_or("no tensor starts there")?;
         let element = shape.scalar_type.element_size().ok_or("its type has no numbers")?;
-        Ok(Self { counter: HistogramCounter::new(shape.scalar_type, BINS), rest: Vec::new(), element })
+        let size = shape.byte_size().map_err(|error| error.to_string())?;
+        Ok(Self {
+            part: (index, file.start() + offset, size),
+            counter: HistogramCounter::new(shape.scalar_type, BINS),
+            left: size,
+            rest: Vec::new(),
+            element,
+        })
     }
 
-    /// The next bytes.
-    pub fn add(&mut self, bytes: &[u8]) {
+    pub(crate) fn histogram(self) -> Option<Histogram> {
+        self.counter.finish()
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
         self.rest.extend_from_slice(bytes);
         let whole = self.rest.len() - self.rest.len() % self.element.max(1);
         self.counter.add(self.rest.get(..whole).unwrap_or_default());
         self.rest.drain(..whole);
-    }
-
-    /// To be called after all bytes, before they are passed again: whether there is anything to count.
-    pub fn again(&mut self) -> bool {
-        self.rest.clear();
-        self.counter.again().is_some()
-    }
-
-    /// The histogram as JSON, or `null`.
-    pub fn finish(self) -> Result<String, String> {
-        crate::json::json(&self.counter.finish())
+        if self.left > 0 {
+            self.left = self.left.saturating_sub(bytes.len() as u64);
+            // Without finite numbers, the second round counts nothing.
+            if self.left == 0 && self.counter.again().is_none() {
+                self.rest.clear();
+            }
+        }
     }
 }
 

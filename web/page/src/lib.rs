@@ -7,10 +7,12 @@ mod file;
 mod glue;
 mod jobs;
 mod json;
+mod quantized;
 mod report;
 mod session;
 
 pub use export::{Export, Form};
 pub use file::{File, Storage};
-pub use jobs::{Hash, Spread};
+pub use jobs::{Hash, Part, Plain, Spread};
+pub use quantized::Quantized;
 pub use session::{Roles, Session};

@@ -1,9 +1,9 @@
 //! What the viewer takes, in parts, so that the first can be seen before the last is there.
 
 use crate::file::File;
-use executorch_format::inspect::{BlobUser, Histogram, OperatorTime, Profile, Remains, RunProfile, Summary, Weight};
+use executorch_format::inspect::{OperatorTime, Profile, Remains, RunProfile, Summary};
 use executorch_format::validate::Finding;
-use executorch_format::{Error, Etdp, FileKind, Model, Ptd, Pte, TensorView};
+use executorch_format::{Error, Etdp, FileKind, Model, Pte};
 use serde::Serialize;
 
 /// What the first view shows.
@@ -73,69 +73,6 @@ struct Of {
 pub fn found(findings: Vec<Finding>, of: Option<(usize, &str)>) -> Vec<Found> {
     let found = |finding| Found { finding, of: of.map(|(index, file)| Of { index, file: file.into() }) };
     findings.into_iter().map(found).collect()
-}
-
-/// A weight of the program, or of the `.ptd` files that serve it.
-#[derive(Serialize)]
-#[serde(untagged)]
-pub enum AnyWeight<'t> {
-    Own(Weight<'t>),
-    External(ExternalWeight<'t>),
-}
-
-/// An external tensor: what the program says of it, and where it is.
-#[derive(Serialize)]
-pub struct ExternalWeight<'t> {
-    kind: &'static str,
-    offset: Option<u64>,
-    size: u64,
-    users: Vec<BlobUser<'t>>,
-    histogram: Option<Histogram>,
-    /// The `.ptd` file that it is in; `None` if no open file has its key.
-    file: Option<String>,
-    index: Option<usize>,
-}
-
-/// Of an external tensor with more bytes no histogram is made before it is asked for.
-const LARGEST: u64 = 16 << 20;
-
-pub fn weights<'t>(model: &'t Model<'static>, data: &[(&str, usize, &'t Ptd<'static>)]) -> Vec<AnyWeight<'t>> {
-    let mut weights: Vec<AnyWeight<'t>> = model.weights().into_iter().map(AnyWeight::Own).collect();
-    if !matches!(model, Model::Pte(_)) {
-        return weights;
-    }
-    let external = |blob: &executorch_format::inspect::Blob<'t>| {
-        blob.users.iter().find_map(|user| match user {
-            BlobUser::External { key, .. } => Some(*key),
-            _ => None,
-        })
-    };
-    for blob in model.blobs().blobs {
-        let Some(key) = external(&blob) else { continue };
-        let mut weight = ExternalWeight {
-            kind: "external",
-            offset: None,
-            size: blob.size,
-            histogram: None,
-            file: None,
-            index: None,
-            users: blob.users,
-        };
-        for (name, index, ptd) in data {
-            let Some(entry) = ptd.get(key) else { continue };
-            let Ok(place) = ptd.entry_data(&entry) else { continue };
-            weight.offset = ptd.range(&place).map(|range| range.start);
-            weight.size = place.size();
-            (weight.file, weight.index) = (Some((*name).to_owned()), Some(*index));
-            let shape = entry.shape.filter(|_| place.size() <= LARGEST);
-            let bytes = ptd.entry_bytes(&entry).ok();
-            let view = shape.zip(bytes).and_then(|(shape, bytes)| TensorView::new(shape, bytes).ok());
-            weight.histogram = view.and_then(|view| view.histogram(40));
-            break;
-        }
-        weights.push(AnyWeight::External(weight));
-    }
-    weights
 }
 
 /// What the file could do without.

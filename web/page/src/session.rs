@@ -2,12 +2,13 @@
 
 use crate::export::{Export, Form};
 use crate::file::{File, Storage};
-use crate::jobs::Spread;
+use crate::jobs::{Plain, Spread};
 use crate::json::json;
+use crate::quantized::{Files, Quantized};
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Growth, Side, diff};
 use executorch_format::validate::{Deployment, Finding, Level, ReleaseVerdict, releases_of_error};
-use executorch_format::{FileKind, Model, Ptd, Pte};
+use executorch_format::{FileKind, Model, Ptd, Pte, Segment};
 use serde::Serialize;
 
 /// The files that the page shows.
@@ -95,9 +96,18 @@ impl Session {
         roles
     }
 
-    /// The `.ptd` files of the program.
+    /// The `.ptd` files of the program that can be read, each with its index.
+    fn data_files(&self) -> Vec<(usize, &Ptd<'static>)> {
+        let data = self.roles().data.into_iter().filter_map(|index| Some((index, &self.files.get(index)?.model)));
+        data.filter_map(|(index, model)| match model {
+            Ok(Model::Ptd(ptd)) => Some((index, ptd)),
+            _ => None,
+        })
+        .collect()
+    }
+
     fn data(&self) -> Vec<&Ptd<'static>> {
-        self.data_files().into_iter().map(|(_, _, ptd)| ptd).collect()
+        self.data_files().into_iter().map(|(_, ptd)| ptd).collect()
     }
 
     /// The file that the views are about.
@@ -126,7 +136,7 @@ impl Session {
             "memory" => json(&file.program().map(Pte::memory)),
             "operators" => json(&file.program().map(Pte::operators)),
             "findings" => json(&self.findings(file, model, &data)),
-            "weights" => json(&report::weights(model, &self.data_files())),
+            "weights" => json(&model.weights_with(&data)),
             "graphs" => json(&self.graphs(model)?),
             "savings" => json(&report::savings(file, model)),
             "releases" => json(&self.releases(model, &data)),
@@ -134,16 +144,6 @@ impl Session {
             "profile" => self.profile(model),
             _ => Err(format!("no part is called {name}")),
         }
-    }
-
-    /// The same, each with its name and its index.
-    fn data_files(&self) -> Vec<(&str, usize, &Ptd<'static>)> {
-        let data = self.roles().data.into_iter().filter_map(|index| Some((index, self.files.get(index)?)));
-        data.filter_map(|(index, file)| match &file.model {
-            Ok(Model::Ptd(ptd)) => Some((file.name.as_str(), index, ptd)),
-            _ => None,
-        })
-        .collect()
     }
 
     fn findings(&self, file: &File, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<report::Found> {
@@ -242,7 +242,43 @@ impl Session {
 
     /// How the values of the tensor are spread whose bytes start at a place of a file.
     pub fn spread(&self, index: usize, offset: u64) -> Result<Spread, String> {
-        Spread::of(self.file(index)?, offset)
+        let file = self.file(index)?;
+        let quantized = match self.program() {
+            Some(files) => Quantized::of(&files, (index, file.start() + offset))?,
+            None => None,
+        };
+        match quantized {
+            Some(quantized) => Ok(Spread::Quantized(quantized)),
+            None => Plain::of(file, index, offset).map(Spread::Plain),
+        }
+    }
+
+    /// The program with its `.ptd` files.
+    fn program(&self) -> Option<Files<'_>> {
+        let main = self.main().ok()?;
+        Some(Files { pte: main.program()?, index: self.roles().main, start: main.start(), data: self.data_files() })
+    }
+
+    /// The histogram as JSON, after all its bytes were added; `null` if there is nothing to count.
+    pub fn spread_out(&mut self, spread: Spread) -> Result<String, String> {
+        let mut quantized = match spread {
+            Spread::Plain(plain) => return json(&plain.histogram()),
+            Spread::Quantized(quantized) => quantized,
+        };
+        self.each_segments(|index, segments| quantized.fill(index, segments));
+        let histogram = self.program().and_then(|files| quantized.histogram(&files));
+        self.each_segments(|index, segments| quantized.clear(index, segments));
+        json(&histogram)
+    }
+
+    fn each_segments(&mut self, mut act: impl FnMut(usize, &mut [Segment<'static>])) {
+        for (index, file) in self.files.iter_mut().enumerate() {
+            match &mut file.model {
+                Ok(Model::Pte(pte)) => act(index, &mut pte.segments),
+                Ok(Model::Ptd(ptd)) => act(index, &mut ptd.segments),
+                _ => {}
+            }
+        }
     }
 
     /// How a tensor is saved: what comes before its bytes, and where these are.

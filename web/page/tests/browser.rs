@@ -132,6 +132,18 @@ fn keys_are_enough() {
         browser.evaluate(&format!("viewer.open({view:?})")).unwrap();
         assert_eq!(browser.evaluate(unnamed).unwrap(), 0, "{view}");
     }
+    // In the graph, arrow keys follow the values from box to box, and each is said.
+    browser.evaluate("viewer.open('graph'), document.querySelector('canvas').focus()").unwrap();
+    let expected = ["input 0", "aten::mm", "aten::add", "aten::mm", "aten::mm"];
+    for (key, expected) in ["ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "Enter"].into_iter().zip(expected) {
+        browser.press(key).unwrap();
+        let heard = browser.evaluate("viewer.graph.heard()").unwrap();
+        assert!(heard.as_str().unwrap().starts_with(expected), "{key}: {heard}");
+    }
+    assert!(text(&mut browser, ".side h3").starts_with("aten::mm"));
+    assert_eq!(browser.evaluate("document.activeElement.tagName").unwrap(), "CANVAS");
+    browser.press("Escape").unwrap();
+    assert_eq!(text(&mut browser, ".side h3"), "Method forward");
 }
 
 #[test]

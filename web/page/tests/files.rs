@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+use executorch_format::{DataCollector, PteOptions};
 use executorch_format_page::{Form, Hash, Session, Storage};
 use executorch_format_support::fixtures::{fixture, fixtures, with_extension};
 use serde_json::Value;
@@ -65,6 +66,94 @@ fn every_file_has_every_part_or_says_why_not() {
     }
 }
 
+/// The histogram of a weight, of bytes that are read in small pieces.
+fn spread(session: &mut Session, files: &[Watched<'_>], weight: &Value) -> Value {
+    let index = weight["data"].as_u64().map_or(session.roles().main, |data| session.roles().data[data as usize]);
+    let mut spread = session.spread(index, weight["offset"].as_u64().unwrap()).unwrap();
+    for (index, start, size) in spread.parts() {
+        let bytes = files[index].read(start, size).unwrap();
+        bytes.chunks(777).for_each(|piece| spread.add(piece));
+    }
+    serde_json::from_str(&session.spread_out(spread).unwrap()).unwrap()
+}
+
+/// A program that dequantizes a constant, with scales and zero points of their own.
+fn quantized() -> Vec<u8> {
+    use executorch_format::schema::ScalarType;
+    use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Operator, Program, Tensor};
+    let mut data = DataCollector::new();
+    let mut tensor = |scalar_type, sizes: &[i32], bytes: Vec<u8>| -> EValue<'static> {
+        Tensor::new(scalar_type, sizes.to_vec()).with_data(data.constant(bytes)).into()
+    };
+    let floats = |numbers: [f32; 2]| numbers.into_iter().flat_map(f32::to_le_bytes).collect();
+    let values = vec![
+        tensor(ScalarType::CHAR, &[2, 3], vec![1, 2, 3, 0xff, 0, 5]),
+        tensor(ScalarType::FLOAT, &[2], floats([0.5, 2.0])),
+        tensor(ScalarType::FLOAT, &[2], floats([1.0, -1.0])),
+        0i64.into(),
+        Tensor::new(ScalarType::FLOAT, vec![2, 3]).with_planned(1, 0).into(),
+    ];
+    let operator = Operator::new("quantized_decomposed::dequantize_per_channel", "out");
+    let calls = vec![Instruction::kernel_call(0, vec![0, 1, 2, 3, 4])];
+    let plan = ExecutionPlan::new("forward", values, vec![operator], calls, 32).with_outputs(vec![4]);
+    let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
+    let pte = data.finish(program, &PteOptions::default()).unwrap();
+    pte.image().unwrap().to_vec().unwrap()
+}
+
+#[test]
+fn the_values_of_a_large_file_are_the_same_as_those_of_a_small_one() {
+    let pair = "1.5.1/linear_xnnpack_external";
+    let read = |name: &str| (name.to_owned(), fixture(name).bytes().to_vec());
+    for files in [
+        vec![read("1.5.1/quant_xnnpack/quant_xnnpack.pte")],
+        vec![read("1.5.1/linear/linear.pte")],
+        vec![read(&format!("{pair}/linear_xnnpack_external.pte")), read(&format!("{pair}/xnn_weights.ptd"))],
+        vec![("quantized.pte".to_owned(), quantized())],
+    ] {
+        let (mut small, mut large) = (Session::default(), Session::default());
+        let mut storages = Vec::new();
+        for (name, bytes) in &files {
+            small.add(name.clone(), bytes.len() as u64, bytes.as_slice()).unwrap();
+            let file = Watched { bytes, size: 100 << 20, read: RefCell::default() };
+            let added: Value = serde_json::from_str(&large.add(name.clone(), file.size, &file).unwrap()).unwrap();
+            assert_eq!(added["whole"], false);
+            storages.push(file);
+        }
+        let (expected, found) = (part(&small, "weights"), part(&large, "weights"));
+        let (expected, found) = (expected.as_array().unwrap(), found.as_array().unwrap());
+        let mut histograms = 0;
+        for (expected, found) in expected.iter().zip(found).filter(|(weight, _)| !weight["histogram"].is_null()) {
+            assert_eq!((&found["offset"], &found["inside"]), (&expected["offset"], &expected["inside"]));
+            assert_eq!(found["dequantized_by"], expected["dequantized_by"]);
+            assert_eq!(spread(&mut large, &storages, found), expected["histogram"], "{found}");
+            histograms += 1;
+        }
+        assert!(histograms > 0 && expected.len() == found.len(), "{expected:?}");
+    }
+    let mut small = Session::default();
+    small.add("quantized.pte".into(), quantized().len() as u64, quantized().as_slice()).unwrap();
+    let weights = part(&small, "weights");
+    let weight = &weights.as_array().unwrap().iter().find(|weight| weight["dequantized_by"].is_string()).unwrap();
+    // (5 + 1) * 2 and (3 - 1) * 0.5.
+    assert_eq!((&weight["histogram"]["max"], &weight["histogram"]["min"]), (&Value::from(12.0), &Value::from(0.0)));
+}
+
+#[test]
+fn weights_that_xnnpack_takes_from_a_ptd_have_names() {
+    let folder = "1.5.1/linear_xnnpack_external";
+    let names = [format!("{folder}/linear_xnnpack_external.pte"), format!("{folder}/xnn_weights.ptd")];
+    let pair = session(&[&names[0], &names[1]]);
+    let weights = part(&pair, "weights");
+    let named = weights.as_array().unwrap().iter().filter(|weight| weight["inside"][0]["operator"].is_string());
+    assert!(named.clone().count() > 0, "{weights}");
+    assert!(named.clone().all(|weight| weight["data"] == 0 && weight["key"].is_string() && weight["offset"].is_u64()));
+    // Without the file, they are known from the payload alone.
+    let alone = part(&session(&[&names[0]]), "weights");
+    assert_eq!(alone.as_array().unwrap().len(), weights.as_array().unwrap().len());
+    assert!(alone.as_array().unwrap().iter().all(|weight| weight["data"].is_null() && weight["offset"].is_null()));
+}
+
 #[test]
 fn a_large_ptd_is_read_as_far_as_its_metadata() {
     use executorch_format::{NewEntry, Ptd, PtdOptions};
@@ -86,13 +175,8 @@ fn a_large_ptd_is_read_as_far_as_its_metadata() {
     assert_eq!(size["errors"], Value::Array(Vec::new()));
     let weight = &part(&session, "weights")[0];
     assert_eq!((&weight["size"], &weight["histogram"]), (&Value::from(1 << 20), &Value::Null));
-    // Its values are counted when that is asked for, whichever pieces come.
-    let offset = weight["offset"].as_u64().unwrap();
-    let mut spread = session.spread(0, offset).unwrap();
-    weights.chunks(1000).for_each(|piece| spread.add(piece));
-    assert!(spread.again());
-    weights.chunks(777).for_each(|piece| spread.add(piece));
-    let histogram: Value = serde_json::from_str(&spread.finish().unwrap()).unwrap();
+    // Its values are counted when that is asked for.
+    let histogram = spread(&mut session, &[file], weight);
     assert_eq!(histogram["zeros"], 1 << 20);
 }
 
@@ -110,7 +194,7 @@ fn a_program_and_its_ptd_are_a_pair() {
     let external = weights.as_array().unwrap().iter().filter(|weight| weight["kind"] == "external");
     assert!(
         external.clone().count() > 0
-            && external.clone().all(|weight| weight["file"] == names[1] && !weight["histogram"].is_null())
+            && external.clone().all(|weight| weight["data"] == 0 && !weight["histogram"].is_null())
     );
 }
 

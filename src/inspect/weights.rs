@@ -1,0 +1,390 @@
+//! The tensors of a file, and what delegates say of them.
+
+use super::{BlobKind, BlobUser, Histogram, HistogramCounter};
+use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
+use crate::delegate::{NamedBlobs, Payload, Xnnpack};
+use crate::file::key_index::KeyIndex;
+use crate::file::model::Model;
+use crate::file::ptd::{Entry, Ptd};
+use crate::file::pte::Pte;
+use crate::file::segment::DataRef;
+use crate::keyed::{Keyed, sort_by};
+use crate::schema::ScalarType;
+use crate::schema::xnnpack::XNNDatatype;
+use crate::tensor::TensorView;
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+use core::fmt;
+
+/// The data of a tensor, or of several that share it.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Weight<'t> {
+    /// What it is.
+    pub kind: BlobKind,
+    /// Of an external one, its key.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub key: Option<Cow<'t, str>>,
+    /// Of an external one, index of the `.ptd` file that has it; `None` if none does.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub data: Option<usize>,
+    /// Bytes from the start of the file, or of its `.ptd` file.
+    pub offset: Option<u64>,
+    /// Bytes.
+    #[cfg_attr(feature = "serde", serde(rename = "size"))]
+    pub bytes: u64,
+    /// What uses it.
+    pub users: Vec<BlobUser<'t>>,
+    /// What nodes inside delegates use it for; empty if no known delegate uses it.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub inside: Vec<WeightUse<'t>>,
+    /// The operator that dequantizes it, without its overload; `None` if none does.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub dequantized_by: Option<&'t str>,
+    /// The distribution of its values, as the first user reads them, or as they are dequantized; `None` for a type
+    /// without numbers, and for data over the limits of [`Model::report`].
+    pub histogram: Option<Histogram>,
+}
+
+/// What a node inside a delegate uses a weight for: shows as `XNNConv2d 3: weight f32[32, 3, 4, 4]`.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct WeightUse<'t> {
+    /// The method's name; `None` for a payload in a file of its own.
+    pub method: Option<&'t str>,
+    /// Index into the method's delegates.
+    pub delegate: Option<usize>,
+    /// The kind of the node, such as `XNNConv2d`; `None` if no node takes the value.
+    pub operator: Option<&'static str>,
+    /// Index of the node in the payload.
+    pub node: Option<usize>,
+    /// Its role for the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
+    pub role: &'static str,
+    /// The type of its elements, such as `f32` or XNNPACK's `qcint8`.
+    #[cfg_attr(feature = "serde", serde(rename = "type"))]
+    pub type_name: String,
+    /// The size of each dimension, in elements.
+    #[cfg_attr(feature = "serde", serde(rename = "sizes"))]
+    pub dims: Vec<u32>,
+}
+
+impl fmt::Display for WeightUse<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(operator), Some(node)) = (self.operator, self.node) {
+            write!(f, "{operator} {node}: ")?;
+        }
+        write!(f, "{} {}{:?}", self.role, self.type_name, self.dims)
+    }
+}
+
+/// What the nodes of a payload use a constant for.
+fn uses<'t>(
+    xnnpack: &Xnnpack<'_>,
+    constant: &Constant<'_>,
+    of: Option<(&'t str, usize)>,
+    takers: &Takers,
+) -> Vec<WeightUse<'t>> {
+    let mut uses = Vec::new();
+    for used in &constant.uses {
+        let (value, scales, type_name, dims) = match used {
+            ConstantUse::Tensor { value, tensor } => {
+                (*value, false, type_name(tensor.datatype), tensor.dims().to_vec())
+            }
+            ConstantUse::Scales { value, element_size, .. } => {
+                let number = (constant.place.size() / (*element_size).max(1) as u64).try_into().unwrap_or(u32::MAX);
+                (*value, true, if *element_size == 2 { "bf16".into() } else { "f32".into() }, vec![number])
+            }
+        };
+        let taken = takers.get(&value).map(Vec::as_slice).unwrap_or_default();
+        let (method, delegate) = (of.map(|of| of.0), of.map(|of| of.1));
+        let name = |node: usize| xnnpack.graph.xnodes().get(node).map(|node| node.name());
+        for (node, argument) in taken {
+            let role = match *argument {
+                "weight" if scales => "weight scales",
+                "bias" if scales => "bias scales",
+                _ if scales => "scales",
+                argument => argument,
+            };
+            let (type_name, dims) = (type_name.clone(), dims.clone());
+            uses.push(WeightUse { method, delegate, operator: name(*node), node: Some(*node), role, type_name, dims });
+        }
+        if taken.is_empty() {
+            let role = if scales { "scales" } else { "value" };
+            uses.push(WeightUse { method, delegate, operator: None, node: None, role, type_name, dims });
+        }
+    }
+    uses
+}
+
+/// For each value, the nodes that take it, and the argument's name.
+type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
+
+fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
+    let ids = xnnpack.graph.values_by_id();
+    let mut takers = Takers::new();
+    for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
+        for (name, id) in node.xnode_union.ids().inputs {
+            let role = match name.trim_end_matches("_id") {
+                "filter" => "weight",
+                other => other,
+            };
+            if let Some(value) = ids.get(&id) {
+                takers.entry(*value).push((index, role));
+            }
+        }
+    }
+    takers
+}
+
+/// A type's short name, if PyTorch has the type too, and otherwise XNNPACK's name.
+fn type_name(datatype: XNNDatatype) -> String {
+    let name = format!("{datatype}");
+    match name.trim_start_matches("xnn_datatype_") {
+        "fp32" => "f32".into(),
+        "fp16" => "f16".into(),
+        other => other.into(),
+    }
+}
+
+/// The most bytes of a tensor that gets a histogram.
+const LARGEST: u64 = 16 << 20;
+
+/// The most bytes of all tensors that get histograms.
+const MOST: u64 = 128 << 20;
+
+/// The bins of a histogram.
+const BINS: usize = 40;
+
+/// The files with external weights.
+struct Files<'t>(Vec<(&'t Ptd<'t>, Vec<Entry<'t>>, KeyIndex<'t>)>);
+
+impl<'t> Files<'t> {
+    /// The first file that has a key: its index, the file, its entry, and where the bytes are.
+    fn find(&self, key: &str) -> Option<(usize, &'t Ptd<'t>, Entry<'t>, DataRef)> {
+        let mut files = self.0.iter().enumerate();
+        let found = files.find_map(|(file, (ptd, entries, index))| Some((file, *ptd, *entries.get(index.get(key)?)?)));
+        let (file, ptd, entry) = found?;
+        Some((file, ptd, entry, ptd.entry_data(&entry).ok()?))
+    }
+}
+
+/// Collects weights, with histograms as long as the budget lasts.
+struct Collector<'t> {
+    weights: Vec<Weight<'t>>,
+    /// Bytes.
+    budget: u64,
+}
+
+impl<'t> Collector<'t> {
+    fn add(&mut self, kind: BlobKind, offset: Option<u64>, bytes: u64, users: Vec<BlobUser<'t>>) -> usize {
+        let weight = Weight {
+            kind,
+            key: None,
+            data: None,
+            offset,
+            bytes,
+            users,
+            inside: Vec::new(),
+            dequantized_by: None,
+            histogram: None,
+        };
+        self.weights.push(weight);
+        self.weights.len() - 1
+    }
+
+    /// An external weight.
+    fn add_external(&mut self, key: Cow<'t, str>, size: u64, users: Vec<BlobUser<'t>>, files: &Files<'t>) -> usize {
+        let found = files.find(&key);
+        let place = found.as_ref().and_then(|(_, ptd, _, data)| ptd.range(data)).map(|range| range.start);
+        let at = self.add(BlobKind::External, place, found.as_ref().map_or(size, |(.., data)| data.size()), users);
+        if let Some(weight) = self.weights.get_mut(at) {
+            (weight.key, weight.data) = (Some(key), found.map(|(file, ..)| file));
+        }
+        at
+    }
+
+    /// Makes the histogram of a weight, unless it has one or is over the limits.
+    fn count(&mut self, at: usize, histogram: impl FnOnce() -> Option<Histogram>) {
+        let Some(weight) = self.weights.get_mut(at) else { return };
+        if weight.histogram.is_none() && weight.bytes <= LARGEST.min(self.budget) {
+            self.budget -= weight.bytes;
+            weight.histogram = histogram();
+        }
+    }
+
+    /// The tensors of a file, the largest first; external ones if there are files.
+    fn tensors(&mut self, model: &'t Model<'_>, files: Option<&Files<'t>>) {
+        let mut blobs = model.blobs().blobs;
+        sort_by(&mut blobs, &|one, other| other.size.cmp(&one.size));
+        let is_tensor = |kind| {
+            matches!(kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named | BlobKind::DelegateConstant)
+        };
+        let mut quantized = Keyed::new();
+        if let Model::Pte(pte) = model {
+            for tensor in pte.dequantized() {
+                let Some(method) = pte.methods().get(tensor.method) else { continue };
+                quantized.insert((method.name(), tensor.value), tensor);
+            }
+        }
+        for blob in blobs {
+            let key = blob.users.iter().find_map(|user| match user {
+                BlobUser::External { key, .. } => Some(*key),
+                _ => None,
+            });
+            if let (Some(key), Some(files)) = (key, files) {
+                let at = self.add_external(Cow::Borrowed(key), blob.size, blob.users, files);
+                let view = || {
+                    let (_, ptd, entry, data) = files.find(key)?;
+                    TensorView::new(entry.shape?, ptd.bytes(&data).ok()?).ok()
+                };
+                self.count(at, || view()?.histogram(BINS));
+                continue;
+            }
+            if !is_tensor(blob.kind) {
+                continue;
+            }
+            let at = self.add(blob.kind, blob.offset, blob.size, blob.users.clone());
+            let operator = blob.users.iter().find_map(|user| match user {
+                BlobUser::Tensor { method, value, .. } => quantized.get(&(*method, *value)),
+                _ => None,
+            });
+            if let (Some(weight), Some(tensor)) = (self.weights.get_mut(at), operator) {
+                weight.dequantized_by = Some(tensor.operator);
+            }
+            if let Some(Ok(numbers)) = operator.map(|tensor| &tensor.numbers) {
+                self.count(at, || numbers.histogram(BINS));
+            } else if let Some(shape) = blob.users.iter().find_map(BlobUser::shape) {
+                let bytes = || model.blob_bytes(&blob).ok().flatten();
+                self.count(at, || TensorView::new(shape, &bytes()?).ok()?.histogram(BINS));
+            }
+        }
+    }
+
+    /// Adds what XNNPACK's payloads say about weights: to those in named data, which are in the list already, and as new
+    /// entries those in payloads and, if there are files, those in these.
+    fn inside(&mut self, pte: &'t Pte<'_>, files: Option<&Files<'t>>) {
+        let mut named: Keyed<Cow<'t, str>, usize> = Keyed::new();
+        for (index, weight) in self.weights.iter().enumerate() {
+            for user in &weight.users {
+                if let BlobUser::Key { key, .. } = user {
+                    named.insert(Cow::Borrowed(*key), index);
+                }
+            }
+        }
+        let data = files.map(|files| files.0.as_slice()).unwrap_or_default();
+        let blobs = NamedBlobs::new(pte, data.iter().map(|(ptd, ..)| *ptd));
+        for opened in pte.open_payloads() {
+            let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
+            let start = pte.range(&opened.data).map(|range| range.start);
+            let takers = takers(payload);
+            for constant in payload.constants() {
+                let size = constant.place.size();
+                let at = match &constant.place {
+                    ConstantPlace::Named { key, .. } => match (named.get(*key), files) {
+                        (Some(index), _) => *index,
+                        (None, Some(files)) => {
+                            let key: Cow<'t, str> = Cow::Owned((*key).into());
+                            let at = self.add_external(key.clone(), size, Vec::new(), files);
+                            named.insert(key, at);
+                            at
+                        }
+                        (None, None) => continue,
+                    },
+                    _ => {
+                        let range = payload.constant_range(constant.index);
+                        let offset = start.zip(range).map(|(start, range)| start + range.start);
+                        self.add(BlobKind::DelegateConstant, offset, size, Vec::new())
+                    }
+                };
+                for (method, delegate) in &opened.delegates {
+                    let Some(plan) = pte.methods().get(*method) else { continue };
+                    let of = Some((plan.name(), *delegate));
+                    if let Some(weight) = self.weights.get_mut(at) {
+                        weight.inside.extend(uses(payload, &constant, of, &takers));
+                    }
+                }
+                self.count(at, || histogram(payload, &constant, &blobs, BINS));
+            }
+        }
+    }
+
+    /// Adds what a payload in a file of its own says about its constants.
+    fn payload(&mut self, payload: &'t Xnnpack<'_>) {
+        let takers = takers(payload);
+        let places: Keyed<Option<u64>, usize> = self.weights.iter().map(|weight| weight.offset).zip(0..).collect();
+        for constant in payload.constants() {
+            let Some(range) = payload.constant_range(constant.index) else { continue };
+            let Some(at) = places.get(&Some(range.start)).copied() else { continue };
+            if let Some(weight) = self.weights.get_mut(at) {
+                weight.inside = uses(payload, &constant, None, &takers);
+            }
+            self.count(at, || histogram(payload, &constant, &NamedBlobs::NONE, BINS));
+        }
+    }
+}
+
+impl Xnnpack<'_> {
+    /// How the values of a constant are spread, as its first user reads them, with this many bins; `None` without a
+    /// user, for a type without numbers, and if its bytes are not there.
+    pub fn histogram(&self, constant: u32, blobs: &NamedBlobs<'_>, bins: usize) -> Option<Histogram> {
+        let constants = self.constants();
+        histogram(self, constants.iter().find(|other| other.index == constant)?, blobs, bins)
+    }
+}
+
+fn histogram(payload: &Xnnpack<'_>, constant: &Constant<'_>, blobs: &NamedBlobs<'_>, bins: usize) -> Option<Histogram> {
+    match constant.uses.first()? {
+        ConstantUse::Tensor { value, .. } => payload.dequantized(*value, blobs).ok().flatten()?.histogram(bins),
+        ConstantUse::Scales { element_size, .. } => {
+            let bytes = payload.constant_bytes(constant.index, blobs).ok()?;
+            let scalar_type = if *element_size == 2 { ScalarType::BFLOAT16 } else { ScalarType::FLOAT };
+            let mut counter = HistogramCounter::new(scalar_type, bins);
+            counter.add(bytes);
+            counter.again()?;
+            counter.add(bytes);
+            counter.finish()
+        }
+    }
+}
+
+impl Model<'_> {
+    /// The tensors in the file, the largest first. It reads the values of tensors of up to 16 MiB, 128 MiB in all.
+    pub fn weights(&self) -> Vec<Weight<'_>> {
+        weights(self, None)
+    }
+
+    /// The same, and the weights that a program takes from `.ptd` files.
+    ///
+    /// ```
+    /// use executorch_format::{Model, Ptd};
+    ///
+    /// # fn main() -> executorch_format::Result<()> {
+    /// let folder = "tests/data/1.5.1/linear_xnnpack_external";
+    /// let program = std::fs::read(format!("{folder}/linear_xnnpack_external.pte"))?;
+    /// let data = std::fs::read(format!("{folder}/xnn_weights.ptd"))?;
+    /// let (model, ptd) = (Model::parse(&program)?, Ptd::parse(&data)?);
+    /// for weight in model.weights_with(&[&ptd]) {
+    ///     println!("{:?}: {:?}", weight.key, weight.inside.first().map(|used| used.to_string()));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn weights_with<'t>(&'t self, data: &[&'t Ptd<'t>]) -> Vec<Weight<'t>> {
+        let files = data.iter().map(|ptd| (*ptd, ptd.entries().collect(), ptd.index()));
+        weights(self, Some(Files(files.collect())))
+    }
+}
+
+fn weights<'t>(model: &'t Model<'_>, files: Option<Files<'t>>) -> Vec<Weight<'t>> {
+    let mut collector = Collector { weights: Vec::new(), budget: MOST };
+    collector.tensors(model, files.as_ref());
+    match model {
+        Model::Pte(pte) => collector.inside(pte, files.as_ref()),
+        Model::Xnnpack(payload) => collector.payload(payload),
+        _ => {}
+    }
+    let mut weights = collector.weights;
+    sort_by(&mut weights, &|one, other| other.bytes.cmp(&one.bytes));
+    weights
+}

@@ -1,0 +1,208 @@
+//! Histograms of quantized tensors of files that were read in part: their elements, scales and zero points are read first.
+
+use crate::jobs::{BINS, Part};
+use executorch_format::delegate::xnnpack::{ConstantPlace, ConstantUse};
+use executorch_format::delegate::{NamedBlobs, Payload};
+use executorch_format::inspect::Histogram;
+use executorch_format::schema::program::{ExecutionPlan, InstructionArguments};
+use executorch_format::schema::xnnpack::XNNQuantParams;
+use executorch_format::{DataRef, Ptd, Pte, Segment, TensorData};
+
+/// The most bytes that are read for one histogram.
+const MOST: u64 = 1 << 30;
+
+/// A histogram of numbers that are computed from several parts of the files.
+pub struct Quantized {
+    tensor: Tensor,
+    /// What is missing.
+    missing: Vec<Missing>,
+}
+
+/// What is counted.
+enum Tensor {
+    /// A value of a method.
+    Value { method: usize, value: usize },
+    /// A constant of a payload.
+    Constant { payload: usize, index: u32 },
+}
+
+/// Bytes that were not read with the file.
+struct Missing {
+    part: Part,
+    segment: u32,
+    /// Bytes from the segment's start.
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+/// Where the bytes of a tensor are: an index among the page's files, and the place in it.
+type Place = (usize, DataRef);
+
+impl Quantized {
+    /// The quantized tensor whose bytes start at an offset of a file; `None` if there is none.
+    pub(crate) fn of(files: &Files<'_>, place: (usize, u64)) -> Result<Option<Self>, String> {
+        let Some((tensor, places)) = files.value(place).or_else(|| files.constant(place)) else { return Ok(None) };
+        let mut missing: Vec<Missing> = Vec::new();
+        for one in places.into_iter().filter_map(|place| files.missing(place)) {
+            if missing.iter().all(|other| other.part != one.part) {
+                missing.push(one);
+            }
+        }
+        let size: u64 = missing.iter().map(|missing| missing.part.2).sum();
+        if size > MOST {
+            return Err(format!("it takes {size} bytes, and {MOST} is the most that is dequantized"));
+        }
+        Ok(Some(Self { tensor, missing }))
+    }
+
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        self.missing.iter().map(|missing| missing.part).collect()
+    }
+
+    pub(crate) fn add(&mut self, bytes: &[u8]) {
+        let next = self.missing.iter_mut().find(|missing| (missing.bytes.len() as u64) < missing.part.2);
+        if let Some(missing) = next {
+            missing.bytes.extend_from_slice(bytes);
+        }
+    }
+
+    /// Moves the bytes that were read to the file with that index.
+    pub(crate) fn fill(&mut self, index: usize, segments: &mut [Segment<'static>]) {
+        for missing in self.missing.iter_mut().filter(|missing| missing.part.0 == index) {
+            let Some(segment) = segments.get_mut(missing.segment as usize) else { continue };
+            let part = (missing.offset, std::mem::take(&mut missing.bytes).into());
+            match segment {
+                Segment::Parts(parts) => {
+                    let at = parts.iter().position(|(offset, _)| *offset > missing.offset).unwrap_or(parts.len());
+                    parts.insert(at, part);
+                }
+                other => *other = Segment::Parts(vec![part]),
+            }
+        }
+    }
+
+    /// Takes the bytes out of the file again: of these segments nothing was read before.
+    pub(crate) fn clear(&self, index: usize, segments: &mut [Segment<'static>]) {
+        for missing in self.missing.iter().filter(|missing| missing.part.0 == index) {
+            if let Some(segment) = segments.get_mut(missing.segment as usize) {
+                *segment = Segment::Absent;
+            }
+        }
+    }
+
+    /// The histogram, once the files have the bytes.
+    pub(crate) fn histogram(&self, files: &Files<'_>) -> Option<Histogram> {
+        match self.tensor {
+            Tensor::Value { method, value } => {
+                let tensors = files.pte.dequantized();
+                let found = tensors.iter().find(|tensor| (tensor.method, tensor.value) == (method, value))?;
+                found.numbers.as_ref().ok()?.histogram(BINS)
+            }
+            Tensor::Constant { payload, index } => {
+                let opened = files.pte.open_payloads();
+                let Ok(Payload::Xnnpack(payload)) = &opened.get(payload)?.payload else { return None };
+                payload.histogram(index, &NamedBlobs::new(files.pte, files.data.iter().map(|(_, ptd)| *ptd)), BINS)
+            }
+        }
+    }
+}
+
+/// A program and its `.ptd` files, with their indices among the page's files.
+pub struct Files<'f> {
+    pub pte: &'f Pte<'static>,
+    pub index: usize,
+    /// Where the program starts in its file.
+    pub start: u64,
+    pub data: Vec<(usize, &'f Ptd<'static>)>,
+}
+
+impl Files<'_> {
+    /// The tensor of the program whose bytes start there and that an operator dequantizes, with all that the operator takes.
+    fn value(&self, place: (usize, u64)) -> Option<(Tensor, Vec<Place>)> {
+        let found = self.pte.dequantized().into_iter().find_map(|tensor| {
+            let plan = self.pte.methods().get(tensor.method)?;
+            let (index, start, _) = self.part(&self.data_of(plan, tensor.value as i32)?)?;
+            ((index, start) == place).then_some((tensor.method, tensor.value, plan))
+        });
+        let (method, value, plan) = found?;
+        let calls = plan.instructions().filter_map(|(_, instruction)| match instruction {
+            InstructionArguments::KernelCall(call) if call.args().first() == Some(&(value as i32)) => Some(call.args()),
+            _ => None,
+        });
+        let places = calls.flatten().filter_map(|value| self.data_of(plan, *value)).collect();
+        Some((Tensor::Value { method, value }, places))
+    }
+
+    /// Where a value's bytes are in the program.
+    fn data_of(&self, plan: &ExecutionPlan<'_>, value: i32) -> Option<Place> {
+        match self.pte.tensor_data(plan.tensor(value)?).ok()? {
+            TensorData::Constant(data) | TensorData::Mutable(data) => Some((self.index, data)),
+            _ => None,
+        }
+    }
+
+    /// The constant of an XNNPACK payload whose bytes start there, with its scales.
+    fn constant(&self, place: (usize, u64)) -> Option<(Tensor, Vec<Place>)> {
+        for (payload, opened) in self.pte.open_payloads().into_iter().enumerate() {
+            let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+            let start = self.pte.range(&opened.data).map_or(0, |range| self.start + range.start);
+            for constant in xnnpack.constants() {
+                let named = self.named(&constant.place);
+                let here = match (&named, xnnpack.constant_range(constant.index)) {
+                    (Some(named), _) => self.part(named).map(|(index, start, _)| (index, start)),
+                    (None, range) => range.map(|range| (self.index, start + range.start)),
+                };
+                if here != Some(place) {
+                    continue;
+                }
+                let value = match constant.uses.first() {
+                    Some(ConstantUse::Tensor { value, .. }) => xnnpack.graph.xvalues().get(*value),
+                    _ => None,
+                };
+                let scales = match value.and_then(|value| value.quant_params()) {
+                    Some(XNNQuantParams::PerChannelQuant(channels)) => channels.scale_buffer_idx,
+                    Some(XNNQuantParams::PerChannelGroupQuant(groups)) => groups.scale_buffer_idx,
+                    _ => 0,
+                };
+                let scales = xnnpack.constant(scales).and_then(|scales| self.named(&scales));
+                let places = named.into_iter().chain(scales).collect();
+                return Some((Tensor::Constant { payload, index: constant.index }, places));
+            }
+        }
+        None
+    }
+
+    /// Where a payload's constant is, if it is in named data or in a `.ptd` file. The others are in the payload, which was read.
+    fn named(&self, place: &ConstantPlace<'_>) -> Option<Place> {
+        let ConstantPlace::Named { key, .. } = place else { return None };
+        let named = self.pte.named_data().iter().find(|named| named.key.as_deref() == Some(*key));
+        if let Some(named) = named {
+            return Some((self.index, self.pte.named_data_ref(named).ok()?));
+        }
+        self.data.iter().find_map(|(file, ptd)| Some((*file, ptd.entry_data(&ptd.get(key)?).ok()?)))
+    }
+
+    fn ptd(&self, index: usize) -> Option<&Ptd<'static>> {
+        self.data.iter().find(|(other, _)| *other == index).map(|(_, ptd)| *ptd)
+    }
+
+    /// A place as a range of a file.
+    fn part(&self, (file, data): &Place) -> Option<Part> {
+        let (start, range) = match *file == self.index {
+            true => (self.start, self.pte.range(data)?),
+            false => (0, self.ptd(*file)?.range(data)?),
+        };
+        Some((*file, start + range.start, range.end - range.start))
+    }
+
+    /// What is missing of a place.
+    fn missing(&self, place: Place) -> Option<Missing> {
+        let (file, DataRef::Segment { index, offset, .. }) = place else { return None };
+        let absent = match file == self.index {
+            true => self.pte.bytes(&place.1).is_err(),
+            false => self.ptd(file)?.bytes(&place.1).is_err(),
+        };
+        let part = self.part(&place).filter(|_| absent)?;
+        Some(Missing { part, segment: index, offset, bytes: Vec::new() })
+    }
+}
