@@ -77,7 +77,7 @@ pub use disassembly::{Argument, ChainCode, Code, CodeValue, Disassembly, MethodC
 pub use etdp::{TraceRun, TraceSummary};
 pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
 #[cfg(feature = "layout")]
-pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed};
+pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Way};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};

@@ -4,7 +4,7 @@ use super::color;
 use super::xml::Xml;
 use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, Node, NodeKind, Placed};
 use crate::keyed::Keyed;
-use alloc::{format, string::String, string::ToString, vec::Vec};
+use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use core::fmt;
 
 /// A graph as a picture, SVG, as its `Display` writes it.
@@ -81,8 +81,10 @@ impl fmt::Display for GraphSvg<'_> {
         }
         writeln!(f, r##"<g transform="translate({MARGIN} {top})">"##)?;
         let is_far = |index: &usize| layout.far.binary_search(index).is_ok();
+        let ways: Keyed<(usize, usize), &[Point]> =
+            layout.ways.iter().map(|way| ((way.from, way.to), way.points.as_slice())).collect();
         for (_, edge) in graph.edges.iter().enumerate().filter(|(index, _)| !is_far(index)) {
-            self.edge(f, edge)?;
+            self.edge(f, edge, ways.get(&(edge.from, edge.to)).copied().unwrap_or_default())?;
         }
         let mut from: Keyed<usize, Vec<&str>> = Keyed::new();
         for edge in layout.far.iter().filter_map(|index| graph.edges.get(*index)) {
@@ -97,21 +99,22 @@ impl fmt::Display for GraphSvg<'_> {
 }
 
 impl GraphSvg<'_> {
-    fn edge(&self, f: &mut fmt::Formatter<'_>, edge: &Edge) -> fmt::Result {
+    fn edge(&self, f: &mut fmt::Formatter<'_>, edge: &Edge, way: &[Point]) -> fmt::Result {
         let (Some(from), Some(to)) = (self.layout.nodes.get(edge.from), self.layout.nodes.get(edge.to)) else {
             return Ok(());
         };
-        let [start, first, second, end] = path(from, to);
         let dashes = match edge {
             Edge { value: None, .. } => r#" stroke-dasharray="4 3""#,
             Edge { view: true, .. } => r#" stroke-dasharray="1 3""#,
             _ => "",
         };
-        write!(
-            f,
-            r##"<path d="M{:.0} {:.0}C{:.0} {:.0} {:.0} {:.0} {:.0} {:.0}" fill="none" stroke="#667788" marker-end="url(#to)"{dashes}>"##,
-            start.0, start.1, first.0, first.1, second.0, second.1, end.0, end.1
-        )?;
+        let curves = path(from, way, to);
+        let [start, ..] = curves.first().copied().unwrap_or_default();
+        write!(f, r##"<path d="M{:.0} {:.0}"##, start.0, start.1)?;
+        for [_, first, second, end] in &curves {
+            write!(f, "C{:.0} {:.0} {:.0} {:.0} {:.0} {:.0}", first.0, first.1, second.0, second.1, end.0, end.1)?;
+        }
+        write!(f, r##"" fill="none" stroke="#667788" marker-end="url(#to)"{dashes}>"##)?;
         writeln!(f, "<title>{}</title></path>", Xml(self.graph.edge_text(edge)))
     }
 
@@ -160,24 +163,31 @@ impl GraphSvg<'_> {
 /// A point of the picture.
 type Point = (f64, f64);
 
-/// A curve from the lower side of a node to the upper side of another one. A jump may go up or to the side: then from side to side.
-fn path(from: &Placed, to: &Placed) -> [Point; 4] {
+/// Curves from the lower side of a node past some points to the upper side of another one. A jump may go up or to the side: then from side
+/// to side.
+fn path(from: &Placed, way: &[Point], to: &Placed) -> Vec<[Point; 4]> {
     let (x0, y0) = (from.x + from.width / 2.0, from.y + from.height);
     let (x1, y1) = (to.x + to.width / 2.0, to.y);
     if y1 > y0 {
-        let bend = ((y1 - y0) / 2.0).max(12.0);
-        return [(x0, y0), (x0, y0 + bend), (x1, y1 - bend), (x1, y1)];
+        let mut last = (x0, y0);
+        let curve = |to: Point| {
+            let from = core::mem::replace(&mut last, to);
+            // A straight part has no bend.
+            let bend = if from.0 == to.0 { 0.0 } else { ((to.1 - from.1) / 2.0).max(12.0) };
+            [from, (from.0, from.1 + bend), (to.0, to.1 - bend), to]
+        };
+        return way.iter().copied().chain([(x1, y1)]).map(curve).collect();
     }
     let (right0, right1) = (from.x + from.width, to.x + to.width);
     let (y0, y1) = (from.y + from.height / 2.0, to.y + to.height / 2.0);
-    if right0 < to.x {
+    vec![if right0 < to.x {
         [(right0, y0), (right0 + 20.0, y0), (to.x - 20.0, y1), (to.x, y1)]
     } else if right1 < from.x {
         [(from.x, y0), (from.x - 20.0, y0), (right1 + 20.0, y1), (right1, y1)]
     } else {
         let out = right0.max(right1) + 40.0;
         [(right0, y0), (out, y0), (out, y1), (right1, y1)]
-    }
+    }]
 }
 
 /// A node's shape.
@@ -229,15 +239,16 @@ fn cut(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::panic)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_curve_begins_and_ends_at_the_sides_of_its_nodes() {
         let node = |x: f64, y: f64| Placed { x, y, width: 40.0, height: 20.0 };
-        let ends = |from, to| {
-            let [start, .., end] = path(&from, &to);
-            (start, end)
+        let ends = |from: Placed, to: Placed| match path(&from, &[], &to)[..] {
+            [[start, .., end]] => (start, end),
+            ref curves => panic!("{curves:?}"),
         };
         // Downwards; upwards to the right, to the left, and beside each other.
         assert_eq!(ends(node(0.0, 0.0), node(100.0, 50.0)), ((20.0, 20.0), (120.0, 50.0)));
@@ -245,7 +256,15 @@ mod tests {
         assert_eq!(ends(node(100.0, 50.0), node(0.0, 0.0)), ((100.0, 60.0), (40.0, 10.0)));
         assert_eq!(ends(node(10.0, 50.0), node(0.0, 0.0)), ((50.0, 60.0), (40.0, 10.0)));
         // Between them a curve leaves its nodes: beyond the wider one where they are above each other.
-        let [_, out, back, _] = path(&node(10.0, 50.0), &node(0.0, 0.0));
+        let [_, out, back, _] = path(&node(10.0, 50.0), &[], &node(0.0, 0.0))[0];
         assert_eq!((out, back), ((90.0, 60.0), (90.0, 10.0)));
+        // On the way it goes through the points: straight where they are below each other.
+        let way = [(90.0, 40.0), (90.0, 80.0)];
+        let curves = path(&node(0.0, 0.0), &way, &node(0.0, 100.0));
+        assert_eq!(
+            curves.iter().map(|[start, .., end]| (*start, *end)).collect::<Vec<_>>(),
+            [((20.0, 20.0), way[0]), (way[0], way[1]), (way[1], (20.0, 100.0))]
+        );
+        assert_eq!(curves[1], [way[0], way[0], way[1], way[1]]);
     }
 }

@@ -82,19 +82,25 @@
     context.stroke();
   }
 
-  // An edge goes from the lower side of a box to the upper side of another; a jump, which may go up or sideways, from side to side.
-  function path(from, to) {
+  // An edge goes from the lower side of a box past some points to the upper side of another; a jump, which may go up or sideways, from side to
+  // side. The start, and the numbers of each curve.
+  function path(from, points, to) {
     const [x0, x1] = [from.x + from.width / 2, to.x + to.width / 2];
     const [y0, y1] = [from.y + from.height, to.y];
     if (y1 > y0) {
-      const bend = Math.max(12, (y1 - y0) / 2);
-      return [x0, y0, x0, y0 + bend, x1, y1 - bend, x1, y1];
+      let [x, y] = [x0, y0];
+      return [[x0, y0], ...[...points, [x1, y1]].map(([toX, toY]) => {
+        const bend = x === toX ? 0 : Math.max(12, (toY - y) / 2);
+        const curve = [x, y + bend, toX, toY - bend, toX, toY];
+        [x, y] = [toX, toY];
+        return curve;
+      })];
     }
     const [middle0, middle1] = [from.y + from.height / 2, to.y + to.height / 2];
-    if (from.x + from.width < to.x) return [from.x + from.width, middle0, from.x + from.width + 20, middle0, to.x - 20, middle1, to.x, middle1];
-    if (to.x + to.width < from.x) return [from.x, middle0, from.x - 20, middle0, to.x + to.width + 20, middle1, to.x + to.width, middle1];
+    if (from.x + from.width < to.x) return [[from.x + from.width, middle0], [from.x + from.width + 20, middle0, to.x - 20, middle1, to.x, middle1]];
+    if (to.x + to.width < from.x) return [[from.x, middle0], [from.x - 20, middle0, to.x + to.width + 20, middle1, to.x + to.width, middle1]];
     const out = Math.max(from.x + from.width, to.x + to.width) + 40;
-    return [from.x + from.width, middle0, out, middle0, out, middle1, to.x + to.width, middle1];
+    return [[from.x + from.width, middle0], [out, middle0, out, middle1, to.x + to.width, middle1]];
   }
 
   function swatch(kind) {
@@ -110,6 +116,7 @@
   function picture(graph, { stage, side, search, found, fit, read, groups, inside, whole: all_nodes }) {
     const { nodes, edges, layout } = graph;
     const far = new Set(layout.far);
+    const past = new Map(layout.ways.map((way) => [`${way.from} ${way.to}`, way.points]));
     const [into, outOf] = [nodes.map(() => []), nodes.map(() => [])];
     edges.forEach((edge, index) => {
       into[edge.to].push({ edge, far: far.has(index) });
@@ -160,19 +167,22 @@
       }
       for (const edge of drawn) {
         const [from, to] = [layout.nodes[edge.from], layout.nodes[edge.to]];
-        const way = path(from, to);
-        const [x0, y0, , , , , x1, y1] = way;
+        const [[x0, y0], ...curves] = path(from, past.get(`${edge.from} ${edge.to}`) || [], to);
+        const last = curves.at(-1);
+        const [x1, y1] = last.slice(4);
         if (Math.max(y0, y1) < top || Math.min(y0, y1) > bottom || Math.max(x0, x1) < left || Math.min(x0, x1) > right) continue;
         const on = edge.from === chosen || edge.to === chosen;
         context.strokeStyle = on ? ink.accent : ink.edge;
         context.lineWidth = (on ? 2 : 1) / Math.min(1, k * 1.4);
         context.setLineDash(edge.value === undefined ? [4, 3] : edge.view ? [1, 3] : []);
+        // From one column to another: over all that is between.
+        context.globalAlpha = on || edge.value === undefined || y1 > y0 ? 1 : 0.35;
         context.beginPath();
         context.moveTo(x0, y0);
-        context.bezierCurveTo(...way.slice(2));
+        for (const curve of curves) context.bezierCurveTo(...curve);
         context.stroke();
         if (k > 0.35) {
-          const side = Math.sign(way[4] - x1);
+          const side = Math.sign(last[2] - x1);
           context.fillStyle = context.strokeStyle;
           context.beginPath();
           context.moveTo(x1, y1);
@@ -182,6 +192,7 @@
         }
       }
       context.setLineDash([]);
+      context.globalAlpha = 1;
       context.textAlign = "center";
       // Matches of the search are drawn on top.
       for (const index of [...(k < 0.2 ? rest : all), ...(k < 0.2 ? order : []), ...(chosen < 0 ? [] : [chosen])]) {

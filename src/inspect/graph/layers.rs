@@ -4,20 +4,31 @@
 // Every position in here was made in here.
 #![allow(clippy::indexing_slicing)]
 
+use super::Placed;
 use crate::keyed::{sort, sort_by};
 use alloc::{vec, vec::Vec};
+use core::ops::Range;
 
 /// How often the layers are sorted, and then moved: downwards and upwards in turn.
 const ROUNDS: usize = 24;
 
-/// A node and its center.
-pub(super) type Center = (usize, (f64, f64));
+/// A connected part of a graph: its nodes, and where edges pass a layer, each with its place.
+pub(super) type Part = Vec<(usize, Placed)>;
+
+/// An edge, by its nodes, with the numbers of the places where it passes layers, from top to bottom.
+pub(super) type Pass = ((usize, usize), Range<usize>);
 
 /// Where nodes go that have these layers and sizes: each connected part with an origin of its own. An edge goes to a later node and layer.
-/// Layers are `gap` apart, and so are nodes.
-pub(super) fn place(layers: &[usize], sizes: &[(f64, f64)], edges: &[(usize, usize)], gap: f64) -> Vec<Vec<Center>> {
+/// Layers are `gap` apart, and so are nodes. Numbers after those of the nodes are of places where edges pass: these are lines.
+pub(super) fn place(
+    layers: &[usize],
+    sizes: &[(f64, f64)],
+    edges: &[(usize, usize)],
+    gap: f64,
+) -> (Vec<Part>, Vec<Pass>) {
     let part_of = parts(layers.len(), edges);
-    let mut placed = Vec::new();
+    let (mut placed, mut passes) = (Vec::new(), Vec::new());
+    let mut next = layers.len();
     for part in 0..layers.len() {
         let members: Vec<usize> = (0..layers.len()).filter(|node| part_of[*node] == part).collect();
         if !members.is_empty() {
@@ -25,10 +36,15 @@ pub(super) fn place(layers: &[usize], sizes: &[(f64, f64)], edges: &[(usize, usi
             drawing.add(&members, layers, sizes, edges.iter().filter(|(from, _)| part_of[*from] == part));
             drawing.sort();
             drawing.spread();
-            placed.push(drawing.centers(&members));
+            let first = next;
+            next += drawing.sizes.len() - members.len();
+            let at = |vertex: usize| first + vertex - members.len();
+            passes.extend(drawing.passes.iter().map(|(edge, passed)| (*edge, at(passed.start)..at(passed.end))));
+            let numbers = members.iter().copied().chain(first..next);
+            placed.push(numbers.zip(drawing.places()).collect());
         }
     }
-    placed
+    (placed, passes)
 }
 
 /// For each node the first one that edges connect it with.
@@ -59,6 +75,10 @@ struct Drawing {
     neighbours: Vec<[Vec<usize>; 2]>,
     /// The horizontal center of each vertex; while layers are sorted, its position in its layer.
     x: Vec<f64>,
+    /// See [`chains`](Self::chains).
+    chains: Vec<[usize; 2]>,
+    /// The edges that pass layers, with their vertices there.
+    passes: Vec<Pass>,
 }
 
 impl Drawing {
@@ -80,13 +100,16 @@ impl Drawing {
         }
         for (from, to) in edges {
             let index = |node: usize| members.partition_point(|member| *member < node);
-            let mut above = index(*from);
+            let (mut above, first) = (index(*from), self.sizes.len());
             for passed in layer(*from) + 1..layer(*to) {
                 let vertex = self.vertex(passed, (0.0, 0.0));
                 self.connect(above, vertex);
                 above = vertex;
             }
             self.connect(above, index(*to));
+            if above >= first {
+                self.passes.push(((*from, *to), first..self.sizes.len()));
+            }
         }
     }
 
@@ -103,17 +126,51 @@ impl Drawing {
         self.neighbours[above][1].push(below);
     }
 
-    /// Where edges pass is more important than where nodes are: a long edge is to be straight.
-    fn weight(&self, vertex: usize) -> f64 {
-        if self.sizes[vertex].0 == 0.0 { 8.0 } else { 1.0 }
+    /// Whether it is a place where an edge passes.
+    fn is_passed(&self, vertex: usize) -> bool {
+        self.sizes[vertex].0 == 0.0
     }
 
-    /// The mean of its neighbours' places on one side; `None` where it has no neighbours there.
-    fn mean(&self, vertex: usize, side: usize) -> Option<f64> {
+    /// The mean of its neighbours' places on one side, and how much it matters that a vertex is there; `None` where it has no neighbours. An
+    /// edge that passes layers is to be straight, and so is a long chain of nodes: what only joins it on the way does not pull at it.
+    fn mean(&self, vertex: usize, side: usize) -> Option<(f64, f64)> {
         let neighbours = &self.neighbours[vertex][side];
-        let weight: f64 = neighbours.iter().map(|other| self.weight(*other)).sum();
-        let sum: f64 = neighbours.iter().map(|other| self.weight(*other) * self.x[*other]).sum();
-        (weight > 0.0).then(|| sum / weight)
+        let is_among_nodes = neighbours.iter().any(|other| !self.is_passed(*other));
+        let kept = || neighbours.iter().copied().filter(|other| self.is_passed(*other) != is_among_nodes);
+        let longest = kept().map(|other| self.chains[other][side]).max()?;
+        let (mut sum, mut count) = (0.0, 0.0);
+        for other in kept().filter(|other| self.chains[*other][side] * 2 >= longest) {
+            sum += self.x[other];
+            count += 1.0;
+        }
+        let weight = match (self.is_passed(vertex), is_among_nodes) {
+            (true, false) => 4.0,
+            (false, true) => 32.0,
+            _ => 0.25,
+        };
+        // What hangs on it counts too.
+        Some((sum / count, weight * self.chains[vertex][1 - side] as f64))
+    }
+
+    /// For each vertex, how many layers the longest way through its neighbours above and below has.
+    fn chains(&mut self) -> Vec<[usize; 2]> {
+        let mut chains = vec![[1; 2]; self.sizes.len()];
+        for side in [0, 1] {
+            self.each_layer(side, |drawing, layer, side| {
+                for vertex in layer.iter() {
+                    let longest = drawing.neighbours[*vertex][side].iter().map(|other| chains[*other][side]).max();
+                    chains[*vertex][side] = longest.unwrap_or(0) + 1;
+                }
+            });
+        }
+        chains
+    }
+
+    /// The mean of all its neighbours' places on one side; `None` where it has no neighbours.
+    fn barycenter(&self, vertex: usize, side: usize) -> Option<f64> {
+        let neighbours = &self.neighbours[vertex][side];
+        let sum: f64 = neighbours.iter().map(|other| self.x[*other]).sum();
+        (!neighbours.is_empty()).then(|| sum / neighbours.len() as f64)
     }
 
     /// Sorts the layers so that few edges cross: by the means of the layer above, and of the one below, in turn.
@@ -124,7 +181,7 @@ impl Drawing {
                 break;
             }
             self.each_layer(round % 2, |drawing, layer, side| {
-                let place = |vertex: usize| drawing.mean(vertex, side).unwrap_or(drawing.x[vertex]);
+                let place = |vertex: usize| drawing.barycenter(vertex, side).unwrap_or(drawing.x[vertex]);
                 let mut sorted: Vec<(f64, usize)> = layer.iter().map(|vertex| (place(*vertex), *vertex)).collect();
                 sort_by(&mut sorted, &|one, other| one.0.total_cmp(&other.0));
                 for (at, (_, vertex)) in sorted.iter().enumerate() {
@@ -191,8 +248,22 @@ impl Drawing {
                 right += width + self.gap;
             }
         }
+        self.chains = self.chains();
+        // Last from the top: a chain ends below where it starts.
         for round in 0..ROUNDS {
-            self.each_layer(round % 2, |drawing, layer, side| drawing.move_layer(layer, side));
+            self.each_layer((round + 1) % 2, |drawing, layer, side| drawing.move_layer(layer, side));
+        }
+        self.each_layer(1, |drawing, layer, _| drawing.move_starts(layer));
+    }
+
+    /// Moves the vertices that have no neighbours above next to those below, as far as what is beside them lets them.
+    fn move_starts(&mut self, layer: &[usize]) {
+        for (at, vertex) in layer.iter().enumerate().filter(|(_, vertex)| self.neighbours[**vertex][0].is_empty()) {
+            let Some((place, _)) = self.mean(*vertex, 1) else { continue };
+            let width = |other: usize| (self.sizes[other].0 + self.sizes[*vertex].0) / 2.0 + self.gap;
+            let least = at.checked_sub(1).map_or(f64::NEG_INFINITY, |at| self.x[layer[at]] + width(layer[at]));
+            let most = layer.get(at + 1).map_or(f64::INFINITY, |other| self.x[*other] - width(*other));
+            self.x[*vertex] = place.min(most).max(least);
         }
     }
 
@@ -209,10 +280,7 @@ impl Drawing {
                 distance += (width(layer[before]) + width(*vertex)) / 2.0 + self.gap;
             }
             distances.push(distance);
-            let (place, weight) = match self.mean(*vertex, side) {
-                Some(place) => (place, self.weight(*vertex)),
-                None => (self.x[*vertex], 0.1),
-            };
+            let (place, weight) = self.mean(*vertex, side).unwrap_or((self.x[*vertex], 0.1));
             let mut block = (place - distance, weight, 1);
             while let Some(last) = blocks.last().copied().filter(|last| last.0 >= block.0) {
                 blocks.pop();
@@ -227,18 +295,21 @@ impl Drawing {
         }
     }
 
-    /// The centers of the nodes.
-    fn centers(&self, members: &[usize]) -> Vec<Center> {
-        let mut y = vec![0.0; self.sizes.len()];
+    /// The places of all vertices.
+    fn places(&self) -> Vec<Placed> {
+        let mut places = vec![Placed::default(); self.sizes.len()];
         let mut top = 0.0;
         for layer in &self.layers {
-            let height = layer.iter().map(|vertex| self.sizes[*vertex].1).fold(0.0, f64::max);
+            let highest = layer.iter().map(|vertex| self.sizes[*vertex].1).fold(0.0, f64::max);
             for vertex in layer {
-                y[*vertex] = top + height / 2.0;
+                let (width, own) = self.sizes[*vertex];
+                let height = if self.is_passed(*vertex) { highest } else { own };
+                let (x, y) = (self.x[*vertex] - width / 2.0, top + (highest - height) / 2.0);
+                places[*vertex] = Placed { x, y, width, height };
             }
-            top += height + self.gap;
+            top += highest + self.gap;
         }
-        members.iter().zip(&self.x).zip(y).map(|((node, x), y)| (*node, (*x, y))).collect()
+        places
     }
 }
 
@@ -247,8 +318,10 @@ impl Drawing {
 mod tests {
     use super::*;
 
-    fn x_of(parts: &[Vec<Center>], node: usize) -> f64 {
-        parts.iter().flatten().find(|(other, _)| *other == node).unwrap().1.0
+    /// The horizontal center of a node.
+    fn x_of((parts, _): &(Vec<Part>, Vec<Pass>), node: usize) -> f64 {
+        let (_, place) = parts.iter().flatten().find(|(other, _)| *other == node).unwrap();
+        place.x + place.width / 2.0
     }
 
     #[test]
@@ -256,27 +329,47 @@ mod tests {
         // 0 and 1 above 2 and 3, crosswise, and 4 below all.
         let edges = [(0, 3), (1, 2), (2, 4), (3, 4)];
         let placed = place(&[3, 3, 5, 5, 9], &[(50.0, 40.0); 5], &edges, 10.0);
-        assert_eq!(placed.len(), 1);
+        assert_eq!(placed.0.len(), 1);
         assert_eq!(x_of(&placed, 0) < x_of(&placed, 1), x_of(&placed, 3) < x_of(&placed, 2));
         assert!((x_of(&placed, 0) - x_of(&placed, 1)).abs() > 59.9);
         assert!((x_of(&placed, 4) * 2.0 - x_of(&placed, 2) - x_of(&placed, 3)).abs() < 1.0);
-        let heights: Vec<f64> = placed[0].iter().map(|(_, (_, y))| *y).collect();
-        assert_eq!(heights, [20.0, 20.0, 70.0, 70.0, 120.0]);
+        let tops: Vec<f64> = placed.0[0].iter().map(|(_, place)| place.y).collect();
+        assert_eq!(tops, [0.0, 0.0, 50.0, 50.0, 100.0]);
     }
 
     #[test]
     fn a_long_edge_is_straight_and_passes_beside_the_nodes_between() {
         let placed = place(&[0, 1, 2, 3], &[(50.0, 40.0); 4], &[(0, 1), (1, 2), (2, 3), (0, 3)], 10.0);
-        assert!((x_of(&placed, 0) - x_of(&placed, 3)).abs() < 10.0);
-        assert!((x_of(&placed, 1) - x_of(&placed, 0)).abs() > 25.0);
-        assert!((x_of(&placed, 1) - x_of(&placed, 2)).abs() < 10.0);
+        assert_eq!(placed.1, [((0, 3), 4..6)]);
+        assert!((x_of(&placed, 4) - x_of(&placed, 5)).abs() < 0.1);
+        for (node, passed) in [(1, 4), (2, 5)] {
+            assert!((x_of(&placed, node) - x_of(&placed, passed)).abs() > 34.9, "{placed:?}");
+        }
+    }
+
+    #[test]
+    fn a_chain_is_straight_whatever_joins_it() {
+        // Nodes 0 to 9 are the chain; each but the first takes from a node of its own, too, and the last from the first.
+        let count = 10;
+        let layers: Vec<usize> = (0..count).chain(0..count - 1).collect();
+        let chain = (1..count).map(|node| (node - 1, node));
+        let joins = (1..count).map(|node| (count + node - 1, node));
+        let edges: Vec<(usize, usize)> = chain.chain(joins).chain([(0, count - 1)]).collect();
+        let placed = place(&layers, &vec![(50.0, 40.0); layers.len()], &edges, 10.0);
+        // At its start, what joins it is as long as it is.
+        for node in 3..count {
+            assert!((x_of(&placed, node) - x_of(&placed, 2)).abs() < 5.0, "{node}: {placed:?}");
+            // What joins it is beside the node before.
+            assert!((x_of(&placed, count + node - 1) - x_of(&placed, node)).abs() < 75.0, "{node}: {placed:?}");
+        }
     }
 
     #[test]
     fn parts_without_edges_between_them_are_apart() {
         let placed = place(&[0, 0, 1, 1, 1], &[(50.0, 40.0); 5], &[(0, 3), (1, 2)], 10.0);
-        let members: Vec<Vec<usize>> = placed.iter().map(|part| part.iter().map(|(node, _)| *node).collect()).collect();
+        let members: Vec<Vec<usize>> =
+            placed.0.iter().map(|part| part.iter().map(|(node, _)| *node).collect()).collect();
         assert_eq!(members, [vec![0, 3], vec![1, 2], vec![4]]);
-        assert!(place(&[], &[], &[], 10.0).is_empty());
+        assert!(place(&[], &[], &[], 10.0).0.is_empty());
     }
 }

@@ -6,7 +6,7 @@
 
 use super::{
     Edge, Graph,
-    layers::{Center, place},
+    layers::{Part, Pass, place},
 };
 use crate::keyed::{Keyed, sort_by, sort_by_key};
 use alloc::{vec, vec::Vec};
@@ -25,6 +25,21 @@ pub struct GraphLayout {
     /// Indices of the edges that cross too many layers to be drawn, in order. The nodes that they go to have room for a
     /// third line, which names the nodes that they come from.
     pub far: Vec<usize>,
+    /// Where edges go that pass layers. An edge that is not in this list goes straight to its node.
+    pub ways: Vec<Way>,
+}
+
+/// The way of all edges from a node to another past the nodes between them.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct Way {
+    /// Index of the node that they come from.
+    pub from: usize,
+    /// Index of the node that they go to.
+    pub to: usize,
+    /// Points from top to bottom: from the left, and from above.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// Where a node is.
@@ -53,6 +68,27 @@ const WIDE: f64 = 1.6;
 const COLUMN_GAP: f64 = 90.0;
 
 impl GraphLayout {
+    /// The way of an edge through the places where it passes layers; `None` if it goes from one column to another.
+    fn way(&self, from: usize, to: usize, passed: &[Placed]) -> Option<Way> {
+        let (start, end) = (self.nodes.get(from)?, self.nodes.get(to)?);
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut bottom = start.y + start.height;
+        for place in passed {
+            if place.y < bottom {
+                return None;
+            }
+            bottom = place.y + place.height;
+            // Of a straight line, its ends.
+            if points.last().is_some_and(|last| last.0 == place.x) {
+                points.pop();
+            } else {
+                points.push((place.x, place.y));
+            }
+            points.push((place.x, bottom));
+        }
+        (end.y >= bottom).then_some(Way { from, to, points })
+    }
+
     /// Cuts a high picture between layers into columns, from left to right.
     fn fold(&mut self) {
         if self.height <= HIGH.max(SLIM * self.width) {
@@ -93,8 +129,13 @@ impl GraphLayout {
     }
 }
 
-/// An edge that passes more layers than this is not drawn.
+/// An edge that goes more layers down than this is not drawn.
 const FAR: usize = 16;
+
+/// Of a node that more than this many nodes take from, no edge is drawn that goes further than this: such as from a position to all blocks
+/// of a transformer.
+const MANY: usize = 8;
+const NEAR: usize = 3;
 
 /// A band ends with the layer in which it reaches this many nodes.
 const BAND: usize = 300;
@@ -120,7 +161,18 @@ impl Graph<'_> {
         let ranks = ranks(self);
         // Each node has a rank.
         let rank = |node: usize| ranks.get(node).copied().unwrap_or_default();
-        let is_far = |edge: &Edge| edge.value.is_some() && rank(edge.to).saturating_sub(rank(edge.from)) > FAR;
+        // Edges are sorted.
+        let mut takers = vec![0; self.nodes.len()];
+        for edges in self.edges.chunk_by(|one, other| (one.from, one.to) == (other.from, other.to)) {
+            if let Some(count) = edges.first().and_then(|edge| takers.get_mut(edge.from)) {
+                *count += 1;
+            }
+        }
+        let has_many = |node: usize| takers.get(node).is_some_and(|count| *count > MANY);
+        let is_far = |edge: &Edge| {
+            let layers = rank(edge.to).saturating_sub(rank(edge.from));
+            edge.value.is_some() && layers > if has_many(edge.from) { NEAR } else { FAR }
+        };
         let forward = |edge: &&Edge| edge.value.is_some() && edge.from < edge.to;
         let far: Vec<usize> =
             self.edges.iter().enumerate().filter(|(_, edge)| is_far(edge)).map(|(index, _)| index).collect();
@@ -156,39 +208,50 @@ impl Graph<'_> {
                 }
             }
         }
-        let mut widths = Vec::new();
+        // After the nodes, `layout.nodes` has the places where edges pass, until all are where they belong.
+        let mut passes = Vec::new();
+        let mut placed = Vec::new();
         for (band, mut edges) in bands.iter().zip(edges) {
             edges.dedup();
-            let (width, height) = self.place_band(band, &ranks, &edges, &heights, layout.height, &mut layout.nodes);
-            layout.height += height + GAP;
-            widths.push(width);
+            placed.push(self.place_band(band, &ranks, &edges, &heights, &mut layout, &mut passes));
         }
-        layout.width = widths.iter().copied().fold(0.0, f64::max);
-        for (band, width) in bands.iter().zip(widths) {
-            for node in band {
-                if let Some(place) = layout.nodes.get_mut(*node) {
+        layout.width = placed.iter().map(|(width, _)| *width).fold(0.0, f64::max);
+        for (width, numbers) in placed {
+            for number in numbers {
+                if let Some(place) = layout.nodes.get_mut(number) {
                     place.x += (layout.width - width) / 2.0;
                 }
             }
         }
         layout.fold();
+        for place in &mut layout.nodes {
+            (place.x, place.y) = (place.x.round(), place.y.round());
+        }
+        let places = layout.nodes.split_off(self.nodes.len());
+        for ((from, to), passed) in passes {
+            let passed = passed.start.saturating_sub(self.nodes.len())..passed.end.saturating_sub(self.nodes.len());
+            layout.ways.extend(layout.way(from, to, places.get(passed).unwrap_or_default()));
+        }
+        sort_by_key(&mut layout.ways, |way| (way.from, way.to));
         layout
     }
 
-    /// Places the nodes of a band below `top`; returns its width and height.
+    /// Places the nodes of a band below all others, and where its edges pass layers. Returns its width and the numbers of what was placed.
     fn place_band(
         &self,
         band: &[usize],
         ranks: &[usize],
         edges: &[(usize, usize)],
         heights: &[f64],
-        top: f64,
-        places: &mut [Placed],
-    ) -> (f64, f64) {
+        layout: &mut GraphLayout,
+        passes: &mut Vec<Pass>,
+    ) -> (f64, Vec<usize>) {
         let size = |node: usize| (self.node_width(node), heights.get(node).copied().unwrap_or(HEIGHT));
-        let mut parts: Vec<Vec<Center>> = if band.len() > BAND || edges.is_empty() {
+        let first = layout.nodes.len();
+        let mut parts: Vec<Part> = if band.len() > BAND || edges.is_empty() {
             // One layer: side by side.
-            band.iter().map(|node| vec![(*node, (0.0, 0.0))]).collect()
+            let place = |node: usize| Placed { width: size(node).0, height: size(node).1, ..Placed::default() };
+            band.iter().map(|node| vec![(*node, place(*node))]).collect()
         } else {
             let layers: Vec<usize> = band.iter().map(|node| ranks.get(*node).copied().unwrap_or_default()).collect();
             let sizes: Vec<(f64, f64)> = band.iter().map(|node| size(*node)).collect();
@@ -197,40 +260,47 @@ impl Graph<'_> {
             let position = |node: &usize| positions.get(node).copied();
             let edges: Vec<(usize, usize)> =
                 edges.iter().filter_map(|(from, to)| Some((position(from)?, position(to)?))).collect();
-            let mut parts = place(&layers, &sizes, &edges, GAP);
-            for (node, _) in parts.iter_mut().flatten() {
-                *node = band.get(*node).copied().unwrap_or_default();
+            let (mut parts, passed) = place(&layers, &sizes, &edges, GAP);
+            let number = |at: usize| band.get(at).copied().unwrap_or(first + at - band.len().min(at));
+            for (at, _) in parts.iter_mut().flatten() {
+                *at = number(*at);
+            }
+            for ((from, to), range) in passed {
+                passes.push(((number(from), number(to)), number(range.start)..number(range.end)));
             }
             parts
         };
         // In the order of the method.
-        sort_by_key(&mut parts, |nodes| nodes.iter().map(|(node, _)| *node).min());
+        sort_by_key(&mut parts, |part| part.iter().map(|(number, _)| *number).min());
+        let top = layout.height;
         let (mut left, mut shelf_top, mut shelf_height, mut width) = (0.0, top, 0.0f64, 0.0f64);
+        let mut numbers = Vec::new();
         for part in parts {
-            let extent = |node: usize, (x, y): (f64, f64)| {
-                let (width, height) = size(node);
-                (x - width / 2.0, y - height / 2.0, x + width / 2.0, y + height / 2.0)
-            };
+            let extent = |place: &Placed| (place.x, place.y, place.x + place.width, place.y + place.height);
             let around = part
                 .iter()
-                .map(|(node, center)| extent(*node, *center))
+                .map(|(_, place)| extent(place))
                 .reduce(|one, other| (one.0.min(other.0), one.1.min(other.1), one.2.max(other.2), one.3.max(other.3)));
             // Each part has a node.
             let (x0, y0, x1, y1) = around.unwrap_or_default();
             if left > 0.0 && left + x1 - x0 > SHELF {
                 (left, shelf_top, shelf_height) = (0.0, shelf_top + shelf_height + GAP, 0.0);
             }
-            for (node, center) in &part {
-                let (x, y, right, bottom) = extent(*node, *center);
-                if let Some(place) = places.get_mut(*node) {
-                    *place = Placed { x: x - x0 + left, y: y - y0 + shelf_top, width: right - x, height: bottom - y };
+            for (number, place) in part {
+                if number >= layout.nodes.len() {
+                    layout.nodes.resize(number + 1, Placed::default());
                 }
+                if let Some(own) = layout.nodes.get_mut(number) {
+                    *own = Placed { x: place.x - x0 + left, y: place.y - y0 + shelf_top, ..place };
+                }
+                numbers.push(number);
             }
             left += x1 - x0 + GAP;
             width = width.max(left - GAP);
             shelf_height = shelf_height.max(y1 - y0);
         }
-        (width, shelf_top + shelf_height - top)
+        layout.height = shelf_top + shelf_height + GAP;
+        (width, numbers)
     }
 
     fn node_width(&self, node: usize) -> f64 {

@@ -15,7 +15,7 @@ pub use groups::{GroupKind, NodeGroup, Outline};
 #[cfg(feature = "layout")]
 pub(crate) use layout::CHARACTERS;
 #[cfg(feature = "layout")]
-pub use layout::{GraphLayout, Placed};
+pub use layout::{GraphLayout, Placed, Way};
 
 use super::TensorPlace;
 use crate::dataflow::DelegateOutputs;

@@ -106,7 +106,8 @@ fn smaller(module: &Path) -> Result<bool, Box<dyn Error>> {
     let mut command = Command::new("wasm-opt");
     // Compressed, a function is smallest where nothing that is called once was put into it: its locals have short numbers. So are loads and
     // stores that say nothing of their alignment, which no machine needs. The first bytes of the memory are the end of the stack.
-    let options = "-Os --one-caller-inline-max-function-size 0 --low-memory-unused --dealign --strip-producers";
+    let options =
+        "-O2 --shrink-level 0 --one-caller-inline-max-function-size 0 --low-memory-unused --dealign --strip-producers";
     command
         .args(options.split(' '))
         .args(features.map(|feature| format!("--enable-{feature}")))

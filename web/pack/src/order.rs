@@ -30,12 +30,12 @@ pub fn ordered(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(ordered.finish())
 }
 
-/// An order in which each function follows one that has much in common with it: of those that are left, the one that shares the largest part of
-/// its runs of bytes.
+/// An order in which each function follows some that have much in common with it: of those that are left, the one that shares the largest part
+/// of its runs of bytes with the last, and with those before, which count less and less.
 fn alike(bodies: &[&[u8]]) -> Vec<usize> {
     const RUN: usize = 5;
     // A run that more functions have says little.
-    const MOST: usize = 400;
+    const MOST: usize = 1000;
     let runs: Vec<BTreeSet<&[u8]>> = bodies.iter().map(|body| body.windows(RUN).collect()).collect();
     let mut users: BTreeMap<&[u8], Vec<usize>> = BTreeMap::new();
     for (function, runs) in runs.iter().enumerate() {
@@ -50,6 +50,7 @@ fn alike(bodies: &[&[u8]]) -> Vec<usize> {
     let mut placed = vec![false; bodies.len()];
     let mut order = Vec::new();
     let mut shared = vec![0usize; bodies.len()];
+    let mut score = vec![0.0; bodies.len()];
     let mut next = rest.next();
     while let Some(function) = next {
         placed[function] = true;
@@ -61,12 +62,15 @@ fn alike(bodies: &[&[u8]]) -> Vec<usize> {
                 shared[other] += 1;
             }
         }
-        // How much of both is in common, as shared runs per 1,000,000 of either.
-        let common =
-            |other: usize| shared[other] * 1_000_000 / (runs[function].len() + runs[other].len() - shared[other]);
-        let best = near.iter().map(|other| (common(*other), std::cmp::Reverse(*other))).max();
-        next = best.map(|(_, other)| other.0).or_else(|| rest.find(|function| !placed[*function]));
-        near.into_iter().for_each(|other| shared[other] = 0);
+        score.iter_mut().for_each(|score| *score *= 0.6);
+        for other in &near {
+            let both = std::mem::take(&mut shared[*other]);
+            if both > 0 {
+                score[*other] += both as f64 / (runs[function].len() + runs[*other].len() - both) as f64;
+            }
+        }
+        let best = near.into_iter().max_by(|one, other| score[*one].total_cmp(&score[*other]).then(other.cmp(one)));
+        next = best.or_else(|| rest.find(|function| !placed[*function]));
     }
     order
 }
