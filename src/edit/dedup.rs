@@ -12,8 +12,8 @@ use crate::file::segment::DataRef;
 use crate::inspect::{BlobKind, BlobUser};
 use crate::keyed::Keyed;
 use crate::schema::program::DataLocation;
+use crate::write;
 use crate::write::entries::{self, Entries};
-use crate::write::{self, alignment};
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
 /// For each blob that is equal to an earlier one, the first such.
@@ -99,12 +99,10 @@ fn dedup_segments(pte: &mut Pte<'_>, users: &Keyed<Place, Vec<User>>, report: &m
     });
     let firsts = firsts(&mut indices.filter_map(whole));
     let first = |index: u32| firsts.get(&(index as usize)).map_or(index, |first| *first as u32);
-    let kept = alignment::kept(pte.program.segments());
-    for (index, first) in firsts.sorted() {
-        let (index, first) = (*index as u32, *first as u32);
-        // `kept` has an item for each segment.
-        let [own, other] = [first, index].map(|index| kept.get(index as usize).copied().unwrap_or(1));
-        segments::set_alignment(pte, first, alignment::least_common_multiple(own, other)?);
+    let table = pte.program.segments.as_deref_mut().unwrap_or_default();
+    segments::share_alignments(table, firsts.sorted().into_iter().copied())?;
+    for (index, _) in firsts.sorted() {
+        let index = *index as u32;
         let size = pte.whole_segment(index)?.size();
         let users = users.get(&Place::Segment(index)).cloned().unwrap_or_default();
         let named = users.iter().any(|user| matches!(user, User::Key { .. }));
@@ -172,9 +170,8 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
         report.add(Action::Shared, Subject::Key, "", users, [size, 0]);
     }
     change_ptd(ptd, |ptd| {
-        for (index, first) in firsts.sorted() {
-            segments::share_alignment(ptd, *index, *first)?;
-        }
+        let table = ptd.flat_tensor.segments.as_deref_mut().unwrap_or_default();
+        segments::share_alignments(table, firsts.sorted().into_iter().copied())?;
         let first = |index: &mut u32| *index = firsts.get(&(*index as usize)).map_or(*index, |first| *first as u32);
         let legacy = ptd.flat_tensor.legacy.as_mut().and_then(|legacy| legacy.tensors.as_mut());
         for tensor in legacy.map(Vec::as_mut_slice).unwrap_or_default() {

@@ -93,7 +93,7 @@ impl<'m> Model<'m> {
         match self {
             Self::Pte(pte) => pte.bytes(data),
             Self::Ptd(ptd) => ptd.bytes(data),
-            _ => Err(Error::reference(format!("{data:?} in a {} file", self.kind()))),
+            _ => Err(Error::reference(format!("{data}, but this is a {} file", self.kind()))),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
+use crate::schema::DataSegment;
 use crate::write::{alignment, segments};
 use alloc::{borrow::Cow, vec, vec::Vec};
 
@@ -70,15 +71,19 @@ pub(super) fn set_alignment(pte: &mut Pte<'_>, index: u32, alignment: u64) {
     }
 }
 
-/// Gives segment `first` an alignment that also suits segment `index`. Until the file is laid out, it is stored as the
+/// Gives the second segment of each pair an alignment that also suits the first. Until the file is laid out, it is stored as the
 /// segment's offset.
-pub(super) fn share_alignment(ptd: &mut Ptd<'_>, index: usize, first: usize) -> Result<()> {
-    let kept = alignment::kept(ptd.flat_tensor.segments());
-    // `kept` has an item for each segment.
-    let [own, other] = [first, index].map(|index| kept.get(index).copied().unwrap_or(1));
-    let shared = alignment::least_common_multiple(own, other)?;
-    if let Some(segment) = ptd.flat_tensor.segments.as_mut().and_then(|table| table.get_mut(first)) {
-        segment.offset = shared;
+pub(super) fn share_alignments(
+    table: &mut [DataSegment],
+    pairs: impl IntoIterator<Item = (usize, usize)>,
+) -> Result<()> {
+    let mut kept = alignment::kept(table);
+    for (index, first) in pairs {
+        let Some(other) = kept.get(index).copied() else { continue };
+        if let (Some(alignment), Some(segment)) = (kept.get_mut(first), table.get_mut(first)) {
+            *alignment = alignment::least_common_multiple(*alignment, other)?;
+            segment.offset = *alignment;
+        }
     }
     Ok(())
 }

@@ -257,7 +257,7 @@ impl<'a> Ptd<'a> {
     pub fn bytes(&self, data: &DataRef) -> Result<&[u8]> {
         match *data {
             DataRef::Segment { index, offset, size } => self.segment_data().bytes(index, offset, size),
-            other => Err(Error::reference(format!("{other:?}, but a .ptd has only segments"))),
+            other => Err(Error::reference(format!("{other}, but a .ptd has only segments"))),
         }
     }
 

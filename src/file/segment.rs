@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::schema::DataSegment;
 use alloc::{borrow::Cow, format, vec, vec::Vec};
-use core::ops::Range;
+use core::{fmt, ops::Range};
 
 /// Where some bytes of a file are. It does not hold the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,6 +39,17 @@ impl DataRef {
     pub fn size(&self) -> u64 {
         match *self {
             Self::Segment { size, .. } | Self::ConstantBuffer { size, .. } | Self::DelegateData { size, .. } => size,
+        }
+    }
+}
+
+/// `segments[2], 64 bytes at 128`, `constant_buffer[3]`, `backend_delegate_data[0]`.
+impl fmt::Display for DataRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Segment { index, offset, size } => write!(f, "segments[{index}], {size} bytes at {offset}"),
+            Self::ConstantBuffer { index, .. } => write!(f, "constant_buffer[{index}]"),
+            Self::DelegateData { index, .. } => write!(f, "backend_delegate_data[{index}]"),
         }
     }
 }

@@ -2,9 +2,11 @@
 
 use executorch_format::edit::{Action, NewData, Selector, Strip, Subject, copies, new_errors, new_errors_of_pair};
 use executorch_format::inspect::BlobKind;
-use executorch_format::schema::program::{EValue, KernelTypes};
+use executorch_format::schema::program::{EValue, KernelTypes, Program};
 use executorch_format::validate::Level;
-use executorch_format::{DataUser, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData};
+use executorch_format::{
+    DataCollector, DataUser, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions, Segment, TensorData,
+};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::collections::BTreeMap;
 
@@ -247,6 +249,37 @@ fn equal_blobs_are_stored_once() {
     let report = ptd.dedup().unwrap();
     assert_eq!((report.bytes_saved(), ptd.segments.len()), (100, 1));
     assert_eq!(ptd.entry_bytes(&ptd.get("b").unwrap()).unwrap(), [1; 100]);
+}
+
+#[test]
+fn the_one_that_stays_of_equal_blobs_has_the_alignments_of_all() {
+    let alignments = [16, 1024, 3, 16];
+    let same = NewData::bytes("sevens", vec![7; 100]);
+
+    let mut data = DataCollector::new();
+    for (key, alignment) in ["a", "b", "c", "d"].into_iter().zip(alignments) {
+        data.named(key, key.repeat(100).into_bytes(), alignment).unwrap();
+    }
+    let mut pte = data.finish(Program::default(), &PteOptions::default().with_segment_alignment(1)).unwrap();
+    // A blob in front, so that the offset of those that are shared is not 0.
+    pte.replace(&Selector::Name("a"), &NewData::bytes("front", vec![1; 100])).unwrap();
+    for key in ["b", "c", "d"] {
+        pte.replace(&Selector::Name(key), &same).unwrap();
+    }
+    assert_eq!(pte.dedup().unwrap().changes.len(), 2);
+    let [_constants, front, shared] = pte.program.segments() else { panic!("{:?}", pte.program.segments()) };
+    assert!(front.offset % 16 == 0 && shared.offset % (1024 * 3) == 0, "{front:?} {shared:?}");
+
+    let entries = ["a", "b", "c", "d"].into_iter().zip(alignments);
+    let entries =
+        entries.map(|(key, alignment)| NewEntry::blob(key, key.repeat(100).into_bytes()).with_alignment(alignment));
+    let mut ptd = Ptd::build(entries, &PtdOptions::default().with_segment_alignment(1)).unwrap();
+    for key in ["b", "c", "d"] {
+        ptd.replace(key, &same).unwrap();
+    }
+    assert_eq!(ptd.dedup().unwrap().changes.len(), 2);
+    let [front, shared] = ptd.flat_tensor.segments() else { panic!("{:?}", ptd.flat_tensor.segments()) };
+    assert!(front.offset % 16 == 0 && shared.offset % (1024 * 3) == 0, "{front:?} {shared:?}");
 }
 
 #[test]

@@ -146,14 +146,15 @@ fn equal_blobs_could_be_stored_once_wherever_they_are() {
     let fixture = fixture("1.5.1/add_mul/add_mul.pte");
     let mut pte = Pte::parse(fixture.bytes()).unwrap();
     for key in ["a", "b", "c"] {
-        let segment_index = pte.add_segment(vec![9; 64]);
+        let segment_index = pte.add_segment(vec![9; 40_000]);
         let key = Some(key.to_owned().into());
         let named = executorch_format::schema::program::NamedData { key, segment_index };
         pte.program.named_data.get_or_insert_default().push(named);
     }
     let file = pte.lay_out(&PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap();
     let (saved, command) = saving(&file, SavingKind::EqualBlobs).unwrap();
-    assert!(saved >= 128 && command == "dedup", "{saved} {command}");
+    // Two copies, without what the alignments of all three add.
+    assert!((60_000..80_500).contains(&saved) && command == "dedup", "{saved} {command}");
     assert_eq!(saving(fixture.bytes(), SavingKind::EqualBlobs), None);
 }
 
