@@ -19,6 +19,8 @@ mod edit;
 mod edits;
 mod files;
 mod foreign;
+#[cfg(feature = "layout")]
+mod graphs;
 mod malformed;
 mod memory;
 mod operators;

@@ -42,7 +42,7 @@
       for (const what of diff.not_compared) main.append(element("p", { class: "warning" }, `Not compared: ${what}`));
       const distance = ({ distance }) => (distance ? `${distance.changed.toLocaleString("en")} of ${distance.elements.toLocaleString("en")} values, by up to ${viewer.number(distance.absolute)}` : "");
       const columns = [
-        { name: "what", of: (row) => `${row.subject.replaceAll("_", " ")} ${row.kind}` }, { name: "which", wide: true, of: (row) => [row.method, row.name].filter(Boolean).join(" ") },
+        { name: "what", words: true, of: (row) => `${row.subject.replaceAll("_", " ")} ${row.kind}` }, { name: "which", wide: true, of: (row) => [row.method, row.name].filter(Boolean).join(" ") },
         { name: "before", wide: true, mono: true, of: (row) => row.before ?? "" }, { name: "after", wide: true, mono: true, of: (row) => [row.after ?? "", distance(row)].filter(Boolean).join(": ") },
       ];
       main.append(viewer.table(columns, diff.differences, { none: "No difference." }));
@@ -141,7 +141,7 @@
       const word = (text) => element("span", { class: behaviours[text] || "" }, text);
       const answer = (answer) => [word(answer.behaviour), answer.because ? element("div", { class: "note" }, reason(answer.because)) : null];
       main.append(note("What each release of ExecuTorch's runtime does with it: by the format, by what its delegates need, and by the operators of its portable kernels. A runtime that is built otherwise has other operators and backends."),
-        viewer.table([{ name: "release", of: (row) => row.release }, { name: "the file", of: (row) => word(row.behaviour) }, { name: "format", wide: true, of: (row) => answer(row.format) }, { name: "delegates", wide: true, of: (row) => answer(row.delegates) }, { name: "operators", wide: true, of: (row) => answer(row.operators) }], [...report.releases].reverse()));
+        viewer.table([{ name: "release", words: true, of: (row) => row.release }, { name: "the file", words: true, of: (row) => word(row.behaviour) }, { name: "format", wide: true, of: (row) => answer(row.format) }, { name: "delegates", wide: true, of: (row) => answer(row.delegates) }, { name: "operators", wide: true, of: (row) => answer(row.operators) }], [...report.releases].reverse()));
     },
   });
 

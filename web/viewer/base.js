@@ -106,7 +106,7 @@ const viewer = { views: [] };
     if (!rows.length) return element("p", { class: "note" }, options.none || "None.");
     const chosen = (row) => ({ class: "link", tabindex: 0, onclick: (event) => options.choose(row, event.currentTarget), onkeydown: (event) => event.key === "Enter" && options.choose(row, event.currentTarget) });
     const line = (row, index) => element("tr", options.choose && (!options.choosable || options.choosable(row)) ? chosen(row) : {},
-      columns.map((column) => element("td", { class: column.number ? "number" : `${column.mono ? "mono" : ""} ${column.wide ? "wide" : ""}` }, column.of(row, index))));
+      columns.map((column) => element("td", { class: column.number ? "number" : `${column.mono ? "mono" : ""} ${column.wide ? "wide" : ""} ${column.words ? "words" : ""}` }, column.of(row, index))));
     const most = options.most || 500;
     const body = element("tbody", {}, rows.slice(0, most).map(line));
     const table = element("table", {}, element("thead", {}, head), body);

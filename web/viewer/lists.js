@@ -135,7 +135,7 @@
       };
       main.append(element("p", { class: "note" }, "What pte verify says. An error: a reader may refuse the file, misread it or crash on it. A warning: suspicious, or impossible to check. A note is harmless."),
         viewer.table([
-          { name: "severity", of: (row) => element("span", { class: row.severity }, row.severity) }, { name: "what", wide: true, of: (row) => row.message }, { name: "field", mono: true, of: field }, { name: "at byte", number: true, of: offset }, { name: "rule", mono: true, of: (row) => element("span", { style: "white-space: nowrap" }, row.rule) },
+          { name: "severity", words: true, of: (row) => element("span", { class: row.severity }, row.severity) }, { name: "what", wide: true, of: (row) => row.message }, { name: "field", mono: true, of: field }, { name: "at byte", number: true, of: offset }, { name: "rule", mono: true, of: (row) => element("span", { style: "white-space: nowrap" }, row.rule) },
         ], rows));
     },
   });

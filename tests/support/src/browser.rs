@@ -152,6 +152,14 @@ impl Browser {
         Ok(())
     }
 
+    /// Gives files to the input element that a selector finds.
+    pub fn give(&mut self, selector: &str, files: &[String]) -> io::Result<()> {
+        let document = self.call("DOM.getDocument", json!({}))?;
+        let root = &document["root"]["nodeId"];
+        let input = self.call("DOM.querySelector", json!({"nodeId": root, "selector": selector}))?;
+        self.call("DOM.setFileInputFiles", json!({"nodeId": input["nodeId"], "files": files})).map(drop)
+    }
+
     /// Types a text at the cursor.
     pub fn type_text(&mut self, text: &str) -> io::Result<()> {
         self.call("Input.insertText", json!({"text": text})).map(drop)

@@ -31,11 +31,8 @@ fn page() -> Option<Browser> {
 /// Gives files to the page, and waits for all that it says about them.
 fn give(browser: &mut Browser, files: &[&Path]) {
     browser.evaluate("page.taken = undefined").unwrap();
-    let document = browser.call("DOM.getDocument", json!({})).unwrap();
-    let root = document["root"]["nodeId"].clone();
-    let input = browser.call("DOM.querySelector", json!({"nodeId": root, "selector": "#input"})).unwrap();
     let files: Vec<_> = files.iter().map(|file| file.canonicalize().unwrap().display().to_string()).collect();
-    browser.call("DOM.setFileInputFiles", json!({"nodeId": input["nodeId"], "files": files})).unwrap();
+    browser.give("#input", &files).unwrap();
     browser.wait_for("page.taken").unwrap();
     browser.evaluate("page.taken.then(() => page.rest)").unwrap();
 }

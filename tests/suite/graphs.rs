@@ -1,0 +1,105 @@
+//! Graphs in outline, and what remains of a file that is cut.
+
+use executorch_format::inspect::{GroupKind, NodeKind, remains};
+use executorch_format::{FileKind, Pte};
+use executorch_format_support::data;
+use executorch_format_support::fixtures::fixture;
+
+#[test]
+fn an_outline_has_every_node_once_and_the_edges_between_its_boxes() {
+    let file = std::fs::read(data().join("bench/llama6_external.pte")).unwrap();
+    let pte = Pte::parse(&file).unwrap();
+    let graphs = pte.graphs();
+    let graph = &graphs[0];
+    let groups = graph.groups();
+    let outline = graph.outline(&groups).unwrap();
+    assert_eq!(outline.graph.nodes.len(), outline.members.len());
+    assert_eq!(outline.layout.nodes.len(), outline.members.len());
+    let mut next = 0;
+    let mut units = Vec::new();
+    for (unit, (first, count)) in outline.members.iter().enumerate() {
+        assert_eq!(*first, next);
+        next += count;
+        units.extend(std::iter::repeat_n(unit, *count));
+        let node = &outline.graph.nodes[unit];
+        assert_eq!(node.kind == NodeKind::Block, *count > 1, "{}", node.label);
+    }
+    assert_eq!(next, graph.nodes.len());
+    let blocks = groups.iter().filter(|group| group.kind == GroupKind::Block && group.label.ends_with("of 6")).count();
+    assert_eq!(blocks, 6);
+    let mut expected: Vec<(usize, usize)> = graph.edges.iter().map(|edge| (units[edge.from], units[edge.to])).collect();
+    expected.retain(|(from, to)| from != to);
+    let mut found: Vec<(usize, usize)> = outline.graph.edges.iter().map(|edge| (edge.from, edge.to)).collect();
+    for edges in [&mut expected, &mut found] {
+        edges.sort_unstable();
+        edges.dedup();
+    }
+    assert_eq!(found, expected);
+    // Without groups there is no outline.
+    assert!(graph.outline(&[]).is_none());
+}
+
+#[test]
+fn a_high_graph_is_cut_into_columns_in_which_no_nodes_overlap() {
+    let file = std::fs::read(data().join("bench/llama6_external.pte")).unwrap();
+    let pte = Pte::parse(&file).unwrap();
+    let graph = &pte.graphs()[0];
+    let layout = graph.layout();
+    assert!(layout.height < 3.0 * layout.width, "{} {}", layout.width, layout.height);
+    for (index, one) in layout.nodes.iter().enumerate() {
+        assert!(one.x >= 0.0 && one.x + one.width <= layout.width + 1.0, "{index}: {one:?}");
+        assert!(one.y >= 0.0 && one.y + one.height <= layout.height + 1.0, "{index}: {one:?}");
+        for other in &layout.nodes[..index] {
+            let apart = one.x >= other.x + other.width
+                || other.x >= one.x + one.width
+                || one.y >= other.y + other.height
+                || other.y >= one.y + one.height;
+            assert!(apart, "{index}: {one:?} {other:?}");
+        }
+    }
+    // The way of an edge leads downwards from its node to the other, past all nodes.
+    assert!(!layout.ways.is_empty());
+    for way in &layout.ways {
+        let (from, to) = (layout.nodes[way.from], layout.nodes[way.to]);
+        let heights: Vec<f64> = way.points.iter().map(|(_, y)| *y).collect();
+        assert!(
+            heights.is_sorted() && heights[0] >= from.y + from.height && *heights.last().unwrap() <= to.y,
+            "{way:?}"
+        );
+        for (x, y) in &way.points {
+            let inside = |node: &executorch_format::inspect::Placed| {
+                *x > node.x && *x < node.x + node.width && *y > node.y && *y < node.y + node.height
+            };
+            assert!(!layout.nodes.iter().any(inside), "{way:?}");
+        }
+    }
+}
+
+#[test]
+fn what_remains_of_a_cut_file_is_part_of_what_was_there() {
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let whole = remains(file.bytes(), FileKind::Pte);
+    let pte = Pte::parse(file.bytes()).unwrap();
+    let count = |remains: &executorch_format::inspect::Remains, name: &str| {
+        remains.tables.iter().find(|tables| tables.name == name).map_or(0, |tables| tables.count)
+    };
+    assert_eq!(count(&whole, "Program"), 1);
+    assert_eq!(count(&whole, "Operator"), pte.methods()[0].operators().len());
+    for operator in pte.methods()[0].operators() {
+        assert!(whole.texts.iter().any(|text| text.text == operator.name()));
+    }
+    let mut known = 0;
+    for size in (0..file.bytes().len()).step_by(29) {
+        let cut = &file.bytes()[..size];
+        let rest = remains(cut, FileKind::Pte);
+        for tables in &rest.tables {
+            assert!(tables.count <= count(&whole, tables.name), "{size}: {tables:?}");
+        }
+        for text in &rest.texts {
+            assert!(whole.texts.contains(text), "{size}: {text:?}");
+        }
+        known += usize::from(!rest.tables.is_empty() && Pte::parse(cut).is_err());
+    }
+    assert!(known > 3, "{known}");
+    assert_eq!(remains(&[], FileKind::Pte).tables, []);
+}
