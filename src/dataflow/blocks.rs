@@ -22,7 +22,7 @@ pub(super) fn blocks(plan: &ExecutionPlan<'_>, events: &Events, jumps: bool) -> 
     let mut starts = vec![false; end + 1];
     // The time of each jump, and the times that may come next.
     let mut ways: Vec<(usize, [Option<usize>; 2])> = Vec::new();
-    let constant = if jumps { Conditions::new(plan, events) } else { Conditions::default() };
+    let mut constant = None;
     let mut time = 0;
     for chain in plan.chains() {
         let first = time + 1;
@@ -34,7 +34,7 @@ pub(super) fn blocks(plan: &ExecutionPlan<'_>, events: &Events, jumps: bool) -> 
                 continue;
             }
             let destination = usize::try_from(jump.destination_instruction).ok().filter(|index| *index <= count);
-            let known = constant.get(jump.cond_value_index);
+            let known = constant.get_or_insert_with(|| Conditions::new(plan, events)).get(jump.cond_value_index);
             let next = (known != Some(false)).then_some(time + 1);
             let destination = destination.filter(|_| known != Some(true)).map(|index| first + index);
             ways.push((time, [next, destination]));
@@ -90,7 +90,6 @@ pub(super) fn blocks(plan: &ExecutionPlan<'_>, events: &Events, jumps: bool) -> 
 }
 
 /// The conditions that no instruction and no input changes: how the exporter writes a jump that is always taken.
-#[derive(Default)]
 struct Conditions(Vec<Option<bool>>);
 
 impl Conditions {

@@ -59,26 +59,29 @@ pub(super) struct Events {
     pub(super) views: Vec<u32>,
     pub(super) unknown: Vec<Unknown>,
     plan_values: usize,
+    /// The size of the method.
+    pub(super) size: usize,
+    /// The number of values that keep their content from run to run.
+    kept: usize,
     /// How many more items of lists may be visited, because many instructions may name one long list.
     budget: usize,
     incomplete: bool,
 }
 
 impl Events {
-    /// `kept` are the values that keep their content from run to run.
-    pub(super) fn new(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, kept: &[u32]) -> Self {
+    pub(super) fn new(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
+        let size = size(plan);
         let mut events = Self {
             list: Vec::new(),
             starts: vec![0],
             views: Vec::new(),
             unknown: Vec::new(),
             plan_values: plan.values().len(),
-            budget: 4 * size(plan),
+            kept: 0,
+            size,
+            budget: 4 * size,
             incomplete: false,
         };
-        for value in kept {
-            events.push(*value, *value as i32, Kind::Write, true);
-        }
         for input in plan.inputs() {
             events.add(plan, *input, Kind::Write, true);
         }
@@ -96,14 +99,33 @@ impl Events {
         for output in plan.outputs() {
             events.add(plan, *output, Kind::Read, true);
         }
-        for value in kept {
-            events.push(*value, *value as i32, Kind::Keep, true);
-        }
         events.starts.push(events.list.len() as u32);
         if events.incomplete {
             events.unknown.push(Unknown { time: None, why: super::LONG_LISTS });
         }
         events
+    }
+
+    /// Sets the values that keep their content from run to run: they are written at the start and read at the end.
+    pub(super) fn keep(&mut self, kept: &[u32]) {
+        let end = self.end() as u32;
+        let rest = self.list.get(self.kept..self.list.len() - self.kept).unwrap_or_default();
+        let mut list = Vec::with_capacity(rest.len() + 2 * kept.len());
+        let add = |list: &mut Vec<Event>, time: u32, kind: Kind| {
+            for value in kept {
+                list.push(Event { time, value: *value, argument: *value as i32, kind, certain: true });
+            }
+        };
+        add(&mut list, 0, Kind::Write);
+        list.extend_from_slice(rest);
+        add(&mut list, end, Kind::Keep);
+        for start in self.starts.iter_mut().skip(1) {
+            *start = *start + kept.len() as u32 - self.kept as u32;
+        }
+        if let Some(end) = self.starts.last_mut() {
+            *end = list.len() as u32;
+        }
+        (self.list, self.kept) = (list, kept.len());
     }
 
     /// The last time, at which outputs are read.

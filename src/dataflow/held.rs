@@ -1,7 +1,7 @@
 //! For each piece of memory, the writes that its content may come from.
 
 use crate::keyed::sort;
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{vec, vec::Vec};
 
 /// Bytes of a planned buffer, or the place of a value that is in none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,38 +62,74 @@ impl Writes {
     }
 }
 
+/// Bytes whose content has one origin.
 #[derive(Clone, Debug, PartialEq)]
 struct Piece {
+    buffer: u32,
+    start: u64,
     end: u64,
     writes: Writes,
 }
 
 /// The content of all memory at one time. Memory without a piece is unchanged since the start.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
-    /// By buffer and start. Pieces do not overlap.
-    pieces: BTreeMap<(u32, u64), Piece>,
+    /// Pieces by buffer and start, which do not overlap, in parts of up to [`PART`], none of them empty: so that adding one moves few
+    /// others.
+    parts: Vec<Vec<Piece>>,
+    len: usize,
 }
+
+/// The most pieces in a part.
+const PART: usize = 32;
 
 impl Held {
     /// How many pieces there are, which is the cost of a copy.
     pub(super) fn len(&self) -> usize {
-        self.pieces.len()
+        self.len
+    }
+
+    fn all_pieces(&self) -> core::iter::Flatten<core::slice::Iter<'_, Vec<Piece>>> {
+        self.parts.iter().flatten()
+    }
+
+    /// The part, and the position in it, of the first piece that ends after byte `start` of a buffer, or of the first piece of a later
+    /// buffer.
+    fn find(&self, buffer: u32, start: u64) -> (usize, usize) {
+        let before = |piece: &Piece| (piece.buffer, piece.end) <= (buffer, start);
+        let part = self.parts.partition_point(|part| part.last().is_some_and(before));
+        (part, self.parts.get(part).map_or(0, |part| part.partition_point(before)))
+    }
+
+    /// The pieces that overlap a place.
+    fn overlapping(&self, place: Place) -> impl Iterator<Item = &Piece> {
+        let (part, at) = self.find(place.buffer, place.start);
+        let pieces = self.parts.iter().skip(part).flatten().skip(at);
+        pieces.take_while(move |piece| piece.buffer == place.buffer && piece.start < place.end)
     }
 
     /// Adds the writes that a place's content comes from; returns the cost.
     pub(super) fn read(&self, place: Place, found: &mut Vec<u32>) -> usize {
-        let Place { buffer, start, end } = place;
-        let before = self.pieces.range(..(buffer, start)).next_back();
-        let before = before.filter(|((other, _), piece)| *other == buffer && piece.end > start);
-        let (mut at, mut steps, from) = (start, 1, found.len());
+        let (part, first) = self.find(place.buffer, place.start);
+        // Most places are read as they were written.
+        if let Some(piece) = self.parts.get(part).and_then(|part| part.get(first)) {
+            if piece.buffer == place.buffer
+                && piece.start <= place.start
+                && place.end <= piece.end
+                && piece.writes.others.is_empty()
+            {
+                found.push(piece.writes.first);
+                return 2;
+            }
+        }
+        let (mut at, mut steps, from) = (place.start, 1, found.len());
         let add = |found: &mut Vec<u32>, write: u32| {
             if found.get(from..).is_none_or(|new| !new.contains(&write)) {
                 found.push(write);
             }
         };
-        for ((_, piece_start), piece) in before.into_iter().chain(self.pieces.range((buffer, start)..(buffer, end))) {
-            if *piece_start > at {
+        for piece in self.overlapping(place) {
+            if piece.start > at {
                 add(found, BEFORE);
             }
             for write in piece.writes.all() {
@@ -102,7 +138,7 @@ impl Held {
             }
             at = piece.end;
         }
-        if at < end {
+        if at < place.end {
             add(found, BEFORE);
         }
         steps
@@ -110,12 +146,9 @@ impl Held {
 
     /// The first pieces that overlap a place: start, end and the first write that the content may come from.
     pub(crate) fn pieces(&self, place: Place, most: usize) -> Vec<(u64, u64, u32)> {
-        let Place { buffer, start, end } = place;
-        let before = self.pieces.range(..(buffer, start)).next_back();
-        let before = before.filter(|((other, _), piece)| *other == buffer && piece.end > start);
         let mut pieces = Vec::new();
-        for ((_, at), piece) in before.into_iter().chain(self.pieces.range((buffer, start)..(buffer, end))).take(most) {
-            pieces.push((*at, piece.end, piece.writes.first));
+        for piece in self.overlapping(place).take(most) {
+            pieces.push((piece.start, piece.end, piece.writes.first));
         }
         pieces
     }
@@ -123,14 +156,86 @@ impl Held {
     /// Sets the content of a place to that of a write; returns the cost.
     pub(crate) fn write(&mut self, place: Place, write: u32) -> usize {
         let Place { buffer, start, end } = place;
-        self.split(buffer, start);
-        self.split(buffer, end);
-        let inside: Vec<(u32, u64)> = self.pieces.range((buffer, start)..(buffer, end)).map(|(key, _)| *key).collect();
-        for key in &inside {
-            self.pieces.remove(key);
+        let (part, at) = self.find(buffer, start);
+        let mut new = Piece { buffer, start, end, writes: Writes::one(write) };
+        let Some(pieces) = self.parts.get_mut(part) else {
+            self.append(new);
+            return 1;
+        };
+        let is_inside = |piece: &Piece| piece.buffer == buffer && piece.start < end;
+        match pieces.get_mut(at).filter(|piece| is_inside(piece)) {
+            None => {
+                pieces.insert(at, new);
+                self.len += 1;
+                self.divide(part);
+                return 1;
+            }
+            // Most places are written with the size that they had.
+            Some(piece) if piece.start == start && piece.end == end => {
+                core::mem::swap(piece, &mut new);
+                return 2;
+            }
+            Some(_) => {}
         }
-        self.pieces.insert((buffer, start), Piece { end, writes: Writes::one(write) });
-        inside.len() + 1
+        // The pieces inside are replaced; what is left of the first and the last of them stays.
+        let (mut inside, mut left, mut right, mut next, mut here) = (0, None, None, part, 0);
+        while let Some(pieces) = self.parts.get_mut(next) {
+            let from = if next == part { at } else { 0 };
+            let rest = pieces.get(from..).unwrap_or_default();
+            let count = rest.partition_point(is_inside);
+            if let Some(first) = rest.first().filter(|first| count > 0 && first.start < start) {
+                left = Some(Piece { end: start, ..first.clone() });
+            }
+            if let Some(last) = rest.get(..count).and_then(<[_]>::last).filter(|last| last.end > end) {
+                right = Some(Piece { start: end, ..last.clone() });
+            }
+            let is_whole = count == rest.len();
+            if next == part {
+                here = count;
+            } else {
+                pieces.drain(..count);
+            }
+            inside += count;
+            next += 1;
+            if !is_whole {
+                break;
+            }
+        }
+        self.len = self.len + 1 + usize::from(left.is_some()) + usize::from(right.is_some()) - inside;
+        if let Some(pieces) = self.parts.get_mut(part) {
+            let (mut to, end) = (at, at + here);
+            for piece in left.into_iter().chain([new]).chain(right) {
+                match pieces.get_mut(to).filter(|_| to < end) {
+                    Some(old) => *old = piece,
+                    None => pieces.insert(to, piece),
+                }
+                to += 1;
+            }
+            pieces.drain(to.min(end)..end);
+        }
+        // Those after the first may be empty now.
+        if next > part + 1 {
+            self.parts.retain(|pieces| !pieces.is_empty());
+        }
+        self.divide(part);
+        inside + 1
+    }
+
+    /// Divides a part that is too long.
+    fn divide(&mut self, part: usize) {
+        if let Some(pieces) = self.parts.get_mut(part).filter(|pieces| pieces.len() > PART) {
+            let rest = pieces.split_off(PART / 2);
+            self.parts.insert(part + 1, rest);
+        }
+    }
+
+    /// Adds a piece after all others.
+    fn append(&mut self, piece: Piece) {
+        self.len += 1;
+        match self.parts.last_mut().filter(|pieces| pieces.len() < PART) {
+            Some(pieces) => pieces.push(piece),
+            None => self.parts.push(vec![piece]),
+        }
     }
 
     /// Adds a write that the content of a place may come from; returns the cost.
@@ -141,26 +246,16 @@ impl Held {
         steps
     }
 
-    /// Splits the piece that has `at` inside.
-    fn split(&mut self, buffer: u32, at: u64) {
-        let Some(((_, _), piece)) = self.pieces.range_mut((buffer, 0)..(buffer, at)).next_back() else { return };
-        if piece.end > at {
-            let rest = piece.clone();
-            piece.end = at;
-            self.pieces.insert((buffer, at), rest);
-        }
-    }
-
     /// Adds the content of another path; returns whether anything was added.
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let mut bounds: Vec<(u32, u64)> = Vec::with_capacity(2 * (self.len() + other.len()));
-        for ((buffer, start), piece) in self.pieces.iter().chain(&other.pieces) {
-            bounds.extend([(*buffer, *start), (*buffer, piece.end)]);
+        for piece in self.all_pieces().chain(other.all_pieces()) {
+            bounds.extend([(piece.buffer, piece.start), (piece.buffer, piece.end)]);
         }
         sort(&mut bounds);
         bounds.dedup();
         let mut joined = Self::default();
-        let (mut left, mut right) = (self.pieces.iter().peekable(), other.pieces.iter().peekable());
+        let (mut left, mut right) = (self.all_pieces().peekable(), other.all_pieces().peekable());
         for pair in bounds.windows(2) {
             let [(buffer, start), (next, end)] = pair else { continue };
             if buffer != next {
@@ -168,41 +263,40 @@ impl Held {
             }
             let mut writes: Option<Writes> = None;
             for side in [&mut left, &mut right] {
-                while side.next_if(|((other, _), piece)| (*other, piece.end) <= (*buffer, *start)).is_some() {}
-                let here = side.peek().filter(|((other, from), _)| (other, from) <= (buffer, start));
+                while side.next_if(|piece| (piece.buffer, piece.end) <= (*buffer, *start)).is_some() {}
+                let here = side.peek().filter(|piece| (piece.buffer, piece.start) <= (*buffer, *start));
                 let mut add = |write: u32| match &mut writes {
                     Some(writes) => writes.add(write),
                     None => writes = Some(Writes::one(write)),
                 };
                 match here {
-                    Some((_, piece)) => piece.writes.all().for_each(add),
+                    Some(piece) => piece.writes.all().for_each(add),
                     None => add(BEFORE),
                 }
             }
             if let Some(writes) = writes.filter(|writes| *writes != Writes::one(BEFORE)) {
-                joined.append(*buffer, *start, *end, writes);
+                joined.extend(Piece { buffer: *buffer, start: *start, end: *end, writes });
             }
         }
-        let more = joined != *self;
+        let more = !joined.all_pieces().eq(self.all_pieces());
         *self = joined;
         more
     }
 
     /// Adds a piece after all others, and joins it with the last if that has the same content.
-    fn append(&mut self, buffer: u32, start: u64, end: u64, writes: Writes) {
-        if let Some(((last, _), piece)) = self.pieces.iter_mut().next_back() {
-            if *last == buffer && piece.end == start && piece.writes == writes {
-                piece.end = end;
-                return;
+    fn extend(&mut self, piece: Piece) {
+        match self.parts.last_mut().and_then(|pieces| pieces.last_mut()) {
+            Some(last) if last.buffer == piece.buffer && last.end == piece.start && last.writes == piece.writes => {
+                last.end = piece.end;
             }
+            _ => self.append(piece),
         }
-        self.pieces.insert((buffer, start), Piece { end, writes });
     }
 
     /// All writes of which some content is left, in order.
     pub(super) fn all(&self) -> Vec<u32> {
-        let mut all = Vec::with_capacity(self.pieces.len());
-        for piece in self.pieces.values() {
+        let mut all = Vec::with_capacity(self.len);
+        for piece in self.all_pieces() {
             all.extend(piece.writes.all());
         }
         sort(&mut all);
@@ -237,6 +331,29 @@ mod tests {
         assert_eq!(read(&held, 0, 64), [1, 2]);
         held.write(place(8, 64), 3);
         assert_eq!(held.all(), [1, 3]);
+    }
+
+    #[test]
+    fn many_writes_leave_what_they_leave_in_a_list_of_bytes() {
+        let (mut held, mut bytes) = (Held::default(), vec![BEFORE; 4096]);
+        let mut random = 1u64;
+        let mut next = |most: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % most
+        };
+        for write in 0..4000 {
+            let start = next(4000);
+            let end = start + 1 + if write % 100 == 0 { next(4096 - start) } else { next(8).min(4095 - start) };
+            held.write(place(start, end), write);
+            bytes.get_mut(start as usize..end as usize).unwrap_or_default().fill(write);
+            let (from, to) = (next(4000), next(90));
+            let mut expected = bytes.get(from as usize..(from + 1 + to) as usize).unwrap_or_default().to_vec();
+            expected.sort_unstable();
+            expected.dedup();
+            assert_eq!(read(&held, from, from + 1 + to), expected);
+            assert_eq!(held.len(), held.all_pieces().count());
+        }
+        assert!(held.parts.len() > 10 && held.parts.iter().all(|part| !part.is_empty()));
     }
 
     #[test]

@@ -73,7 +73,7 @@ pub(crate) struct Dataflow {
     pub(crate) sources: Vec<Source>,
     /// Each write through a view, and the values whose memory it writes, in order.
     through: Vec<(u32, u32)>,
-    /// When the content of each write is needed, in order of the writes.
+    /// When the content of each write is needed, in order of the writes; empty if that was not asked for.
     periods: Vec<(u32, Period)>,
     /// The values that keep their content from run to run, in order.
     pub(crate) kept: Vec<u32>,
@@ -84,6 +84,15 @@ pub(crate) struct Dataflow {
 impl Dataflow {
     /// The dataflow of a method.
     pub(crate) fn of(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
+        Self::find(plan, calls, true)
+    }
+
+    /// The dataflow of a method, without when bytes are needed.
+    pub(crate) fn of_reads(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> Self {
+        Self::find(plan, calls, false)
+    }
+
+    fn find(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, needs: bool) -> Self {
         let mut kept: Vec<u32> = Vec::new();
         for (value, tensor) in plan.tensors() {
             if has_state(tensor) {
@@ -92,44 +101,111 @@ impl Dataflow {
         }
         // First with the states that have initial values; then also with tensors that are read before they are written;
         // then also with tensors that are only read.
-        let mut found = Self::with_kept(plan, calls, kept.clone());
-        for written in [true, false] {
-            let new = found.read_before(plan, written);
+        let mut found = Self {
+            events: Events::new(plan, calls),
+            places: places(plan),
+            sources: Vec::new(),
+            through: Vec::new(),
+            periods: Vec::new(),
+            kept,
+            unknown: Vec::new(),
+        };
+        // Usually the first of these are those of a guess, and one step is enough for them.
+        found.events.keep(&found.kept);
+        let guess = found.guess();
+        found.keep(&guess);
+        found.follow(plan, needs);
+        let mut steps: &[bool] = &[true, false];
+        if !guess.is_empty() {
+            if found.read_before(plan, true, &guess) == guess {
+                steps = &[false];
+            } else {
+                found.kept.retain(|value| guess.binary_search(value).is_err());
+                found.follow(plan, needs);
+            }
+        }
+        for written in steps {
+            let new = found.read_before(plan, *written, &[]);
             if new.is_empty() {
                 continue;
             }
-            kept.extend(new);
-            sort(&mut kept);
-            kept.dedup();
-            found = Self::with_kept(plan, calls, kept.clone());
+            found.keep(&new);
+            found.follow(plan, needs);
         }
         found
     }
 
-    fn with_kept(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>, kept: Vec<u32>) -> Self {
-        let events = Events::new(plan, calls, &kept);
-        let places = places(plan);
-        let budget = (1 << 16) + 64 * size(plan);
-        let mut unknown = events.unknown.clone();
-        let mut followed = follow(plan, &events, &places, budget, true);
+    fn follow(&mut self, plan: &ExecutionPlan<'_>, needs: bool) {
+        self.events.keep(&self.kept);
+        let (events, places) = (&self.events, &self.places);
+        self.unknown = events.unknown.clone();
+        let mut followed = follow(plan, events, places, true, needs);
         if followed.is_err() {
-            followed = follow(plan, &events, &places, budget, false);
+            followed = follow(plan, events, places, false, needs);
             let why = if followed.is_ok() { TOO_MANY_WAYS } else { TOO_MANY_PIECES };
-            unknown.push(Unknown { time: None, why });
+            self.unknown.push(Unknown { time: None, why });
         }
-        sort(&mut unknown);
-        let (passed, periods) = followed.unwrap_or_else(|TooMuch| (Vec::new(), mentions(&events)));
-        let (mut sources, mut through) = (Vec::new(), Vec::new());
+        sort(&mut self.unknown);
+        let passed;
+        (passed, self.periods) = followed.unwrap_or_else(|TooMuch| (Vec::new(), mentions(events)));
+        self.sources.clear();
+        self.through.clear();
         for mut passed in passed {
-            sources.append(&mut passed.sources);
-            through.append(&mut passed.through);
+            self.sources.append(&mut passed.sources);
+            self.through.append(&mut passed.through);
         }
-        Self { events, places, sources, through, periods, kept, unknown }
+    }
+
+    /// Adds values that keep their content from run to run.
+    fn keep(&mut self, new: &[u32]) {
+        self.kept.extend_from_slice(new);
+        sort(&mut self.kept);
+    }
+
+    /// Tensors in planned memory that seem to be read before they are written, in order: the first event of each is a read, a later
+    /// one a write. None if some of these, of the kept ones, and of those that are replaced, overlap: then
+    /// [`read_before`](Self::read_before) could not tell whether the guess is right.
+    fn guess(&self) -> Vec<u32> {
+        /// What is known of a value.
+        #[derive(Clone, Copy, Default)]
+        struct Known {
+            is_read_first: bool,
+            is_seen: bool,
+            is_written: bool,
+            is_view: bool,
+            is_replaced: bool,
+        }
+        let mut known = vec![Known::default(); self.places.len()];
+        for event in self.events.list.iter().filter(|event| !matches!(event.kind, Kind::Base | Kind::Keep)) {
+            let Some(known) = known.get_mut(event.value as usize) else { continue };
+            known.is_read_first |= !known.is_seen && event.certain && matches!(event.kind, Kind::Read | Kind::InPlace);
+            known.is_seen = true;
+            known.is_written |= event.kind.writes();
+            known.is_view |= matches!(event.kind, Kind::View(_));
+            known.is_replaced |= event.kind == Kind::Replace;
+        }
+        let (mut guess, mut places) = (Vec::new(), Vec::new());
+        for (value, (known, place)) in (0..).zip(known.iter().zip(&self.places)) {
+            let is_planned = place.buffer != held::VALUES;
+            let is_guess = is_planned && known.is_read_first && known.is_written && !known.is_view;
+            if is_guess {
+                guess.push(value);
+            }
+            if is_planned && (is_guess || known.is_replaced || self.kept.binary_search(&value).is_ok()) {
+                places.push((place.buffer, place.start, place.end));
+            }
+        }
+        sort(&mut places);
+        let overlaps = |pair: &[(u32, u64, u64)]| matches!(pair, [one, other] if one.0 == other.0 && one.2 > other.1);
+        if places.windows(2).any(overlaps) {
+            guess.clear();
+        }
+        guess
     }
 
     /// The tensors in planned memory that are read before they are written, in order: those that some instruction
-    /// writes (`written`), or all.
-    fn read_before(&self, plan: &ExecutionPlan<'_>, written: bool) -> Vec<u32> {
+    /// writes (`written`), or all. Of the kept ones, only those of a `guess`, as if they were not kept.
+    fn read_before(&self, plan: &ExecutionPlan<'_>, written: bool, guess: &[u32]) -> Vec<u32> {
         let mut writes = vec![!written; self.places.len()];
         for event in self.events.list.iter().filter(|event| event.kind.writes()) {
             if let Some(writes) = writes.get_mut(event.value as usize) {
@@ -142,7 +218,14 @@ impl Dataflow {
                 *writes = true;
             }
         }
-        for source in self.sources.iter().filter(|source| source.write == BEFORE) {
+        let is_guess = |value: &u32| guess.binary_search(value).is_ok();
+        // The first events are the writes of what is kept.
+        let before = |source: &Source| {
+            source.write == BEFORE
+                || self.kept.get(source.write as usize).is_some_and(is_guess)
+                    && self.event(source.read).is_some_and(|event| event.kind != Kind::Fill)
+        };
+        for source in self.sources.iter().filter(|source| before(source)) {
             let certain = self.event(source.read).is_some_and(|event| event.certain && event.kind != Kind::Base);
             let planned = plan.tensor(source.base).is_some_and(|tensor| tensor.allocation_info.is_some());
             if certain && planned && writes.get(source.base as usize) == Some(&true) {
@@ -151,7 +234,7 @@ impl Dataflow {
         }
         sort(&mut found);
         found.dedup();
-        found.retain(|value| self.kept.binary_search(value).is_err());
+        found.retain(|value| is_guess(value) || self.kept.binary_search(value).is_err());
         found
     }
 
@@ -305,12 +388,13 @@ fn follow(
     plan: &ExecutionPlan<'_>,
     events: &Events,
     places: &[Place],
-    budget: usize,
     jumps: bool,
+    needs: bool,
 ) -> Result<Followed, TooMuch> {
     let blocks = blocks(plan, events, jumps);
-    let (passed, mut budget) = Walk::new(events, places, budget, (1 << 16) + 4 * size(plan)).run(&blocks)?;
-    let periods = periods::of_writes(events, &blocks, &passed, &mut budget)?;
+    let (budget, room) = ((1 << 16) + 64 * events.size, (1 << 16) + 4 * events.size);
+    let (passed, mut budget) = Walk::new(events, places, budget, room, needs).run(&blocks)?;
+    let periods = if needs { periods::of_writes(events, &blocks, &passed, &mut budget)? } else { Vec::new() };
     Ok((passed, periods))
 }
 

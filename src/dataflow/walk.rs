@@ -46,6 +46,8 @@ pub(super) struct Walk<'e> {
     places: &'e [Place],
     /// Whether an instruction makes the value a view.
     is_view: Vec<bool>,
+    /// Whether the value is in planned memory, or anything changes it.
+    changes: Vec<bool>,
     /// The values whose memory each view may have.
     bases: Vec<Vec<u32>>,
     passed: Vec<Passed>,
@@ -55,6 +57,10 @@ pub(super) struct Walk<'e> {
     room: usize,
     /// How many sources are kept.
     sources: usize,
+    /// Whether to find what reaches each block.
+    reach: bool,
+    /// What a read finds.
+    found: Vec<u32>,
 }
 
 /// The place of each value's content.
@@ -77,15 +83,29 @@ fn planned(tensor: &Tensor<'_>) -> Option<Place> {
 }
 
 impl<'e> Walk<'e> {
-    pub(super) fn new(events: &'e Events, places: &'e [Place], budget: usize, room: usize) -> Self {
+    pub(super) fn new(events: &'e Events, places: &'e [Place], budget: usize, room: usize, reach: bool) -> Self {
         let mut is_view = vec![false; places.len()];
-        for event in events.list.iter().filter(|event| matches!(event.kind, Kind::View(_))) {
-            if let Some(is_view) = is_view.get_mut(event.value as usize) {
-                *is_view = true;
+        let mut changes: Vec<bool> = places.iter().map(|place| place.buffer != VALUES).collect();
+        let mark = |marks: &mut [bool], value: u32| {
+            if let Some(mark) = marks.get_mut(value as usize) {
+                *mark = true;
+            }
+        };
+        for event in events.list.iter().filter(|event| event.kind.writes()) {
+            mark(&mut changes, event.value);
+            if matches!(event.kind, Kind::View(_)) {
+                mark(&mut is_view, event.value);
             }
         }
+        // A view's base may be written through it.
+        events.views.iter().for_each(|base| mark(&mut changes, *base));
         let bases = vec![Vec::new(); events.views.len()];
-        Self { events, places, is_view, bases, passed: Vec::new(), budget, room, sources: 0 }
+        let (passed, found) = (Vec::new(), Vec::new());
+        Self { events, places, is_view, changes, bases, passed, budget, room, sources: 0, reach, found }
+    }
+
+    fn is_view(&self, value: u32) -> bool {
+        self.is_view.get(value as usize) == Some(&true)
     }
 
     fn take(&mut self, steps: usize) -> Result<(), TooMuch> {
@@ -164,13 +184,18 @@ impl<'e> Walk<'e> {
         Ok(())
     }
 
+    /// The writes of which some content is left, if that was asked for.
+    fn left(&self, held: &Held) -> Vec<u32> {
+        if self.reach { held.all() } else { Vec::new() }
+    }
+
     /// Walks a block, and records the sources of its reads.
     fn block(&mut self, index: usize, block: &Block, mut held: Held) -> Result<Held, TooMuch> {
-        let mut passed = Passed { reached: true, reach_in: held.all(), ..Passed::default() };
+        let mut passed = Passed { reached: true, reach_in: self.left(&held), ..Passed::default() };
         for time in block.first..=block.last {
             self.step(time, &mut held, &mut passed)?;
         }
-        passed.reach_out = held.all();
+        passed.reach_out = self.left(&held);
         self.take(2 * passed.reach_out.len())?;
         if let Some(place) = self.passed.get_mut(index) {
             self.sources = (self.sources + passed.sources.len()).saturating_sub(place.sources.len());
@@ -189,9 +214,8 @@ impl<'e> Walk<'e> {
         // The range is one of this list.
         let of_time = events.list.get(range.clone()).unwrap_or_default();
         let numbered = || range.clone().zip(of_time);
-        let mut found = Vec::new();
         for (index, event) in numbered().filter(|(_, event)| event.kind.reads()) {
-            self.read(index as u32, event, held, &mut found, &mut passed.sources)?;
+            self.read(index as u32, event, held, &mut passed.sources)?;
         }
         for (index, event) in numbered().filter(|(_, event)| event.kind.writes()) {
             let write = index as u32;
@@ -212,11 +236,15 @@ impl<'e> Walk<'e> {
                 }
                 continue;
             }
+            if !self.is_view(event.value) {
+                let Some(place) = self.places.get(event.value as usize) else { continue };
+                let steps = held.write(*place, write);
+                self.take(steps)?;
+                continue;
+            }
             let bases = self.bases_of(event.value, held)?;
             for base in &bases {
-                if self.is_view.get(event.value as usize) == Some(&true) {
-                    passed.through.push((write, *base));
-                }
+                passed.through.push((write, *base));
                 let Some(place) = self.places.get(*base as usize) else { continue };
                 let steps = if bases.len() == 1 { held.write(*place, write) } else { held.may_write(*place, write) };
                 self.take(steps)?;
@@ -227,7 +255,7 @@ impl<'e> Walk<'e> {
 
     /// The values whose memory a value may use: itself, or the bases that it is a view of.
     fn bases_of(&mut self, value: u32, held: &Held) -> Result<Vec<u32>, TooMuch> {
-        if self.is_view.get(value as usize) != Some(&true) {
+        if !self.is_view(value) {
             return Ok(vec![value]);
         }
         let (mut made, mut bases) = (Vec::new(), Vec::new());
@@ -245,40 +273,53 @@ impl<'e> Walk<'e> {
         Ok(bases)
     }
 
-    fn read(
+    fn read(&mut self, read: u32, event: &Event, held: &Held, sources: &mut Vec<Source>) -> Result<(), TooMuch> {
+        if !self.is_view(event.value) {
+            return self.read_base(read, event, event.value, held, sources);
+        }
+        let mut found = core::mem::take(&mut self.found);
+        found.clear();
+        held.read(Place::of_value(VIEWS, event.value), &mut found);
+        for write in found.iter().filter(|write| **write != BEFORE) {
+            sources.push(Source { read, write: *write, base: event.value, view: true });
+        }
+        self.found = found;
+        for base in self.bases_of(event.value, held)? {
+            self.read_base(read, event, base, held, sources)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the memory of a value.
+    fn read_base(
         &mut self,
         read: u32,
         event: &Event,
+        base: u32,
         held: &Held,
-        found: &mut Vec<u32>,
         sources: &mut Vec<Source>,
     ) -> Result<(), TooMuch> {
-        let is_view = self.is_view.get(event.value as usize) == Some(&true);
-        if is_view {
-            found.clear();
-            held.read(Place::of_value(VIEWS, event.value), found);
-            for write in found.iter().filter(|write| **write != BEFORE) {
-                sources.push(Source { read, write: *write, base: event.value, view: true });
-            }
+        let Some(place) = self.places.get(base as usize) else { return Ok(()) };
+        self.found.clear();
+        let steps = if self.changes.get(base as usize) == Some(&true) {
+            held.read(*place, &mut self.found)
+        } else {
+            self.found.push(BEFORE);
+            1
+        };
+        self.take(steps + self.found.len())?;
+        if sources.len() > self.room {
+            return Err(TooMuch);
         }
-        for base in self.bases_of(event.value, held)? {
-            let Some(place) = self.places.get(base as usize) else { continue };
-            found.clear();
-            let steps = held.read(*place, found);
-            self.take(steps + found.len())?;
-            if sources.len() > self.room {
-                return Err(TooMuch);
-            }
-            for write in found.iter() {
-                let unread = match event.kind {
-                    // The first piece that is filled replaces the content before.
-                    Kind::Fill => *write == BEFORE,
-                    Kind::Replace => *write != BEFORE,
-                    _ => false,
-                };
-                if !unread {
-                    sources.push(Source { read, write: *write, base, view: false });
-                }
+        for write in &self.found {
+            let unread = match event.kind {
+                // The first piece that is filled replaces the content before.
+                Kind::Fill => *write == BEFORE,
+                Kind::Replace => *write != BEFORE,
+                _ => false,
+            };
+            if !unread {
+                sources.push(Source { read, write: *write, base, view: false });
             }
         }
         Ok(())

@@ -361,6 +361,58 @@ pub enum FieldChange<'c> {
     Tag(u8),
 }
 
+/// Calls `found` with the path of every string in a table and in all tables in it.
+#[cfg(feature = "verify")]
+pub(crate) fn texts<'t>(table: &'t dyn AnyTable, path: &Path<'_>, found: &mut dyn FnMut(&Path<'_>, &'t Text<'t>)) {
+    for (index, field) in table.description().fields.iter().enumerate() {
+        if !field.kind.content().texts {
+            continue;
+        }
+        let path = &path.field(field.name);
+        match table.field(index).map(AnyField::value) {
+            Some(Value::Text(text)) => found(path, text),
+            Some(Value::Table(table)) => texts(table, path, found),
+            Some(Value::Tables(tables)) => {
+                let mut index = 0;
+                while let Some(table) = tables.get(index) {
+                    texts(table, &path.index(index), found);
+                    index += 1;
+                }
+            }
+            Some(Value::Union { name: Some(name), member: Some(member), .. }) => {
+                texts(member, &path.field(name), found);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The most tables that a table may be: itself and all in it. Lists of tables that have no lists are counted by their length.
+#[cfg(feature = "verify")]
+pub(crate) fn most_tables(table: &dyn AnyTable) -> usize {
+    let mut most = table.description().content.tables;
+    for (index, field) in table.description().fields.iter().enumerate() {
+        if !field.kind.content().lists {
+            continue;
+        }
+        match table.field(index).map(AnyField::value) {
+            // Counted already, without its lists.
+            Some(Value::Table(table) | Value::Union { member: Some(table), .. }) => most += most_tables(table),
+            Some(Value::Tables(tables)) => match tables.get(0).map(|first| first.description().content) {
+                Some(content) if content.lists => {
+                    for table in (0..tables.len()).filter_map(|index| tables.get(index)) {
+                        most += most_tables(table);
+                    }
+                }
+                Some(content) => most += tables.len() * content.tables,
+                None => {}
+            },
+            _ => {}
+        }
+    }
+    most
+}
+
 /// Calls `visit` with the path and the value of every field of a table and of all tables in it, outer tables first.
 /// Values live as long as the table.
 ///

@@ -17,6 +17,53 @@ pub struct TableDescription {
     pub(crate) forms: &'static [FieldForm],
     /// The size of its struct in memory, in bytes.
     pub(crate) memory: usize,
+    /// What is in it, and in the tables in it.
+    pub(crate) content: Content,
+}
+
+/// What is in a table and in the tables in it, so that a walk can skip what has nothing that it looks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Content {
+    /// Whether any field is a string.
+    pub(crate) texts: bool,
+    /// Whether any field of the table itself is a bool.
+    pub(crate) bools: bool,
+    /// Whether any field is a list of tables.
+    pub(crate) lists: bool,
+    /// The most tables that it may be without those in lists: itself, and those that its fields point to.
+    pub(crate) tables: usize,
+}
+
+impl Content {
+    /// Nothing.
+    const NONE: Self = Self { texts: false, bools: false, lists: false, tables: 0 };
+
+    const fn of_table(mut fields: &[FieldDescription]) -> Self {
+        let mut content = Self { tables: 1, ..Self::NONE };
+        while let [field, rest @ ..] = fields {
+            let inner = field.kind.content();
+            content.bools |= matches!(field.kind, FieldKind::Number(NumberKind::Bool));
+            content.texts |= inner.texts;
+            content.lists |= inner.lists;
+            content.tables += inner.tables;
+            fields = rest;
+        }
+        content
+    }
+
+    const fn of_union(mut members: &[MemberDescription]) -> Self {
+        let mut content = Self::NONE;
+        while let [member, rest @ ..] = members {
+            let inner = member.table.content;
+            content.texts |= inner.texts;
+            content.lists |= inner.lists;
+            if inner.tables > content.tables {
+                content.tables = inner.tables;
+            }
+            members = rest;
+        }
+        content
+    }
 }
 
 /// A field of a table.
@@ -54,6 +101,19 @@ pub enum FieldKind {
     Union(&'static UnionDescription),
 }
 
+impl FieldKind {
+    /// What is in a field of this kind.
+    pub(crate) const fn content(&self) -> Content {
+        match self {
+            Self::Number(_) | Self::Numbers { .. } => Content::NONE,
+            Self::Text => Content { texts: true, ..Content::NONE },
+            Self::Table(table) => table.content,
+            Self::Tables(table) => Content { lists: true, tables: 0, ..table.content },
+            Self::Union(union) => union.content,
+        }
+    }
+}
+
 /// A union: its name and its members.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -62,6 +122,8 @@ pub struct UnionDescription {
     pub name: &'static str,
     /// Its members, in order of their tags.
     pub members: &'static [MemberDescription],
+    /// What is in its members.
+    content: Content,
 }
 
 /// A member of a union.
@@ -126,7 +188,7 @@ impl TableDescription {
         forms: &'static [FieldForm],
         memory: usize,
     ) -> Self {
-        Self { name, fields, forms, memory }
+        Self { name, fields, forms, memory, content: Content::of_table(fields) }
     }
 
     /// Its fields, each with its index in `fields` and its first id.
@@ -141,7 +203,7 @@ impl TableDescription {
 
 impl UnionDescription {
     pub(crate) const fn new(name: &'static str, members: &'static [MemberDescription]) -> Self {
-        Self { name, members }
+        Self { name, members, content: Content::of_union(members) }
     }
 
     /// The member with that tag.

@@ -3,11 +3,12 @@
 //! They show what a decoded tree does not: which bytes a table takes, what its vtable says, how a vector is aligned. The
 //! FlatBuffer has been read before, so faults are not reported again: parts that cannot be followed are skipped.
 
-use super::description::{FieldKind, NumberKind, TableDescription};
+use super::description::{FieldDescription, FieldKind, NumberKind, TableDescription};
 use super::number::Number;
 use super::read::{Buffer, Limits, MAX_FIELDS, Place};
 use crate::error::Result;
 use crate::path::Path;
+use alloc::vec::Vec;
 
 /// A part of a FlatBuffer.
 #[derive(Debug)]
@@ -47,6 +48,8 @@ pub(crate) struct TablePart<'p> {
     pub(crate) inline_size: Option<u16>,
     /// Where each field that the schema knows is, by id, in bytes from the table's start; 0 for an absent one.
     pub(crate) slots: &'p [u16],
+    /// Whether a field is in the four bytes that say where the vtable is.
+    pub(crate) overlaps: bool,
 }
 
 /// Calls `found` for every part, a table before what it points to.
@@ -64,99 +67,168 @@ pub(crate) fn walk_at(
 ) {
     if let Ok(buffer) = Buffer::new(bytes, limits) {
         // An error here is a limit, or a fault that reading reports.
-        let _ = buffer.root(position).and_then(|place| table(place, root, &Path::ROOT, found));
+        let mut walk = Walk { vtables: Vtables { entries: [Vtable::NONE; 16], pointers: Vec::new() }, found };
+        let _ = buffer.root(position).and_then(|place| walk.table(place, root, &Path::ROOT));
     }
+}
+
+/// What a vtable says about tables of one description.
+#[derive(Clone, Copy)]
+struct Vtable {
+    description: Option<&'static TableDescription>,
+    position: u32,
+    size: u16,
+    inline_size: Option<u16>,
+    extent: u32,
+    overlaps: bool,
+    slots: [u16; MAX_FIELDS],
+    /// Where its fields that point to something are in the list of all of them, and the end.
+    pointers: (u32, u32),
+}
+
+/// A field that points to something.
+#[derive(Clone, Copy)]
+struct Pointer {
+    field: &'static FieldDescription,
+    slot: u16,
+    /// The slot of a union's tag.
+    tag: u16,
+}
+
+impl Vtable {
+    const NONE: Self = Self {
+        description: None,
+        position: 0,
+        size: 0,
+        inline_size: None,
+        extent: 4,
+        overlaps: false,
+        slots: [0; MAX_FIELDS],
+        pointers: (0, 0),
+    };
+}
+
+struct Vtables {
+    /// The vtables that were read last, each in the entry given by its position.
+    entries: [Vtable; 16],
+    /// The pointers of each vtable that was read.
+    pointers: Vec<Pointer>,
+}
+
+struct Walk<'w> {
+    vtables: Vtables,
+    found: &'w mut dyn FnMut(&Part<'_>),
 }
 
 fn word(place: Place<'_, '_>, position: u32) -> Option<u16> {
     place.get(position, 2).and_then(u16::read)
 }
 
-fn table(
-    place: Place<'_, '_>,
-    description: &'static TableDescription,
-    path: &Path<'_>,
-    found: &mut dyn FnMut(&Part<'_>),
-) -> Result<()> {
-    // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped or refused.
-    let vtable = place.position.wrapping_sub(place.u32(place.position).unwrap_or_default());
-    let Some(vtable_size) = word(place, vtable) else {
-        return Ok(());
-    };
-    let inline_size = if vtable_size >= 4 { word(place, vtable.wrapping_add(2)) } else { None };
-    let mut slots = [0; MAX_FIELDS];
-    let slots = slots.get_mut(..description.forms.len()).unwrap_or_default();
-    let mut extent = 4;
-    for ((slot, form), entry) in slots.iter_mut().zip(description.forms).zip((4..vtable_size).step_by(2)) {
-        *slot = word(place, vtable.wrapping_add(entry.into())).unwrap_or_default();
-        if *slot > 0 {
-            extent = extent.max(u32::from(*slot) + form.size() as u32);
+impl Vtables {
+    /// The vtable at that position; `None` if it is not in the FlatBuffer.
+    fn get(&mut self, place: Place<'_, '_>, position: u32, description: &'static TableDescription) -> Option<&Vtable> {
+        let entry = self.entries.get_mut(position as usize / 2 % 16)?;
+        let same = entry.description.is_some_and(|known| core::ptr::eq(known, description));
+        if !same || entry.position != position {
+            let size = word(place, position)?;
+            let inline_size = if size >= 4 { word(place, position.wrapping_add(2)) } else { None };
+            let mut vtable = Vtable { description: Some(description), position, size, inline_size, ..Vtable::NONE };
+            let fields = vtable.slots.iter_mut().zip(description.forms).zip((4..size).step_by(2));
+            for ((slot, form), at) in fields {
+                *slot = word(place, position.wrapping_add(at.into())).unwrap_or_default();
+                if *slot > 0 {
+                    vtable.extent = vtable.extent.max(u32::from(*slot) + form.size() as u32);
+                    vtable.overlaps |= *slot < 4;
+                }
+            }
+            let first = self.pointers.len() as u32;
+            for (id, field) in description.fields_by_id() {
+                let slot = |id: usize| vtable.slots.get(id).copied().unwrap_or_default();
+                // The offset of a union is its second field.
+                let (tag, slot) = match field.kind {
+                    FieldKind::Number(_) => continue,
+                    FieldKind::Union(_) => (slot(id), slot(id + 1)),
+                    _ => (0, slot(id)),
+                };
+                if slot > 0 {
+                    self.pointers.push(Pointer { field, slot, tag });
+                }
+            }
+            vtable.pointers = (first, self.pointers.len() as u32);
+            *entry = vtable;
         }
+        Some(entry)
     }
-    place.spend(extent as usize)?;
-    let part = TablePart { vtable, vtable_size, inline_size, slots };
-    let position = place.position;
-    found(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
-    for (id, field) in description.fields_by_id() {
-        let path = &path.field(field.name);
-        // The offset of a union is its second field.
-        let (tag, at) = match field.kind {
-            FieldKind::Number(_) => continue,
-            FieldKind::Union(_) => (slots.get(id).copied().filter(|slot| *slot > 0), slots.get(id + 1)),
-            _ => (None, slots.get(id)),
-        };
-        let Some(at) = at.copied().filter(|slot| *slot > 0) else {
-            continue;
-        };
-        let at = place.at(position.wrapping_add(at.into()));
-        let target = at.follow(at.u32(at.position).unwrap_or_default())?;
-        match field.kind {
-            FieldKind::Table(inner) => table(target, inner, path, found)?,
-            FieldKind::Union(union) => {
-                let tag = tag.and_then(|slot| place.get(position.wrapping_add(slot.into()), 1)?.first().copied());
-                if let Some(member) = union.member(tag.unwrap_or_default()) {
-                    table(target, member.table, &path.field(member.name), found)?;
-                }
-            }
-            FieldKind::Tables(inner) => {
-                let (count, first) = target.count()?;
-                if !vector(target, description, path, PartKind::Tables, u64::from(count) * 4 + 4, found)? {
-                    continue;
-                }
-                for index in 0..count {
-                    let element = target.at(first.wrapping_add(index.wrapping_mul(4)));
-                    let item = element.follow_item(element.u32(element.position).unwrap_or_default())?;
-                    table(item, inner, &path.index(index as usize), found)?;
-                }
-            }
-            FieldKind::Text => {
-                let (count, _) = target.count()?;
-                vector(target, description, path, PartKind::Text, u64::from(count) + 5, found)?;
-            }
-            FieldKind::Numbers { number, alignment } => {
-                let (count, _) = target.count()?;
-                let size = u64::from(count) * number.size() as u64 + 4;
-                vector(target, description, path, PartKind::Numbers { number, alignment }, size, found)?;
-            }
-            FieldKind::Number(_) => {}
-        }
-    }
-    Ok(())
 }
 
-/// Reports a vector or string of `size` bytes. Returns `false` if they are not all inside the FlatBuffer.
-fn vector(
-    place: Place<'_, '_>,
-    owner: &'static TableDescription,
-    path: &Path<'_>,
-    kind: PartKind<'_>,
-    size: u64,
-    found: &mut dyn FnMut(&Part<'_>),
-) -> Result<bool> {
-    let Some(bytes) = usize::try_from(size).ok().and_then(|size| place.get(place.position, size)) else {
-        return Ok(false);
-    };
-    place.spend(bytes.len())?;
-    found(&Part { path, owner, kind, position: place.position, size: bytes.len() as u32 });
-    Ok(true)
+impl Walk<'_> {
+    fn table(&mut self, place: Place<'_, '_>, description: &'static TableDescription, path: &Path<'_>) -> Result<()> {
+        // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped or refused.
+        let position = place.position;
+        let vtable = position.wrapping_sub(place.u32(position).unwrap_or_default());
+        let Some(vtable) = self.vtables.get(place, vtable, description) else {
+            return Ok(());
+        };
+        place.spend(vtable.extent as usize)?;
+        let Vtable { position: at, size, inline_size, extent, overlaps, pointers: (first, end), .. } = *vtable;
+        let slots = vtable.slots.get(..description.forms.len()).unwrap_or_default();
+        let part = TablePart { vtable: at, vtable_size: size, inline_size, slots, overlaps };
+        (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
+        for pointer in first..end {
+            let Some(Pointer { field, slot, tag }) = self.vtables.pointers.get(pointer as usize).copied() else {
+                continue;
+            };
+            let path = &path.field(field.name);
+            let at = place.at(position.wrapping_add(slot.into()));
+            let target = at.follow(at.u32(at.position).unwrap_or_default())?;
+            match field.kind {
+                FieldKind::Table(inner) => self.table(target, inner, path)?,
+                FieldKind::Union(union) => {
+                    let tag = place.get(position.wrapping_add(tag.into()), 1).filter(|_| tag > 0);
+                    if let Some(member) = union.member(tag.and_then(<[_]>::first).copied().unwrap_or_default()) {
+                        self.table(target, member.table, &path.field(member.name))?;
+                    }
+                }
+                FieldKind::Tables(inner) => {
+                    let (count, first) = target.count()?;
+                    if !self.vector(target, description, path, PartKind::Tables, u64::from(count) * 4 + 4)? {
+                        continue;
+                    }
+                    for index in 0..count {
+                        let element = target.at(first.wrapping_add(index.wrapping_mul(4)));
+                        let item = element.follow_item(element.u32(element.position).unwrap_or_default())?;
+                        self.table(item, inner, &path.index(index as usize))?;
+                    }
+                }
+                FieldKind::Text => {
+                    let (count, _) = target.count()?;
+                    self.vector(target, description, path, PartKind::Text, u64::from(count) + 5)?;
+                }
+                FieldKind::Numbers { number, alignment } => {
+                    let (count, _) = target.count()?;
+                    let size = u64::from(count) * number.size() as u64 + 4;
+                    self.vector(target, description, path, PartKind::Numbers { number, alignment }, size)?;
+                }
+                FieldKind::Number(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reports a vector or string of `size` bytes. Returns `false` if they are not all inside the FlatBuffer.
+    fn vector(
+        &mut self,
+        place: Place<'_, '_>,
+        owner: &'static TableDescription,
+        path: &Path<'_>,
+        kind: PartKind<'_>,
+        size: u64,
+    ) -> Result<bool> {
+        let Some(bytes) = usize::try_from(size).ok().and_then(|size| place.get(place.position, size)) else {
+            return Ok(false);
+        };
+        place.spend(bytes.len())?;
+        (self.found)(&Part { path, owner, kind, position: place.position, size: bytes.len() as u32 });
+        Ok(true)
+    }
 }

@@ -168,7 +168,8 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     let first = file.len().saturating_sub(LONGEST);
     // `first` is at most the file's length.
     let last = file.get(first..).unwrap_or_default();
-    for (at, record) in last.windows(RECORD).enumerate().rev() {
+    for (at, _) in last.iter().enumerate().rev().filter(|(_, byte)| **byte == b'P') {
+        let Some(record) = last.get(at..at + RECORD) else { continue };
         if !record.starts_with(b"PK\x05\x06") || !is_directory_end(file, first + at, record) {
             continue;
         }

@@ -21,11 +21,11 @@ pub(super) fn check(
     if plan.tensors().all(|(_, tensor)| tensor.allocation_info.is_none()) {
         return;
     }
-    let flow = Dataflow::of(plan, &Calls::new(plan, method, delegates));
+    let flow = Dataflow::of_reads(plan, &Calls::new(plan, method, delegates));
     if let Some(unknown) = flow.unknown.iter().find(|unknown| unknown.time.is_none()) {
         report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{}: not all overlaps were checked", unknown.why));
     }
-    let mut found = overwritten(&flow);
+    let mut found = overwritten(&flow, plan.values().len());
     found.extend(in_one_call(&flow));
     // Each pair of values is reported once, at its first overlap.
     sort(&mut found);
@@ -78,18 +78,15 @@ struct Found {
 }
 
 /// Finds reads of a value whose bytes were overwritten by another value since it was written.
-fn overwritten(flow: &Dataflow) -> Vec<Found> {
+fn overwritten(flow: &Dataflow, values: usize) -> Vec<Found> {
     // The first write of each value.
-    let mut written: Vec<(u32, u32)> = Vec::new();
+    let mut written: Vec<Option<u32>> = vec![None; values];
     for event in flow.events().iter().filter(|event| event.kind.writes() && !matches!(event.kind, Kind::View(_))) {
-        written.push((event.value, event.time));
+        if let Some(first) = written.get_mut(event.value as usize) {
+            first.get_or_insert(event.time);
+        }
     }
-    sort(&mut written);
-    written.dedup_by_key(|(value, _)| *value);
-    let first_write = |value: u32| {
-        let at = written.binary_search_by_key(&value, |(value, _)| *value).ok()?;
-        written.get(at).map(|(_, time)| *time)
-    };
+    let first_write = |value: u32| written.get(value as usize).copied().flatten();
     let mut found = Vec::new();
     for of_read in flow.sources.chunk_by(|one, other| one.read == other.read) {
         // A value that is moved in one of two branches has other bytes after each branch.

@@ -5,12 +5,13 @@ use super::report::{Name, Report};
 use super::rule;
 use crate::error::counted;
 use crate::file::source::Source;
+use crate::flatbuffer::any;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::read::Limits;
 use crate::flatbuffer::walk::{Part, PartKind, TablePart, walk_at};
 use crate::keyed::Keyed;
 use crate::path::Path;
-use crate::schema::any::{self, AnyTable, Value};
+use crate::schema::any::AnyTable;
 use alloc::format;
 
 pub(super) fn check(
@@ -55,12 +56,11 @@ pub(super) fn check_at(
 
 /// ExecuTorch's C++ does not check the bytes of a string. Readers in Python and Rust refuse strings that are not UTF-8.
 fn text(tree: &dyn AnyTable, report: &mut Report<'_>) {
-    any::visit(tree, &Path::ROOT, &mut |path, value| match value {
-        Value::Text(text) if !text.is_utf8() => {
+    any::texts(tree, &Path::ROOT, &mut |path, text| {
+        if !text.is_utf8() {
             let found = format!("{} is not UTF-8: readers in Python and Rust refuse it", Name(text));
             report.add_at(rule::TEXT_UTF8, path, report.offset(Some(text.as_bytes())), found);
         }
-        _ => (),
     });
 }
 
@@ -77,6 +77,9 @@ fn vtable(part: &Part<'_>, table: &TablePart<'_>, report: &mut Report<'_>) {
         }
         Some(_) => (),
     }
+    if !table.overlaps {
+        return;
+    }
     if let Some((id, slot)) = table.slots.iter().enumerate().find(|(_, slot)| (1..4).contains(*slot)) {
         let found = format!("field {id} is at offset {slot} in its table, expected at least 4");
         report.add_at(rule::VTABLE_ENTRY, part.path, offset, found);
@@ -84,6 +87,9 @@ fn vtable(part: &Part<'_>, table: &TablePart<'_>, report: &mut Report<'_>) {
 }
 
 fn bools(part: &Part<'_>, table: &TablePart<'_>, metadata: &[u8], report: &mut Report<'_>) {
+    if !part.owner.content.bools {
+        return;
+    }
     for (id, field) in part.owner.fields_by_id() {
         let (FieldKind::Number(NumberKind::Bool), Some(slot @ 1..)) = (field.kind, table.slots.get(id)) else {
             continue;
