@@ -1,0 +1,85 @@
+#!/bin/sh
+# Runs the commands that take one program on programs of growing metadata. Prints a Markdown table of CPU time and peak memory per byte of
+# the file, without what `pte --version` takes, and of both in proportion to those of the first program of the same kind: 1 is linear, and
+# up to 1.5 is meant.
+# usage: benches/scale.sh [FOLDER]
+#   FOLDER    a folder with space for the files (default: the temporary folder)
+#   SIZES=... what to measure (default: instructions 25000 250000 800000 8000000;methods 1000 10000;keys 10000 100000)
+#   COMMANDS=... the commands, separated by semicolons
+#   MEMORY=N  GiB of address space that a command may take (default 12)
+#   LIMIT=N   CPU seconds that it may take (default 300)
+#   PTE=FILE  the command; without it, the command is built
+# `pte extract` is not among the commands: it writes a file for each blob, and waits for the disk.
+# needs: cargo, python3
+set -eu
+cd "$(dirname "$0")/.."
+folder=$(mktemp -d "${1:-${TMPDIR:-/tmp}}/executorch-format-XXXXXX")
+trap 'rm -r "$folder"' EXIT
+if [ -z "${PTE:-}" ]; then
+  cargo build --quiet --release --package executorch-format-cli
+  PTE=${CARGO_TARGET_DIR:-target}/release/pte
+fi
+if [ -z "${WRITER:-}" ]; then
+  cargo build --quiet --release --package executorch-format-support --bin scale_program
+  WRITER=${CARGO_TARGET_DIR:-target}/release/scale_program
+fi
+python3 - "$PTE" "$WRITER" "$folder" "${MEMORY:-12}" "${LIMIT:-300}" "${SIZES:-instructions 25000 250000 800000 8000000;methods 1000 10000;keys 10000 100000}" "${COMMANDS:-}" <<'EOF'
+import os, resource, signal, subprocess, sys
+pte, writer, folder, memory, seconds, sizes, commands = sys.argv[1:]
+memory, seconds = int(memory) << 30, int(seconds)
+out = f"{folder}/out"
+commands = [command.strip() for command in commands.split(";") if command.strip()] or [
+    "info", "list", "list --hash", "size", "memory", "ops", "disasm", "graph --svg", "graph --dot", "graph --json", "graph --model-explorer",
+    "report -o -", "dump", "diff", "verify --level runtime", "verify", "verify --runtime all", "check --target portable-1.0",
+    "strip --all -o OUT", "dedup -o OUT", "select --keep forward -o OUT", "metadata", "rewrite -o OUT", "externalize --all --data DATA -o OUT",
+    "to-c -o FOLDER",
+]
+
+def limit():
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
+
+def run(command, file):
+    """CPU seconds and peak memory of the fastest of a few runs; or why there are none."""
+    words = [word.replace("OUT", out + ".pte").replace("DATA", out + ".ptd").replace("FOLDER", out) for word in command.split()]
+    words = [pte, *words, *([file] if file else []), *([file] if words[0] == "diff" else [])]
+    best = None
+    for _ in range(5 if not file or os.path.getsize(file) < 1 << 22 else 1):
+        subprocess.run(["rm", "-rf", out, out + ".pte", out + ".ptd"])
+        child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                 preexec_fn=limit)
+        error = child.stderr.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        took = usage.ru_utime + usage.ru_stime
+        if os.WIFSIGNALED(status):
+            return "too long" if os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGKILL) else "out of memory"
+        if os.WEXITSTATUS(status) > 1:
+            return "refused: " + error.decode().strip().splitlines()[0].replace(folder, "")[:80]
+        if best is None or took < best[0]:
+            best = took, usage.ru_maxrss * 1024
+    return best
+
+fixed = run("--version", None)
+print("| command | program | MB | CPU s | peak MB | ns a byte | peak bytes a byte | time: ratio | memory: ratio |")
+print("|---|---|---:|---:|---:|---:|---:|---:|---:|", flush=True)
+for kind in sizes.split(";"):
+    name, *counts = kind.split()
+    files = []
+    for count in counts:
+        file = f"{folder}/{name}-{count}.pte"
+        subprocess.run([writer, name, count, file], check=True)
+        files.append((count, file))
+    for command in commands:
+        first = None
+        for count, file in files:
+            size, found = os.path.getsize(file), run(command, file)
+            line = f"| {command} | {count} {name} | {size / 1e6:.1f} |"
+            if isinstance(found, str):
+                print(f"{line} {found} |", flush=True)
+                continue
+            took, peak = max(found[0] - fixed[0], 1e-4) / size * 1e9, max(found[1] - fixed[1], 1 << 19) / size
+            first = first or (took, peak)
+            print(f"{line} {found[0]:.3f} | {found[1] / 1e6:.0f} | {took:.1f} | {peak:.2f} | {took / first[0]:.2f} | {peak / first[1]:.2f} |", flush=True)
+    for _, file in files:
+        os.remove(file)
+EOF
