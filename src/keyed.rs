@@ -32,10 +32,7 @@ impl<K: Ord, V> Keyed<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.tree.find(&|at| match self.entries.get(at) {
-            Some((other, _)) => key.cmp(other.borrow()),
-            None => Ordering::Equal,
-        })
+        self.tree.find(&Sought { entries: &self.entries, key })
     }
 
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
@@ -63,8 +60,14 @@ impl<K: Ord, V> Keyed<K, V> {
     }
 
     /// The value of that key; if there is none yet, `value` is inserted.
+    // The tree has positions of entries only.
+    #[allow(clippy::indexing_slicing)]
     pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
-        self.or_insert_with(key, || value)
+        let at = match self.find(&key) {
+            Some(at) => at,
+            None => self.push(key, value),
+        };
+        &mut self.entries[at].1
     }
 
     /// The value of that key; if there is none yet, the result of `value` is inserted.
@@ -81,10 +84,7 @@ impl<K: Ord, V> Keyed<K, V> {
     /// Adds a key that is not there yet; returns where it is.
     fn push(&mut self, key: K, value: V) -> usize {
         let Self { entries, tree } = self;
-        tree.insert(&|at| match entries.get(at) {
-            Some((other, _)) => key.cmp(other),
-            None => Ordering::Equal,
-        });
+        tree.insert(&Sought { entries, key: &key });
         entries.push((key, value));
         entries.len() - 1
     }
@@ -117,13 +117,13 @@ impl<K: Ord, V> Keyed<K, V> {
     /// In the order of the keys.
     pub fn sorted(&self) -> Vec<&(K, V)> {
         let mut sorted: Vec<&(K, V)> = self.entries.iter().collect();
-        rearrange(self.tree.in_order(), &mut |one, other| sorted.swap(one, other));
+        rearrange(self.tree.in_order(), &mut sorted.as_mut_slice());
         sorted
     }
 
     /// In the order of the keys.
     pub fn into_sorted(mut self) -> Vec<(K, V)> {
-        rearrange(self.tree.in_order(), &mut |one, other| self.entries.swap(one, other));
+        rearrange(self.tree.in_order(), &mut self.entries.as_mut_slice());
         self.entries
     }
 }
@@ -148,9 +148,29 @@ impl<K: Ord> Keyed<K, ()> {
     }
 }
 
+/// A key that is looked for among entries.
+struct Sought<'e, K, V, Q: ?Sized> {
+    entries: &'e [(K, V)],
+    key: &'e Q,
+}
+
+/// How a key that is looked for compares to that of an entry.
+trait Compare {
+    fn compare(&self, at: usize) -> Ordering;
+}
+
+impl<K: Borrow<Q>, V, Q: Ord + ?Sized> Compare for Sought<'_, K, V, Q> {
+    fn compare(&self, at: usize) -> Ordering {
+        match self.entries.get(at) {
+            Some((other, _)) => self.key.cmp(other.borrow()),
+            None => Ordering::Equal,
+        }
+    }
+}
+
 /// Sorts; equal items keep their order.
 pub(crate) fn sort<T: Ord>(items: &mut [T]) {
-    sort_by(items, &T::cmp);
+    sort_by(items, T::cmp);
 }
 
 /// Each of the items once, sorted.
@@ -162,30 +182,57 @@ pub(crate) fn set<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 
 /// Sorts by a key of each item; items with equal keys keep their order.
 pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
-    sort_by(items, &|one, other| key(one).cmp(&key(other)));
+    sort_by(items, |one, other| key(one).cmp(&key(other)));
 }
 
 /// Sorts; items that compare equal keep their order.
-pub(crate) fn sort_by<T>(items: &mut [T], compare: &dyn Fn(&T, &T) -> Ordering) {
-    let order = order(items.len(), &|one, other| match (items.get(one), items.get(other)) {
-        (Some(one), Some(other)) => compare(one, other),
-        _ => Ordering::Equal,
-    });
-    rearrange(order, &mut |one, other| items.swap(one, other));
+pub(crate) fn sort_by<T>(mut items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let order = order(items.len(), &Items { items, compare });
+    rearrange(order, &mut items);
+}
+
+/// Items that are to be sorted.
+struct Items<'i, T, C> {
+    items: &'i [T],
+    compare: C,
+}
+
+/// How the items at two positions compare.
+trait Order {
+    fn order(&self, one: usize, other: usize) -> Ordering;
+}
+
+impl<T, C: Fn(&T, &T) -> Ordering> Order for Items<'_, T, C> {
+    fn order(&self, one: usize, other: usize) -> Ordering {
+        match (self.items.get(one), self.items.get(other)) {
+            (Some(one), Some(other)) => (self.compare)(one, other),
+            _ => Ordering::Equal,
+        }
+    }
 }
 
 /// The positions `0..count`, sorted as the items compare.
-fn order(count: usize, compare: &dyn Fn(usize, usize) -> Ordering) -> Vec<usize> {
+fn order(count: usize, items: &dyn Order) -> Vec<usize> {
     if count < 2 {
         return Vec::new();
     }
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_unstable_by(|one, other| compare(*one, *other).then(one.cmp(other)));
+    order.sort_unstable_by(|one, other| items.order(*one, *other).then(one.cmp(other)));
     order
 }
 
+trait Swap {
+    fn swap(&mut self, one: usize, other: usize);
+}
+
+impl<T> Swap for &mut [T] {
+    fn swap(&mut self, one: usize, other: usize) {
+        <[T]>::swap(self, one, other);
+    }
+}
+
 /// Swaps items until each is where `order` has its position.
-fn rearrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
+fn rearrange(mut order: Vec<usize>, items: &mut dyn Swap) {
     for start in 0..order.len() {
         let mut to = start;
         while let Some(place) = order.get_mut(to) {
@@ -193,7 +240,7 @@ fn rearrange(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
             if from == start || from == to {
                 break;
             }
-            swap(to, from);
+            items.swap(to, from);
             to = from;
         }
     }
@@ -225,11 +272,10 @@ impl Tree {
         self.nodes.get_mut(at).map(change);
     }
 
-    /// `compare` says how the key that is looked for compares to that of an entry.
-    fn find(&self, compare: &dyn Fn(usize) -> Ordering) -> Option<usize> {
+    fn find(&self, sought: &dyn Compare) -> Option<usize> {
         let mut at = self.root;
         while let Some(node) = self.nodes.get(at) {
-            at = match compare(at) {
+            at = match sought.compare(at) {
                 Ordering::Less => node.left,
                 Ordering::Greater => node.right,
                 Ordering::Equal => return Some(at),
@@ -239,23 +285,23 @@ impl Tree {
     }
 
     /// Adds the next position. Its key must be new.
-    fn insert(&mut self, compare: &dyn Fn(usize) -> Ordering) {
-        self.root = self.insert_below(self.root, compare);
+    fn insert(&mut self, sought: &dyn Compare) {
+        self.root = self.insert_below(self.root, sought);
     }
 
     /// Adds the next position below that node; returns the node that is there then. Recursion is as deep as the tree is
     /// high.
-    fn insert_below(&mut self, at: usize, compare: &dyn Fn(usize) -> Ordering) -> usize {
+    fn insert_below(&mut self, at: usize, sought: &dyn Compare) -> usize {
         if at == NONE {
             self.nodes.push(Node { left: NONE, right: NONE, level: 1 });
             return self.nodes.len() - 1;
         }
         let Node { left, right, .. } = self.node(at);
-        if compare(at) == Ordering::Less {
-            let left = self.insert_below(left, compare);
+        if sought.compare(at) == Ordering::Less {
+            let left = self.insert_below(left, sought);
             self.change(at, |node| node.left = left);
         } else {
-            let right = self.insert_below(right, compare);
+            let right = self.insert_below(right, sought);
             self.change(at, |node| node.right = right);
         }
         let at = self.skew(at);
@@ -344,7 +390,7 @@ mod tests {
         for count in [0, 1, 2, 3, 10, 5000] {
             let mut sorted: Vec<_> = numbers(count).map(|(key, value)| (key % 100, value)).collect();
             let mut expected = sorted.clone();
-            sort_by(&mut sorted, &|one, other| other.0.cmp(&one.0));
+            sort_by(&mut sorted, |one, other| other.0.cmp(&one.0));
             expected.sort_by_key(|item| core::cmp::Reverse(item.0));
             assert_eq!(sorted, expected);
         }

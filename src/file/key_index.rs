@@ -15,7 +15,7 @@ impl<'t> KeyIndex<'t> {
     /// An index of these keys, each with the index of its entry.
     pub(crate) fn new(mut keys: Vec<(&'t Text<'t>, u32)>) -> Self {
         if !keys.is_sorted() {
-            sort_by(&mut keys, &|one, other| one.cmp(other));
+            sort_by(&mut keys, |one, other| one.cmp(other));
         }
         Self { keys }
     }

@@ -211,5 +211,5 @@ pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCall
 
 /// Puts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
-    sort_by(operators, &|one, other| other.calls.cmp(&one.calls));
+    sort_by(operators, |one, other| other.calls.cmp(&one.calls));
 }

@@ -39,7 +39,7 @@ impl Profile<'_> {
                 let total = totals.get(&event.place()).copied().unwrap_or_default();
                 (event.kind != EventKind::Method, Reverse(total), event.place())
             };
-            sort_by(&mut run.events, &|one, other| key(one).cmp(&key(other)));
+            sort_by(&mut run.events, |one, other| key(one).cmp(&key(other)));
         }
     }
 }
@@ -239,7 +239,7 @@ impl<'t> Group<'t> {
             let is_part = matches!(event.kind, EventKind::Part | EventKind::Delegate);
             (event.kind != EventKind::Method, first.get(&event.place()).copied(), is_part)
         };
-        sort_by(&mut events, &|one, other| key(one).cmp(&key(other)));
+        sort_by(&mut events, |one, other| key(one).cmp(&key(other)));
         RunProfile {
             name: self.run.name(),
             test_case: self.run.test_case(),

@@ -112,7 +112,7 @@ impl RunProfile<'_> {
         }
         let time = |((inside, name), (count, total, share))| OperatorTime { name, inside, count, total, share };
         let mut times: Vec<OperatorTime> = sums.into_sorted().into_iter().map(time).collect();
-        sort_by(&mut times, &|one, other| other.total.cmp(&one.total));
+        sort_by(&mut times, |one, other| other.total.cmp(&one.total));
         times
     }
 
@@ -183,7 +183,7 @@ fn change<'t>(before: Option<&RunProfile<'t>>, after: Option<&RunProfile<'t>>, b
     };
     let mut changes: Vec<TimeChange> = times.into_sorted().into_iter().map(change).collect();
     let size = |change: &TimeChange| (change.after.unwrap_or_default() - change.before.unwrap_or_default()).abs();
-    sort_by(&mut changes, &|one, other| size(other).partial_cmp(&size(one)).unwrap_or(Ordering::Equal));
+    sort_by(&mut changes, |one, other| size(other).partial_cmp(&size(one)).unwrap_or(Ordering::Equal));
     RunChange {
         name: before.or(after).map_or("", |run| run.name),
         test_case: before.or(after).and_then(|run| run.test_case),

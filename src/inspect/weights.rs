@@ -216,7 +216,7 @@ impl<'t> Collector<'t> {
     /// The tensors of a file, the largest first; external ones if there are files.
     fn tensors(&mut self, model: &'t Model<'_>, files: Option<&Files<'t>>) {
         let mut blobs = model.blobs().blobs;
-        sort_by(&mut blobs, &|one, other| other.size.cmp(&one.size));
+        sort_by(&mut blobs, |one, other| other.size.cmp(&one.size));
         let is_tensor = |kind| {
             matches!(kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named | BlobKind::DelegateConstant)
         };
@@ -385,6 +385,6 @@ fn weights<'t>(model: &'t Model<'_>, files: Option<Files<'t>>) -> Vec<Weight<'t>
         _ => {}
     }
     let mut weights = collector.weights;
-    sort_by(&mut weights, &|one, other| other.bytes.cmp(&one.bytes));
+    sort_by(&mut weights, |one, other| other.bytes.cmp(&one.bytes));
     weights
 }

@@ -372,7 +372,7 @@ fn blobs<'t>(
         }
     }
     if !blobs.is_sorted_by_key(|(offset, _)| *offset) {
-        sort_by(&mut blobs, &|one, other| one.0.cmp(&other.0));
+        sort_by(&mut blobs, |one, other| one.0.cmp(&other.0));
     }
     let mut blobs = without_overlap(blobs)?;
     let is_there = |(offset, bytes): &(u64, &[u8])| {

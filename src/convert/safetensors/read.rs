@@ -64,7 +64,7 @@ impl<'a> File<'a> {
         self.check_names(&tensors)?;
         let mut described =
             tensors.into_iter().map(|(name, raw)| self.describe(name, raw)).collect::<Result<Vec<_>>>()?;
-        sort_by(&mut described, &|one, other| one.range.cmp(&other.range));
+        sort_by(&mut described, |one, other| one.range.cmp(&other.range));
         self.cut(&mut described)?;
         let mut tensors: Vec<SafeTensor<'a>> = described.into_iter().map(|described| described.tensor).collect();
         take_dim_orders(&mut metadata, &mut tensors);
@@ -102,7 +102,7 @@ impl<'a> File<'a> {
 
     fn check_names(&self, tensors: &[(Cow<'_, str>, &RawValue)]) -> Result<()> {
         let mut sorted: Vec<_> = tensors.iter().map(|(name, raw)| (name, self.offset(raw))).collect();
-        sort_by(&mut sorted, &|one, other| one.cmp(other));
+        sort_by(&mut sorted, |one, other| one.cmp(other));
         let twice = sorted.windows(2).find_map(|pair| match pair {
             [(first, before), (second, offset)] if first == second => Some((second, before, offset)),
             _ => None,

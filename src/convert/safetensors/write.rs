@@ -13,7 +13,7 @@ const ALIGNMENT: usize = 8;
 impl Safetensors<'_> {
     /// Puts the tensors into the official writer's order: by type, the largest elements first, then by name.
     pub fn sort(&mut self) {
-        sort_by(&mut self.tensors, &|one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(&other.name)));
+        sort_by(&mut self.tensors, |one, other| other.dtype.cmp(&one.dtype).then_with(|| one.name.cmp(&other.name)));
     }
 
     /// The file, ready to be written.

@@ -302,7 +302,7 @@ impl<'s> Comparer<'s> {
         for (_, list) in alike.into_sorted() {
             after.extend(list);
         }
-        sort_by(&mut after, &|one, other| (one.method, one.value).cmp(&(other.method, other.value)));
+        sort_by(&mut after, |one, other| (one.method, one.value).cmp(&(other.method, other.value)));
         let mut by_name: Keyed<&str, Option<usize>> = Keyed::new();
         for (index, weight) in after.iter().enumerate().rev() {
             if let Some(name) = weight.name {

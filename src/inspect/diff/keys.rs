@@ -150,7 +150,7 @@ impl<'s> Comparer<'s> {
         for (_, list) in alike.into_sorted() {
             after.extend(list);
         }
-        sort_by(&mut after, &|one, other| one.cmp(other));
+        sort_by(&mut after, |one, other| one.cmp(other));
         for (name, bytes) in after {
             let after = Some(format!("{} bytes", bytes.len()));
             self.difference(Difference {

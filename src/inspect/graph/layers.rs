@@ -183,7 +183,7 @@ impl Drawing {
             self.each_layer(round % 2, |drawing, layer, side| {
                 let place = |vertex: usize| drawing.barycenter(vertex, side).unwrap_or(drawing.x[vertex]);
                 let mut sorted: Vec<(f64, usize)> = layer.iter().map(|vertex| (place(*vertex), *vertex)).collect();
-                sort_by(&mut sorted, &|one, other| one.0.total_cmp(&other.0));
+                sort_by(&mut sorted, |one, other| one.0.total_cmp(&other.0));
                 for (at, (_, vertex)) in sorted.iter().enumerate() {
                     layer[at] = *vertex;
                     drawing.x[*vertex] = at as f64;

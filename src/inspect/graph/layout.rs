@@ -98,7 +98,7 @@ impl GraphLayout {
         let most = (self.height / columns).max(HIGH / 2.0);
         let mut order: Vec<usize> = (0..self.nodes.len()).collect();
         let top = |node: usize| self.nodes.get(node).map_or(0.0, |place| place.y);
-        sort_by(&mut order, &|one, other| top(*one).total_cmp(&top(*other)));
+        sort_by(&mut order, |one, other| top(*one).total_cmp(&top(*other)));
         // The nodes of each column, and where it starts.
         let mut parts: Vec<(f64, Vec<usize>)> = Vec::new();
         let mut bottom = f64::NEG_INFINITY;

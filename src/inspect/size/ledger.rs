@@ -201,7 +201,7 @@ impl<'t> Ledger<'t> {
     pub(super) fn settle(mut self) -> Settled<'t> {
         let mut claims = core::mem::take(&mut self.claims);
         // Of claims that start together, the largest comes first.
-        sort_by(&mut claims, &|one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)));
+        sort_by(&mut claims, |one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)));
         let cuts = core::mem::take(&mut self.cuts).into_sorted();
         let mut settled = 0;
         for claim in claims {

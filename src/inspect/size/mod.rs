@@ -252,7 +252,7 @@ impl<'t> SizeReport<'t> {
         }
         let group = |(key, (bytes, pieces))| SizeGroup { key, bytes, pieces };
         let mut groups: Vec<SizeGroup<'t>> = sums.into_sorted().into_iter().map(group).collect();
-        sort_by(&mut groups, &|one, other| other.bytes.cmp(&one.bytes));
+        sort_by(&mut groups, |one, other| other.bytes.cmp(&one.bytes));
         groups
     }
 
@@ -268,7 +268,7 @@ impl<'t> SizeReport<'t> {
         }
         let growth = |(key, (before, after))| Growth { key, before, after };
         let mut growth: Vec<Growth<'t>> = sums.into_sorted().into_iter().map(growth).collect();
-        sort_by(&mut growth, &|one, other| other.bytes().unsigned_abs().cmp(&one.bytes().unsigned_abs()));
+        sort_by(&mut growth, |one, other| other.bytes().unsigned_abs().cmp(&one.bytes().unsigned_abs()));
         growth
     }
 }
@@ -377,7 +377,7 @@ fn whole<'t, 'a>(source: Option<&'t Source<'a>>) -> Result<&'t Source<'a>> {
 impl<'t> SizeReport<'t> {
     fn new(source: &'t Source<'_>, settled: Settled<'t>, weights: &[PayloadWeights<'_>], faults: Vec<Fault>) -> Self {
         let mut parts = settled.parts;
-        sort_by(&mut parts, &|one, other| other.bytes.cmp(&one.bytes));
+        sort_by(&mut parts, |one, other| other.bytes.cmp(&one.bytes));
         Self {
             file_size: source.size(),
             scalar_types: uses::scalar_types(&parts, weights),

@@ -107,7 +107,7 @@ pub(super) fn scalar_types(parts: &[SizePart<'_>], weights: &[PayloadWeights<'_>
         };
         add(scalar_type, name, bytes);
     }
-    sort_by(&mut types, &|one, other| other.bytes.cmp(&one.bytes));
+    sort_by(&mut types, |one, other| other.bytes.cmp(&one.bytes));
     types
 }
 
@@ -209,7 +209,7 @@ pub(super) fn operators(
             _ => {}
         }
     }
-    sort_by(&mut operators, &|one, other| other.bytes.cmp(&one.bytes));
+    sort_by(&mut operators, |one, other| other.bytes.cmp(&one.bytes));
     operators
 }
 
