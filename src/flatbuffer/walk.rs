@@ -8,7 +8,6 @@ use super::number::Number;
 use super::read::{Buffer, Limits, MAX_FIELDS, Place};
 use crate::error::Result;
 use crate::path::Path;
-use alloc::vec::Vec;
 
 /// A part of a FlatBuffer.
 #[derive(Debug)]
@@ -67,7 +66,7 @@ pub(crate) fn walk_at(
 ) {
     if let Ok(buffer) = Buffer::new(bytes, limits) {
         // An error here is a limit, or a fault that reading reports.
-        let mut walk = Walk { vtables: Vtables { entries: [Vtable::NONE; 16], pointers: Vec::new() }, found };
+        let mut walk = Walk { vtables: Vtables([Vtable::NONE; 16]), found };
         let _ = buffer.root(position).and_then(|place| walk.table(place, root, &Path::ROOT));
     }
 }
@@ -82,8 +81,8 @@ struct Vtable {
     extent: u32,
     overlaps: bool,
     slots: [u16; MAX_FIELDS],
-    /// Where its fields that point to something are in the list of all of them, and the end.
-    pointers: (u32, u32),
+    /// Its fields that point to something.
+    pointers: [Option<Pointer>; MAX_FIELDS],
 }
 
 /// A field that points to something.
@@ -104,16 +103,12 @@ impl Vtable {
         extent: 4,
         overlaps: false,
         slots: [0; MAX_FIELDS],
-        pointers: (0, 0),
+        pointers: [None; MAX_FIELDS],
     };
 }
 
-struct Vtables {
-    /// The vtables that were read last, each in the entry given by its position.
-    entries: [Vtable; 16],
-    /// The pointers of each vtable that was read.
-    pointers: Vec<Pointer>,
-}
+/// The vtables that were read last, each in the entry given by its position.
+struct Vtables([Vtable; 16]);
 
 struct Walk<'w> {
     vtables: Vtables,
@@ -127,7 +122,7 @@ fn word(place: Place<'_, '_>, position: u32) -> Option<u16> {
 impl Vtables {
     /// The vtable at that position; `None` if it is not in the FlatBuffer.
     fn get(&mut self, place: Place<'_, '_>, position: u32, description: &'static TableDescription) -> Option<&Vtable> {
-        let entry = self.entries.get_mut(position as usize / 2 % 16)?;
+        let entry = self.0.get_mut(position as usize / 2 % 16)?;
         let same = entry.description.is_some_and(|known| core::ptr::eq(known, description));
         if !same || entry.position != position {
             let size = word(place, position)?;
@@ -141,7 +136,7 @@ impl Vtables {
                     vtable.overlaps |= *slot < 4;
                 }
             }
-            let first = self.pointers.len() as u32;
+            let mut pointers = vtable.pointers.iter_mut();
             for (id, field) in description.fields_by_id() {
                 let slot = |id: usize| vtable.slots.get(id).copied().unwrap_or_default();
                 // The offset of a union is its second field.
@@ -151,10 +146,11 @@ impl Vtables {
                     _ => (0, slot(id)),
                 };
                 if slot > 0 {
-                    self.pointers.push(Pointer { field, slot, tag });
+                    if let Some(pointer) = pointers.next() {
+                        *pointer = Some(Pointer { field, slot, tag });
+                    }
                 }
             }
-            vtable.pointers = (first, self.pointers.len() as u32);
             *entry = vtable;
         }
         Some(entry)
@@ -165,19 +161,20 @@ impl Walk<'_> {
     fn table(&mut self, place: Place<'_, '_>, description: &'static TableDescription, path: &Path<'_>) -> Result<()> {
         // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped or refused.
         let position = place.position;
-        let vtable = position.wrapping_sub(place.u32(position).unwrap_or_default());
-        let Some(vtable) = self.vtables.get(place, vtable, description) else {
+        let vtable_at = position.wrapping_sub(place.u32(position).unwrap_or_default());
+        let Some(vtable) = self.vtables.get(place, vtable_at, description) else {
             return Ok(());
         };
         place.spend(vtable.extent as usize)?;
-        let Vtable { position: at, size, inline_size, extent, overlaps, pointers: (first, end), .. } = *vtable;
+        let Vtable { size, inline_size, extent, overlaps, .. } = *vtable;
         let slots = vtable.slots.get(..description.forms.len()).unwrap_or_default();
-        let part = TablePart { vtable: at, vtable_size: size, inline_size, slots, overlaps };
+        let part = TablePart { vtable: vtable_at, vtable_size: size, inline_size, slots, overlaps };
         (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
-        for pointer in first..end {
-            let Some(Pointer { field, slot, tag }) = self.vtables.pointers.get(pointer as usize).copied() else {
-                continue;
-            };
+        for index in 0..MAX_FIELDS {
+            // The vtables of tables below may have taken its place.
+            let vtable = self.vtables.get(place, vtable_at, description);
+            let pointer = vtable.and_then(|vtable| vtable.pointers.get(index).copied().flatten());
+            let Some(Pointer { field, slot, tag }) = pointer else { break };
             let path = &path.field(field.name);
             let at = place.at(position.wrapping_add(slot.into()));
             let target = at.follow(at.u32(at.position).unwrap_or_default())?;
