@@ -8,9 +8,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 
-/// Write the contents of many files as Parquet tables, for DuckDB, Spark and similar tools
+/// Write the contents of many files as Parquet tables
 ///
-/// The tables are files, methods, inputs_outputs, operators, delegates, nodes, blobs and findings, each a folder of Parquet files. The metadata of each file
+/// For DuckDB, Spark and similar tools. The tables are files, methods, inputs_outputs, operators, delegates, nodes, blobs and findings, each a folder of Parquet files. The metadata of each file
 /// is read, and its payloads without constants. A file that cannot be read is a row with its error.
 #[derive(clap::Args)]
 #[command(

@@ -12,7 +12,7 @@ use rename::Renames;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Convert weights between .ptd and safetensors, take them out of a .pte, or make a C array
+/// Convert weights between .ptd, safetensors, .pte and C
 ///
 /// The endings of the files determine the direction:
 ///

@@ -11,9 +11,9 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::path::Path;
 
-/// Print the whole metadata as JSON, with the schema's names, as flatc does
+/// Print the whole metadata as JSON, as flatc does
 ///
-/// Each file is a separate document in flatc's form. With --json and --jsonl the trees are inside documents of this
+/// The names are the schema's. Each file is a separate document in flatc's form. With --json and --jsonl the trees are inside documents of this
 /// command.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

@@ -16,7 +16,9 @@ use executorch_format::pictures::model_explorer;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// The dataflow of a program as a picture (SVG), for Graphviz (DOT), for Google's Model Explorer, or as JSON
+/// The dataflow of a program as a picture or as data
+///
+/// As SVG, for Graphviz (DOT), for Google's Model Explorer, or as JSON.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  pte graph model.pte --svg -o model.svg\n  \
     pte graph model.pte --trace trace.etdp --svg -o times.svg\n  \

@@ -22,7 +22,7 @@ pub struct CompletionArguments {
     output: OutputArguments,
 }
 
-/// Print the manual page of the command or of a subcommand, or write all of them into a folder
+/// Print manual pages, or write all of them into a folder
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte man | man -l -

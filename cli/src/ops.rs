@@ -15,7 +15,9 @@ use executorch_format::inspect::Operators;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// The operators that a model calls, with the types and dim orders of their tensors, and its backends
+/// The operators and backends that a model needs
+///
+/// Operators have the types and dim orders of their tensors.
 #[derive(clap::Args)]
 #[command(
     after_help = "TARGET is a file as for `pte check --target`: TOML, or YAML as ExecuTorch's selective build reads it (operators, \

@@ -15,10 +15,9 @@ use executorch_format::inspect::{Growth, SizeReport};
 use serde::Serialize;
 use std::path::Path;
 
-/// Where every byte of a file goes, the largest part first, and what can be removed; for two files, where the second is larger
-/// than the first
+/// Where every byte of a file goes, and what can be removed
 ///
-/// For a .bpte, only the program inside counts: offsets count from its first byte, and test cases are left out.
+/// The largest part comes first. For two files: where the second is larger than the first. For a .bpte, only the program inside counts: offsets count from its first byte, and test cases are left out.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte size model.pte
