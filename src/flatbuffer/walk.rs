@@ -81,8 +81,9 @@ struct Vtable {
     extent: u32,
     overlaps: bool,
     slots: [u16; MAX_FIELDS],
-    /// Its fields that point to something.
+    /// Its fields that point to something, in the first `count` items.
     pointers: [Option<Pointer>; MAX_FIELDS],
+    count: usize,
 }
 
 /// A field that points to something.
@@ -104,6 +105,7 @@ impl Vtable {
         overlaps: false,
         slots: [0; MAX_FIELDS],
         pointers: [None; MAX_FIELDS],
+        count: 0,
     };
 }
 
@@ -127,31 +129,31 @@ impl Vtables {
         if !same || entry.position != position {
             let size = word(place, position)?;
             let inline_size = if size >= 4 { word(place, position.wrapping_add(2)) } else { None };
-            let mut vtable = Vtable { description: Some(description), position, size, inline_size, ..Vtable::NONE };
-            let fields = vtable.slots.iter_mut().zip(description.forms).zip((4..size).step_by(2));
+            (entry.description, entry.position) = (Some(description), position);
+            (entry.size, entry.inline_size) = (size, inline_size);
+            (entry.extent, entry.overlaps, entry.slots) = (4, false, [0; MAX_FIELDS]);
+            let fields = entry.slots.iter_mut().zip(description.forms).zip((4..size).step_by(2));
             for ((slot, form), at) in fields {
                 *slot = word(place, position.wrapping_add(at.into())).unwrap_or_default();
                 if *slot > 0 {
-                    vtable.extent = vtable.extent.max(u32::from(*slot) + form.size() as u32);
-                    vtable.overlaps |= *slot < 4;
+                    entry.extent = entry.extent.max(u32::from(*slot) + form.size() as u32);
+                    entry.overlaps |= *slot < 4;
                 }
             }
-            let mut pointers = vtable.pointers.iter_mut();
+            entry.count = 0;
             for (id, field) in description.fields_by_id() {
-                let slot = |id: usize| vtable.slots.get(id).copied().unwrap_or_default();
+                let slot = |id: usize| entry.slots.get(id).copied().unwrap_or_default();
                 // The offset of a union is its second field.
                 let (tag, slot) = match field.kind {
                     FieldKind::Number(_) => continue,
                     FieldKind::Union(_) => (slot(id), slot(id + 1)),
                     _ => (0, slot(id)),
                 };
-                if slot > 0 {
-                    if let Some(pointer) = pointers.next() {
-                        *pointer = Some(Pointer { field, slot, tag });
-                    }
+                if let Some(pointer) = entry.pointers.get_mut(entry.count).filter(|_| slot > 0) {
+                    *pointer = Some(Pointer { field, slot, tag });
+                    entry.count += 1;
                 }
             }
-            *entry = vtable;
         }
         Some(entry)
     }
@@ -173,7 +175,8 @@ impl Walk<'_> {
         for index in 0..MAX_FIELDS {
             // The vtables of tables below may have taken its place.
             let vtable = self.vtables.get(place, vtable_at, description);
-            let pointer = vtable.and_then(|vtable| vtable.pointers.get(index).copied().flatten());
+            let pointers = vtable.and_then(|vtable| vtable.pointers.get(..vtable.count));
+            let pointer = pointers.and_then(|pointers| pointers.get(index).copied().flatten());
             let Some(Pointer { field, slot, tag }) = pointer else { break };
             let path = &path.field(field.name);
             let at = place.at(position.wrapping_add(slot.into()));
