@@ -121,19 +121,21 @@ impl Drop for Server {
 fn serve(state: &State, stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
     let mut reader = BufReader::new(stream);
-    while let Some((path, headers)) = request(&mut reader) {
+    while let Some((method, path, headers)) = request(&mut reader) {
         let number = state.requests.fetch_add(1, Ordering::Relaxed);
         thread::sleep(Duration::from_millis(state.delay.load(Ordering::Relaxed)));
-        if answer(state, stream, number, &path, &headers).is_none() {
+        if answer(state, stream, number, &method, &path, &headers).is_none() {
             return;
         }
     }
 }
 
-fn request(reader: &mut impl BufRead) -> Option<(String, HashMap<String, String>)> {
+/// The method, the path and the headers of the next request.
+fn request(reader: &mut impl BufRead) -> Option<(String, String, HashMap<String, String>)> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|size| *size > 0)?;
-    let path = line.split(' ').nth(1)?.to_owned();
+    let (method, rest) = line.split_once(' ')?;
+    let (method, path) = (method.to_owned(), rest.split(' ').next()?.to_owned());
     let mut headers = HashMap::new();
     loop {
         let mut line = String::new();
@@ -141,7 +143,7 @@ fn request(reader: &mut impl BufRead) -> Option<(String, HashMap<String, String>
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
         headers.insert(name.to_ascii_lowercase(), value.to_owned());
     }
-    Some((path, headers))
+    Some((method, path, headers))
 }
 
 /// A page of a bucket's listing, as from S3.
@@ -177,6 +179,7 @@ fn answer(
     state: &State,
     mut stream: &TcpStream,
     number: u64,
+    method: &str,
     path: &str,
     headers: &HashMap<String, String>,
 ) -> Option<()> {
@@ -249,6 +252,10 @@ fn answer(
         _ => format!("Content-Length: {}", end - start),
     };
     stream.write_all(format!("HTTP/1.1 {status}\r\n{etag}{length}\r\n\r\n").as_bytes()).ok()?;
+    // With a body, the next request on this connection could fail.
+    if method == "HEAD" {
+        return Some(());
+    }
     let half = &body[..body.len() / 2];
     match fault {
         Fault::Closes => {
