@@ -1,5 +1,5 @@
-//! Compares converting 1 GiB of safetensors to `.ptd` and back with copying the file, and with the time in which Python's `safetensors` reads and
-//! writes it, if that is installed. Prints a Markdown table.
+//! Compares converting 1 GiB of safetensors to `.ptd` and back with copying the file, and with the time in which Python's `safetensors`
+//! reads and writes it, if that is installed. Prints a Markdown table.
 //!
 //! Usage: cargo bench --features convert --bench convert [-- FOLDER]. The default folder is `/dev/shm`, or the temporary folder.
 //! PYTHON=FILE is another Python than `python3`.

@@ -1,7 +1,8 @@
 //! Maps and sorts of any type that are compiled once.
 //!
 //! Each pair of key and value type of a `BTreeMap` makes about 5,000 lines of LLVM, each type in a sort 3,000. Here the tree and the
-//! sort work on positions and are the same code for all types; a type of its own makes about 200 lines.
+//! sort work on positions and are the same code for all types; a type of its own makes about 200 lines. Items are compared and swapped
+//! through traits with one method, since a closure behind `dyn Fn` makes three functions for each type.
 // Which of these a build uses depends on its features.
 #![allow(dead_code)]
 
@@ -60,24 +61,26 @@ impl<K: Ord, V> Keyed<K, V> {
     }
 
     /// The value of that key; if there is none yet, `value` is inserted.
-    // The tree has positions of entries only.
-    #[allow(clippy::indexing_slicing)]
     pub fn or_insert(&mut self, key: K, value: V) -> &mut V {
         let at = match self.find(&key) {
             Some(at) => at,
             None => self.push(key, value),
         };
-        &mut self.entries[at].1
+        self.at(at)
     }
 
     /// The value of that key; if there is none yet, the result of `value` is inserted.
-    // The tree has positions of entries only.
-    #[allow(clippy::indexing_slicing)]
     pub fn or_insert_with(&mut self, key: K, value: impl FnOnce() -> V) -> &mut V {
         let at = match self.find(&key) {
             Some(at) => at,
             None => self.push(key, value()),
         };
+        self.at(at)
+    }
+
+    /// The value at a position that the tree has.
+    #[allow(clippy::indexing_slicing)]
+    fn at(&mut self, at: usize) -> &mut V {
         &mut self.entries[at].1
     }
 

@@ -97,8 +97,8 @@
 //! # What may change
 //!
 //! `docs/stability.md` says what a release may change. In short: tables of a schema are plain structs that grow with the schema (write
-//! `..Default::default()`), options start from their default and are set by `with_…`, answers and kinds are `#[non_exhaustive]`, and texts are
-//! for people. `docs/vocabulary.md` has the words that names are made of.
+//! `..Default::default()`), options start from their default and are set by `with_…`, answers and kinds are `#[non_exhaustive]`, and texts
+//! are for people. `docs/vocabulary.md` has the words that names are made of.
 //!
 //! # Names that shadow Rust's
 //!

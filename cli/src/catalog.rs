@@ -10,8 +10,9 @@ use std::path::PathBuf;
 
 /// Write the contents of many files as Parquet tables
 ///
-/// For DuckDB, Spark and similar tools. The tables are files, methods, inputs_outputs, operators, delegates, nodes, blobs and findings, each a folder of Parquet files. The metadata of each file
-/// is read, and its payloads without constants. A file that cannot be read is a row with its error.
+/// For DuckDB, Spark and similar tools. The tables are files, methods, inputs_outputs, operators, delegates, nodes, blobs and findings,
+/// each a folder of Parquet files. The metadata of each file is read, and its payloads without constants. A file that cannot be read is a
+/// row with its error.
 #[derive(clap::Args)]
 #[command(
     after_help = "Files that did not change since the last run into the same folder, by ETag or by size and time, are not read again, even if

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Check whether programs will load on a device
 ///
-/// What the device does not have is listed. Settings that the target file leaves out are not checked. Programs, also in bundles, take external data from the .ptd files that are named with
-/// them, or, with --recursive, from those in the same folder.
+/// What the device does not have is listed. Settings that the target file leaves out are not checked. Programs, also in bundles, take
+/// external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
 #[derive(clap::Args)]
 #[command(after_help = "A target file (a file that ends in .yaml has the keys that `pte ops --help` names):
   runtime = \"1.2\"              # the release of ExecuTorch's runtime

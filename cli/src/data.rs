@@ -55,8 +55,8 @@ pub fn serving<'t, 'i>(data: &'t [Data<'i>], program: &Path) -> Vec<&'t Ptd<'i>>
     data.iter().filter(serves).map(|data| &data.ptd).collect()
 }
 
-/// Calls a function for the program of each file, or for the one inside a bundle. A `.ptd` file is only used by programs. It is skipped, as is any other file
-/// without a program that was found in a folder. If there is no program at all, the first such file fails.
+/// Calls a function for the program of each file, or for the one inside a bundle. A `.ptd` file is only used by programs. It is skipped, as
+/// is any other file without a program that was found in a folder. If there is no program at all, the first such file fails.
 pub fn each_program(
     files: &FileArguments,
     need: Need,
@@ -94,8 +94,8 @@ pub fn folder(path: &Path) -> PathBuf {
     path.parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// Calls a function for a file's program, or for the one inside a bundle. `None` for a `.ptd` file, and for any file without a program that was
-/// found in a folder.
+/// Calls a function for a file's program, or for the one inside a bundle. `None` for a `.ptd` file, and for any file without a program that
+/// was found in a folder.
 fn of_program<R>(
     path: &Path,
     model: &Model<'_>,

@@ -13,8 +13,8 @@ use std::path::Path;
 
 /// Print the whole metadata as JSON, as flatc does
 ///
-/// The names are the schema's. Each file is a separate document in flatc's form. With --json and --jsonl the trees are inside documents of this
-/// command.
+/// The names are the schema's. Each file is a separate document in flatc's form. With --json and --jsonl the trees are inside documents of
+/// this command.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte dump model.pte | jq '.execution_plan[].name'

@@ -204,7 +204,8 @@ impl From<serde_json::Error> for Failure {
 }
 
 /// Calls a function for each file. Files that fail are reported at once, also in the JSON if there is
-/// any, and the next files are still read. The inner result is the failure with the highest code, to be returned when the output is complete.
+/// any, and the next files are still read. The inner result is the failure with the highest code, to be returned when the output is
+/// complete.
 pub fn each(
     files: &FileArguments,
     mut documents: Option<&mut json::Files>,

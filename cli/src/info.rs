@@ -47,8 +47,8 @@ struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
-    /// The releases of ExecuTorch that load it with portable kernels and its `.ptd` files: the first and the last of each unbroken range, without the releases for
-    /// which this is unknown.
+    /// The releases of ExecuTorch that load it with portable kernels and its `.ptd` files: the first and the last of each unbroken range,
+    /// without the releases for which this is unknown.
     loads_in: Vec<(Release, Release)>,
     releases: Vec<ReleaseVerdict>,
     /// The keys that it looks up in `.ptd` files.

@@ -214,8 +214,8 @@ const ALWAYS: usize = 1000;
 /// The bytes beyond that which are written, of all strings of a document together.
 const OVER: usize = 1 << 20;
 
-/// Cuts strings if many are long: many entries can share one name, so that a document could be many times larger than the file. Only `pte dump`
-/// writes all strings whole: a tree has each name as often as the file has it.
+/// Cuts strings if many are long: many entries can share one name, so that a document could be many times larger than the file. Only `pte
+/// dump` writes all strings whole: a tree has each name as often as the file has it.
 struct Strings {
     /// Bytes of the current string.
     count: usize,

@@ -17,7 +17,8 @@ use std::path::Path;
 
 /// Where every byte of a file goes, and what can be removed
 ///
-/// The largest part comes first. For two files: where the second is larger than the first. For a .bpte, only the program inside counts: offsets count from its first byte, and test cases are left out.
+/// The largest part comes first. For two files: where the second is larger than the first. For a .bpte, only the program inside counts:
+/// offsets count from its first byte, and test cases are left out.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte size model.pte

@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Runtimes that are known by name, with the kernel libraries and the backends of each. The contents of prebuilt libraries for Android and iOS are not
-/// known to this crate.
+/// Runtimes that are known by name, with the kernel libraries and the backends of each. The contents of prebuilt libraries for Android and
+/// iOS are not known to this crate.
 const RUNTIMES: [Runtime; 4] = [
     Runtime { name: "portable", libraries: &[Library::Portable], backends: Some(&[]) },
     Runtime { name: "xnnpack", libraries: &[Library::Portable], backends: Some(&["XnnpackBackend"]) },

@@ -35,7 +35,8 @@ pub struct Arguments {
     /// Put the array into this section, with GCC's attribute
     #[arg(long)]
     section: Option<String>,
-    /// Take the bytes from the file when the source is assembled (.incbin; GCC or Clang, ELF): for large files, this takes far less time and memory
+    /// Take the bytes from the file when the source is assembled (.incbin; GCC or Clang, ELF): for large files, this takes far less time
+    /// and memory
     #[arg(long, conflicts_with_all = ["embed", "operators"])]
     incbin: bool,
     /// Take the bytes from the file when the source is compiled (#embed of C23; GCC 15, Clang 19)

@@ -2,8 +2,8 @@
 
 use executorch_format::Pte;
 
-/// The method and the index of a value. The method can be left out if the program has only one. The form of keys (`forward.012`) and the form without
-/// a percent sign (`forward:12`) are accepted too, if there is such a method.
+/// The method and the index of a value. The method can be left out if the program has only one. The form of keys (`forward.012`) and the
+/// form without a percent sign (`forward:12`) are accepted too, if there is such a method.
 pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     if let Some(value) = text.strip_prefix('%') {

@@ -53,8 +53,8 @@ pub struct Arguments {
     /// How much to check [default: strict]
     #[arg(long, value_parser = levels())]
     level: Option<Level>,
-    /// Instead, print what these releases of ExecuTorch do with the files: 0.7, 0.7..1.2, oldest..1.0, all; judged by the format, the operators of
-    /// kernel libraries, and the contents of XNNPACK's payloads
+    /// Instead, print what these releases of ExecuTorch do with the files: 0.7, 0.7..1.2, oldest..1.0, all; judged by the format, the
+    /// operators of kernel libraries, and the contents of XNNPACK's payloads
     #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = runtimes::span, conflicts_with_all = ["level", "deny", "allow", "policy"])]
     runtime: Vec<runtimes::Span>,
     /// The kernel libraries of these releases: portable, optimized, quantized, python-wheel [default: portable]

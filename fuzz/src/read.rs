@@ -38,8 +38,8 @@ pub fn read_ptd(bytes: &[u8]) {
     }
 }
 
-/// Decodes a bundled program, visits everything, validates it with the program inside, and writes it back: unchanged, to the same bytes, and
-/// changed, to a file that is read again.
+/// Decodes a bundled program, visits everything, validates it with the program inside, and writes it back: unchanged, to the same bytes,
+/// and changed, to a file that is read again.
 pub fn read_bundled(bytes: &[u8]) {
     let parsed = Bpte::parse(bytes);
     assert_eq!(Bpte::check(bytes).err().as_ref(), parsed.as_ref().err());

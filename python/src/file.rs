@@ -275,7 +275,8 @@ impl File {
         self.0.view(py, pte.bytes(&data).map_err(|error| raise(py, &error))?)
     }
 
-    /// Everything that is wrong with a file, and with a program and its `.ptd` files together, at a level: `structure`, `runtime` or `strict`.
+    /// Everything that is wrong with a file, and with a program and its `.ptd` files together, at a level: `structure`, `runtime` or
+    /// `strict`.
     fn verify<'py>(&self, py: Python<'py>, level: &str, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
         let level: Level = level.parse().map_err(|error: Error| raise(py, &error))?;
         let data = Self::data(py, &data)?;

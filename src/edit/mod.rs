@@ -1,8 +1,8 @@
 //! Changes to a finished file. Everything else in it stays as it is.
 //!
 //! Each operation is a method of [`Pte`](crate::Pte) or [`Ptd`](crate::Ptd). It changes the tree and recomputes
-//! the layout of the file, in the file's own style; [`image`](crate::Pte::image) then writes it. If it fails, nothing is changed. Bytes that it does
-//! not touch stay borrowed until they are written.
+//! the layout of the file, in the file's own style; [`image`](crate::Pte::image) then writes it. If it fails, nothing is changed. Bytes
+//! that it does not touch stay borrowed until they are written.
 //!
 //! ```
 //! use executorch_format::edit::Strip;

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::flatbuffer::text::Text;
-use crate::keyed::sort_by;
+use crate::keyed::sort;
 use alloc::{format, vec::Vec};
 
 /// Keys sorted once, so that each look-up is a binary search.
@@ -15,7 +15,7 @@ impl<'t> KeyIndex<'t> {
     /// An index of these keys, each with the index of its entry.
     pub(crate) fn new(mut keys: Vec<(&'t Text<'t>, u32)>) -> Self {
         if !keys.is_sorted() {
-            sort_by(&mut keys, |one, other| one.cmp(other));
+            sort(&mut keys);
         }
         Self { keys }
     }

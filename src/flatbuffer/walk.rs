@@ -161,7 +161,8 @@ impl Vtables {
 
 impl Walk<'_> {
     fn table(&mut self, place: Place<'_, '_>, description: &'static TableDescription, path: &Path<'_>) -> Result<()> {
-        // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped or refused.
+        // The FlatBuffer has been read before, so these bytes, and those below, are there. In place of missing ones, a 0 would be skipped
+        // or refused.
         let position = place.position;
         let vtable_at = position.wrapping_sub(place.u32(position).unwrap_or_default());
         let Some(vtable) = self.vtables.get(place, vtable_at, description) else {

@@ -4,7 +4,7 @@ use super::events::{Key, Times, instruction, plan_of, target};
 use super::linked::{self, ProfiledNode};
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
-use crate::keyed::{Keyed, sort, sort_by};
+use crate::keyed::{Keyed, sort, sort_by_key};
 use crate::path::FieldPath;
 use crate::schema::etdump::RunData;
 use crate::schema::program::ExecutionPlan;
@@ -39,7 +39,7 @@ impl Profile<'_> {
                 let total = totals.get(&event.place()).copied().unwrap_or_default();
                 (event.kind != EventKind::Method, Reverse(total), event.place())
             };
-            sort_by(&mut run.events, |one, other| key(one).cmp(&key(other)));
+            sort_by_key(&mut run.events, key);
         }
     }
 }
@@ -239,7 +239,7 @@ impl<'t> Group<'t> {
             let is_part = matches!(event.kind, EventKind::Part | EventKind::Delegate);
             (event.kind != EventKind::Method, first.get(&event.place()).copied(), is_part)
         };
-        sort_by(&mut events, |one, other| key(one).cmp(&key(other)));
+        sort_by_key(&mut events, key);
         RunProfile {
             name: self.run.name(),
             test_case: self.run.test_case(),

@@ -1,5 +1,5 @@
-//! Pictures of what [`inspect`](crate::inspect) answers: a graph or planned memory as SVG, and graphs for Graphviz (DOT) and for Google's Model
-//! Explorer (JSON).
+//! Pictures of what [`inspect`](crate::inspect) answers: a graph or planned memory as SVG, and graphs for Graphviz (DOT) and for Google's
+//! Model Explorer (JSON).
 //!
 //! A picture is a text, which its `Display` writes:
 //!

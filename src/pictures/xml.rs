@@ -1,5 +1,5 @@
-//! Text from a file inside XML, and so inside SVG. Not an XML crate's: those escape five characters, and leave control characters, which make XML
-//! invalid, and marks that turn the direction of text.
+//! Text from a file inside XML, and so inside SVG. Not an XML crate's: those escape five characters, and leave control characters, which
+//! make XML invalid, and marks that turn the direction of text.
 
 use crate::names::is_deceptive;
 use core::fmt::{self, Write};

@@ -57,7 +57,8 @@ pub(crate) fn remove_inline_payloads(pte: &mut Pte<'_>, gone: &dyn Fn(u32) -> bo
     });
     for payload in payloads_mut(&mut pte.program) {
         if payload.location == DataLocation::INLINE {
-            // Nothing refers to a removed payload. An index that is out of range stays out of range, because there are not more payloads than before.
+            // Nothing refers to a removed payload. An index that is out of range stays out of range, because there are not more payloads
+            // than before.
             if let Ok(new) = kept.binary_search(&payload.index) {
                 payload.index = new as u32;
             }

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use url::{Position, Url};
 
-/// Time limits and sizes of requests. Credentials, endpoints and other settings come from the environment variables that the `object_store` crate
-/// reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`; proxies come from `HTTP_PROXY` and `HTTPS_PROXY`.
+/// Time limits and sizes of requests. Credentials, endpoints and other settings come from the environment variables that the `object_store`
+/// crate reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`; proxies come from `HTTP_PROXY` and `HTTPS_PROXY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Access {

@@ -15,8 +15,8 @@ const MOST_METADATA: u64 = 1 << 31;
 /// How much of a file to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Extent {
-    /// The metadata, and delegates' payloads without their constants: enough for a file's contents, its needs, and the releases that load it. The scales of quantized
-    /// constants are assumed to be valid.
+    /// The metadata, and delegates' payloads without their constants: enough for a file's contents, its needs, and the releases that load
+    /// it. The scales of quantized constants are assumed to be valid.
     Graphs,
     /// Also those scales: enough for the checks before a file is loaded.
     Scales,

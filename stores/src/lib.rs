@@ -1,8 +1,8 @@
 //! ExecuTorch's model files where they are: in S3, Google Cloud Storage, Azure, on a web server, in a folder.
 //!
-//! Of a remote file, only the bytes that a question needs are read: its metadata, and the graphs in delegates' payloads. [`Stores::open`] returns a
-//! [`File`], whose [`parse`](File::parse) returns the same tree as for the whole file. [`catalog`] asks the same questions about many files and
-//! writes the answers as tables.
+//! Of a remote file, only the bytes that a question needs are read: its metadata, and the graphs in delegates' payloads. [`Stores::open`]
+//! returns a [`File`], whose [`parse`](File::parse) returns the same tree as for the whole file. [`catalog`] asks the same questions about
+//! many files and writes the answers as tables.
 //!
 //! A file that changes between two requests is an error, and so is a server that gives wrong facts about a file.
 

@@ -98,8 +98,8 @@ impl Stores {
         File::open(self.place(name)?, extent, self.access.first_read).await
     }
 
-    /// The model files below a prefix, or in a folder and its subfolders. They are sorted by name if the store lists them so, as S3, Google's
-    /// and Azure's do; files in folders are sorted.
+    /// The model files below a prefix, or in a folder and its subfolders. They are sorted by name if the store lists them so, as S3,
+    /// Google's and Azure's do; files in folders are sorted.
     pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<Found>>> {
         let place = self.place(prefix)?;
         let (store, path) = match place.spot {

@@ -147,8 +147,8 @@ fn what_a_target_cannot_know_is_not_called_there() {
     assert!(unknown[2].contains("the sizes are those of 1.5"), "{unknown:?}");
 }
 
-/// Bytes that ExecuTorch 1.5.1 took from the method allocator to load `forward`, as `etcheck --no-exec` and `etcheck --no-exec --no-temp` print
-/// them: with a temporary allocator, and without.
+/// Bytes that ExecuTorch 1.5.1 took from the method allocator to load `forward`, as `etcheck --no-exec` and `etcheck --no-exec --no-temp`
+/// print them: with a temporary allocator, and without.
 const TAKEN: &[(&str, u64, u64)] = &[
     ("1.5.1/add_mul/add_mul.pte", 616, 896),
     ("1.5.1/linear_xnnpack/linear_xnnpack.pte", 584, 632),

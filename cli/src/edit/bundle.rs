@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// List test cases of a .bpte bundle, extract or replace its program
 ///
-/// A program is extracted byte for byte. A new program must fit the test cases: it needs the method of each, with the same inputs and outputs.
+/// A program is extracted byte for byte. A new program must fit the test cases: it needs the method of each, with the same inputs and
+/// outputs.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte bundle model.bpte

@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 
 /// Move data from a program into a .ptd: an app can fetch it separately, and several programs can share it
 ///
-/// A key is the name in the file, else that of --names, else METHOD.VALUE, with values padded to the same number of digits. Data that several methods share has one key.
+/// A key is the name in the file, else that of --names, else METHOD.VALUE, with values padded to the same number of digits. Data that
+/// several methods share has one key.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte externalize model.pte --all -o program.pte --data weights.ptd

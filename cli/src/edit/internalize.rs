@@ -11,7 +11,8 @@ use std::path::PathBuf;
 
 /// Copy data from .ptd files into a program
 ///
-/// It takes every key that a tensor of the program names. If the program has delegates, it takes all other keys too, because delegates look up keys of their own.
+/// It takes every key that a tensor of the program names. If the program has delegates, it takes all other keys too, because delegates look
+/// up keys of their own.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   pte internalize program.pte --data weights.ptd -o model.pte

@@ -202,7 +202,8 @@ fn typed(text: &str) -> Result<Option<(&str, ScalarType, &str)>, Failure> {
     }
 }
 
-/// An entry with the key at the start of `text`. With a type and sizes after it, the bytes become a tensor; a tensor must have the same ones.
+/// An entry with the key at the start of `text`. With a type and sizes after it, the bytes become a tensor; a tensor must have the same
+/// ones.
 fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Failure> {
     let Some((key, scalar_type, sizes)) = typed(text)? else {
         let NewData { tensor_layout, bytes, .. } = source.read(text)?;

@@ -27,8 +27,8 @@ use std::path::{Path, PathBuf};
 pub struct Arguments {
     /// A .pte or .ptd file
     file: PathBuf,
-    /// A value (%12, or METHOD:%12 if there are several methods), a name or a key, and the file with the bytes: a .ptd or .safetensors (the entry of that name, the only
-    /// one, or KEY in FILE.ptd:KEY), a .npy, or any other file, whose bytes are taken as they are
+    /// A value (%12, or METHOD:%12 if there are several methods), a name or a key, and the file with the bytes: a .ptd or .safetensors (the
+    /// entry of that name, the only one, or KEY in FILE.ptd:KEY), a .npy, or any other file, whose bytes are taken as they are
     #[arg(required = true, value_name = "TARGET=SOURCE")]
     replacements: Vec<String>,
     /// Permute elements into the required dim order if the source has another

@@ -85,8 +85,8 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
     writeln!(out, "  {name:16}{value}")
 }
 
-/// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why the releases next to them do not. The next line says what
-/// this covers.
+/// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why the releases next to them do not. The
+/// next line says what this covers.
 fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::Result<()> {
     // Payloads of other backends were not tested: the answer is without them.
     let others = info.releases.last().and_then(|latest| latest.payloads_not_looked_at());

@@ -18,7 +18,8 @@ use std::thread;
 /// How many bytes each worker reads at a time. Mapped memory would stay resident until the process ends.
 const CHUNK: usize = 1 << 20;
 
-/// How often a byte may be hashed. Blobs are nested a few levels deep: a constant in a payload in a segment in a bundle. Hostile files can nest more.
+/// How often a byte may be hashed. Blobs are nested a few levels deep: a constant in a payload in a segment in a bundle. Hostile files can
+/// nest more.
 const MOST_TIMES: u64 = 16;
 
 /// The start of a blob in the file, and its size.

@@ -9,8 +9,8 @@ use executorch_format::inspect::{BlobUser, DelegateConstantUser};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`: there are several
-/// methods.
+/// Prints one line for each blob with all its users, values grouped by method, after the file's name if there are several files. `several`:
+/// there are several methods.
 pub fn table(path: Option<&Path>, listing: &Listing<'_>, several: bool, top: Option<usize>) -> Result<(), Failure> {
     let most = top.unwrap_or(usize::MAX);
     let shown = || listing.blobs.iter().take(most);

@@ -26,7 +26,8 @@ fn map(name: &str, entries: impl Iterator<Item = String>) -> String {
     if entries.is_empty() { format!("{name}: {{}}\n") } else { format!("{name}:\n{entries}") }
 }
 
-/// A string: plain if it has only characters of operators' names, otherwise in quotes, with escapes for characters that could act on a terminal.
+/// A string: plain if it has only characters of operators' names, otherwise in quotes, with escapes for characters that could act on a
+/// terminal.
 fn scalar(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:".contains(&byte);
     if text.contains("::")

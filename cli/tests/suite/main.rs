@@ -1,7 +1,7 @@
 //! Tests the command, run as a user runs it, mostly on files that ExecuTorch wrote.
 //!
-//! The files are in `tests/data` of the repository, or in the folder that the environment variable `EXECUTORCH_FIXTURES` names, which has the
-//! same structure.
+//! The files are in `tests/data` of the repository, or in the folder that the environment variable `EXECUTORCH_FIXTURES` names, which has
+//! the same structure.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

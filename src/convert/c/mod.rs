@@ -89,8 +89,8 @@ pub struct CArray<'t> {
 impl<'t> CArray<'t> {
     /// Makes the array of a model from the bytes that it was read from.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and C++,
-    /// the alignment is not a power of two, or the section's name has a quote, a backslash or a control character.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if there are no bytes, the name is not an identifier in C and
+    /// C++, the alignment is not a power of two, or the section's name has a quote, a backslash or a control character.
     pub fn new(model: &Model<'_>, bytes: &'t [u8], options: &COptions) -> Result<Self> {
         let COptions { name, alignment: asked, section, bytes: form } = options;
         check_identifier(name)?;

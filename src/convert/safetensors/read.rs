@@ -4,7 +4,7 @@
 use super::{DIM_ORDER, Dtype, FORMAT, MAX_HEADER, SafeTensor, Safetensors, dim_order_of};
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::segment::offset_in;
-use crate::keyed::{Keyed, sort_by};
+use crate::keyed::{Keyed, sort, sort_by};
 use alloc::string::{String, ToString};
 use alloc::{borrow::Cow, format, vec::Vec};
 use core::fmt;
@@ -102,7 +102,7 @@ impl<'a> File<'a> {
 
     fn check_names(&self, tensors: &[(Cow<'_, str>, &RawValue)]) -> Result<()> {
         let mut sorted: Vec<_> = tensors.iter().map(|(name, raw)| (name, self.offset(raw))).collect();
-        sort_by(&mut sorted, |one, other| one.cmp(other));
+        sort(&mut sorted);
         let twice = sorted.windows(2).find_map(|pair| match pair {
             [(first, before), (second, offset)] if first == second => Some((second, before, offset)),
             _ => None,

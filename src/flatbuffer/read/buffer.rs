@@ -48,8 +48,8 @@ pub struct Limits {
     /// The most bytes covered by the tables, vectors and strings visited, each counted as often as it is visited.
     /// `None`: twice the FlatBuffer's size, plus 64 KiB.
     pub bytes: Option<u32>,
-    /// The most bytes of memory that the tree may take, besides the file's own bytes. Lists of tables count, and lists of numbers wider than a
-    /// byte, which are copied where they are misaligned in memory. `None`: as many as the limit on `bytes` lets happen.
+    /// The most bytes of memory that the tree may take, besides the file's own bytes. Lists of tables count, and lists of numbers wider
+    /// than a byte, which are copied where they are misaligned in memory. `None`: as many as the limit on `bytes` lets happen.
     pub memory: Option<u64>,
 }
 

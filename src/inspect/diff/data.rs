@@ -4,7 +4,7 @@ use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Si
 use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::numbers;
-use crate::keyed::{Keyed, sort_by};
+use crate::keyed::{Keyed, sort_by_key};
 use crate::schema::program::{ExecutionPlan, Tensor};
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
@@ -302,7 +302,7 @@ impl<'s> Comparer<'s> {
         for (_, list) in alike.into_sorted() {
             after.extend(list);
         }
-        sort_by(&mut after, |one, other| (one.method, one.value).cmp(&(other.method, other.value)));
+        sort_by_key(&mut after, |weight| (weight.method, weight.value));
         let mut by_name: Keyed<&str, Option<usize>> = Keyed::new();
         for (index, weight) in after.iter().enumerate().rev() {
             if let Some(name) = weight.name {

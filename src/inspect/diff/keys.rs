@@ -7,7 +7,7 @@ use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::inspect::numbers;
-use crate::keyed::{Keyed, sort, sort_by};
+use crate::keyed::{Keyed, sort};
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -150,7 +150,7 @@ impl<'s> Comparer<'s> {
         for (_, list) in alike.into_sorted() {
             after.extend(list);
         }
-        sort_by(&mut after, |one, other| one.cmp(other));
+        sort(&mut after);
         for (name, bytes) in after {
             let after = Some(format!("{} bytes", bytes.len()));
             self.difference(Difference {

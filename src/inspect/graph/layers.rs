@@ -131,8 +131,8 @@ impl Drawing {
         self.sizes[vertex].0 == 0.0
     }
 
-    /// The mean of its neighbours' places on one side, and how much it matters that a vertex is there; `None` where it has no neighbours. An
-    /// edge that passes layers is to be straight, and so is a long chain of nodes: what only joins it on the way does not pull at it.
+    /// The mean of its neighbours' places on one side, and how much it matters that a vertex is there; `None` where it has no neighbours.
+    /// An edge that passes layers is to be straight, and so is a long chain of nodes: what only joins it on the way does not pull at it.
     fn mean(&self, vertex: usize, side: usize) -> Option<(f64, f64)> {
         let neighbours = &self.neighbours[vertex][side];
         let is_among_nodes = neighbours.iter().any(|other| !self.is_passed(*other));

@@ -213,7 +213,8 @@ pub(super) fn operators(
     operators
 }
 
-/// Operators whose result is their first argument with another shape, type or order: a weight that they take is a weight of what takes their result.
+/// Operators whose result is their first argument with another shape, type or order: a weight that they take is a weight of what takes
+/// their result.
 const THROUGH: &[&str] = &[
     "aten::_reshape_alias_copy",
     "aten::_to_copy",

@@ -14,8 +14,8 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 /// The backend whose payloads are read.
 pub(super) const BACKEND: &str = "XnnpackBackend";
 
-/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Read off the release tags 0.2.0 to 1.4.0 and
-/// the source of 1.5.
+/// Nodes, datatypes and fields of `runtime_schema.fbs`, and the releases whose runtime has them. Read off the release tags 0.2.0 to 1.4.0
+/// and the source of 1.5.
 const TABLE: &str = include_str!("xnnpack.tsv");
 
 /// At most this many backends are named in a reason.

@@ -13,8 +13,8 @@ use core::fmt;
 use core::str::FromStr;
 
 /// Operator, then the releases whose portable, optimized and quantized library and whose Python wheel have it. Made from the kernel lists
-/// (`functions.yaml`, `optimized.yaml`, `quantized.yaml`) of the release tags 0.1.0 to 1.4.0 and of 1.5's source, and from what the libraries
-/// in the wheels register. 0.3's wheel was not looked at.
+/// (`functions.yaml`, `optimized.yaml`, `quantized.yaml`) of the release tags 0.1.0 to 1.4.0 and of 1.5's source, and from what the
+/// libraries in the wheels register. 0.3's wheel was not looked at.
 const TABLE: &str = include_str!("operators.tsv");
 
 /// At most this many missing operators are named in a reason.

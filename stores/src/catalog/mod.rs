@@ -1,7 +1,7 @@
 //! Many files as tables.
 //!
-//! [`write()`] lists files, reads the extent [`Extent::Graphs`](crate::Extent::Graphs) of each, and writes Parquet; [`batch`] returns the same rows as one batch of
-//! Arrow, for engines that distribute the work over machines.
+//! [`write()`] lists files, reads the extent [`Extent::Graphs`](crate::Extent::Graphs) of each, and writes Parquet; [`batch`] returns the
+//! same rows as one batch of Arrow, for engines that distribute the work over machines.
 
 mod earlier;
 mod part;

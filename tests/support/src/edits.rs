@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 /// Larger files are not written to memory: a damaged file can place the same bytes many times.
 const LARGEST: u64 = 1 << 22;
 
-/// Decodes a file, if it is valid, applies operations, and writes it. The written file must read back equal, and have no finding of severity error that
-/// the old file did not have.
+/// Decodes a file, if it is valid, applies operations, and writes it. The written file must read back equal, and have no finding of
+/// severity error that the old file did not have.
 pub fn edit_file(bytes: &[u8], choices: &mut Choices<'_>) {
     let Ok(before) = Model::parse(bytes) else { return };
     let after = match before.clone() {

@@ -4,8 +4,8 @@ use executorch_format::schema::program::{EValue, ExecutionPlan, Instruction, Ope
 use executorch_format::schema::{Program, ScalarType};
 use executorch_format::{DataCollector, Pte, PteOptions, probe};
 
-/// A program with the instructions of MobileNetV2 as ExecuTorch's portable kernels run it: 153, of which 52 are convolutions, each followed by a
-/// normalization and 35 also by an activation, and 10 are residual additions. Its weights are small.
+/// A program with the instructions of MobileNetV2 as ExecuTorch's portable kernels run it: 153, of which 52 are convolutions, each followed
+/// by a normalization and 35 also by an activation, and 10 are residual additions. Its weights are small.
 pub fn mobilenet() -> Vec<u8> {
     const CONVOLUTION: i32 = 0;
     const NORMALIZATION: i32 = 1;

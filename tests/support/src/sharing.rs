@@ -1,5 +1,5 @@
-//! Files in which many references share one target: a long name, a long list, a large payload. A program that copies or prints it for each reference takes many times
-//! the file's size in memory and time. Also the commands to run on them.
+//! Files in which many references share one target: a long name, a long list, a large payload. A program that copies or prints it for each
+//! reference takes many times the file's size in memory and time. Also the commands to run on them.
 
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{
@@ -116,8 +116,8 @@ fn program(plan: ExecutionPlan<'_>, constants: usize, payload: Option<Vec<u8>>) 
     pte.expect("a program that is complete")
 }
 
-/// A payload in many overlapping segments, each of a delegate and with a name. They end at the same byte, and each starts `step` bytes after the one
-/// before it.
+/// A payload in many overlapping segments, each of a delegate and with a name. They end at the same byte, and each starts `step` bytes
+/// after the one before it.
 fn overlapping(payload: Vec<u8>, count: usize, step: usize) -> Vec<u8> {
     let delegate = |index| BackendDelegate {
         id: Some("XnnpackBackend".into()),
@@ -191,7 +191,8 @@ fn nodes(count: usize, (flags, external_id): (u32, u32)) -> Vec<u8> {
     })
 }
 
-/// The commands to run on a file with this extension: `{}` is the file, `{other}` a different file of its kind, `{out}` a folder for the output.
+/// The commands to run on a file with this extension: `{}` is the file, `{other}` a different file of its kind, `{out}` a folder for the
+/// output.
 pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
     match ending {
         "pte" => &[

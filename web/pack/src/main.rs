@@ -1,7 +1,7 @@
 //! Builds the page's files: `pack MODULE.wasm OUTPUT`, where MODULE.wasm is the compiled web/page.
 //!
-//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `module/`, its module alone. If `wasm-opt` is
-//! installed, it makes the module smaller.
+//! It writes to OUTPUT `pte.html`, the page in one file, `site/`, the page as files for a server, and `module/`, its module alone. If
+//! `wasm-opt` is installed, it makes the module smaller.
 
 mod order;
 

@@ -30,8 +30,8 @@ pub fn ordered(module: &[u8]) -> Result<Vec<u8>, Box<dyn std::error::Error>> {
     Ok(ordered.finish())
 }
 
-/// An order in which each function follows some that have much in common with it: of those that are left, the one that shares the largest part
-/// of its runs of bytes with the last, and with those before, which count less and less.
+/// An order in which each function follows some that have much in common with it: of those that are left, the one that shares the largest
+/// part of its runs of bytes with the last, and with those before, which count less and less.
 fn alike(bodies: &[&[u8]]) -> Vec<usize> {
     const RUN: usize = 5;
     // A run that more functions have says little.

@@ -48,8 +48,8 @@ pub struct File {
 }
 
 impl File {
-    /// Reads a file as far as its metadata, and payloads, as long as they are not too large. Bytes that were read stay until the worker ends,
-    /// which lives as long as the page shows these files: trees borrow from them.
+    /// Reads a file as far as its metadata, and payloads, as long as they are not too large. Bytes that were read stay until the worker
+    /// ends, which lives as long as the page shows these files: trees borrow from them.
     ///
     /// Fails if the bytes cannot be read. A file with faults is opened, too.
     pub fn open(name: String, size: u64, storage: &(impl Storage + ?Sized)) -> Result<Self, String> {

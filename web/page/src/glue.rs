@@ -1,4 +1,5 @@
-//! The functions that the worker's JavaScript calls. Each file is read through its own `read(start, size)`, which returns bytes synchronously.
+//! The functions that the worker's JavaScript calls. Each file is read through its own `read(start, size)`, which returns bytes
+//! synchronously.
 
 use crate::{Export, Form, Hash, Session, Spread, Storage};
 use wasm_bindgen::prelude::wasm_bindgen;

@@ -115,7 +115,8 @@ impl Session {
         self.file(self.roles().main)
     }
 
-    /// A part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `savings`, `releases`, `cases` or `profile`.
+    /// A part of what the views show: `first`, `size`, `memory`, `operators`, `findings`, `weights`, `graphs`, `savings`, `releases`,
+    /// `cases` or `profile`.
     pub fn part(&self, name: &str) -> Result<String, String> {
         let file = self.main()?;
         let model = match &file.model {

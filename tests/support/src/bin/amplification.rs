@@ -1,5 +1,6 @@
-//! Measures the command on files in which many references share one target: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints, for each kind of file and each
-//! command, its peak memory, its CPU seconds, and the bytes that it prints and writes, with their ratios to the file's size. Linux only.
+//! Measures the command on files in which many references share one target: `amplification PTE FOLDER [LENGTH COUNT [KIND]]` prints, for
+//! each kind of file and each command, its peak memory, its CPU seconds, and the bytes that it prints and writes, with their ratios to the
+//! file's size. Linux only.
 
 use executorch_format_support::sharing::{self, Scale};
 use std::error::Error;

@@ -1,7 +1,7 @@
 //! Writes malformed files: valid files, each damaged in one way, with a manifest.
 //!
-//! `cargo run -p executorch-format-support --bin malformed` rewrites `tests/data/malformed`; the test `malformed` checks that nothing else is
-//! in it. With `-- DIR`, they are written to a new folder, for tests of other readers.
+//! `cargo run -p executorch-format-support --bin malformed` rewrites `tests/data/malformed`; the test `malformed` checks that nothing else
+//! is in it. With `-- DIR`, they are written to a new folder, for tests of other readers.
 
 use executorch_format_support::corpus;
 use std::path::PathBuf;
