@@ -265,6 +265,18 @@ fn an_error_of_the_system_has_its_source_and_says_which_file() {
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
     assert!(error.to_string().ends_with(&source.to_string()), "{error}");
+
+    let error = Pte::parse(&file.bytes()[..700]).unwrap_err();
+    assert!(std::error::Error::source(&error).is_none());
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn an_error_as_json_has_its_rule_its_place_and_its_message() {
+    let folder = TempFolder::new("error-as-json");
+    let path = folder.0.join("nowhere").join("file.pte");
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let error = Pte::parse(file.bytes()).unwrap().image().unwrap().save(&path).unwrap_err();
     let value = serde_json::to_value(&error).unwrap();
     assert_eq!(
         (&value["rule"], &value["path"], &value["offset"]),
@@ -272,7 +284,6 @@ fn an_error_of_the_system_has_its_source_and_says_which_file() {
     );
 
     let error = Pte::parse(&file.bytes()[..700]).unwrap_err();
-    assert!(std::error::Error::source(&error).is_none());
     let value = serde_json::to_value(&error).unwrap();
     assert_eq!((&value["rule"], &value["offset"]), (&"truncated".into(), &700.into()));
     assert!(value["message"].as_str().unwrap().contains("has only 700 bytes"), "{value}");
