@@ -413,6 +413,25 @@ pub(crate) fn most_tables(table: &dyn AnyTable) -> usize {
     most
 }
 
+/// How many tables a table is: itself and all in it.
+#[cfg(feature = "verify")]
+pub(crate) fn tables(table: &dyn AnyTable) -> usize {
+    let mut all = 1;
+    for (index, field) in table.description().fields.iter().enumerate() {
+        let content = field.kind.content();
+        if content.tables == 0 && !content.lists {
+            continue;
+        }
+        all += match table.field(index).map(AnyField::value) {
+            Some(Value::Table(table) | Value::Union { member: Some(table), .. }) => tables(table),
+            Some(Value::Union { tag: 1.., .. }) => 1,
+            Some(Value::Tables(list)) => (0..list.len()).filter_map(|index| list.get(index)).map(tables).sum(),
+            _ => 0,
+        };
+    }
+    all
+}
+
 /// Calls `visit` with the path and the value of every field of a table and of all tables in it, outer tables first.
 /// Values live as long as the table.
 ///

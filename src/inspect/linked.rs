@@ -4,6 +4,7 @@
 use super::{EventKind, EventProfile, EventTarget, RunProfile};
 use crate::delegate::Payload;
 use crate::file::pte::Pte;
+use crate::keyed::Keyed;
 use alloc::{string::String, vec::Vec};
 
 /// A node inside a delegate.
@@ -52,8 +53,12 @@ pub(super) fn link(pte: &Pte<'_>, runs: &mut [RunProfile<'_>]) {
         nodes.sort_unstable();
         payloads.push(nodes);
     }
+    let mut methods: Keyed<&str, usize> = Keyed::new();
+    for (index, plan) in pte.methods().iter().enumerate() {
+        methods.or_insert(plan.name(), index);
+    }
     for run in runs {
-        let Some(method) = pte.methods().iter().position(|plan| Some(plan.name()) == run.method) else { continue };
+        let Some(method) = run.method.and_then(|name| methods.get(name)).copied() else { continue };
         let place = |event: &EventProfile<'_>| (event.chain, event.instruction);
         for call in run.events.chunk_by_mut(|one, other| place(one) == place(other)) {
             let delegate = call.iter().find_map(|event| match event.runs {

@@ -18,6 +18,12 @@ pub(super) fn check(bpte: &Bpte<'_>, program: Option<&Pte<'_>>, report: &mut Rep
     let root = &Path::ROOT;
     present(bundle.program.is_some(), "program", root, report);
     present(bundle.method_test_suites.is_some(), "method_test_suites", root, report);
+    let mut methods = Keyed::new();
+    for plan in program.into_iter().flat_map(Pte::methods) {
+        if let Some(name) = &plan.name {
+            methods.or_insert(name.as_bytes(), plan);
+        }
+    }
     let mut seen = Keyed::new();
     for (index, suite) in bundle.method_test_suites().iter().enumerate() {
         let path = &root.item("method_test_suites", index);
@@ -27,7 +33,7 @@ pub(super) fn check(bpte: &Bpte<'_>, program: Option<&Pte<'_>>, report: &mut Rep
             let found = format!("{}, expected another method than that of suite {first}", Name(name));
             report.add_at(rule::BUNDLE_METHOD, &path.field("method_name"), report.offset(Some(name.as_bytes())), found);
         }
-        let plan = program.and_then(|pte| method(pte, suite, path, report));
+        let plan = program.and_then(|_| method(&methods, suite, path, report));
         for (index, case) in suite.test_cases().iter().enumerate() {
             test_case(case, plan, &path.item("test_cases", index), report);
         }
@@ -45,13 +51,13 @@ fn present(is_there: bool, field: &'static str, path: &Path<'_>, report: &mut Re
 }
 
 fn method<'t, 'a>(
-    pte: &'t Pte<'a>,
+    methods: &Keyed<&[u8], &'t ExecutionPlan<'a>>,
     suite: &BundledMethodTestSuite<'_>,
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) -> Option<&'t ExecutionPlan<'a>> {
     let name = suite.method_name.as_ref()?;
-    let found = pte.methods().iter().find(|plan| plan.name.as_ref() == Some(name));
+    let found = methods.get(name.as_bytes()).copied();
     if found.is_none() {
         let offset = report.offset(Some(name.as_bytes()));
         let found = format!("{}, expected a method of the program", Name(name));

@@ -8,7 +8,6 @@ use crate::file::pte::Pte;
 use crate::flatbuffer::any;
 use crate::path::Path;
 use crate::schema::Program;
-use crate::schema::any::Value;
 use alloc::format;
 
 /// The default limit of FlatBuffers' verifier, which the runtime uses. The verifier's other limit, a depth of 64, cannot be
@@ -57,23 +56,11 @@ fn table_limit(program: &Program<'_>, report: &mut Report<'_>) {
     if any::most_tables(program) <= MOST_TABLES {
         return;
     }
-    let tables = tables(program);
+    let tables = any::tables(program);
     if tables > MOST_TABLES {
         let found = format!("{tables} tables, expected at most {MOST_TABLES}: the runtime's verifier refuses more");
         report.add(rule::TABLE_LIMIT, &Path::ROOT, found);
     }
-}
-
-/// The number of tables in the program.
-fn tables(program: &Program<'_>) -> usize {
-    let mut tables = 1;
-    any::visit(program, &Path::ROOT, &mut |_, value| match value {
-        Value::Table(_) => tables += 1,
-        Value::Tables(list) => tables += list.len(),
-        Value::Union { tag: 1.., .. } => tables += 1,
-        _ => (),
-    });
-    tables
 }
 
 /// The released runtime is built without support for constants as they were before ExecuTorch 0.4
