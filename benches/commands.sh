@@ -8,12 +8,9 @@
 # needs: cargo, python3, openssl
 set -eu
 cd "$(dirname "$0")/.."
-folder=$(mktemp -d "${1:-/dev/shm}/executorch-format-XXXXXX")
-trap 'rm -r "$folder"' EXIT
-if [ -z "${PTE:-}" ]; then
-  cargo build --quiet --release --package executorch-format-cli
-  PTE=${CARGO_TARGET_DIR:-target}/release/pte
-fi
+set -- "${1:-/dev/shm}"
+# shellcheck source=benches/setup.sh
+. benches/setup.sh
 cargo run --quiet --package executorch-format-support --bin large_program -- "$folder"
 python3 - "$PTE" "$folder" "${RUNS:-15}" <<'EOF'
 import os, statistics, subprocess, sys, time

@@ -2,15 +2,15 @@
 # Measures the command on a `.ptd` of 1 GiB: `pte list --hash` against OpenSSL's SHA-256, and the system calls of `pte rewrite`.
 # usage: benches/large.sh [FOLDER]
 #   FOLDER   a folder with space for two such files (default: /dev/shm)
+#   PTE=FILE the command; without it, the command is built
 # needs: cargo, awk, GNU time, openssl, strace
 set -eu
 cd "$(dirname "$0")/.."
-folder=$(mktemp -d "${1:-/dev/shm}/executorch-format-XXXXXX")
-trap 'rm -r "$folder"' EXIT
+set -- "${1:-/dev/shm}"
+# shellcheck source=benches/setup.sh
+. benches/setup.sh
 file=$folder/large.ptd
 
-cargo build --quiet --release --package executorch-format-cli
-pte=${CARGO_TARGET_DIR:-target}/release/pte
 KEEP=$file cargo bench --quiet -p executorch-format-peer --bench save
 
 # Appends the seconds and KiB of a command as one line.
@@ -19,7 +19,7 @@ measure() {
 }
 for _ in 1 2 3 4 5; do
   measure openssl "exec openssl dgst -sha256 '$file'"
-  measure pte "exec '$pte' list --hash --json '$file'"
+  measure pte "exec '$PTE' list --hash --json '$file'"
 done
 median() { sort -g "$folder/$1" | awk '{ time[NR] = $1; if ($2 > most) most = $2 } END { print time[int((NR + 1) / 2)], time[1], most }'; }
 
@@ -32,8 +32,8 @@ echo "$@" | awk '{
   printf "| pte list --hash | %.2f | %.2f | %.2f | %.2f | %d |\n", $4, $5, $4 / $1, $5 / $2, $6
 }'
 echo
-echo "System calls of \`pte rewrite\` on it, without those for startup and memory (the file has $("$pte" list "$file" | grep -c named) tensors):"
+echo "System calls of \`pte rewrite\` on it, without those for startup and memory (the file has $("$PTE" list "$file" | grep -c named) tensors):"
 echo
-strace -f -c -o "$folder/calls" "$pte" rewrite "$file" "$folder/copy.ptd" >/dev/null
+strace -f -c -o "$folder/calls" "$PTE" rewrite "$file" "$folder/copy.ptd" >/dev/null
 cmp "$file" "$folder/copy.ptd"
 awk '$NF ~ /^(write|writev|pwrite64|copy_file_range|fsync|fdatasync|rename|read|pread64|statx|ftruncate|fchmod)$/ { print "    " $NF ": " $4 }' "$folder/calls"

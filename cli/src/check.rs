@@ -2,13 +2,14 @@
 
 mod init;
 
-use crate::data::{DataFiles, each_program, serving};
+use crate::data::{DataFiles, each_program, each_program_at_once, serving};
 use crate::failure::Failure;
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::target;
+use executorch_format::Pte;
 use executorch_format::validate::TargetCheck;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -100,20 +101,21 @@ pub fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Resu
     let data = opened.parse();
     let mut documents = form.any().then(|| json::Files::start(form));
     let mut lacking = false;
-    let outcome = each_program(files, Need::Scales, documents.as_mut(), |path, pte, documents| {
-        let check = pte.check_target_with(&target, Some(&serving(&data, path)));
-        lacking |= !check.lacks.is_empty();
-        match documents {
-            Some(documents) => documents.add(&Verdict {
-                file: path.display().to_string(),
-                ok: check.lacks.is_empty(),
-                check,
-                errors: [],
-            }),
-            None => target::print(path, &target, &check),
-        }
-    })
-    .map_err(|failure| failure.or_found(u8::from(lacking)))?;
+    let of_program = |path: &Path, pte: &Pte<'_>| pte.check_target_with(&target, Some(&serving(&data, path)));
+    let outcome =
+        each_program_at_once(files, Need::Scales, documents.as_mut(), of_program, |path, check, documents| {
+            lacking |= !check.lacks.is_empty();
+            match documents {
+                Some(documents) => documents.add(&Verdict {
+                    file: path.display().to_string(),
+                    ok: check.lacks.is_empty(),
+                    check,
+                    errors: [],
+                }),
+                None => target::print(path, &target, &check),
+            }
+        })
+        .map_err(|failure| failure.or_found(u8::from(lacking)))?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome?;
     if lacking { Err(Failure::Reported(1)) } else { Ok(()) }

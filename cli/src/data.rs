@@ -1,11 +1,13 @@
 //! The programs among a command's files, and the `.ptd` files with their external data.
 
-use crate::failure::{Failure, each};
+use crate::failure::{Failure, each, each_at_once};
 use crate::files::{FileArguments, FilePath};
 use crate::json;
 use crate::open::Input;
 use crate::remote::{self, Need};
-use executorch_format::{FileKind, Model, Ptd, Pte, probe};
+use executorch_format::{FileKind, Model, PROBE_SIZE, Ptd, Pte, probe};
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The `.ptd` files, open.
@@ -30,23 +32,26 @@ impl DataFiles {
     /// Opens the `.ptd` files. Errors are reported when a file is processed itself. Pipes are left out, since they can be read
     /// only once.
     pub fn open(files: &[FilePath]) -> Self {
-        let mut data = Vec::new();
-        // Only URLs that end in `.ptd`: otherwise each file would be requested twice.
-        let is_distant =
-            |path: &Path| path.extension().is_some_and(|ending| ending == "ptd") && remote::url(path).is_some();
-        for file in files.iter().filter(|file| file.path.is_file() || is_distant(&file.path)) {
-            let Ok(input) = Input::open(&file.path) else { continue };
-            if probe(input.bytes()).is_ok_and(|probe| probe.kind == FileKind::Ptd) {
-                data.push((file.clone(), input));
-            }
-        }
-        Self(data)
+        let are_data = files.iter().filter(|file| is_data(&file.path));
+        Self(are_data.filter_map(|file| Some((file.clone(), Input::open(&file.path).ok()?))).collect())
     }
 
     /// Reads them.
     pub fn parse(&self) -> Vec<Data<'_>> {
         self.0.iter().filter_map(|(file, input)| Data::of(file, input)).collect()
     }
+}
+
+/// Whether a file has data for programs, by its first bytes; of one in a store, by its name, because otherwise it would be requested twice.
+pub fn is_data(path: &Path) -> bool {
+    if remote::url(path).is_some() && !path.exists() {
+        return path.extension().is_some_and(|ending| ending == "ptd");
+    }
+    let mut start = Vec::new();
+    let read = |file: File| file.take(PROBE_SIZE as u64).read_to_end(&mut start);
+    path.is_file()
+        && File::open(path).and_then(read).is_ok()
+        && probe(&start).is_ok_and(|probe| probe.kind == FileKind::Ptd)
 }
 
 /// The files that a program uses.
@@ -63,29 +68,71 @@ pub fn each_program(
     mut documents: Option<&mut json::Files>,
     mut work: impl FnMut(&Path, &Pte<'_>, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
-    let (mut programs, mut other) = (0, None);
+    let mut found = Found::default();
     let outcome = each(files, documents.as_deref_mut(), |path, documents| {
         let input = Input::open_for(path, need)?;
         let model = input.parse()?;
-        match of_program(path, &model, files, |pte| work(path, pte, documents))? {
-            Some(outcome) => {
-                programs += 1;
-                outcome
-            }
-            None => {
-                other.get_or_insert_with(|| (path.to_owned(), model.kind()));
-                Ok(())
-            }
-        }
+        let outcome = of_program(path, &model, files, |pte| work(path, pte, documents))?;
+        found.add(outcome, path, model.kind()).unwrap_or(Ok(()))
     })?;
-    match other {
-        Some((path, kind)) if programs == 0 && outcome.is_ok() => {
-            let failure = Failure::no_program(&path, kind);
-            failure.report();
-            documents.map_or(Ok(()), |documents| documents.add_failed(&path, &failure))?;
-            Ok(Err(Failure::Reported(failure.code())))
+    found.end(outcome, documents)
+}
+
+/// Does the same in two steps: `work` is called for several programs at once, and `done` with its results, in the order of the files.
+pub fn each_program_at_once<R: Send>(
+    files: &FileArguments,
+    need: Need,
+    mut documents: Option<&mut json::Files>,
+    work: impl Fn(&Path, &Pte<'_>) -> R + Sync,
+    mut done: impl FnMut(&Path, R, Option<&mut json::Files>) -> Result<(), Failure>,
+) -> Result<Result<(), Failure>, Failure> {
+    let mut found = Found::default();
+    let of_file = |path: &Path| {
+        let input = Input::open_for(path, need)?;
+        let model = input.parse()?;
+        Ok((of_program(path, &model, files, |pte| work(path, pte))?, model.kind()))
+    };
+    let outcome = each_at_once(files, documents.as_deref_mut(), of_file, |path, (result, kind), documents| {
+        found.add(result, path, kind).map_or(Ok(()), |result| done(path, result, documents))
+    })?;
+    found.end(outcome, documents)
+}
+
+/// What kinds of files there were.
+#[derive(Default)]
+struct Found {
+    programs: usize,
+    /// The first file without a program.
+    other: Option<(PathBuf, FileKind)>,
+}
+
+impl Found {
+    /// Adds a file: one with a program has a result.
+    fn add<R>(&mut self, result: Option<R>, path: &Path, kind: FileKind) -> Option<R> {
+        match result {
+            Some(_) => self.programs += 1,
+            None => {
+                self.other.get_or_insert_with(|| (path.to_owned(), kind));
+            }
         }
-        _ => Ok(outcome),
+        result
+    }
+
+    /// Fails if there was no program.
+    fn end(
+        self,
+        outcome: Result<(), Failure>,
+        documents: Option<&mut json::Files>,
+    ) -> Result<Result<(), Failure>, Failure> {
+        match self.other {
+            Some((path, kind)) if self.programs == 0 && outcome.is_ok() => {
+                let failure = Failure::no_program(&path, kind);
+                failure.report();
+                documents.map_or(Ok(()), |documents| documents.add_failed(&path, &failure))?;
+                Ok(Err(Failure::Reported(failure.code())))
+            }
+            _ => Ok(outcome),
+        }
     }
 }
 

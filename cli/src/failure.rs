@@ -2,7 +2,7 @@
 
 use crate::files::FileArguments;
 use crate::near::Names;
-use crate::{json, text};
+use crate::{json, parallel, text};
 use anstyle::{AnsiColor, Style};
 use executorch_format::{Error, ErrorKind as FileError, Pte};
 use std::io::ErrorKind;
@@ -213,17 +213,48 @@ pub fn each(
 ) -> Result<Result<(), Failure>, Failure> {
     let mut code = 0;
     for file in files.expand()? {
-        match work(&file.path, documents.as_deref_mut()) {
-            Ok(()) => {}
-            Err(output @ Failure::Output(_)) => return Err(output.or_found(code)),
-            Err(failure) => {
-                failure.report();
-                code = code.max(failure.code());
-                if let Some(documents) = documents.as_deref_mut().filter(|_| !failure.is_printed()) {
-                    documents.add_failed(&file.path, &failure)?;
-                }
+        let outcome = work(&file.path, documents.as_deref_mut());
+        note(&file.path, outcome, documents.as_deref_mut(), &mut code)?;
+    }
+    Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
+}
+
+/// Does the same in two steps: `work` is called for several files at once, and `done` with its results, in the order of the files.
+pub fn each_at_once<R: Send>(
+    files: &FileArguments,
+    mut documents: Option<&mut json::Files>,
+    work: impl Fn(&Path) -> Result<R, Failure> + Sync,
+    mut done: impl FnMut(&Path, R, Option<&mut json::Files>) -> Result<(), Failure>,
+) -> Result<Result<(), Failure>, Failure> {
+    let mut code = 0;
+    parallel::in_order(
+        &files.expand()?,
+        |file| work(&file.path),
+        |file, result| {
+            let outcome = result.and_then(|result| done(&file.path, result, documents.as_deref_mut()));
+            note(&file.path, outcome, documents.as_deref_mut(), &mut code)
+        },
+    )?;
+    Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
+}
+
+/// Reports a file that failed, and raises the exit code. Fails if the output cannot be written.
+fn note(
+    file: &Path,
+    outcome: Result<(), Failure>,
+    documents: Option<&mut json::Files>,
+    code: &mut u8,
+) -> Result<(), Failure> {
+    match outcome {
+        Ok(()) => Ok(()),
+        Err(output @ Failure::Output(_)) => Err(output.or_found(*code)),
+        Err(failure) => {
+            failure.report();
+            *code = failure.code().max(*code);
+            match documents.filter(|_| !failure.is_printed()) {
+                Some(documents) => documents.add_failed(file, &failure),
+                None => Ok(()),
             }
         }
     }
-    Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
 }

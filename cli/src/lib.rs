@@ -23,6 +23,7 @@ mod memory;
 mod near;
 mod open;
 mod ops;
+mod parallel;
 mod policy;
 mod profile;
 mod progress;

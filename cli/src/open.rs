@@ -30,12 +30,15 @@ pub struct Unbundled<'i> {
 
 enum Bytes {
     Mapped(Mmap, File),
-    /// An empty file or a pipe, which cannot be mapped.
+    /// A small file, or a pipe, which cannot be mapped.
     Read(Vec<u8>),
     /// A file in a store.
     #[cfg(feature = "remote")]
     Distant(Box<remote::Distant>),
 }
+
+/// Files with fewer bytes are read and not mapped: that takes less time, above all if other threads do it too.
+const LEAST_MAPPED: u64 = 64 << 10;
 
 /// The most bytes of metadata that are read from a pipe: a FlatBuffer cannot be larger.
 const MOST_METADATA: u64 = 1 << 31;
@@ -67,10 +70,12 @@ impl Input {
                 let hint = "it is a folder: name the files in it, or use --recursive where a command has it";
                 return Err(unreadable(io::Error::other(hint)));
             }
-            if metadata.is_file() && metadata.len() > 0 {
-                Bytes::Mapped(map(&file).map_err(unreadable)?, file)
-            } else {
+            if !metadata.is_file() {
                 Bytes::Read(read_stream(path, file)?)
+            } else if metadata.len() < LEAST_MAPPED {
+                Bytes::Read(read_small(file).map_err(unreadable)?)
+            } else {
+                Bytes::Mapped(map(&file).map_err(unreadable)?, file)
             }
         };
         Ok(Self { path: path.to_owned(), bytes })
@@ -158,6 +163,12 @@ impl Input {
             other => Err(Failure::no_program(&self.path, other.kind())),
         }
     }
+}
+
+fn read_small(mut file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a pipe or a device, which may have no end: only the first bytes if it is not a model, and of a model no more

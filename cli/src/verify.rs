@@ -5,14 +5,14 @@ mod page;
 mod runtimes;
 mod sarif;
 
-use crate::data::{Data, folder};
+use crate::data::{Data, folder, is_data};
 use crate::failure::Failure;
 use crate::files::{FilePath, expand};
 use crate::near::Names;
 use crate::open::Input;
 use crate::remote::{self, Need};
 use crate::save::OutputArguments;
-use crate::{json, policy, text};
+use crate::{json, parallel, policy, text};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use executorch_format::Model;
 use executorch_format::validate::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
@@ -20,6 +20,7 @@ use output::{Form, Output};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Check files: their structure, what the official runtime refuses, and what it should check but does not
 ///
@@ -122,36 +123,49 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let policy = chosen(arguments)?;
     // Rules of the strict level read everything.
     let need = if policy.level >= Level::Strict { Need::All } else { Need::Scales };
-    // Each file in a store is opened only when it is checked, because its bytes are in memory.
-    let is_data = |path: &Path| path.extension().is_some_and(|ending| ending == "ptd");
-    let is_first = |file: &&FilePath| is_data(&file.path) || remote::url(&file.path).is_none();
-    let inputs: Vec<_> =
-        files.iter().map(|file| Some(file).filter(is_first).map(|file| Input::open(&file.path))).collect();
-    let opened = files.iter().zip(&inputs);
+    let inputs: Vec<_> = files.iter().map(|file| kept(&file.path)).collect();
+    let opened: Vec<_> = files.iter().zip(&inputs).collect();
     let data: Vec<_> =
-        opened.clone().filter_map(|(file, input)| Data::of(file, input.as_ref()?.as_ref().ok()?)).collect();
+        opened.iter().filter_map(|(file, input)| Data::of(file, input.as_ref()?.as_ref().ok()?)).collect();
     let mut output = Output::start(arguments.form(), policy.level);
     let mut unreadable = 0;
-    for (FilePath { path, found }, input) in opened {
-        let late = if input.is_none() { Some(Input::open_for(path, need)) } else { None };
-        let Some(input) = input.as_ref().or(late.as_ref()) else { continue };
-        match input {
-            Ok(input) => {
-                let folder = found.then(|| folder(path));
-                let serving = data.iter().filter(|data| data.folder.is_none() || data.folder == folder);
-                let findings = policy.judge(verify(input, serving, policy.level));
-                let printed = output.file(path, &findings);
-                printed.map_err(|failure| failure.or_found(u8::from(output.errors() > 0).max(unreadable)))?;
-            }
-            Err(failure) => {
-                failure.report();
-                unreadable = unreadable.max(failure.code());
-                output.failed(path, failure)?;
-            }
+    let judge =
+        |(FilePath { path, found }, kept): &(&FilePath, &Option<Opened>)| -> Result<Vec<Finding>, Arc<Failure>> {
+            let late;
+            let input = match kept {
+                Some(kept) => kept.as_ref().map_err(Arc::clone)?,
+                None => {
+                    late = Input::open_for(path, need)?;
+                    &late
+                }
+            };
+            let folder = found.then(|| folder(path));
+            let serving = data.iter().filter(|data| data.folder.is_none() || data.folder == folder);
+            Ok(policy.judge(verify(input, serving, policy.level)))
+        };
+    parallel::in_order(&opened, judge, |(FilePath { path, .. }, _), result| match result {
+        Ok(findings) => {
+            let printed = output.file(path, &findings);
+            printed.map_err(|failure| failure.or_found(u8::from(output.errors() > 0).max(unreadable)))
         }
-    }
+        Err(failure) => {
+            failure.report();
+            unreadable = unreadable.max(failure.code());
+            output.failed(path, &failure)
+        }
+    })?;
     let code = u8::from(output.end(&arguments.output)? > 0).max(unreadable);
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
+}
+
+/// A file, or why it cannot be opened.
+type Opened = Result<Input, Arc<Failure>>;
+
+/// A file that stays open: one whose data programs use, or a pipe, which can be read only once. The others are opened when they are checked,
+/// because a process can have only some open, and because the bytes of a file in a store are in memory.
+fn kept(path: &Path) -> Option<Opened> {
+    let opens_again = path.is_file() || remote::url(path).is_some();
+    (!opens_again || is_data(path)).then(|| Input::open(path).map_err(Arc::new))
 }
 
 /// The findings of a file, alone and with the `.ptd` files beside it.

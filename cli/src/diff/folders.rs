@@ -4,8 +4,7 @@ use super::{Arguments, DIFFERENT, Found, Judge, UNREADABLE, print};
 use crate::data::folder;
 use crate::failure::Failure;
 use crate::files::expand;
-use crate::json;
-use crate::{status, text};
+use crate::{json, parallel, status, text};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,8 +49,12 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let (mut counts, mut code) = (Counts::default(), 0);
     let quiet = status::is_quiet() || arguments.form.any();
-    for name in all {
-        let [one, other] = [&before, &after].map(|files| files.get(name));
+    let all: Vec<_> = all.into_iter().map(|name| (name, before.get(name), after.get(name))).collect();
+    let compare = |&(_, one, other): &(&PathBuf, Option<&PathBuf>, Option<&PathBuf>)| {
+        let (one, other) = (one?, other?);
+        Some(judge.compare([one, other], [&beside(one, &before), &beside(other, &after)]))
+    };
+    parallel::in_order(&all, compare, |&(name, one, other), found| {
         let mut pair = Pair {
             file: name.display().to_string(),
             before: one.map(|path| path.display().to_string()),
@@ -59,30 +62,24 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
             found: None,
             errors: Vec::new(),
         };
-        match (one, other) {
-            (Some(one), Some(other)) => {
-                let found = judge.compare([one, other], [&beside(one, &before), &beside(other, &after)]);
-                match found {
-                    Ok(found) => {
-                        code = code.max(if found.fails() { DIFFERENT } else { 0 });
-                        counts.same += usize::from(found.same);
-                        counts.different += usize::from(!found.same);
-                        counts.exceeding += usize::from(found.exceeded.is_some() && found.fails());
-                        if !quiet && (!found.same || found.fails()) {
-                            print::text(one, other, &found, arguments.stat)
-                                .map_err(|failure| failure.or_found(code))?;
-                        }
-                        pair.found = Some(found);
-                    }
-                    Err(failure) => {
-                        counts.failed += 1;
-                        failure.report();
-                        code = UNREADABLE;
-                        pair.errors = failure.messages();
-                    }
+        match (one, other, found) {
+            (Some(one), Some(other), Some(Ok(found))) => {
+                code = code.max(if found.fails() { DIFFERENT } else { 0 });
+                counts.same += usize::from(found.same);
+                counts.different += usize::from(!found.same);
+                counts.exceeding += usize::from(found.exceeded.is_some() && found.fails());
+                if !quiet && (!found.same || found.fails()) {
+                    print::text(one, other, &found, arguments.stat).map_err(|failure| failure.or_found(code))?;
                 }
+                pair.found = Some(found);
             }
-            (one, _) => {
+            (_, _, Some(Err(failure))) => {
+                counts.failed += 1;
+                failure.report();
+                code = UNREADABLE;
+                pair.errors = failure.messages();
+            }
+            (one, ..) => {
                 counts.lonely += 1;
                 // Limits are about two files: a file in only one folder is listed, and decides the exit code only if any difference does.
                 if judge.limits == Default::default() || judge.limits.any {
@@ -96,10 +93,11 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
                 }
             }
         }
-        if let Some(documents) = &mut documents {
-            documents.add(&pair).map_err(|failure| failure.or_found(code))?;
+        match &mut documents {
+            Some(documents) => documents.add(&pair).map_err(|failure| failure.or_found(code)),
+            None => Ok(()),
         }
-    }
+    })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if !quiet {
         let Counts { same, different, exceeding, lonely, failed } = counts;

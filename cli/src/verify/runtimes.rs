@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::files::FilePath;
 use crate::open::Input;
 use crate::remote::Need;
-use crate::{json, status, text};
+use crate::{json, parallel, status, text};
 use executorch_format::validate::{Behaviour, Deployment, Library, Release, ReleaseVerdict, releases_of_error};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
@@ -63,17 +63,20 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
     let opened = DataFiles::open(files);
     let data = opened.parse();
     let mut code = 0;
-    for FilePath { path, .. } in files {
-        match Input::open_for(path, Need::Scales) {
-            Ok(input) => {
-                let ptds = serving(&data, path);
-                let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
-                let all = match input.model() {
-                    Ok(model) => model.releases_with(&deployment),
-                    Err(error) => releases_of_error(&error),
-                };
-                let chosen: Vec<ReleaseVerdict> =
-                    all.into_iter().filter(|verdict| spans.iter().any(|span| span.holds(verdict.release))).collect();
+    let verdicts = |FilePath { path, .. }: &FilePath| {
+        let input = Input::open_for(path, Need::Scales)?;
+        let ptds = serving(&data, path);
+        let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
+        let mut verdicts = match input.model() {
+            Ok(model) => model.releases_with(&deployment),
+            Err(error) => releases_of_error(&error),
+        };
+        verdicts.retain(|verdict| spans.iter().any(|span| span.holds(verdict.release)));
+        Ok(verdicts)
+    };
+    parallel::in_order(files, verdicts, |FilePath { path, .. }, result: Result<Vec<ReleaseVerdict>, Failure>| {
+        match result {
+            Ok(chosen) => {
                 let fails = |verdict: &ReleaseVerdict| verdict.behaviour > Behaviour::Unknown;
                 code = code.max(chosen.iter().any(fails).into());
                 match &mut documents {
@@ -82,19 +85,17 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
                         ok: chosen.iter().all(|verdict| verdict.behaviour == Behaviour::Loads),
                         releases: chosen,
                         errors: [],
-                    })?,
-                    None => lines(path, &chosen)?,
+                    }),
+                    None => lines(path, &chosen),
                 }
             }
             Err(failure) => {
                 failure.report();
                 code = code.max(failure.code());
-                if let Some(documents) = &mut documents {
-                    documents.add_failed(path, &failure)?;
-                }
+                documents.as_mut().map_or(Ok(()), |documents| documents.add_failed(path, &failure))
             }
         }
-    }
+    })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }

@@ -101,6 +101,35 @@ fn folders_are_looked_through_on_request() {
     assert_eq!(dumps.lines().count(), files.len());
 }
 
+/// Two hundred files: a program of each kind of verdict in turn.
+#[cfg(unix)]
+fn many(command: &str) -> Output {
+    let [good, other] = ["add_mul", "linear"].map(|name| fixture(&format!("1.5.1/{name}/{name}.pte")).path);
+    let bad = TempFile::new("bad.pte", b"no model");
+    let kinds = [good.as_path(), &bad.0, &other, Path::new("missing.pte")];
+    let mut shell = std::process::Command::new("sh");
+    // Fewer files may be open than there are.
+    shell.args(["-c", &format!("ulimit -n 64; exec \"$0\" {command} \"$@\" 2>&1")]).arg(pte().get_program());
+    shell.args(kinds.iter().cycle().take(200)).output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn many_files_are_told_of_in_their_order_and_need_not_be_open_together() {
+    for command in ["verify", "verify --runtime all", "check --target portable-1.5"] {
+        let output = many(command);
+        let told = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(2), "{command}: {told}");
+        assert!(!told.contains("open files"), "{command}: {told}");
+        let told: Vec<&str> = told.lines().filter(|line| line.contains(".pte: ") || line.ends_with(".pte:")).collect();
+        assert_eq!(told.len(), 200, "{command}: {told:?}");
+        assert!(told.iter().zip(told.iter().skip(4)).all(|(line, next)| line == next), "{command}: {told:?}");
+        for (line, name) in told.iter().zip(["add_mul.pte:", "bad.pte:", "linear.pte:", "missing.pte:"]) {
+            assert!(line.contains(name), "{command}: {line}");
+        }
+    }
+}
+
 #[test]
 fn a_command_that_fails_prints_json_too_where_it_was_asked_for() {
     let good = fixture("1.5.1/add/add.pte").path;

@@ -1,0 +1,9 @@
+# What scripts in this folder begin with, as `. benches/setup.sh` after `set -- FOLDER`: makes `$folder` in
+# FOLDER, which is deleted at the end, and builds the command `$PTE` unless it is set.
+# shellcheck shell=sh
+folder=$(mktemp -d "$1/executorch-format-XXXXXX")
+trap 'rm -r "$folder"' EXIT
+if [ -z "${PTE:-}" ]; then
+  cargo build --quiet --release --package executorch-format-cli
+  PTE=${CARGO_TARGET_DIR:-target}/release/pte
+fi
