@@ -71,13 +71,19 @@
           if (!viewer.has("graph") || row.instruction === null || row.instruction === undefined) return row.instruction ?? "";
           return viewer.link(() => viewer.open("graph", `instruction ${row.instruction}`), row.instruction);
         };
-        const runs = (row) => (row.runs ? row.runs.operator || row.runs.delegate || row.runs.id || Object.values(row.runs)[0] : "");
+        const runs = (row) => (row.runs ? row.runs.operator || row.runs.backend || row.runs.instruction_kind : "");
         if (profile.by_operator[index].length) {
           main.append(viewer.table([{ name: "operator", mono: true, of: (row) => `${row.inside ? "  " : ""}${row.name}` }, { name: "times", number: true, of: (row) => row.count.toLocaleString("en") }, { name: "in one run", number: true, of: (row) => time(row.total / run.count) }, { name: "of the run", number: true, of: (row) => `${(100 * row.share).toFixed(1)} %` }], profile.by_operator[index]));
         }
+        // An event of one time has no median; one outside of a method, no instruction.
+        const once = run.events.every((row) => row.count === 1);
+        const placed = run.events.some((row) => row.runs);
         main.append(element("h3", {}, "By event"), viewer.table([
-          { name: "event", mono: true, wide: true, of: (row) => row.name }, { name: "instruction", number: true, of: where }, { name: "runs", mono: true, of: runs }, { name: "times", number: true, of: (row) => row.count.toLocaleString("en") },
-          { name: "median", number: true, of: (row) => time(row.median) }, { name: "shortest", number: true, of: (row) => time(row.min) }, { name: "longest", number: true, of: (row) => time(row.max) }, { name: "of the run", number: true, of: (row) => `${(100 * row.share).toFixed(1)} %` },
+          { name: "event", mono: true, wide: true, of: (row) => row.name },
+          ...(placed ? [{ name: "instruction", number: true, of: where }, { name: "runs", mono: true, wide: true, of: runs }] : []), { name: "times", number: true, of: (row) => row.count.toLocaleString("en") },
+          { name: once ? "time" : "median", number: true, of: (row) => time(row.median) },
+          ...(once ? [] : [{ name: "shortest", number: true, of: (row) => time(row.min) }, { name: "longest", number: true, of: (row) => time(row.max) }]),
+          { name: "of the run", number: true, of: (row) => `${(100 * row.share).toFixed(1)} %` },
         ], run.events));
       });
     },

@@ -109,7 +109,7 @@ const viewer = { views: [] };
       columns.map((column) => element("td", { class: column.number ? "number" : `${column.mono ? "mono" : ""} ${column.wide ? "wide" : ""} ${column.words ? "words" : ""}` }, column.of(row, index))));
     const most = options.most || 500;
     const body = element("tbody", {}, rows.slice(0, most).map(line));
-    const table = element("table", {}, element("thead", {}, head), body);
+    const table = element("table", { class: columns.length > 6 && "many" }, element("thead", {}, head), body);
     if (rows.length <= most) return table;
     const more = element("button", { onclick: () => { body.append(...rows.slice(most).map(line)); more.remove(); } }, `Show ${(rows.length - most).toLocaleString("en")} more`);
     return element("div", {}, table, element("p", { class: "tools" }, more));

@@ -139,7 +139,7 @@
 
     function draw(context, width, height) {
       const { k, x, y } = view;
-      const ink = Object.fromEntries(["accent", "edge", "box", "band", "other", "delegate", "soft"].map((name) => [name, viewer.css(name)]));
+      const ink = Object.fromEntries(["accent", "edge", "box", "band", "other", "delegate", "soft", "paper"].map((name) => [name, viewer.css(name)]));
       const [left, top, right, bottom] = [-x / k, -y / k, (width - x) / k, (height - y) / k];
       context.translate(x, y);
       context.scale(k, k);
@@ -154,15 +154,6 @@
           const box = layout.nodes[node];
           if (box.y - out > bottom || box.y + box.height + out < top || box.x - out > right || box.x + box.width + out < left) continue;
           context.fillRect(box.x - out, box.y - out, box.width + 2 * out, box.height + 2 * out);
-        }
-      }
-      if (k > 0.12) {
-        context.fillStyle = ink.soft;
-        context.textAlign = "left";
-        context.font = `${Math.min(60, 11 / Math.min(1, k))}px system-ui, sans-serif`;
-        for (const group of groups) {
-          const box = layout.nodes[group.first];
-          if (group.kind !== "states" && box.y > top - 40 && box.y < bottom + 40) context.fillText(viewer.cut(group.label, 40), box.x - 12, box.y - (group.kind === "block" ? 20 : 4));
         }
       }
       for (const edge of drawn) {
@@ -193,6 +184,22 @@
       }
       context.setLineDash([]);
       context.globalAlpha = 1;
+      // Names of groups are over the edges, with a margin in the colour of the paper.
+      if (k > 0.12) {
+        context.fillStyle = ink.soft;
+        context.strokeStyle = ink.paper;
+        context.lineWidth = 4 / Math.min(1, k);
+        context.lineJoin = "round";
+        context.textAlign = "left";
+        context.font = `${Math.min(60, 11 / Math.min(1, k))}px system-ui, sans-serif`;
+        for (const group of groups) {
+          const box = layout.nodes[group.first];
+          if (group.kind === "states" || box.y <= top - 40 || box.y >= bottom + 40) continue;
+          const at = [viewer.cut(group.label, 40), box.x - 12, box.y - (group.kind === "block" ? 20 : 16)];
+          context.strokeText(...at);
+          context.fillText(...at);
+        }
+      }
       context.textAlign = "center";
       // Matches of the search are drawn on top.
       for (const index of [...(k < 0.2 ? rest : all), ...(k < 0.2 ? order : []), ...(chosen < 0 ? [] : [chosen])]) {
@@ -217,12 +224,12 @@
         context.fillStyle = "#1d2b3a";
         context.font = "12px system-ui, sans-serif";
         context.fillText(viewer.cut(node.label, most), middle, box.y + 17);
-        context.fillStyle = "#5a6b7c";
+        context.fillStyle = "#465769";
         context.font = "11px system-ui, sans-serif";
         context.fillText(viewer.cut(results[index], most), middle, box.y + 32);
         const from = into[index].filter((way) => way.far);
         if (from.length) {
-          context.fillStyle = "#8a5a00";
+          context.fillStyle = "#704800";
           context.font = "10px system-ui, sans-serif";
           context.fillText(viewer.cut(`also from ${from.map((way) => nodes[way.edge.from].label).join(", ")}`, Math.floor((box.width - 8) / 5.4)), middle, box.y + 46);
         }
@@ -256,7 +263,9 @@
       const next = layout.nodes[outOf[input]?.find((way) => !way.far)?.edge.to] || first;
       const [from, to] = [Math.min(first.x, next.x), Math.max(first.x + first.width, next.x + next.width)];
       const around = (to - from) * k < width ? (from + to) / 2 : next.x + next.width / 2;
-      const center = layout.width * k <= width ? layout.width / 2 : around;
+      // No empty space beside a graph that is wider than the view.
+      const half = (width / 2 - 20) / k;
+      const center = layout.width * k <= width ? layout.width / 2 : Math.max(half, Math.min(around, layout.width - half));
       target.call(zoom.transform, d3.zoomIdentity.translate(width / 2 - center * k, 20 - (layout.width * k <= width ? 0 : first.y * k)).scale(k));
     };
     const go = (index) => {

@@ -70,12 +70,16 @@
           context.fillText(viewer.cut(`%${tensor.value} ${shape(tensor)}`, Math.floor((right - left) / 6.4)), Math.max(left, LEFT) + 4, (top + bottom) / 2 + 4);
         }
       }
-      context.strokeStyle = viewer.css("error");
-      context.setLineDash([4, 3]);
-      context.lineWidth = 1;
+      // The line has an edge in the colour of the paper, so that it is seen on boxes too.
       context.beginPath();
       context.moveTo(x(time + 0.5), 0);
       context.lineTo(x(time + 0.5), height - BOTTOM);
+      context.strokeStyle = viewer.css("paper");
+      context.lineWidth = 4;
+      context.stroke();
+      context.strokeStyle = viewer.css("error");
+      context.setLineDash([4, 3]);
+      context.lineWidth = 2;
       context.stroke();
       context.restore();
       axes(context, width, height);
