@@ -30,7 +30,7 @@ pub struct Unbundled<'i> {
 
 enum Bytes {
     Mapped(Mmap, File),
-    /// A small file, or a pipe, which cannot be mapped.
+    /// A small file, or an empty one or a pipe, which cannot be mapped.
     Read(Vec<u8>),
     /// A file in a store.
     #[cfg(feature = "remote")]
@@ -70,7 +70,8 @@ impl Input {
                 let hint = "it is a folder: name the files in it, or use --recursive where a command has it";
                 return Err(unreadable(io::Error::other(hint)));
             }
-            if !metadata.is_file() {
+            // A file of the system may say that it is empty and be endless.
+            if !metadata.is_file() || metadata.len() == 0 {
                 Bytes::Read(read_stream(path, file)?)
             } else if metadata.len() < LEAST_MAPPED {
                 Bytes::Read(read_small(file).map_err(unreadable)?)

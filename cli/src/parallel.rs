@@ -10,6 +10,10 @@ pub fn in_order<T: Sync, R: Send>(
     work: impl Fn(&T) -> R + Sync,
     mut done: impl FnMut(&T, R) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    // One alone needs no other threads, which take time to start, and memory.
+    if let [item] = items {
+        return done(item, work(item));
+    }
     // In batches, so that the first results do not wait for the last, and few are in memory.
     for batch in items.chunks(batch()) {
         for (item, result) in batch.iter().zip(results(batch, &work)) {
