@@ -84,7 +84,7 @@ const viewer = { views: [] };
   // Makes an element respond to clicks and to the keyboard.
   viewer.link = (act, ...children) => viewer.element("a", { role: "button", tabindex: 0, onclick: act, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } }, ...children);
 
-  const shortTypes = { FLOAT: "f32", HALF: "f16", BFLOAT16: "bf16", DOUBLE: "f64", LONG: "i64", INT: "i32", SHORT: "i16", CHAR: "i8", BYTE: "u8", BOOL: "bool", UINT16: "u16", UINT32: "u32", UINT64: "u64" };
+  const shortTypes = { FLOAT: "f32", HALF: "f16", BFLOAT16: "bf16", DOUBLE: "f64", LONG: "i64", INT: "i32", SHORT: "i16", CHAR: "i8", BYTE: "u8", BOOL: "bool", UINT16: "u16", UINT32: "u32", UINT64: "u64", 8: "complex32", 9: "complex64", 10: "complex128", 18: "bits1x8", 19: "bits2x4", 20: "bits4x2", 21: "bits8" };
   viewer.type = (type) => shortTypes[type] || String(type).toLowerCase();
 
   // `f32[1, 3]` for anything with a type and sizes.

@@ -171,6 +171,16 @@ fn a_click_on_a_node_shows_what_it_takes_and_gives() {
     }
 }
 
+#[test]
+fn types_have_the_names_that_the_library_gives_them() {
+    let Some((mut browser, _page)) = opened(&fixture("1.5.1/add/add.pte").path) else { return };
+    for scalar_type in (0..=i8::MAX).map(ScalarType) {
+        let Some(name) = scalar_type.short_name() else { continue };
+        let shown = browser.evaluate(&format!("viewer.type({})", serde_json::to_value(scalar_type).unwrap())).unwrap();
+        assert_eq!(shown, name, "{}", scalar_type.0);
+    }
+}
+
 /// A browser with the page about a file open.
 fn opened(file: &Path) -> Option<(Browser, TempFile)> {
     let mut browser = browser()?;

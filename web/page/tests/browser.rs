@@ -209,6 +209,9 @@ fn a_bundle_and_a_trace_have_views_of_their_own() {
     let folder = data().join("payloads");
     give(&mut browser, &[&folder.join("profile_xnnpack.etdp"), &folder.join("profile_xnnpack.pte")]);
     assert!(every_view(&mut browser).contains(&"times".to_owned()));
+    browser.evaluate("viewer.open('times')").unwrap();
+    let times = text(&mut browser, "#main");
+    assert!(["0", "2"].iter().all(|at| times.contains(&format!("DELEGATE_CALL{at}XnnpackBackend"))), "{times}");
 }
 
 /// Keeps the first bytes that are written, and then takes no more.
