@@ -75,17 +75,19 @@
     },
   });
 
+  const absent = (weight) => weight.kind === "external" && !weight.file;
+
   function facts(weight, { user, name, form, within, key }) {
     const { histogram } = weight;
     const inside = (weight.inside || []).map((use) => element("li", {}, `${within(use)} `, element("span", { class: "mono" }, viewer.insideShape(use))));
     const users = [...inside, ...weight.users.map((one) => element("li", {}, `${one.key !== undefined ? "key " : ""}${user(one)} `, element("span", { class: "mono" }, shape(one))))];
     const shown = users.length > 50 ? [...users.slice(0, 50), element("li", {}, `… ${users.length - 50} more`)] : users;
-    const place = weight.offset === undefined || weight.offset === null ? (weight.kind === "external" && !weight.file ? "in a .ptd file that is not here" : "without a place of its own") : `at byte ${weight.offset.toLocaleString("en")}${weight.file ? ` of ${weight.file}` : ""}`;
+    const place = weight.offset === undefined || weight.offset === null ? (absent(weight) ? "in a .ptd file that is not here" : "without a place of its own") : `at byte ${weight.offset.toLocaleString("en")}${weight.file ? ` of ${weight.file}` : ""}`;
     const kinds = { delegate_constant: "in the payload of a delegate" };
     const parts = [element("h3", {}, name(weight)), element("p", { class: "mono" }, form(weight)), key(weight) === undefined ? "" : element("p", { class: "key" }, key(weight)), element("p", { class: "note" }, `${kinds[weight.kind] || weight.kind}, ${bytes(weight.size)} ${place}`), weight.dequantized_by === undefined ? "" : element("p", { class: "note" }, `Dequantized by ${weight.dequantized_by}.`)];
     if (!histogram) {
       const typed = weight.users.some(shape) || weight.inside?.length;
-      const reason = weight.counted ? "No histogram: its values are no finite numbers." : typed ? "No histogram: the values are no numbers of a known type, or the data is too large to be read for a page." : "A blob: its values have no type.";
+      const reason = absent(weight) ? "No histogram: its values are in that file." : weight.counted ? "No histogram: its values are no finite numbers." : typed ? "No histogram: the values are no numbers of a known type, or the data is too large to be read for a page." : "A blob: its values have no type.";
       parts.push(element("p", { class: "note" }, reason));
     } else {
       const most = Math.max(...histogram.bins);
