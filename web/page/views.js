@@ -66,7 +66,7 @@
       if (profile.errors.length) main.append(note("The trace does not fit the program, so its times are not on the graph."));
       const time = (ticks) => viewer.time(ticks);
       profile.runs.forEach((run, index) => {
-        main.append(heading(`${run.name}${run.method ? `: ${run.method}` : ""}${run.test_case === null || run.test_case === undefined ? "" : `, test case ${run.test_case}`}`), note(`${viewer.count(run.count, "run")}, ${time(run.total / run.count)} each. One tick of the platform's clock is taken to be a nanosecond: the trace does not say.`));
+        main.append(heading(`${run.name}${run.method ? `: ${run.method}` : ""}${run.test_case === null || run.test_case === undefined ? "" : `, test case ${run.test_case}`}`), note(`${viewer.count(run.count, "run")}, ${time(run.total / run.count)}${run.count > 1 ? " each" : ""}. One tick of the platform's clock is taken to be a nanosecond: the trace does not say.`));
         const where = (row) => {
           if (!viewer.has("graph") || row.instruction === null || row.instruction === undefined) return row.instruction ?? "";
           return viewer.link(() => viewer.open("graph", `instruction ${row.instruction}`), row.instruction);

@@ -114,8 +114,10 @@
     title: (report) => `Findings (${report.findings.length})`,
     fits: (report) => report.findings,
     draw(report, main) {
+      const delegates = (report.summary?.methods || []).some((method) => method.delegates.length);
+      const covered = delegates ? " Inside delegates it checks XNNPACK's payloads; of those of other backends at most that they are whole." : "";
       if (!report.findings.length) {
-        main.append(element("p", { class: "good" }, "Verification found nothing wrong."));
+        main.append(element("p", { class: "good" }, "Verification at the strict level found nothing wrong."), covered ? element("p", { class: "note" }, covered.trim()) : "");
         return;
       }
       const order = ["error", "warning", "note"];
@@ -135,7 +137,7 @@
         const text = row.offset.toLocaleString("en");
         return viewer.has("bytes") ? viewer.link(() => viewer.open("bytes", `${index(row)}:${row.offset}`), text) : text;
       };
-      main.append(element("p", { class: "note" }, "What pte verify says. An error: a reader may refuse the file, misread it or crash on it. A warning: suspicious, or impossible to check. A note is harmless."),
+      main.append(element("p", { class: "note" }, `What pte verify says at the strict level. An error: a reader may refuse the file, misread it or crash on it. A warning: suspicious, or impossible to check. A note is harmless.${covered}`),
         viewer.table([
           { name: "severity", words: true, of: (row) => element("span", { class: row.severity }, row.severity) }, { name: "what", wide: true, of: (row) => row.message }, { name: "field", mono: true, of: field }, { name: "at byte", number: true, of: offset }, { name: "rule", mono: true, of: (row) => element("span", { style: "white-space: nowrap" }, row.rule) },
         ], rows));
