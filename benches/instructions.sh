@@ -1,7 +1,7 @@
 #!/bin/sh
 # Counts instructions with valgrind's callgrind, which other processes do not affect.
 # usage: benches/instructions.sh [INPUT]      INPUT: llama48_narrow (default), llama6_external or ptd_8MB
-# Prints a line for each operation: its name, the instructions of one call, and the ratio to the peer's (for encode: to parse).
+# Prints a line for each operation: its name, the instructions of one call, and the ratio to the peer's (for encode, image and strict: to parse).
 # CALLGRIND_OUT=DIR keeps callgrind's files, for callgrind_annotate.
 set -eu
 cd "$(dirname "$0")/.."
@@ -35,6 +35,7 @@ ptd_*)
   line parse "$parse" "$verify"
   line encode "$(count encode)" "$parse"
   line image "$(count image)" "$parse"
+  line strict "$(count strict)" "$parse"
   walk=$(count peer/walk)
   line peer/walk "$walk" "$walk"
   line walk "$(count walk)" "$walk"

@@ -9,6 +9,7 @@ mod look_up;
 #[path = "../../../synthetic/mod.rs"]
 mod synthetic;
 
+use executorch_format::validate::Level;
 use executorch_format::{Pte, WriteStyle};
 use executorch_format_peer::{self as peer, Walk};
 use std::{hint::black_box, process::exit};
@@ -44,6 +45,10 @@ fn main() {
         "walk" => {
             let pte = Pte::parse(&input.file).unwrap();
             black_box(measured(|| black_box(&pte).program.walk()));
+        }
+        "strict" => {
+            let pte = Pte::parse(&input.file).unwrap();
+            drop(measured(|| black_box(&pte).validate(Level::Strict)));
         }
         "peer/verify" => measured(|| peer::verify_program(black_box(input.metadata())).unwrap()),
         "peer/walk" => {
