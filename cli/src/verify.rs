@@ -25,6 +25,8 @@ use std::sync::Arc;
 /// Check files: their structure, what the official runtime refuses, and what it should check but does not
 ///
 /// The .pte files take external data from the .ptd files that are named with them, or, with --recursive, from those in the same folder.
+///
+/// Inside delegates, XNNPACK's payloads are checked; of those of other backends at most that they are whole.
 #[derive(clap::Args)]
 #[command(after_help = "Levels; each includes the levels before it:
   structure  offsets, vtables, vectors, strings, unions and the headers

@@ -2,6 +2,7 @@
 //!
 //! [`Pte::parse`](crate::Pte::parse) checks structure and stops at the first error. The checks here work on the tree and
 //! report everything they find, in time linear in the file's size (`n log n` for planned memory and names).
+//! Inside delegates they check XNNPACK's payloads; of those of other backends at most that they are whole.
 //!
 //! ```no_run
 //! use executorch_format::{Pte, validate::Level};
