@@ -15,8 +15,9 @@
 //! let bytes = safetensors.image()?.to_vec()?;
 //!
 //! let (back, _) = Safetensors::parse(&bytes)?.into_ptd(&PtdOptions::default(), Unsupported::Refuse)?;
-//! let tensors = |ptd: &Ptd| ptd.entries().map(|entry| format!("{} {:?}", entry.key(),
-//! entry.shape)).collect::<std::collections::BTreeSet<_>>(); assert_eq!(tensors(&back), tensors(&weights));
+//! let tensor = |entry: executorch_format::Entry<'_>| format!("{} {:?}", entry.key(), entry.shape);
+//! let tensors = |ptd: &Ptd| ptd.entries().map(tensor).collect::<std::collections::BTreeSet<_>>();
+//! assert_eq!(tensors(&back), tensors(&weights));
 //! # Ok(())
 //! # }
 //! ```

@@ -53,8 +53,8 @@ impl<'a> Ptd<'a> {
     /// let (both, _) = Ptd::merge(&[one.clone(), other], &options)?;
     /// assert_eq!(both.entries().map(|entry| entry.key().len()).sum::<usize>(), 2);
     /// let parts = both.split(&options, |entry| usize::from(entry.key() == "b"))?;
-    /// assert_eq!(parts[0].get("a").map(|entry| parts[0].entry_bytes(&entry).unwrap()), one.get("a").map(|entry|
-    /// one.entry_bytes(&entry).unwrap()));
+    /// let bytes = |ptd: &Ptd<'_>| ptd.entry_bytes(&ptd.get("a").unwrap()).unwrap().to_vec();
+    /// assert_eq!(bytes(&parts[0]), bytes(&one));
     /// # Ok(())
     /// # }
     /// ```

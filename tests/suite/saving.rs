@@ -1,6 +1,6 @@
 //! Saving to a path: the whole file is written, or nothing.
 
-use executorch_format::{NewEntry, Ptd, PtdOptions, Pte};
+use executorch_format::{Error, NewEntry, Ptd, PtdOptions, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::cell::Cell;
 use std::io::{self, Seek, Write};
@@ -256,35 +256,38 @@ fn a_file_that_became_shorter_since_is_not_copied_from_and_the_old_one_stays() {
     assert_eq!(folder.files(), ["old.ptd", "source.ptd"]);
 }
 
+/// The error of a save into a folder that does not exist.
+fn nowhere_to_save() -> Error {
+    let folder = TempFolder::new("nowhere");
+    let file = fixture("1.5.1/add_mul/add_mul.pte");
+    let pte = Pte::parse(file.bytes()).unwrap();
+    pte.image().unwrap().save(folder.0.join("nowhere").join("file.pte")).unwrap_err()
+}
+
+/// The error of a file without its end.
+fn cut_off() -> Error {
+    Pte::parse(&fixture("1.5.1/add_mul/add_mul.pte").bytes()[..700]).unwrap_err()
+}
+
 #[test]
 fn an_error_of_the_system_has_its_source_and_says_which_file() {
-    let folder = TempFolder::new("source");
-    let path = folder.0.join("nowhere").join("file.pte");
-    let file = fixture("1.5.1/add_mul/add_mul.pte");
-    let error = Pte::parse(file.bytes()).unwrap().image().unwrap().save(&path).unwrap_err();
+    let error = nowhere_to_save();
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<io::Error>()).unwrap();
     assert_eq!(source.kind(), io::ErrorKind::NotFound);
     assert!(error.to_string().ends_with(&source.to_string()), "{error}");
-
-    let error = Pte::parse(&file.bytes()[..700]).unwrap_err();
-    assert!(std::error::Error::source(&error).is_none());
+    assert!(std::error::Error::source(&cut_off()).is_none());
 }
 
 #[cfg(feature = "serde")]
 #[test]
 fn an_error_as_json_has_its_rule_its_place_and_its_message() {
-    let folder = TempFolder::new("error-as-json");
-    let path = folder.0.join("nowhere").join("file.pte");
-    let file = fixture("1.5.1/add_mul/add_mul.pte");
-    let error = Pte::parse(file.bytes()).unwrap().image().unwrap().save(&path).unwrap_err();
-    let value = serde_json::to_value(&error).unwrap();
+    let value = serde_json::to_value(nowhere_to_save()).unwrap();
     assert_eq!(
         (&value["rule"], &value["path"], &value["offset"]),
         (&"io".into(), &"".into(), &serde_json::Value::Null)
     );
 
-    let error = Pte::parse(&file.bytes()[..700]).unwrap_err();
-    let value = serde_json::to_value(&error).unwrap();
+    let value = serde_json::to_value(cut_off()).unwrap();
     assert_eq!((&value["rule"], &value["offset"]), (&"truncated".into(), &700.into()));
     assert!(value["message"].as_str().unwrap().contains("has only 700 bytes"), "{value}");
 }
