@@ -43,7 +43,7 @@ row() {
 }
 
 # All features of the library, without those that are only for tests.
-all='"convert", "devtools", "diff", "half", "layout", "serde", "std", "tmpfile", "unicode"'
+all='"convert", "devtools", "diff", "half", "layout", "parallel", "serde", "std", "tmpfile", "unicode"'
 path="path = \"$root\""
 project reader "executorch-format = { $path, default-features = false }"
 project default "executorch-format = { $path }"

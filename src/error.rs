@@ -249,9 +249,12 @@ impl Error {
     }
 
     #[cold]
-    pub(crate) fn word(kind: &'static str, found: &str, expected: impl Iterator<Item = &'static str>) -> Self {
-        let expected: Vec<_> = expected.collect();
-        Self::not_a(kind, found, format!("a number or one of {}", expected.join(", ")))
+    pub(crate) fn word(kind: &'static str, found: &str, expected: &mut dyn Iterator<Item = &'static str>) -> Self {
+        let mut names = String::new();
+        for name in expected {
+            names.extend([if names.is_empty() { "" } else { ", " }, name]);
+        }
+        Self::not_a(kind, found, format!("a number or one of {names}"))
     }
 
     /// An error about a word that is not what `expected` describes.

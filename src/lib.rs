@@ -133,6 +133,8 @@ mod flatbuffer;
 pub mod inspect;
 mod keyed;
 mod names;
+#[cfg(any(feature = "diff", feature = "layout"))]
+mod parallel;
 mod path;
 #[cfg(feature = "inspect")]
 pub mod pictures;

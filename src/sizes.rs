@@ -61,7 +61,8 @@ pub fn parse_size(text: &str) -> Result<u64> {
             return None;
         }
         let scale = 10u128.pow(u32::try_from(part.len()).ok()?);
-        let units = whole.parse::<u64>().ok().map(u128::from)? * scale + part.parse::<u128>().ok()?;
+        let number = |text: &str| text.parse::<u64>().ok().map(u128::from);
+        let units = number(whole)? * scale + number(part)?;
         u64::try_from(units.checked_mul((*unit).into())? / scale).ok()
     };
     parsed().ok_or_else(|| Error::not_a("size", text, "bytes, or a number with a unit such as KiB, MiB, GB"))

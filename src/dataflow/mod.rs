@@ -278,19 +278,29 @@ impl Dataflow {
         Some(Overlap { buffer: one.buffer, bytes: [bytes(one), bytes(other)], inside })
     }
 
+    /// Sets `owners` to the values whose memory a write is in.
+    fn owners(&self, write: u32, owners: &mut Vec<u32>) {
+        owners.clear();
+        let start = self.through.partition_point(|(other, _)| *other < write);
+        for (other, base) in self.through.get(start..).unwrap_or_default() {
+            if *other != write {
+                break;
+            }
+            owners.push(*base);
+        }
+        if let (true, Some(event)) = (owners.is_empty(), self.event(write)) {
+            owners.push(event.value);
+        }
+    }
+
     /// For each value in order, when its bytes are needed, and the values that it is a view of.
     pub(crate) fn needs(&self) -> Needs {
         let mut needs = Needs { periods: Vec::new(), views: Vec::new() };
-        // The values whose memory a write is in.
-        let owners = |write: u32| {
-            let start = self.through.partition_point(|(other, _)| *other < write);
-            let through = self.through.iter().skip(start).take_while(move |(other, _)| *other == write);
-            let own = self.event(write).filter(|_| self.through.get(start).is_none_or(|(other, _)| *other != write));
-            own.map(|event| event.value).into_iter().chain(through.map(|(_, base)| *base))
-        };
+        let mut owners = Vec::new();
         for (write, period) in &self.periods {
-            for owner in owners(*write) {
-                needs.periods.push((owner, *period));
+            self.owners(*write, &mut owners);
+            for owner in &owners {
+                needs.periods.push((*owner, *period));
             }
         }
         for value in &self.kept {
@@ -309,8 +319,11 @@ impl Dataflow {
                 uses.push((read.value, BEFORE, made.min(time)));
             } else if source.write == BEFORE {
                 needs.periods.push((source.base, Period { first: time, last: time }));
-            } else if owners(source.write).all(|owner| owner != read.value) {
-                uses.push((read.value, source.write, time));
+            } else {
+                self.owners(source.write, &mut owners);
+                if !owners.contains(&read.value) {
+                    uses.push((read.value, source.write, time));
+                }
             }
         }
         for (write, _) in &self.through {
@@ -322,17 +335,21 @@ impl Dataflow {
         // Many views may have the bytes of one write that is needed in many periods.
         let mut budget = 16 * self.events.list.len();
         for of_value in uses.chunk_by(|one, other| one.0 == other.0) {
-            let Some((value, _, _)) = of_value.first() else { continue };
-            // A chunk is not empty.
-            let first = of_value.iter().map(|(_, _, time)| *time).min().unwrap_or_default();
-            let last = of_value.iter().map(|(_, _, time)| *time).max().unwrap_or_default();
+            let Some((value, _, time)) = of_value.first() else { continue };
+            let (mut first, mut last) = (*time, *time);
+            for (_, _, time) in of_value {
+                (first, last) = (first.min(*time), last.max(*time));
+            }
             for of_write in of_value.chunk_by(|one, other| one.1 == other.1) {
                 let Some((_, write, _)) = of_write.first().filter(|(_, write, _)| *write != BEFORE) else { continue };
                 // After a move, the value's bytes are elsewhere, and its own place is not used.
                 let mut here = false;
-                for owner in owners(*write).filter(|owner| owner != value) {
-                    needs.views.push((*value, owner));
-                    here |= self.overlap(owner, *value).is_some();
+                self.owners(*write, &mut owners);
+                for owner in &owners {
+                    if owner != value {
+                        needs.views.push((*value, *owner));
+                        here |= self.overlap(*owner, *value).is_some();
+                    }
                 }
                 if !here {
                     continue;

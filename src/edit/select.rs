@@ -74,9 +74,13 @@ fn only_named_by(
     stays: &dyn Fn(usize) -> bool,
     notes: &mut Vec<String>,
 ) -> Vec<usize> {
-    let named = pte.named_data().iter().enumerate();
-    let named = named.filter(|(_, named)| !named.key().starts_with(METADATA_PREFIX));
-    if named.clone().next().is_none() {
+    let mut named = Vec::new();
+    for (index, entry) in pte.named_data().iter().enumerate() {
+        if !entry.key().starts_with(METADATA_PREFIX) {
+            named.push((index, entry.key()));
+        }
+    }
+    if named.is_empty() {
         return Vec::new();
     }
     let payloads = pte.open_payloads();
@@ -92,8 +96,11 @@ fn only_named_by(
         let ids = unknown(&gone);
         notes.push(format!("named data that only payloads of {ids} look up stays: they do not say which keys"));
     }
-    named
-        .filter(|(_, named)| gone.named.contains(named.key()) && !kept.named.contains(named.key()))
-        .map(|(index, _)| index)
-        .collect()
+    let mut only = Vec::new();
+    for (index, key) in named {
+        if gone.named.contains(key) && !kept.named.contains(key) {
+            only.push(index);
+        }
+    }
+    only
 }

@@ -379,7 +379,7 @@ pub(crate) fn texts<'t>(table: &'t dyn AnyTable, path: &Path<'_>, found: &mut dy
                     index += 1;
                 }
             }
-            Some(Value::Union { name: Some(name), member: Some(member), .. }) => {
+            Some(Value::Union { name: Some(name), member: Some(member), .. }) if member.description().content.texts => {
                 texts(member, &path.field(name), found);
             }
             _ => {}

@@ -33,6 +33,11 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
     }
 }
 
+/// A number as text, if the type has it. Each type's own `parse` would be compiled again.
+pub(crate) fn parsed<T: TryFrom<i64>>(text: &str) -> Option<T> {
+    T::try_from(text.parse::<i64>().ok()?).ok()
+}
+
 macro_rules! numbers {
     ($($type:ty),*) => {$(
         impl Number for $type {

@@ -49,11 +49,33 @@ pub(crate) struct TablePart<'p> {
     pub(crate) slots: &'p [u16],
     /// Whether a field is in the four bytes that say where the vtable is.
     pub(crate) overlaps: bool,
+    /// Whether no field is there, and the inline size is that of the fields and of fewer than 8 bytes of padding, which are in the FlatBuffer.
+    pub(crate) usual: bool,
 }
 
-/// Calls `found` for every part, a table before what it points to.
-pub(crate) fn walk(bytes: &[u8], root: &'static TableDescription, limits: &Limits, found: &mut dyn FnMut(&Part<'_>)) {
-    walk_at(0, bytes, root, limits, found);
+/// Which parts are asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct Wanted {
+    /// Whether tables of a type are. Those that are not [usual](TablePart::usual) always are.
+    pub(crate) tables: fn(&TableDescription) -> bool,
+    /// Whether the string or vector that a field points to is.
+    pub(crate) fields: fn(&FieldKind) -> bool,
+}
+
+impl Wanted {
+    pub(crate) const ALL: Self = Self { tables: |_| true, fields: |_| true };
+    pub(crate) const TABLES: Self = Self { fields: |_| false, ..Self::ALL };
+}
+
+/// Calls `found` for what is `wanted`, a table before what it points to.
+pub(crate) fn walk(
+    bytes: &[u8],
+    root: &'static TableDescription,
+    limits: &Limits,
+    wanted: Wanted,
+    found: &mut dyn FnMut(&Part<'_>),
+) {
+    walk_at(0, bytes, root, limits, wanted, found);
 }
 
 /// [`walk`] for a FlatBuffer that starts at byte `position`, as for [`read_at`](super::read::read_at).
@@ -62,11 +84,12 @@ pub(crate) fn walk_at(
     bytes: &[u8],
     root: &'static TableDescription,
     limits: &Limits,
+    wanted: Wanted,
     found: &mut dyn FnMut(&Part<'_>),
 ) {
     if let Ok(buffer) = Buffer::new(bytes, limits) {
         // An error here is a limit, or a fault that reading reports.
-        let mut walk = Walk { vtables: Vtables([Vtable::NONE; 16]), found };
+        let mut walk = Walk { vtables: Vtables([Vtable::NONE; 32], wanted), found };
         let _ = buffer.root(position).and_then(|place| walk.table(place, root, &Path::ROOT));
     }
 }
@@ -80,8 +103,10 @@ struct Vtable {
     inline_size: Option<u16>,
     extent: u32,
     overlaps: bool,
+    usual: bool,
+    wanted: bool,
     slots: [u16; MAX_FIELDS],
-    /// Its fields that point to something, in the first `count` items.
+    /// Its fields that point to tables, and those that point to what is wanted, in the first `count` items.
     pointers: [Option<Pointer>; MAX_FIELDS],
     count: usize,
 }
@@ -103,14 +128,16 @@ impl Vtable {
         inline_size: None,
         extent: 4,
         overlaps: false,
+        usual: false,
+        wanted: false,
         slots: [0; MAX_FIELDS],
         pointers: [None; MAX_FIELDS],
         count: 0,
     };
 }
 
-/// The vtables that were read last, each in the entry given by its position.
-struct Vtables([Vtable; 16]);
+/// The vtables that were read last, each in the entry given by its position and its tables' type.
+struct Vtables([Vtable; 32], Wanted);
 
 struct Walk<'w> {
     vtables: Vtables,
@@ -123,39 +150,57 @@ fn word(place: Place<'_, '_>, position: u32) -> Option<u16> {
 
 impl Vtables {
     /// The vtable at that position; `None` if it is not in the FlatBuffer.
+    #[inline(always)]
     fn get(&mut self, place: Place<'_, '_>, position: u32, description: &'static TableDescription) -> Option<&Vtable> {
-        let entry = self.0.get_mut(position as usize / 2 % 16)?;
+        let spread = (position as usize / 2) ^ (core::ptr::from_ref(description) as usize / 8);
+        let entry = self.0.get_mut(spread % 32)?;
         let same = entry.description.is_some_and(|known| core::ptr::eq(known, description));
         if !same || entry.position != position {
-            let size = word(place, position)?;
-            let inline_size = if size >= 4 { word(place, position.wrapping_add(2)) } else { None };
-            (entry.description, entry.position) = (Some(description), position);
-            (entry.size, entry.inline_size) = (size, inline_size);
-            (entry.extent, entry.overlaps, entry.slots) = (4, false, [0; MAX_FIELDS]);
-            let fields = entry.slots.iter_mut().zip(description.forms).zip((4..size).step_by(2));
-            for ((slot, form), at) in fields {
-                *slot = word(place, position.wrapping_add(at.into())).unwrap_or_default();
-                if *slot > 0 {
-                    entry.extent = entry.extent.max(u32::from(*slot) + form.size() as u32);
-                    entry.overlaps |= *slot < 4;
-                }
-            }
-            entry.count = 0;
-            for (id, field) in description.fields_by_id() {
-                let slot = |id: usize| entry.slots.get(id).copied().unwrap_or_default();
-                // The offset of a union is its second field.
-                let (tag, slot) = match field.kind {
-                    FieldKind::Number(_) => continue,
-                    FieldKind::Union(_) => (slot(id), slot(id + 1)),
-                    _ => (0, slot(id)),
-                };
-                if let Some(pointer) = entry.pointers.get_mut(entry.count).filter(|_| slot > 0) {
-                    *pointer = Some(Pointer { field, slot, tag });
-                    entry.count += 1;
-                }
-            }
+            *entry = Vtable::read(place, position, description, self.1)?;
         }
         Some(entry)
+    }
+}
+
+impl Vtable {
+    #[cold]
+    #[inline(never)]
+    fn read(
+        place: Place<'_, '_>,
+        position: u32,
+        description: &'static TableDescription,
+        wanted: Wanted,
+    ) -> Option<Self> {
+        let size = word(place, position)?;
+        let inline_size = if size >= 4 { word(place, position.wrapping_add(2)) } else { None };
+        let mut vtable = Self { description: Some(description), position, size, inline_size, ..Self::NONE };
+        let fields = vtable.slots.iter_mut().zip(description.forms).zip((4..size).step_by(2));
+        for ((slot, form), at) in fields {
+            *slot = word(place, position.wrapping_add(at.into())).unwrap_or_default();
+            if *slot > 0 {
+                vtable.extent = vtable.extent.max(u32::from(*slot) + form.size() as u32);
+                vtable.overlaps |= *slot < 4;
+            }
+        }
+        let padded = vtable.extent..vtable.extent + 8;
+        vtable.usual = !vtable.overlaps && inline_size.is_some_and(|size| padded.contains(&size.into()));
+        vtable.wanted = !vtable.usual || (wanted.tables)(description);
+        for (id, field) in description.fields_by_id() {
+            let slot = |id: usize| vtable.slots.get(id).copied().unwrap_or_default();
+            // The offset of a union is its second field.
+            let (tag, slot) = match field.kind {
+                FieldKind::Number(_) => continue,
+                FieldKind::Union(_) => (slot(id), slot(id + 1)),
+                FieldKind::Table(_) | FieldKind::Tables(_) => (0, slot(id)),
+                _ if (wanted.fields)(&field.kind) => (0, slot(id)),
+                _ => continue,
+            };
+            if let Some(pointer) = vtable.pointers.get_mut(vtable.count).filter(|_| slot > 0) {
+                *pointer = Some(Pointer { field, slot, tag });
+                vtable.count += 1;
+            }
+        }
+        Some(vtable)
     }
 }
 
@@ -169,15 +214,24 @@ impl Walk<'_> {
             return Ok(());
         };
         place.spend(vtable.extent as usize)?;
-        let Vtable { size, inline_size, extent, overlaps, .. } = *vtable;
-        let slots = vtable.slots.get(..description.forms.len()).unwrap_or_default();
-        let part = TablePart { vtable: vtable_at, vtable_size: size, inline_size, slots, overlaps };
-        (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
-        for index in 0..MAX_FIELDS {
+        let Vtable { extent, count, .. } = *vtable;
+        let size = vtable.inline_size.map_or(0, usize::from);
+        let whole = place.get(position, size).is_some();
+        if vtable.wanted || !whole {
+            let part = TablePart {
+                vtable: vtable_at,
+                vtable_size: vtable.size,
+                inline_size: vtable.inline_size,
+                slots: vtable.slots.get(..description.forms.len()).unwrap_or_default(),
+                overlaps: vtable.overlaps,
+                usual: vtable.usual && whole,
+            };
+            (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
+        }
+        for index in 0..count {
             // The vtables of tables below may have taken its place.
             let vtable = self.vtables.get(place, vtable_at, description);
-            let pointers = vtable.and_then(|vtable| vtable.pointers.get(..vtable.count));
-            let pointer = pointers.and_then(|pointers| pointers.get(index).copied().flatten());
+            let pointer = vtable.and_then(|vtable| vtable.pointers.get(index).copied().flatten());
             let Some(Pointer { field, slot, tag }) = pointer else { break };
             let path = &path.field(field.name);
             let at = place.at(position.wrapping_add(slot.into()));

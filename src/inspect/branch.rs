@@ -4,8 +4,9 @@ use crate::error::{Error, Result};
 use crate::file::model::Model;
 use crate::flatbuffer::any::{AnyNumber, AnyTable, AnyTables, Value};
 use crate::flatbuffer::description::{FieldKind, TableDescription};
+use crate::flatbuffer::number::parsed;
 use crate::flatbuffer::read::Limits;
-use crate::flatbuffer::walk::{Part, PartKind, walk_at};
+use crate::flatbuffer::walk::{Part, PartKind, Wanted, walk_at};
 use crate::path::{FieldPath, Step};
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec};
 
@@ -124,7 +125,7 @@ fn find<'t>(root: &'t dyn AnyTable, path: &str) -> Result<Place<'t>> {
         match place.found {
             Found::Tables(tables) => {
                 let index = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
-                let index: usize = index.and_then(|index| index.parse().ok()).ok_or_else(nothing)?;
+                let index: usize = index.and_then(parsed).ok_or_else(nothing)?;
                 place.found = Found::Table(tables.get(index).ok_or_else(nothing)?);
                 place.steps.push(Step::Index(index));
             }
@@ -266,7 +267,7 @@ fn locate(
         Some(Step::Index(index)) => index,
         _ => 0,
     };
-    walk_at(position, bytes, root, &Limits::default(), &mut |part: &Part<'_>| {
+    walk_at(position, bytes, root, &Limits::default(), Wanted::ALL, &mut |part: &Part<'_>| {
         let count = part.path.steps_from_last().count();
         if count < depth || count > depth + 2 {
             return;

@@ -6,7 +6,7 @@ use crate::tensor::{Element, TensorView, copied};
 use alloc::{vec, vec::Vec};
 
 /// Elements that are decoded at a time.
-const CHUNK: usize = 1 << 14;
+const CHUNK: usize = 1 << 12;
 
 /// The elements as numbers; `None` for a type that has no numbers: complex, packed and 8-bit floats, and halves without the feature
 /// `half`.

@@ -4,7 +4,7 @@
 use crate::file::etdp::PREFIX;
 use crate::file::header::FileKind;
 use crate::flatbuffer::read::{Limits, Record};
-use crate::flatbuffer::walk::{PartKind, walk_at};
+use crate::flatbuffer::walk::{PartKind, Wanted, walk_at};
 use crate::keyed::Keyed;
 use crate::path::FieldPath;
 use crate::schema::xnnpack::XNNGraph;
@@ -85,7 +85,7 @@ pub fn remains(bytes: &[u8], kind: FileKind) -> Remains {
     };
     let mut remains = Remains::default();
     let mut counts: Keyed<&'static str, usize> = Keyed::new();
-    walk_at(position, bytes, root, &Limits::default(), &mut |part| match part.kind {
+    walk_at(position, bytes, root, &Limits::default(), Wanted::ALL, &mut |part| match part.kind {
         PartKind::Table(_) => *counts.entry(part.owner.name) += 1,
         PartKind::Text if remains.texts.len() < MOST => {
             let start = part.position as usize + 4;

@@ -9,10 +9,11 @@ use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
 use crate::keyed::{Keyed, sort_by};
+use crate::parallel::Jobs;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
 use crate::tensor::TensorView;
-use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+use alloc::{borrow::Cow, boxed::Box, format, string::String, vec, vec::Vec};
 use core::fmt;
 
 /// The data of a tensor, or of several that share it.
@@ -169,6 +170,17 @@ impl<'t> Files<'t> {
     }
 }
 
+/// Histograms that are to be made.
+#[derive(Default)]
+struct Counts<'c> {
+    /// Each with the index of its weight.
+    list: Vec<(usize, Count<'c>)>,
+    /// These indices.
+    of: Keyed<usize, ()>,
+}
+
+type Count<'c> = Box<dyn FnOnce() -> Option<Histogram> + Send + 'c>;
+
 /// Collects weights, with histograms as long as the budget lasts.
 struct Collector<'t> {
     weights: Vec<Weight<'t>>,
@@ -204,12 +216,34 @@ impl<'t> Collector<'t> {
         at
     }
 
-    /// Makes the histogram of a weight, unless it has one or is over the limits.
-    fn count(&mut self, at: usize, histogram: impl FnOnce() -> Option<Histogram>) {
-        let Some(weight) = self.weights.get_mut(at) else { return };
+    /// Adds the histogram of a weight to what is counted, unless it has one or is over the limits.
+    fn count<'c>(&mut self, counts: &mut Counts<'c>, at: usize, histogram: Count<'c>) {
+        // Another user may read it as a type with numbers.
+        if counts.of.contains(&at) {
+            self.make(core::mem::take(counts));
+        }
+        let Some(weight) = self.weights.get(at) else { return };
         if weight.histogram.is_none() && weight.bytes <= LARGEST.min(self.budget) {
             self.budget -= weight.bytes;
-            weight.histogram = histogram();
+            counts.of.add(at);
+            counts.list.push((at, histogram));
+        }
+    }
+
+    /// Makes histograms.
+    fn make(&mut self, counts: Counts<'_>) {
+        let mut made = vec![None; counts.list.len()];
+        let mut jobs = Jobs::default();
+        let mut of = Vec::with_capacity(made.len());
+        for ((at, histogram), made) in counts.list.into_iter().zip(&mut made) {
+            of.push(at);
+            jobs.add(self.weights.get(at).map_or(0, |weight| weight.bytes), move || *made = histogram());
+        }
+        jobs.run();
+        for (at, histogram) in of.into_iter().zip(made) {
+            if let Some(weight) = self.weights.get_mut(at) {
+                weight.histogram = histogram;
+            }
         }
     }
 
@@ -227,18 +261,19 @@ impl<'t> Collector<'t> {
                 quantized.insert((method.name(), tensor.value), tensor);
             }
         }
-        for blob in blobs {
+        let mut counts = Counts::default();
+        for blob in &blobs {
             let key = blob.users.iter().find_map(|user| match user {
                 BlobUser::External { key, .. } => Some(*key),
                 _ => None,
             });
             if let (Some(key), Some(files)) = (key, files) {
-                let at = self.add_external(Cow::Borrowed(key), blob.size, blob.users, files);
-                let view = || {
+                let at = self.add_external(Cow::Borrowed(key), blob.size, blob.users.clone(), files);
+                let view = move || {
                     let (_, ptd, entry, data) = files.find(key)?;
                     TensorView::new(entry.shape?, ptd.bytes(&data).ok()?).ok()
                 };
-                self.count(at, || view()?.histogram(BINS));
+                self.count(&mut counts, at, Box::new(move || view()?.histogram(BINS)));
                 continue;
             }
             if !is_tensor(blob.kind) {
@@ -253,12 +288,14 @@ impl<'t> Collector<'t> {
                 weight.dequantized_by = Some(tensor.operator);
             }
             if let Some(Ok(numbers)) = operator.map(|tensor| &tensor.numbers) {
-                self.count(at, || numbers.histogram(BINS));
+                self.count(&mut counts, at, Box::new(|| numbers.histogram(BINS)));
             } else if let Some(shape) = blob.users.iter().find_map(BlobUser::shape) {
-                let bytes = || model.blob_bytes(&blob).ok().flatten();
-                self.count(at, || TensorView::new(shape, &bytes()?).ok()?.histogram(BINS));
+                let bytes = || model.blob_bytes(blob).ok().flatten();
+                let made = move || TensorView::new(shape, &bytes()?).ok()?.histogram(BINS);
+                self.count(&mut counts, at, Box::new(made));
             }
         }
+        self.make(counts);
     }
 
     /// Adds what XNNPACK's payloads say about weights: to those in named data, which are in the list already, and as new
@@ -278,7 +315,9 @@ impl<'t> Collector<'t> {
             let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
             let start = pte.range(&opened.data).map(|range| range.start);
             let takers = takers(payload);
-            for constant in payload.constants() {
+            let constants = payload.constants();
+            let mut counts = Counts::default();
+            for constant in &constants {
                 let size = constant.place.size();
                 let at = match &constant.place {
                     ConstantPlace::Named { key, .. } => match (named.get(*key), files) {
@@ -301,11 +340,12 @@ impl<'t> Collector<'t> {
                     let Some(plan) = pte.methods().get(*method) else { continue };
                     let of = Some((plan.name(), *delegate));
                     if let Some(weight) = self.weights.get_mut(at) {
-                        weight.inside.extend(uses(payload, &constant, of, &takers));
+                        weight.inside.extend(uses(payload, constant, of, &takers));
                     }
                 }
-                self.count(at, || histogram(payload, &constant, &blobs, BINS));
+                self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &blobs, BINS)));
             }
+            self.make(counts);
         }
     }
 
@@ -313,14 +353,17 @@ impl<'t> Collector<'t> {
     fn payload(&mut self, payload: &'t Xnnpack<'_>) {
         let takers = takers(payload);
         let places: Keyed<Option<u64>, usize> = self.weights.iter().map(|weight| weight.offset).zip(0..).collect();
-        for constant in payload.constants() {
+        let constants = payload.constants();
+        let mut counts = Counts::default();
+        for constant in &constants {
             let Some(range) = payload.constant_range(constant.index) else { continue };
             let Some(at) = places.get(&Some(range.start)).copied() else { continue };
             if let Some(weight) = self.weights.get_mut(at) {
-                weight.inside = uses(payload, &constant, None, &takers);
+                weight.inside = uses(payload, constant, None, &takers);
             }
-            self.count(at, || histogram(payload, &constant, &NamedBlobs::NONE, BINS));
+            self.count(&mut counts, at, Box::new(|| histogram(payload, constant, &NamedBlobs::NONE, BINS)));
         }
+        self.make(counts);
     }
 }
 

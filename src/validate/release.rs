@@ -1,6 +1,7 @@
 //! Releases of ExecuTorch, and what a runtime does with a file.
 
 use crate::error::Error;
+use crate::flatbuffer::number::parsed;
 use core::fmt;
 use core::str::FromStr;
 
@@ -70,7 +71,7 @@ impl Release {
     pub(crate) fn is_in(self, ranges: &str) -> bool {
         let number = |text: &str| {
             let (major, minor) = text.split_once('.')?;
-            Some((major.parse::<u8>().ok()?, minor.parse::<u8>().ok()?))
+            Some((parsed::<u8>(major)?, parsed::<u8>(minor)?))
         };
         let own = (self.major, self.minor);
         ranges.split(',').filter_map(|range| range.split_once("..")).any(|(first, last)| {
@@ -90,14 +91,16 @@ impl FromStr for Release {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let mut parts = text.split('.').map(|part| part.parse::<u8>().ok());
+        let mut parts = text.split('.').map(parsed::<u8>);
         let release = match (parts.next(), parts.next(), parts.next(), parts.next()) {
             (Some(Some(major)), Some(Some(minor)), None | Some(Some(_)), None) => {
                 Self::ALL.into_iter().find(|release| (release.major, release.minor) == (major, minor))
             }
             _ => None,
         };
-        release.ok_or_else(|| Error::word("release of ExecuTorch", text, Self::ALL.iter().map(|release| release.name)))
+        release.ok_or_else(|| {
+            Error::word("release of ExecuTorch", text, &mut Self::ALL.iter().map(|release| release.name))
+        })
     }
 }
 

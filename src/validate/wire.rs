@@ -8,11 +8,20 @@ use crate::file::source::Source;
 use crate::flatbuffer::any;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::read::Limits;
-use crate::flatbuffer::walk::{Part, PartKind, TablePart, walk_at};
+use crate::flatbuffer::walk::{Part, PartKind, TablePart, Wanted, walk_at};
 use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::any::AnyTable;
 use alloc::format;
+
+/// Bools, and vectors that may be misaligned where offsets are aligned.
+const WANTED: Wanted = Wanted {
+    tables: |table| table.content.bools,
+    fields: |kind| match kind {
+        FieldKind::Numbers { number, alignment } => *alignment > 4 || *number == NumberKind::Bool,
+        _ => false,
+    },
+};
 
 pub(super) fn check(
     tree: &dyn AnyTable,
@@ -38,10 +47,12 @@ pub(super) fn check_at(
     if let Some(source) = source {
         let metadata = source.metadata();
         let mut sharing = Sharing::default();
-        walk_at(start, metadata, root, &Limits::default(), &mut |part| match &part.kind {
+        walk_at(start, metadata, root, &Limits::default(), WANTED, &mut |part| match &part.kind {
             PartKind::Table(table) => {
-                sharing.add(part, table, metadata);
-                vtable(part, table, report);
+                if !table.usual {
+                    sharing.add(part, table, metadata);
+                    vtable(part, table, report);
+                }
                 bools(part, table, metadata, report);
             }
             PartKind::Numbers { number, alignment } => {

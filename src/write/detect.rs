@@ -6,10 +6,10 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::style::{ALIGNMENT, WriteStyle};
 use crate::flatbuffer::any::same;
-use crate::flatbuffer::description::TableDescription;
+use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::form::FieldForm;
 use crate::flatbuffer::read::{self, Limits, Record, TableParser};
-use crate::flatbuffer::walk::{PartKind, walk};
+use crate::flatbuffer::walk::{PartKind, Wanted, walk};
 use crate::flatbuffer::write::{FieldOrder, Finished, HEAD_SIZE, VtableSharing};
 use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{FlatTensor, FlatTensorParser, Interleaved};
@@ -169,7 +169,7 @@ pub(super) fn shown_style(metadata: &[u8], root: &'static TableDescription) -> W
     let mut field_order = FieldOrder::ById;
     let mut shared = false;
     let mut extents = Keyed::<u32, u32>::new();
-    walk(metadata, root, &NO_LIMITS, &mut |part| {
+    walk(metadata, root, &NO_LIMITS, Wanted::TABLES, &mut |part| {
         let PartKind::Table(table) = &part.kind else {
             return;
         };
@@ -213,7 +213,9 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
 /// larger alignment. So one pair is tried for each power of two.
 fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
     let mut largest = [None::<u32>; 2];
-    walk(metadata, Program::DESCRIPTION, &NO_LIMITS, &mut |part| {
+    let is_blob = |kind: &FieldKind| matches!(kind, FieldKind::Numbers { number: NumberKind::U8, .. });
+    let blobs = Wanted { tables: |_| false, fields: is_blob };
+    walk(metadata, Program::DESCRIPTION, &NO_LIMITS, blobs, &mut |part| {
         let kind = match part.owner.name {
             name if name == program::Buffer::DESCRIPTION.name => &mut largest[CONSTANTS],
             name if name == program::BackendDelegateInlineData::DESCRIPTION.name => &mut largest[DELEGATES],

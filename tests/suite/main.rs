@@ -35,5 +35,7 @@ mod size;
 mod tensors;
 mod traits;
 mod validate;
+#[cfg(all(feature = "diff", feature = "layout"))]
+mod weights;
 mod writing;
 mod xnnpack;

@@ -7,6 +7,7 @@ mod read;
 mod shards;
 mod write;
 
+use crate::flatbuffer::number::parsed;
 use crate::keyed::sort;
 pub use dtype::Dtype;
 pub use index::ShardIndex;
@@ -67,7 +68,7 @@ fn dim_order_text(dim_order: &[u8]) -> String {
 
 /// Parses [`dim_order_text`]: `None` if it is not a dim order of that many dimensions, or the natural one.
 fn dim_order_of(text: &str, rank: usize) -> Option<Vec<u8>> {
-    let dims = text.split(',').map(|dim| dim.parse().ok()).collect::<Option<Vec<u8>>>()?;
+    let dims = text.split(',').map(parsed).collect::<Option<Vec<u8>>>()?;
     let mut sorted = dims.clone();
     sort(&mut sorted);
     let natural = |dims: &[u8]| dims.iter().enumerate().all(|(index, dim)| usize::from(*dim) == index);

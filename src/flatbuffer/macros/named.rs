@@ -62,9 +62,9 @@ macro_rules! named {
                         return Ok(*value);
                     }
                 }
-                match text.parse() {
-                    Ok(number) => Ok(Self(number)),
-                    Err(_) => Err($crate::Error::word(stringify!($name), text, Self::NAMES.iter().copied())),
+                match $crate::flatbuffer::number::parsed(text) {
+                    Some(number) => Ok(Self(number)),
+                    None => Err($crate::Error::word(stringify!($name), text, &mut Self::NAMES.iter().copied())),
                 }
             }
         }

@@ -1,10 +1,13 @@
 //! Compares weights by their bytes, in whichever file or segment these are.
 
+use super::keys::LonelyKey;
 use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side};
 use crate::error::{Result, counted};
 use crate::file::pte::{Pte, TensorData};
 use crate::inspect::numbers;
 use crate::keyed::{Keyed, sort_by_key};
+use crate::parallel::Jobs;
+use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, Tensor};
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
@@ -14,13 +17,15 @@ use core::hash::{Hash, Hasher};
 /// The differences so far, and what has no counterpart yet.
 pub(super) struct Comparer<'s> {
     pub(super) diff: Diff,
+    /// Differences after those in `diff`, some with values whose distance is asked for.
+    pub(super) differences: Vec<(Difference, Option<Values<'s>>)>,
     pub(super) options: DiffOptions,
     /// The data of external tensors of each side, with its keys, in the order of these.
     pub(super) external: [Vec<(&'s str, &'s [u8])>; 2],
     /// Weights of each side without a counterpart.
     lonely: [Vec<Weight<'s>>; 2],
     /// Keys of each side without a counterpart.
-    pub(super) lonely_keys: [Vec<(String, &'s [u8])>; 2],
+    pub(super) lonely_keys: [Vec<LonelyKey<'s>>; 2],
     /// How many external tensors have no data on either side.
     pub(super) unseen: usize,
     /// Bytes that were compared, by their addresses and lengths.
@@ -41,7 +46,12 @@ struct Weight<'s> {
     bytes: &'s [u8],
     /// Where its data is: among the constants, the initial states or the external data.
     place: &'static str,
+    /// A hash of the bytes, if it was needed.
+    hash: Option<u64>,
 }
+
+/// Values in both files, of the same type and number.
+pub(super) type Values<'s> = (ScalarType, [&'s [u8]; 2]);
 
 impl Weight<'_> {
     fn text(&self) -> String {
@@ -79,6 +89,7 @@ impl<'s> Comparer<'s> {
         };
         Self {
             diff: Diff::default(),
+            differences: Vec::new(),
             options: *options,
             external: [external(before), external(after)],
             lonely: Default::default(),
@@ -91,7 +102,29 @@ impl<'s> Comparer<'s> {
     }
 
     pub(super) fn difference(&mut self, change: Difference) {
-        self.diff.differences.push(change);
+        self.differences.push((change, None));
+    }
+
+    /// Adds a difference between values, whose distance is computed at the end if that was asked for.
+    pub(super) fn apart(&mut self, change: Difference, scalar_type: ScalarType, values: [&'s [u8]; 2]) {
+        self.differences.push((change, self.options.tensors.then_some((scalar_type, values))));
+    }
+
+    /// Everything that was found.
+    pub(super) fn finish(mut self) -> Diff {
+        let mut jobs = Jobs::default();
+        for (change, values) in &mut self.differences {
+            if let Some((scalar_type, [before, after])) = *values {
+                let bytes = before.len() as u64 + after.len() as u64;
+                jobs.add(bytes, move || change.distance = numbers::distance(scalar_type, before, after));
+            }
+        }
+        jobs.run();
+        let mut diff = self.diff;
+        for (change, _) in self.differences {
+            diff.differences.push(change);
+        }
+        diff
     }
 
     pub(super) fn not_compared(&mut self, count: usize, what: &str) {
@@ -160,7 +193,7 @@ impl<'s> Comparer<'s> {
         };
         let name = tensor.fully_qualified_name();
         let shape = tensor.shape();
-        Some(bytes.map(|bytes| Weight { method: plan.name(), value, name, shape, bytes, place }))
+        Some(bytes.map(|bytes| Weight { method: plan.name(), value, name, shape, bytes, place, hash: None }))
     }
 
     /// Two tensors that are matched with each other: compares their data, if they have any.
@@ -244,8 +277,8 @@ impl<'s> Comparer<'s> {
             change.after = Some("not compared: too many tensors share their bytes".into());
         } else if one.shape != other.shape {
             (change.before, change.after) = (Some(one.shape.to_string()), Some(other.shape.to_string()));
-        } else if self.options.tensors {
-            change.distance = numbers::distance(one.shape.scalar_type, one.bytes, other.bytes);
+        } else {
+            return self.apart(change, one.shape.scalar_type, [one.bytes, other.bytes]);
         }
         self.difference(change);
     }
@@ -277,12 +310,19 @@ impl<'s> Comparer<'s> {
             });
         }
         let mut alike: Keyed<Option<u64>, Vec<Weight<'s>>> = Keyed::new();
+        let mut jobs = Jobs::default();
+        for list in [&mut after, &mut before] {
+            for weight in list {
+                self.hash(&mut jobs, weight.bytes, &mut weight.hash);
+            }
+        }
+        jobs.run();
         for weight in after {
-            alike.entry(self.hash(weight.bytes)).push(weight);
+            alike.entry(weight.hash).push(weight);
         }
         let mut rest = Vec::new();
         for weight in before {
-            let same = self.hash(weight.bytes).and_then(|hash| {
+            let same = weight.hash.and_then(|hash| {
                 let list = alike.get_mut(&Some(hash))?;
                 let at = list.iter().position(|other| weight.bytes == other.bytes)?;
                 Some(list.swap_remove(at))
@@ -330,11 +370,15 @@ impl<'s> Comparer<'s> {
         self.difference(Difference::new(DifferenceSubject::Weight, kind, Some(weight.method), weight.text()));
     }
 
-    /// A hash of bytes; `None` if the budget is used up.
-    pub(super) fn hash(&mut self, bytes: &[u8]) -> Option<u64> {
-        self.budget = self.budget.checked_sub(bytes.len() as u64)?;
-        let mut hasher = std::hash::DefaultHasher::new();
-        bytes.hash(&mut hasher);
-        Some(hasher.finish())
+    /// Adds the hash of bytes to what is computed; it stays `None` if the budget is used up.
+    pub(super) fn hash<'h>(&mut self, jobs: &mut Jobs<'h>, bytes: &'h [u8], hash: &'h mut Option<u64>) {
+        let size = bytes.len() as u64;
+        let Some(left) = self.budget.checked_sub(size) else { return };
+        self.budget = left;
+        jobs.add(size, move || {
+            let mut hasher = std::hash::DefaultHasher::new();
+            bytes.hash(&mut hasher);
+            *hash = Some(hasher.finish());
+        });
     }
 }

@@ -6,8 +6,8 @@ use crate::delegate::Payload;
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::error::Result;
 use crate::file::pte::Pte;
-use crate::inspect::numbers;
 use crate::keyed::{Keyed, sort};
+use crate::parallel::Jobs;
 use crate::tensor::TensorShape;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -18,6 +18,20 @@ pub(super) struct Found<'s> {
     pub(super) shape: Option<TensorShape<'s>>,
     /// The file that they are in.
     pub(super) place: &'static str,
+}
+
+/// A key without a counterpart.
+pub(super) struct LonelyKey<'s> {
+    name: String,
+    bytes: &'s [u8],
+    /// A hash of the bytes, if it was needed.
+    hash: Option<u64>,
+}
+
+impl<'s> LonelyKey<'s> {
+    fn new(name: &str, found: &Found<'s>) -> Self {
+        Self { name: name.to_owned(), bytes: found.bytes.as_ref().copied().unwrap_or_default(), hash: None }
+    }
 }
 
 impl<'s> Comparer<'s> {
@@ -102,31 +116,34 @@ impl<'s> Comparer<'s> {
                     if bytes.len() != other_bytes.len() {
                         let text = |bytes: &[u8]| Some(format!("{} bytes", bytes.len()));
                         (change.before, change.after) = (text(bytes), text(other_bytes));
-                    } else if let Some(shape) = one.shape.filter(|_| self.options.tensors) {
-                        change.distance = numbers::distance(shape.scalar_type, bytes, other_bytes);
+                    } else if let Some(shape) = one.shape {
+                        return self.apart(change, shape.scalar_type, [bytes, other_bytes]);
                     }
                     self.difference(change);
                 }
             }
-            (Some(one), None) => {
-                self.lonely_keys[0].push((name.to_owned(), one.bytes.as_ref().copied().unwrap_or_default()))
-            }
-            (None, Some(other)) => {
-                self.lonely_keys[1].push((name.to_owned(), other.bytes.as_ref().copied().unwrap_or_default()))
-            }
+            (Some(one), None) => self.lonely_keys[0].push(LonelyKey::new(name, one)),
+            (None, Some(other)) => self.lonely_keys[1].push(LonelyKey::new(name, other)),
             (None, None) => {}
         }
     }
 
     /// Matches the keys that have no counterpart yet: equal bytes under another key.
     pub(super) fn keys(&mut self) {
-        let [before, after] = core::mem::take(&mut self.lonely_keys);
-        let mut alike: Keyed<Option<u64>, Vec<(String, &[u8])>> = Keyed::new();
-        for (name, bytes) in after {
-            alike.entry(self.hash(bytes)).push((name, bytes));
+        let [mut before, mut after] = core::mem::take(&mut self.lonely_keys);
+        let mut jobs = Jobs::default();
+        for list in [&mut after, &mut before] {
+            for key in list {
+                self.hash(&mut jobs, key.bytes, &mut key.hash);
+            }
         }
-        for (name, bytes) in before {
-            let same = self.hash(bytes).filter(|_| !bytes.is_empty()).and_then(|hash| {
+        jobs.run();
+        let mut alike: Keyed<Option<u64>, Vec<(String, &[u8])>> = Keyed::new();
+        for LonelyKey { name, bytes, hash } in after {
+            alike.entry(hash).push((name, bytes));
+        }
+        for LonelyKey { name, bytes, hash } in before {
+            let same = hash.filter(|_| !bytes.is_empty()).and_then(|hash| {
                 let list = alike.get_mut(&Some(hash))?;
                 let at = list.iter().position(|(_, other)| bytes == *other)?;
                 Some(list.swap_remove(at))

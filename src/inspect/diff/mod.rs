@@ -252,7 +252,7 @@ pub fn diff(before: &Side<'_>, after: &Side<'_>, options: &DiffOptions) -> Diff 
         }
     }
     stored(&mut comparer, before.model, after.model);
-    comparer.diff
+    comparer.finish()
 }
 
 fn programs<'s>(comparer: &mut Comparer<'s>, one: &'s Pte<'s>, other: &'s Pte<'s>) {
@@ -364,7 +364,8 @@ fn stored(comparer: &mut Comparer<'_>, one: &Model<'_>, other: &Model<'_>) {
         let name = "fields that this schema does not know: not compared";
         comparer.difference(Difference::new(DifferenceSubject::File, DifferenceKind::Changed, None, name));
     }
-    if comparer.diff.is_same() && comparer.diff.storage.is_empty() && source.bytes != other_source.bytes {
+    let is_same = comparer.diff.is_same() && comparer.differences.is_empty();
+    if is_same && comparer.diff.storage.is_empty() && source.bytes != other_source.bytes {
         comparer.storage(Difference::new(
             DifferenceSubject::File,
             DifferenceKind::Changed,

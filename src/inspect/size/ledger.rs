@@ -7,7 +7,7 @@ use crate::file::segment::slice;
 use crate::file::source::Source;
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::read::Limits;
-use crate::flatbuffer::walk::{Part, PartKind, walk_at};
+use crate::flatbuffer::walk::{Part, PartKind, Wanted, walk_at};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
 use crate::keyed::{Keyed, sort, sort_by};
@@ -122,7 +122,7 @@ impl<'t> Ledger<'t> {
     pub(super) fn tables(&mut self, start: u64, position: u32, root: &'static TableDescription) {
         let file = self.file;
         let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
-        walk_at(position, metadata, root, &Limits::default(), &mut |part| {
+        walk_at(position, metadata, root, &Limits::default(), Wanted::ALL, &mut |part| {
             let method = part.path.item_of_root("execution_plan");
             let group = self.group(SizeKind::Program, part.owner.name);
             let size = match &part.kind {

@@ -56,7 +56,8 @@ impl FromStr for Library {
 
     fn from_str(text: &str) -> Result<Self> {
         let named = Self::ALL.iter().copied().find(|library| library.name() == text);
-        named.ok_or_else(|| Error::word("library of kernels", text, Self::ALL.iter().map(|library| library.name())))
+        named
+            .ok_or_else(|| Error::word("library of kernels", text, &mut Self::ALL.iter().map(|library| library.name())))
     }
 }
 

@@ -136,8 +136,14 @@ impl Target {
     /// Fails with [`ErrorKind::Word`](crate::ErrorKind::Word) if a name of a type, or the number of bits of a pointer,
     /// is not valid.
     pub fn check(&self) -> Result<()> {
-        let listed = self.operators.iter().flatten().flat_map(|(_, taken)| taken).filter(|name| !is_key(name));
-        for name in listed.chain(self.scalar_types.iter().flatten()) {
+        for taken in self.operators.iter().flat_map(BTreeMap::values) {
+            for name in taken {
+                if !is_key(name) {
+                    scalar_type(name)?;
+                }
+            }
+        }
+        for name in self.scalar_types.iter().flatten() {
             scalar_type(name)?;
         }
         if self.libraries.is_some() && self.runtime.is_none() {

@@ -209,7 +209,7 @@ impl<'s> Pair<'_, 's> {
         // Outputs that differ were reported: once is enough.
         if one != other {
             let (name, shown) = (self.name, shortened(self.name));
-            self.comparer.diff.differences.retain(|change| {
+            self.comparer.differences.retain(|(change, _)| {
                 change.subject != DifferenceSubject::Output || change.method.as_deref() != Some(&*shown)
             });
             self.comparer.changed(DifferenceSubject::Metadata, None, name, &one, &other);
