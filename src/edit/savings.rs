@@ -7,7 +7,9 @@ use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::source::Source;
+use crate::file::style::WriteStyle;
 use crate::keyed::sort_by_key;
+use crate::write::detect::Detected;
 use crate::write::options::{PtdOptions, PteOptions};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -113,12 +115,19 @@ impl Model<'_> {
             ],
             _ => Vec::new(),
         };
+        // The style in which all of them are written is looked for once.
+        let style = match self {
+            Self::Pte(pte) => pte.write_style(),
+            Self::Ptd(ptd) => ptd.write_style(),
+            _ => return Vec::new(),
+        };
+        let style = style.and_then(Detected::proven).ok();
         let mut savings: Vec<Saving> = Vec::new();
         for Trial { kind, command, options } in trials {
             // Files that cannot be edited have no savings.
             let after = match self {
-                Self::Pte(pte) => tried_pte(pte, kind, command),
-                Self::Ptd(ptd) => tried_ptd(ptd, kind),
+                Self::Pte(pte) => tried_pte(pte.clone(), style, kind, command),
+                Self::Ptd(ptd) => tried_ptd(ptd.clone(), style, kind),
                 _ => Ok(None),
             };
             let Ok(Some((after, size))) = after else { continue };
@@ -139,8 +148,13 @@ impl Model<'_> {
 }
 
 /// The program after an edit, and the size of its file; `None` if the edit changes nothing.
-fn tried_pte<'a>(pte: &Pte<'a>, kind: SavingKind, command: &str) -> Result<Option<(Model<'a>, u64)>> {
-    let mut after = pte.clone();
+fn tried_pte<'a>(
+    mut after: Pte<'a>,
+    style: Option<WriteStyle>,
+    kind: SavingKind,
+    command: &str,
+) -> Result<Option<(Model<'a>, u64)>> {
+    after.style = style.or(after.style);
     let none = Strip::default();
     let report = match kind {
         SavingKind::EqualBlobs => after.dedup()?,
@@ -148,11 +162,11 @@ fn tried_pte<'a>(pte: &Pte<'a>, kind: SavingKind, command: &str) -> Result<Optio
         SavingKind::StackTraces => after.strip(&Strip { stack_traces: true, ..none })?,
         SavingKind::Padding if command == "strip" => after.strip(&Strip { padding: true, ..none })?,
         SavingKind::Padding => {
-            if !pte.trailing_bytes().is_empty() {
+            if !after.trailing_bytes().is_empty() {
                 return Ok(None);
             }
             let default = PteOptions::default();
-            let header_length = pte.header.map_or(default.header_length, |header| header.length);
+            let header_length = after.header.map_or(default.header_length, |header| header.length);
             let constant_alignment = Some(16);
             let options = PteOptions { segment_alignment: 16, constant_alignment, header_length, ..default };
             let after = after.lay_out(&options)?;
@@ -168,8 +182,8 @@ fn tried_pte<'a>(pte: &Pte<'a>, kind: SavingKind, command: &str) -> Result<Optio
 }
 
 /// [`tried_pte`] for a `.ptd`.
-fn tried_ptd<'a>(ptd: &Ptd<'a>, kind: SavingKind) -> Result<Option<(Model<'a>, u64)>> {
-    let mut after = ptd.clone();
+fn tried_ptd<'a>(mut after: Ptd<'a>, style: Option<WriteStyle>, kind: SavingKind) -> Result<Option<(Model<'a>, u64)>> {
+    after.style = style.or(after.style);
     match kind {
         SavingKind::EqualBlobs => {
             if after.dedup()?.changes.is_empty() {
@@ -177,7 +191,7 @@ fn tried_ptd<'a>(ptd: &Ptd<'a>, kind: SavingKind) -> Result<Option<(Model<'a>, u
             }
         }
         _ => {
-            if !ptd.trailing_bytes().is_empty() {
+            if !after.trailing_bytes().is_empty() {
                 return Ok(None);
             }
             after = after.lay_out(&PtdOptions { segment_alignment: 16, style: None })?;
