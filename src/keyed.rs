@@ -220,7 +220,7 @@ fn order(count: usize, items: &dyn Order) -> Vec<usize> {
         return Vec::new();
     }
     let mut order: Vec<usize> = (0..count).collect();
-    order.sort_unstable_by(|one, other| items.order(*one, *other).then(one.cmp(other)));
+    order.sort_by(|one, other| items.order(*one, *other));
     order
 }
 

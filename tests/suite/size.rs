@@ -32,6 +32,9 @@ fn accounted(fixture: &Fixture) -> Result<(), String> {
         let end = pair[0].offset.unwrap() + pair[0].bytes;
         equal("overlap", pair[0].bytes > 0 && Some(end) > pair[1].offset, false)?;
     }
+    // Many tables share a vtable, which takes at least four bytes.
+    let vtables = size.parts.iter().find(|part| part.detail == Some("vtables"));
+    equal("as many vtables as fit", vtables.is_some_and(|part| part.pieces as u64 * 4 > part.bytes), false)?;
     // Exporters write nothing that nobody uses.
     equal("unreferenced", bytes(&size, SizeKind::Unreferenced), 0)?;
     let growth = size.growth(&size);

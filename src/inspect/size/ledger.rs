@@ -122,13 +122,18 @@ impl<'t> Ledger<'t> {
     pub(super) fn tables(&mut self, start: u64, position: u32, root: &'static TableDescription) {
         let file = self.file;
         let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
+        // Most tables share a vtable with one that came shortly before.
+        let mut claimed = [None; 64];
         walk_at(position, metadata, root, &Limits::default(), Wanted::ALL, &mut |part| {
             let method = part.path.item_of_root("execution_plan");
             let group = self.group(SizeKind::Program, part.owner.name);
             let size = match &part.kind {
                 PartKind::Table(table) => {
-                    let vtables = self.group(SizeKind::Program, VTABLES);
-                    self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
+                    let known = claimed.get_mut(table.vtable as usize / 2 % 64);
+                    if known.is_none_or(|known| known.replace(table.vtable) != Some(table.vtable)) {
+                        let vtables = self.group(SizeKind::Program, VTABLES);
+                        self.claim(start + u64::from(table.vtable), table.vtable_size.into(), vtables, None);
+                    }
                     // A vtable that is too short for the size of its table states none.
                     part.size.max(table.inline_size.unwrap_or_default().into())
                 }
@@ -203,8 +208,12 @@ impl<'t> Ledger<'t> {
         // Of claims that start together, the largest comes first.
         sort_by(&mut claims, |one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)));
         let cuts = core::mem::take(&mut self.cuts).into_sorted();
-        let mut settled = 0;
+        let (mut settled, mut last) = (0, None);
         for claim in claims {
+            // Several tables claim one vtable.
+            if last.replace((claim.start, claim.end, claim.part)) == Some((claim.start, claim.end, claim.part)) {
+                continue;
+            }
             if claim.start > settled {
                 self.unclaimed(&cuts, settled, claim.start);
             }

@@ -86,7 +86,7 @@ pub struct SizePart<'t> {
     /// Bytes, each counted in one part only: where blobs overlap, the one that starts first has them.
     #[cfg_attr(feature = "serde", serde(rename = "size"))]
     pub bytes: u64,
-    /// How many pieces it has: tables, vectors and strings, or gaps.
+    /// How many pieces it has: tables, vtables, vectors and strings, each once, or gaps.
     pub pieces: usize,
     /// What uses it, if it is a blob.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
