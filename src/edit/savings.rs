@@ -123,10 +123,12 @@ impl Model<'_> {
         };
         let style = style.and_then(Detected::proven).ok();
         let mut savings: Vec<Saving> = Vec::new();
+        // A copy in which an edit found nothing to change is that of the next.
+        let mut copy = None;
         for Trial { kind, command, options } in trials {
             // Files that cannot be edited have no savings.
             let after = match self {
-                Self::Pte(pte) => tried_pte(pte.clone(), style, kind, command),
+                Self::Pte(pte) => tried_pte(pte, style, &mut copy, kind, command),
                 Self::Ptd(ptd) => tried_ptd(ptd.clone(), style, kind),
                 _ => Ok(None),
             };
@@ -149,11 +151,13 @@ impl Model<'_> {
 
 /// The program after an edit, and the size of its file; `None` if the edit changes nothing.
 fn tried_pte<'a>(
-    mut after: Pte<'a>,
+    pte: &Pte<'a>,
     style: Option<WriteStyle>,
+    copy: &mut Option<Pte<'a>>,
     kind: SavingKind,
     command: &str,
 ) -> Result<Option<(Model<'a>, u64)>> {
+    let mut after = copy.take().unwrap_or_else(|| pte.clone());
     after.style = style.or(after.style);
     let none = Strip::default();
     let report = match kind {
@@ -175,6 +179,7 @@ fn tried_pte<'a>(
         }
     };
     if report.changes.is_empty() {
+        *copy = Some(after);
         return Ok(None);
     }
     let size = after.image()?.size();
