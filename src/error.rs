@@ -252,7 +252,10 @@ impl Error {
     pub(crate) fn word(kind: &'static str, found: &str, expected: &mut dyn Iterator<Item = &'static str>) -> Self {
         let mut names = String::new();
         for name in expected {
-            names.extend([if names.is_empty() { "" } else { ", " }, name]);
+            if !names.is_empty() {
+                names.push_str(", ");
+            }
+            names.push_str(name);
         }
         Self::not_a(kind, found, format!("a number or one of {names}"))
     }

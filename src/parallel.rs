@@ -28,9 +28,15 @@ impl<'j> Jobs<'j> {
     pub(crate) fn run(self) {
         #[cfg(feature = "parallel")]
         if self.list.len() > 1 && self.bytes >= WORTH {
-            rayon::scope(|scope| self.list.into_iter().for_each(|job| scope.spawn(move |_| job())));
+            rayon::scope(|scope| {
+                for job in self.list {
+                    scope.spawn(move |_| job());
+                }
+            });
             return;
         }
-        self.list.into_iter().for_each(|job| job());
+        for job in self.list {
+            job();
+        }
     }
 }

@@ -232,7 +232,7 @@ pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Ve
         base => base.ok().and_then(|base| file.get(base..)),
     };
     let Some(data) = data else {
-        return vec![Segment::Absent; segments.len()];
+        return segments.iter().map(|_| Segment::Absent).collect();
     };
     let cut = |segment: &DataSegment| {
         let (offset, size) = (usize::try_from(segment.offset).ok()?, usize::try_from(segment.size).ok()?);

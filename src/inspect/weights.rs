@@ -232,15 +232,16 @@ impl<'t> Collector<'t> {
 
     /// Makes histograms.
     fn make(&mut self, counts: Counts<'_>) {
-        let mut made = vec![None; counts.list.len()];
+        let mut made = Vec::new();
+        for (at, _) in &counts.list {
+            made.push((*at, None));
+        }
         let mut jobs = Jobs::default();
-        let mut of = Vec::with_capacity(made.len());
-        for ((at, histogram), made) in counts.list.into_iter().zip(&mut made) {
-            of.push(at);
+        for ((at, histogram), (_, made)) in counts.list.into_iter().zip(&mut made) {
             jobs.add(self.weights.get(at).map_or(0, |weight| weight.bytes), move || *made = histogram());
         }
         jobs.run();
-        for (at, histogram) in of.into_iter().zip(made) {
+        for (at, histogram) in made {
             if let Some(weight) = self.weights.get_mut(at) {
                 weight.histogram = histogram;
             }
