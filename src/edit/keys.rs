@@ -5,7 +5,7 @@ use super::report::{Action, EditReport, Subject};
 use super::segments;
 use crate::error::{Error, Result};
 use crate::file::ptd::{Entry, Ptd};
-use crate::file::segment::DataRef;
+use crate::file::segment::{DataRef, slice};
 use crate::flatbuffer::text::Text;
 use crate::keyed::Keyed;
 use crate::schema::flat_tensor::{NamedData, TensorLayout, TensorMetadata};
@@ -39,8 +39,12 @@ pub(super) fn take_entries<'a>(ptd: &Ptd<'a>) -> Result<Vec<Source<'a>>> {
         let segment = ptd.segments.get(entry.segment_index as usize);
         let bytes = match segment.and_then(|segment| segment.take(entry.offset, data.size())) {
             Some(bytes) => bytes,
-            // The segment is in parts, or absent, which this reports.
-            None => Cow::Owned(ptd.segment(entry.segment_index)?.into_owned()),
+            // The segment is in parts, or absent, or too short, which this reports.
+            None => {
+                let whole = ptd.segment(entry.segment_index)?;
+                let part = slice(&whole, entry.offset..entry.offset.saturating_add(data.size()));
+                Cow::Owned(part.map_or_else(|| ptd.bytes(&data), Ok)?.to_vec())
+            }
         };
         let alignment = alignments.get(entry.segment_index as usize).map_or(1, |alignment| *alignment as u32);
         let entry = NewEntry { key: key.unwrap_or_default(), tensor_layout, bytes, alignment };
