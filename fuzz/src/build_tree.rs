@@ -29,6 +29,10 @@ pub fn build_tree(bytes: &[u8]) {
     let (pte, ptd) = (Pte::parse(&pte).expect("it is good"), Ptd::parse(&ptd).expect("it is good"));
     let findings = pte.validate(Level::Strict).into_iter().chain(ptd.validate(Level::Strict));
     for finding in findings.chain(pte.validate_with([&ptd], Level::Strict)) {
+        // Constants are any bytes, which may begin like a pickle or end like an archive.
+        if matches!(finding.rule, "foreign-format" | "also-zip") {
+            continue;
+        }
         assert_eq!(finding.severity, Severity::Note, "{finding}");
     }
 }
