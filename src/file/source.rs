@@ -23,6 +23,8 @@ pub struct Source<'a> {
     pub file_size: Option<u64>,
     /// How many tables have fields that this crate's schema does not know. The tree does not contain these fields.
     pub newer_tables: u32,
+    /// See [`Seen::irregular`].
+    pub(crate) irregular: bool,
     /// The limits that it was read with.
     pub(crate) limits: Limits,
     /// The bytes of memory that the tree takes.
@@ -37,6 +39,7 @@ impl<'a> Source<'a> {
             whole: !options.metadata_only,
             file_size: options.file_size.filter(|_| options.metadata_only),
             newer_tables: seen.newer_tables,
+            irregular: seen.irregular,
             limits: options.limits,
             memory: seen.memory,
         }

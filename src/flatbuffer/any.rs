@@ -364,10 +364,12 @@ pub enum FieldChange<'c> {
 /// Calls `found` with the path of every string in a table and in all tables in it.
 #[cfg(feature = "verify")]
 pub(crate) fn texts<'t>(table: &'t dyn AnyTable, path: &Path<'_>, found: &mut dyn FnMut(&Path<'_>, &'t Text<'t>)) {
-    for (index, field) in table.description().fields.iter().enumerate() {
-        if !field.kind.content().texts {
-            continue;
-        }
+    let description = table.description();
+    let mut left = description.content.texts;
+    while left > 0 {
+        let index = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let Some(field) = description.fields.get(index) else { break };
         let path = &path.field(field.name);
         match table.field(index).map(AnyField::value) {
             Some(Value::Text(text)) => found(path, text),
@@ -379,7 +381,9 @@ pub(crate) fn texts<'t>(table: &'t dyn AnyTable, path: &Path<'_>, found: &mut dy
                     index += 1;
                 }
             }
-            Some(Value::Union { name: Some(name), member: Some(member), .. }) if member.description().content.texts => {
+            Some(Value::Union { name: Some(name), member: Some(member), .. })
+                if member.description().content.texts > 0 =>
+            {
                 texts(member, &path.field(name), found);
             }
             _ => {}

@@ -24,8 +24,8 @@ pub struct TableDescription {
 /// What is in a table and in the tables in it, so that a walk can skip what has nothing that it looks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content {
-    /// Whether any field is a string.
-    pub(crate) texts: bool,
+    /// The fields that are strings or have any in them, as bits: by index in a table, one bit for all in a union.
+    pub(crate) texts: u32,
     /// Whether any field of the table itself is a bool.
     pub(crate) bools: bool,
     /// Whether any field is a list of tables.
@@ -36,16 +36,21 @@ pub(crate) struct Content {
 
 impl Content {
     /// Nothing.
-    const NONE: Self = Self { texts: false, bools: false, lists: false, tables: 0 };
+    const NONE: Self = Self { texts: 0, bools: false, lists: false, tables: 0 };
 
     const fn of_table(mut fields: &[FieldDescription]) -> Self {
         let mut content = Self { tables: 1, ..Self::NONE };
+        let mut bit = 1u32;
         while let [field, rest @ ..] = fields {
             let inner = field.kind.content();
             content.bools |= matches!(field.kind, FieldKind::Number(NumberKind::Bool));
-            content.texts |= inner.texts;
+            if inner.texts > 0 {
+                content.texts |= bit;
+            }
             content.lists |= inner.lists;
             content.tables += inner.tables;
+            // No table has more fields than there are bits.
+            bit = bit.wrapping_shl(1);
             fields = rest;
         }
         content
@@ -106,7 +111,7 @@ impl FieldKind {
     pub(crate) const fn content(&self) -> Content {
         match self {
             Self::Number(_) | Self::Numbers { .. } => Content::NONE,
-            Self::Text => Content { texts: true, ..Content::NONE },
+            Self::Text => Content { texts: 1, ..Content::NONE },
             Self::Table(table) => table.content,
             Self::Tables(table) => Content { lists: true, tables: 0, ..table.content },
             Self::Union(union) => union.content,

@@ -135,7 +135,7 @@ impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> Wire<'a, Option<Cow<'a, [
 impl<'a, const CLASS: usize, const FORCE_ALIGN: usize> CompiledWire<'a, Option<Cow<'a, [u8]>>>
     for AlignmentClass<CLASS, FORCE_ALIGN>
 {
-    type Parser = Optional<Numbers<u8>>;
+    type Parser = Optional<Numbers<u8, FORCE_ALIGN>>;
 
     #[inline(always)]
     fn write<const N: usize>(field: &Option<Cow<'a, [u8]>>, builder: &mut Builder, row: &mut Row<'_, N>) -> Result<()> {

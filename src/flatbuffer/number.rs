@@ -7,6 +7,8 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
     /// Its size in bytes, which is also its alignment.
     const SIZE: usize;
 
+    const IS_BOOL: bool = false;
+
     /// The number in the first `SIZE` bytes; `None` if there are fewer.
     fn read(bytes: &[u8]) -> Option<Self>;
 
@@ -88,6 +90,7 @@ numbers!(i8, u8, i16, u16, i32, u32, i64, u64, f32, f64);
 /// Any byte other than 0 is true, as in the official readers; `true` is written as 1.
 impl Number for bool {
     const SIZE: usize = 1;
+    const IS_BOOL: bool = true;
 
     #[inline(always)]
     fn read(bytes: &[u8]) -> Option<Self> {

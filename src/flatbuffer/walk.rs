@@ -49,21 +49,19 @@ pub(crate) struct TablePart<'p> {
     pub(crate) slots: &'p [u16],
     /// Whether a field is in the four bytes that say where the vtable is.
     pub(crate) overlaps: bool,
-    /// Whether no field is there, and the inline size is that of the fields and of fewer than 8 bytes of padding, which are in the FlatBuffer.
-    pub(crate) usual: bool,
 }
 
 /// Which parts are asked for.
 #[derive(Clone, Copy)]
 pub(crate) struct Wanted {
-    /// Whether tables of a type are. Those that are not [usual](TablePart::usual) always are.
-    pub(crate) tables: fn(&TableDescription) -> bool,
+    /// Whether tables are.
+    pub(crate) tables: bool,
     /// Whether the string or vector that a field points to is.
     pub(crate) fields: fn(&FieldKind) -> bool,
 }
 
 impl Wanted {
-    pub(crate) const ALL: Self = Self { tables: |_| true, fields: |_| true };
+    pub(crate) const ALL: Self = Self { tables: true, fields: |_| true };
     pub(crate) const TABLES: Self = Self { fields: |_| false, ..Self::ALL };
 }
 
@@ -103,8 +101,6 @@ struct Vtable {
     inline_size: Option<u16>,
     extent: u32,
     overlaps: bool,
-    usual: bool,
-    wanted: bool,
     slots: [u16; MAX_FIELDS],
     /// Its fields that point to tables, and those that point to what is wanted, in the first `count` items.
     pointers: [Option<Pointer>; MAX_FIELDS],
@@ -128,8 +124,6 @@ impl Vtable {
         inline_size: None,
         extent: 4,
         overlaps: false,
-        usual: false,
-        wanted: false,
         slots: [0; MAX_FIELDS],
         pointers: [None; MAX_FIELDS],
         count: 0,
@@ -182,9 +176,6 @@ impl Vtable {
                 vtable.overlaps |= *slot < 4;
             }
         }
-        let padded = vtable.extent..vtable.extent + 8;
-        vtable.usual = !vtable.overlaps && inline_size.is_some_and(|size| padded.contains(&size.into()));
-        vtable.wanted = !vtable.usual || (wanted.tables)(description);
         for (id, field) in description.fields_by_id() {
             let slot = |id: usize| vtable.slots.get(id).copied().unwrap_or_default();
             // The offset of a union is its second field.
@@ -210,21 +201,19 @@ impl Walk<'_> {
         // or refused.
         let position = place.position;
         let vtable_at = position.wrapping_sub(place.u32(position).unwrap_or_default());
+        let wanted = self.vtables.1;
         let Some(vtable) = self.vtables.get(place, vtable_at, description) else {
             return Ok(());
         };
         place.spend(vtable.extent as usize)?;
         let Vtable { extent, count, .. } = *vtable;
-        let size = vtable.inline_size.map_or(0, usize::from);
-        let whole = place.get(position, size).is_some();
-        if vtable.wanted || !whole {
+        if wanted.tables {
             let part = TablePart {
                 vtable: vtable_at,
                 vtable_size: vtable.size,
                 inline_size: vtable.inline_size,
                 slots: vtable.slots.get(..description.forms.len()).unwrap_or_default(),
                 overlaps: vtable.overlaps,
-                usual: vtable.usual && whole,
             };
             (self.found)(&Part { path, owner: description, kind: PartKind::Table(part), position, size: extent });
         }

@@ -114,6 +114,11 @@ impl<'f> Report<'f> {
         self.findings.push(Finding::new(rule, path.to_field_path(), offset, message));
     }
 
+    /// How many findings there are, with those that are not listed.
+    pub(super) fn count(&self) -> usize {
+        self.counts.iter().map(|(_, count)| count).sum()
+    }
+
     /// Counts a finding of the rule, and returns whether to list it.
     fn counts_one_more(&mut self, rule: &'static Rule) -> bool {
         let at = self.counts.iter().position(|(known, _)| known.name == rule.name).unwrap_or_else(|| {

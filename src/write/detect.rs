@@ -214,7 +214,7 @@ pub(super) fn variants(shown: &WriteStyle) -> [(bool, VtableSharing); 4] {
 fn alignments(metadata: &[u8], align_empty: bool) -> Vec<[u32; 2]> {
     let mut largest = [None::<u32>; 2];
     let is_blob = |kind: &FieldKind| matches!(kind, FieldKind::Numbers { number: NumberKind::U8, .. });
-    let blobs = Wanted { tables: |_| false, fields: is_blob };
+    let blobs = Wanted { tables: false, fields: is_blob };
     walk(metadata, Program::DESCRIPTION, &NO_LIMITS, blobs, &mut |part| {
         let kind = match part.owner.name {
             name if name == program::Buffer::DESCRIPTION.name => &mut largest[CONSTANTS],

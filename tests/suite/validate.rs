@@ -83,6 +83,19 @@ fn only_files_of_an_old_flatbuffers_have_a_note_about_shared_vtables() {
     }
 }
 
+#[test]
+fn a_table_at_the_end_without_the_padding_that_its_vtable_counts_has_a_note() {
+    for (inline_size, noted) in [(8u16, false), (12, true)] {
+        let mut file = 16u32.to_le_bytes().to_vec();
+        file.extend(b"ET12");
+        // A vtable with the version, and the table with it, which ends with the file.
+        [6, inline_size, 4, 0].into_iter().for_each(|word: u16| file.extend(word.to_le_bytes()));
+        [8u32, 0].into_iter().for_each(|number| file.extend(number.to_le_bytes()));
+        let found = Pte::parse(&file).unwrap().validate(Level::Strict);
+        assert_eq!(found.iter().any(|finding| finding.rule == "vtable-shared"), noted, "{found:#?}");
+    }
+}
+
 /// Some fixtures have a `run.txt` with the runtime's output.
 #[test]
 fn files_that_the_runtime_refuses_to_load_have_an_error() {

@@ -9,6 +9,9 @@ use core::cell::Cell;
 /// The largest FlatBuffer, in bytes: some of its offsets are signed 32-bit numbers.
 pub(crate) const MAX_SIZE: usize = i32::MAX as usize;
 
+/// The largest inline size of a regular table, in bytes: see [`Seen::irregular`]. No table of a schema needs more.
+pub(super) const MOST_REGULAR: u32 = 128;
+
 /// Limits on the work that reading a FlatBuffer may cause.
 ///
 /// Nothing in the format forbids two offsets to point at one table, so a file of a few kilobytes can describe a
@@ -82,15 +85,21 @@ pub(in crate::flatbuffer) struct Buffer<'a> {
     limits: Limits,
     /// Known tables with fields that the schema does not know.
     pub(super) newer_tables: Cell<u32>,
+    /// See [`Seen::irregular`].
+    irregular: Cell<bool>,
 }
 
-/// What was counted while a FlatBuffer was read.
+/// What was found while a FlatBuffer was read, besides the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen {
     /// How many tables have fields that the schema does not know.
     pub(crate) newer_tables: u32,
     /// The bytes of memory that the tree takes.
     pub(crate) memory: u64,
+    /// Whether there may be anything that the tree does not show and a strict rule reports: a vtable that does not state the size of its
+    /// tables or states more than [`MOST_REGULAR`], fields in the offset to it, a bool other than 0 and 1, or a vector that is not
+    /// aligned. If not, nobody has to look.
+    pub(crate) irregular: bool,
 }
 
 impl Seen {
@@ -140,13 +149,28 @@ impl<'a> Buffer<'a> {
         }
         let (bytes_left, newer_tables) = (Cell::new(limits.most(bytes.len() as u32)), Cell::new(0));
         let memory_left = Cell::new(limits.memory.unwrap_or(u64::MAX));
-        Ok(Self { bytes, bytes_left, memory_left, limits: *limits, newer_tables })
+        Ok(Self { bytes, bytes_left, memory_left, limits: *limits, newer_tables, irregular: Cell::new(false) })
     }
 
-    /// What was counted while it was read.
+    /// What was found while it was read.
     pub(super) fn seen(&self) -> Seen {
         let memory = self.limits.memory.unwrap_or(u64::MAX).saturating_sub(self.memory_left.get());
-        Seen { newer_tables: self.newer_tables.get(), memory }
+        let irregular = self.irregular.get() || self.ends_in_a_table();
+        Seen { newer_tables: self.newer_tables.get(), memory, irregular }
+    }
+
+    /// Whether there may be a table at the end that is not all there, by its inline size. Its fields are.
+    fn ends_in_a_table(&self) -> bool {
+        let end = self.bytes.len() as u32;
+        let first = end.saturating_sub(MOST_REGULAR).next_multiple_of(4);
+        (first..end).step_by(4).any(|position| {
+            let place = Place { buffer: self, position };
+            let vtable = position.wrapping_sub(place.u32(position).unwrap_or_default());
+            let word = |position: u32| place.get(position, 2).and_then(u16::read).unwrap_or_default();
+            let is_vtable = vtable % 2 == 0 && word(vtable) % 2 == 0 && word(vtable) >= 4;
+            let size = u32::from(word(vtable.wrapping_add(2)));
+            is_vtable && size <= MOST_REGULAR && size > end - position
+        })
     }
 }
 
@@ -174,6 +198,23 @@ impl<'s, 'a> Place<'s, 'a> {
     #[inline(always)]
     pub(in crate::flatbuffer) fn u32(self, position: u32) -> Option<u32> {
         u32::read(self.get(position, 4)?)
+    }
+
+    /// Notes a fault that only a strict rule reports.
+    #[inline(always)]
+    pub(super) fn note(self, is_irregular: bool) {
+        if is_irregular {
+            self.buffer.irregular.set(true);
+        }
+    }
+
+    /// Notes numbers, or a vector of them whose count is at this position, if there are bools other than 0 and 1, or if they are not
+    /// aligned.
+    #[inline(always)]
+    pub(super) fn note_numbers(self, bytes: &[u8], is_bool: bool, alignment: usize) {
+        self.note(is_bool && bytes.iter().any(|byte| *byte > 1));
+        // Offsets are aligned to 4 bytes, and flatc does not align an empty vector.
+        self.note(alignment > 4 && !bytes.is_empty() && (self.position as usize + 4) % alignment != 0);
     }
 
     /// Subtracts bytes of this buffer from the limit.

@@ -1,6 +1,6 @@
 //! Tables: vtables, inline fields, and what offsets point to.
 
-use super::buffer::{Place, fault};
+use super::buffer::{MOST_REGULAR, Place, fault};
 use super::fatal;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::flatbuffer::description::TableDescription;
@@ -114,6 +114,7 @@ pub(super) fn read_vtable(
         }
         let size = form.size() as u16;
         // The alignment of an 8-byte field also depends on the table's position: see `Table::number`.
+        place.note(offset < LEAST_EXTENT as u16);
         if offset % size.min(4) != 0 {
             let (size, multiple) = (counted(size, "byte"), size.min(4));
             let found = format!("field {id} of {size} is at offset {offset} in it, expected a multiple of {multiple}");
@@ -122,11 +123,13 @@ pub(super) fn read_vtable(
         extent = extent.max(u32::from(offset) + u32::from(size));
         *slot = offset;
     }
+    let said = u32::from(word(vtable, 2));
+    place.note(said > MOST_REGULAR || !(extent..extent + 8).contains(&said));
     Ok(Opened { extent, newer })
 }
 
 fn word(bytes: &[u8], at: usize) -> u16 {
-    // Each caller passes at least two bytes from `at`.
+    // There are two bytes from `at`, but for the inline size of a vtable without one.
     bytes.get(at..).and_then(u16::read).unwrap_or_default()
 }
 
@@ -362,7 +365,12 @@ impl<'s, 'a, T: Number> Parser<Table<'s, 'a>> for Scalar<T> {
         let (table, slot) = table.field();
         let value = match slot {
             None => T::default(),
-            Some(slot) => tried!(table.number(slot), fatal),
+            Some(slot) => {
+                if T::IS_BOOL {
+                    OM::Output::bind(|| table.place.note_numbers(table.bytes(slot, T::SIZE), true, 1));
+                }
+                tried!(table.number(slot), fatal)
+            }
         };
         Ok((table, OM::Output::bind(|| value)))
     }

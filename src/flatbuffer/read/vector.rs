@@ -13,14 +13,13 @@ use nom::{Mode, OutputMode, PResult, Parser};
 #[inline(always)]
 pub(super) fn text_bytes<'a>(place: Place<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
-    let Some((bytes, nul)) = place.buffer.bytes.get(first as usize..).and_then(|bytes| {
-        let (bytes, after) = bytes.split_at_checked(count as usize)?;
-        Some((bytes, *after.first()?))
-    }) else {
+    // Where the sum wraps, there are not as many bytes before it.
+    let nul = first.wrapping_add(count) as usize;
+    let (Some(nul), Some(bytes)) = (place.buffer.bytes.get(nul), place.get(first, count as usize)) else {
         return Err(place.short(count, 1));
     };
     place.spend(count as usize + 5)?;
-    if nul != 0 {
+    if *nul != 0 {
         return Err(without_nul(first.wrapping_add(count)));
     }
     Ok(bytes)
@@ -107,16 +106,17 @@ impl<'s, 'a> Parser<Place<'s, 'a>> for TextParser {
     }
 }
 
-/// A vector of numbers. Misaligned elements, which the official readers accept, are copied.
-pub(crate) struct Numbers<T>(PhantomData<T>);
+/// A vector of numbers. Misaligned elements, which the official readers accept, are copied. `ALIGNMENT` is the schema's `force_align` in
+/// bytes, if it has one.
+pub(crate) struct Numbers<T, const ALIGNMENT: usize = 1>(PhantomData<T>);
 
-impl<T> Default for Numbers<T> {
+impl<T, const ALIGNMENT: usize> Default for Numbers<T, ALIGNMENT> {
     fn default() -> Self {
         Self(PhantomData)
     }
 }
 
-impl<'s, 'a, T: Number> Parser<Place<'s, 'a>> for Numbers<T>
+impl<'s, 'a, T: Number, const ALIGNMENT: usize> Parser<Place<'s, 'a>> for Numbers<T, ALIGNMENT>
 where
     [T]: alloc::borrow::ToOwned<Owned = Vec<T>>,
 {
@@ -126,6 +126,9 @@ where
     #[inline(always)]
     fn process<OM: OutputMode>(&mut self, place: Place<'s, 'a>) -> PResult<OM, Place<'s, 'a>, Self::Output, Error> {
         let bytes = tried!(held_bytes(place, T::SIZE), fatal);
+        if T::IS_BOOL || T::SIZE > 4 || ALIGNMENT > 4 {
+            OM::Output::bind(|| place.note_numbers(bytes, T::IS_BOOL, ALIGNMENT.max(T::SIZE)));
+        }
         Ok((place, OM::Output::bind(|| T::slice(bytes))))
     }
 }

@@ -7,7 +7,7 @@ use super::buffer::Place;
 use super::table::{Opened, bad_table, count_newer, misaligned, read_vtable, unknown_value};
 use super::vector::{Items, held_bytes, text_bytes};
 use crate::error::Result;
-use crate::flatbuffer::description::{FieldDescription, FieldKind, TableDescription};
+use crate::flatbuffer::description::{FieldDescription, FieldKind, NumberKind, TableDescription};
 use crate::flatbuffer::read::MAX_FIELDS;
 use crate::flatbuffer::unknown::{Unknown, UnknownValue};
 
@@ -196,7 +196,9 @@ impl Walk {
             }
             if V::VALUES {
                 // `fields` ends with the farthest field of the vtable, here and below.
-                visit.found(index, Found::Number(bits(fields.get(slot..slot + number.size()).unwrap_or_default())));
+                let bytes = fields.get(slot..slot + number.size()).unwrap_or_default();
+                table.note_numbers(bytes, number == NumberKind::Bool, 1);
+                visit.found(index, Found::Number(bits(bytes)));
             }
             return Ok(());
         }
@@ -212,7 +214,13 @@ impl Walk {
         match field.kind {
             FieldKind::Number(_) => {}
             FieldKind::Text => visit.found(index, Found::Text(text_bytes(target)?)),
-            FieldKind::Numbers { number, .. } => visit.found(index, Found::Numbers(held_bytes(target, number.size())?)),
+            FieldKind::Numbers { number, alignment } => {
+                let bytes = held_bytes(target, number.size())?;
+                if V::VALUES {
+                    target.note_numbers(bytes, number == NumberKind::Bool, alignment as usize);
+                }
+                visit.found(index, Found::Numbers(bytes));
+            }
             FieldKind::Table(inner) => {
                 // The table may be in a box, which takes memory.
                 target.hold(1, inner.memory)?;
