@@ -174,7 +174,7 @@ impl<'a> Ptd<'a> {
 
     /// The entry with that key, by linear search: for many look-ups, use [`index`](Self::index).
     pub fn get(&self, key: &str) -> Option<Entry<'_>> {
-        let is = |other: &Option<Text<'_>>| other.as_ref().is_some_and(|other| **other == *key);
+        let is = |other: &Option<Text<'_>>| other.as_ref().is_some_and(|other| *other == *key);
         match self.legacy_tensors().iter().find(|tensor| is(&tensor.fully_qualified_name)) {
             Some(tensor) => Some(Entry::from_legacy(tensor)),
             None => self.flat_tensor.named_data().iter().find(|named| is(&named.key)).map(Entry::from_named),

@@ -227,16 +227,14 @@ impl<'a> From<Cow<'a, [u8]>> for Segment<'a> {
 /// The bytes of each segment; absent if it is outside `file`. With a base of 0 all are absent, since the file does not
 /// say where they start.
 pub(crate) fn cut<'a>(file: &'a [u8], base: u64, segments: &[DataSegment]) -> Vec<Segment<'a>> {
-    let data = match usize::try_from(base) {
-        Ok(0) => Some(Default::default()),
-        base => base.ok().and_then(|base| file.get(base..)),
-    };
-    let Some(data) = data else {
+    let file = if base > 0 { file } else { &[] };
+    let Some(data) = usize::try_from(base).ok().and_then(|base| file.get(base..)) else {
         return segments.iter().map(|_| Segment::Absent).collect();
     };
     let cut = |segment: &DataSegment| {
-        let (offset, size) = (usize::try_from(segment.offset).ok()?, usize::try_from(segment.size).ok()?);
-        data.get(offset..)?.get(..size).map(|bytes| Segment::Whole(Cow::Borrowed(bytes)))
+        let end = segment.offset.checked_add(segment.size)?;
+        let bytes = data.get(usize::try_from(segment.offset).ok()?..usize::try_from(end).ok()?)?;
+        Some(Segment::Whole(Cow::Borrowed(bytes)))
     };
     // The default is `Absent`.
     segments.iter().map(|segment| cut(segment).unwrap_or_default()).collect()
