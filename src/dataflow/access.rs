@@ -7,7 +7,7 @@
 use super::payloads::DelegateOutputs;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes};
 use crate::sorted_text;
-use alloc::{vec, vec::Vec};
+use alloc::vec::Vec;
 
 const TABLE: &str = include_str!("operators.tsv");
 
@@ -107,37 +107,47 @@ impl<'t, 'a> Calls<'t, 'a> {
 
     /// What an instruction does with its arguments.
     pub(crate) fn accesses(&self, instruction: &InstructionArguments<'_>) -> Accesses {
-        let known = |list| Accesses { list, unknown: None };
-        match instruction {
-            InstructionArguments::KernelCall(call) => self.kernel(call),
-            InstructionArguments::DelegateCall(call) => self.delegate(call),
+        let mut accesses = Accesses::default();
+        self.find(instruction, &mut accesses);
+        accesses
+    }
+
+    /// The same, in place of what was found before.
+    pub(super) fn find(&self, instruction: &InstructionArguments<'_>, accesses: &mut Accesses) {
+        let Accesses { list, unknown } = accesses;
+        list.clear();
+        *unknown = match instruction {
+            InstructionArguments::KernelCall(call) => self.kernel(call, list),
+            InstructionArguments::DelegateCall(call) => self.delegate(call, list),
             InstructionArguments::MoveCall(call) => {
                 // A tensor's value is a pointer.
                 let is_tensor = self.plan.tensor(call.move_from).is_some();
                 let to = if is_tensor { Role::View(call.move_from) } else { Role::Write };
-                known(vec![Access::new(call.move_from, Role::Read), Access::new(call.move_to, to)])
+                list.extend([Access::new(call.move_from, Role::Read), Access::new(call.move_to, to)]);
+                None
             }
-            InstructionArguments::JumpFalseCall(call) => known(vec![Access::new(call.cond_value_index, Role::Read)]),
-            InstructionArguments::FreeCall(_) => known(Vec::new()),
-            _ => Accesses { list: Vec::new(), unknown: Some(UNKNOWN_INSTRUCTION) },
-        }
+            InstructionArguments::JumpFalseCall(call) => {
+                list.push(Access::new(call.cond_value_index, Role::Read));
+                None
+            }
+            InstructionArguments::FreeCall(_) => None,
+            _ => Some(UNKNOWN_INSTRUCTION),
+        };
     }
 
-    fn kernel(&self, call: &KernelCall<'_>) -> Accesses {
+    fn kernel(&self, call: &KernelCall<'_>, list: &mut Vec<Access>) -> Option<&'static str> {
         let args = call.args();
         let index = usize::try_from(call.op_index).unwrap_or(usize::MAX);
-        let known =
-            self.operators.get(index).and_then(Option::as_deref).and_then(|arguments| self.known(arguments, args));
-        match known {
-            Some(list) => Accesses { list, unknown: None },
-            None => self.unknown(args),
+        let arguments = self.operators.get(index).and_then(Option::as_deref);
+        match arguments.and_then(|arguments| self.known(arguments, args, list)) {
+            Some(()) => None,
+            None => self.unknown(args, list),
         }
     }
 
     /// A call as the table has it: with its results once more, or without.
-    fn known(&self, arguments: &[Argument], args: &[i32]) -> Option<Vec<Access>> {
+    fn known(&self, arguments: &[Argument], args: &[i32], list: &mut Vec<Access>) -> Option<()> {
         let results = args.get(arguments.len()..)?;
-        let mut list = Vec::with_capacity(args.len());
         for (value, Argument { name, role }) in args.iter().zip(arguments) {
             let role = match role {
                 Role::View(_) => Role::View(args.first().copied()?),
@@ -145,7 +155,6 @@ impl<'t, 'a> Calls<'t, 'a> {
             };
             list.push(Access { value: *value, name: Some(name), role });
         }
-        let outputs = list.iter().filter(|access| access.role == Role::Write).count();
         let written = list.iter().find(|access| access.role.writes()).copied();
         match (results, written) {
             ([], _) => {}
@@ -155,16 +164,17 @@ impl<'t, 'a> Calls<'t, 'a> {
                 let role = if other { Role::View(written.value) } else { Role::Again };
                 list.push(Access::new(*result, role));
             }
-            (several, _) if several.len() == outputs => {
+            (several, _) if several.len() == list.iter().filter(|access| access.role == Role::Write).count() => {
                 list.extend(several.iter().map(|result| Access::new(*result, Role::Again)));
             }
             _ => return None,
         }
-        Some(list)
+        Some(())
     }
 
     /// The exporter writes a kernel's inputs, then its outputs, then all outputs again: one by one, or as a list.
-    fn unknown(&self, args: &[i32]) -> Accesses {
+    fn unknown(&self, args: &[i32], list: &mut Vec<Access>) -> Option<&'static str> {
+        list.clear();
         const MOST: usize = 8;
         let (mut outputs, mut again) = (0, 0);
         for count in (1..=(args.len() / 2).min(MOST)).rev() {
@@ -183,7 +193,7 @@ impl<'t, 'a> Calls<'t, 'a> {
             }
         }
         if args.is_empty() {
-            return Accesses::default();
+            return None;
         }
         let unknown = if again == 0 { UNKNOWN_RESULT } else { UNKNOWN_OPERATOR };
         // A call that repeats nothing still has at least one output.
@@ -194,8 +204,8 @@ impl<'t, 'a> Calls<'t, 'a> {
             Some(at) if at < outputs => Role::Write,
             Some(_) => Role::Again,
         };
-        let list = args.iter().enumerate().map(|(at, value)| Access::new(*value, role(at))).collect();
-        Accesses { list, unknown: Some(unknown) }
+        list.extend(args.iter().enumerate().map(|(at, value)| Access::new(*value, role(at))));
+        Some(unknown)
     }
 
     /// Whether both are the same value, or lists of the same values.
@@ -205,11 +215,11 @@ impl<'t, 'a> Calls<'t, 'a> {
     }
 
     /// Without a payload that states the outputs, no argument is one.
-    fn delegate(&self, call: &DelegateCall<'_>) -> Accesses {
+    fn delegate(&self, call: &DelegateCall<'_>, list: &mut Vec<Access>) -> Option<&'static str> {
         let outputs = self.delegates.of(self.method, call.delegate_index);
         let role = |at: usize| if outputs.is_some_and(|outputs| outputs.has(at)) { Role::Write } else { Role::Read };
-        let list = call.args().iter().enumerate().map(|(at, value)| Access::new(*value, role(at))).collect();
-        Accesses { list, unknown: if outputs.is_none() { Some(UNKNOWN_DELEGATE) } else { None } }
+        list.extend(call.args().iter().enumerate().map(|(at, value)| Access::new(*value, role(at))));
+        if outputs.is_none() { Some(UNKNOWN_DELEGATE) } else { None }
     }
 }
 
@@ -264,6 +274,7 @@ pub(crate) fn size(plan: &ExecutionPlan<'_>) -> usize {
 mod tests {
     use super::*;
     use crate::schema::program::{EValue, Instruction, Operator};
+    use alloc::vec;
 
     /// Names and roles of a call of one operator; value 9 is a list of the values 4 and 5.
     fn call(name: &'static str, overload: &'static str, args: &[i32]) -> (Vec<(Option<&'static str>, Role)>, bool) {

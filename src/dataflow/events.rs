@@ -85,10 +85,10 @@ impl Events {
         for input in plan.inputs() {
             events.add(plan, *input, Kind::Write, true);
         }
-        let mut guess = Guess::new(plan);
+        let (mut guess, mut accesses) = (Guess::new(plan), Accesses::default());
         for (_, instruction) in plan.instructions() {
             events.next();
-            let mut accesses = calls.accesses(instruction);
+            calls.find(instruction, &mut accesses);
             if let (InstructionArguments::DelegateCall(_), Some(_)) = (instruction, accesses.unknown) {
                 guess.delegate(plan, &mut accesses, events.starts.len());
             }

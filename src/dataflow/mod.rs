@@ -9,6 +9,7 @@
 //! so.
 
 mod access;
+mod apart;
 mod blocks;
 mod events;
 mod held;
@@ -17,6 +18,7 @@ mod periods;
 mod walk;
 
 pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
+pub(crate) use apart::are_apart;
 pub(crate) use events::{Event, Kind};
 pub(crate) use payloads::DelegateOutputs;
 pub(crate) use walk::Source;

@@ -74,7 +74,7 @@ pub(super) fn places(plan: &ExecutionPlan<'_>) -> Vec<Place> {
 }
 
 /// A tensor's bytes in planned memory, if it has any.
-fn planned(tensor: &Tensor<'_>) -> Option<Place> {
+pub(super) fn planned(tensor: &Tensor<'_>) -> Option<Place> {
     let allocation = tensor.allocation_info?;
     let start = allocation.memory_offset();
     let end = start.checked_add(tensor.byte_size().ok()?).filter(|end| *end > start)?;

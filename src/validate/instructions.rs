@@ -22,7 +22,12 @@ pub(super) fn check(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Repo
             operator_name(operator, &path.item("operators", index), report);
         }
     }
-    let method = Method { values: plan.values(), operators, delegates: plan.delegates().len() };
+    let mut prims = Vec::with_capacity(operators.len());
+    for operator in operators {
+        let is = |prim: &&Prim| prim.0 == operator.name() && prim.1 == operator.overload();
+        prims.push(PRIMS.iter().find(is));
+    }
+    let method = Method { values: plan.values(), prims, delegates: plan.delegates().len() };
     for (index, chain) in plan.chains().iter().enumerate() {
         let path = &path.item("chains", index);
         method.chain(chain, path, report);
@@ -83,7 +88,8 @@ fn stack_trace(chain: &Chain<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 /// The lists of a method that instructions refer to.
 struct Method<'t, 'a> {
     values: &'t [EValue<'a>],
-    operators: &'t [Operator<'a>],
+    /// For each operator, the built-in one that it is.
+    prims: Vec<Option<&'static Prim>>,
     delegates: usize,
 }
 
@@ -151,6 +157,9 @@ impl<'t, 'a> Method<'t, 'a> {
             return report.add(rule::ARGUMENTS, &path.field("args"), format_args!("absent, expected a list"));
         };
         for (at, arg) in args.iter().enumerate() {
+            if value(self.values, *arg).is_some() {
+                continue;
+            }
             let offset = report.offset_of(args, at);
             self.value(*arg, rule::ARGUMENT_INDEX, &path.item("args", at), offset, report);
         }
@@ -158,16 +167,18 @@ impl<'t, 'a> Method<'t, 'a> {
 
     fn kernel_call(&self, call: &KernelCall<'_>, path: &Path<'_>, report: &mut Report<'_>) {
         self.arguments(call.args.as_deref(), path, report);
-        let operator = usize::try_from(call.op_index).ok().and_then(|index| self.operators.get(index));
-        let Some(operator) = operator else {
-            let operators = counted(self.operators.len(), "operator");
+        let operator = usize::try_from(call.op_index).ok().and_then(|index| self.prims.get(index));
+        let Some(prim) = operator else {
+            let operators = counted(self.prims.len(), "operator");
             let found = format!("operator {} does not exist: the method has {operators}", call.op_index);
             return report.add(rule::OPERATOR_INDEX, &path.field("op_index"), found);
         };
-        if let (Some(name), Some(args)) = (operator.name.as_deref(), call.args.as_deref()) {
-            let overload = operator.overload();
-            prim_arguments(name, overload, args, path, report);
-            if name == "executorch_prim::et_copy_index" {
+        if let (Some((name, overload, expected)), Some(args)) = (prim, call.args.as_deref()) {
+            if *expected != args.len() {
+                let found = format!("{} for {name}.{overload}, expected {expected}", counted(args.len(), "argument"));
+                report.add_at(rule::PRIM_ARGUMENTS, &path.field("args"), report.offset(Some(args)), found);
+            }
+            if *name == "executorch_prim::et_copy_index" {
                 self.copy_index(args, path, report);
             }
         }
@@ -273,8 +284,10 @@ fn jump_destination(call: JumpFalseCall, index: usize, instructions: usize, path
     }
 }
 
-/// The runtime's built-in operators: name, overload, number of arguments.
-const PRIMS: &[(&str, &str, usize)] = &[
+/// A built-in operator of the runtime: name, overload, number of arguments.
+type Prim = (&'static str, &'static str, usize);
+
+const PRIMS: &[Prim] = &[
     ("aten::_local_scalar_dense", "", 2),
     ("aten::sym_numel", "", 2),
     ("aten::sym_size", "int", 3),
@@ -294,11 +307,3 @@ const PRIMS: &[(&str, &str, usize)] = &[
     ("executorch_prim::sub", "Scalar", 3),
     ("executorch_prim::truediv", "Scalar", 3),
 ];
-
-fn prim_arguments(name: &str, overload: &str, args: &[i32], path: &Path<'_>, report: &mut Report<'_>) {
-    let prim = PRIMS.iter().find(|(prim, of, _)| *prim == name && *of == overload);
-    if let Some((_, _, expected)) = prim.filter(|(_, _, expected)| *expected != args.len()) {
-        let found = format!("{} for {name}.{overload}, expected {expected}", counted(args.len(), "argument"));
-        report.add_at(rule::PRIM_ARGUMENTS, &path.field("args"), report.offset(Some(args)), found);
-    }
-}

@@ -69,11 +69,14 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let (Some(sizes), Some(order)) = (tensor.sizes.as_deref(), tensor.dim_order.as_deref()) else {
         return;
     };
+    if sizes.len() == order.len() && (sizes.len() > MOST_DIMENSIONS || is_permutation(order)) {
+        return;
+    }
     let offset = report.offset(Some(order));
     if sizes.len() != order.len() {
         let found = format!("{}, expected {}: one for each size", counted(order.len(), "dimension"), sizes.len());
         report.add_at(rule::DIM_ORDER_LENGTH, &path.field("dim_order"), offset, found);
-    } else if sizes.len() <= MOST_DIMENSIONS && !is_permutation(order) {
+    } else {
         let found = format!("{}, expected a permutation of {}", Few(order), counted(order.len(), "dimension"));
         report.add_at(rule::DIM_ORDER, &path.field("dim_order"), offset, found);
     }
@@ -81,10 +84,11 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 
 /// Whether each number below the length occurs exactly once.
 pub(super) fn is_permutation(order: &[u8]) -> bool {
-    let mut seen = [false; 256];
-    let fresh = |dim: &u8| match seen.get_mut(usize::from(*dim)) {
-        Some(seen @ false) if usize::from(*dim) < order.len() => {
-            *seen = true;
+    // A bit for each dimension.
+    let mut seen = [0u64; 4];
+    let fresh = |dim: &u8| match seen.get_mut(usize::from(*dim / 64)) {
+        Some(seen) if usize::from(*dim) < order.len() && *seen >> (dim % 64) & 1 == 0 => {
+            *seen |= 1 << (dim % 64);
             true
         }
         _ => false,
@@ -131,7 +135,6 @@ fn extra_info(extra: &ExtraTensorInfo<'_>, path: &Path<'_>, report: &mut Report<
 
 fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Option<u64> {
     let sizes = tensor.sizes();
-    let offset = report.offset(Some(sizes));
     match tensor.shape().count_bytes() {
         Ok(bytes) => return tensor.sizes.is_some().then_some(bytes),
         Err(Uncountable::Negative(index)) => {
@@ -140,11 +143,11 @@ fn bytes(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) -> Optio
         }
         Err(Uncountable::Elements) => {
             let found = format!("{}, expected a number of elements that fits in 63 bits", Few(sizes));
-            report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), offset, found);
+            report.add_at(rule::TENSOR_ELEMENTS, &path.field("sizes"), report.offset(Some(sizes)), found);
         }
         Err(Uncountable::Bytes) => {
             let found = format!("{}, expected a size in bytes that fits in 64 bits", tensor.shape());
-            report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), offset, found);
+            report.add_at(rule::TENSOR_BYTES, &path.field("sizes"), report.offset(Some(sizes)), found);
         }
         // These break other rules.
         Err(Uncountable::Type | Uncountable::Rank) => (),

@@ -1,0 +1,271 @@
+//! A quick proof that no tensor in planned memory overwrites another one that is still needed.
+
+use super::access::{Accesses, Calls, Role};
+use super::held::Place;
+use super::{has_state, walk::planned};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
+use alloc::vec::Vec;
+
+/// Whether all tensors of a method are apart if each keeps its memory from the instruction that writes it first to the last one that
+/// names it, and a tensor that some instruction reads first from the start to the end. One that no instruction writes is a view of what
+/// is at its place.
+///
+/// `false` if they are not, and if the order of the instructions alone does not tell: [`Dataflow`](super::Dataflow) does.
+pub(crate) fn are_apart(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> bool {
+    Uses::of(plan, calls).and_then(Uses::hold).is_some()
+}
+
+/// In the place of the first use: there is none yet, or only reads.
+const NEVER: u32 = u32::MAX;
+const ONLY_READ: u32 = u32::MAX - 1;
+/// In the same place: the value is a view of another one, a list, or nothing that takes planned memory.
+const VIEW: u32 = u32::MAX - 2;
+const LIST: u32 = u32::MAX - 3;
+const NONE: u32 = u32::MAX - 4;
+/// After all instructions.
+const END: u32 = u32::MAX - 5;
+
+/// When a value's memory is used.
+#[derive(Clone, Copy)]
+struct Use {
+    first: u32,
+    /// Of a view, the value whose memory it is.
+    last: u32,
+}
+
+struct Uses<'t, 'a> {
+    plan: &'t ExecutionPlan<'a>,
+    /// By value.
+    uses: Vec<Use>,
+    /// First writes after the start, and reads of values that were not written before, in order of time.
+    order: Vec<(u32, u32)>,
+    time: u32,
+    /// How many more steps may be taken.
+    budget: usize,
+}
+
+impl<'t, 'a> Uses<'t, 'a> {
+    /// `None` if the order of the instructions does not tell.
+    fn of(plan: &'t ExecutionPlan<'a>, calls: &Calls<'_, '_>) -> Option<Self> {
+        let mut uses = Vec::with_capacity(plan.values().len());
+        for value in plan.values() {
+            let (first, last) = match &value.val {
+                KernelTypes::Tensor(tensor) if has_state(tensor) => (0, END),
+                KernelTypes::Tensor(tensor) if tensor.allocation_info.is_some() => (NEVER, 0),
+                KernelTypes::IntList(_) | KernelTypes::TensorList(_) | KernelTypes::OptionalTensorList(_) => (LIST, 0),
+                _ => (NONE, 0),
+            };
+            uses.push(Use { first, last });
+        }
+        let instructions: usize = plan.chains().iter().map(|chain| chain.instructions().len()).sum();
+        let budget = 32 * (uses.len() + instructions);
+        let mut found = Self { plan, uses, order: Vec::new(), time: 0, budget };
+        for input in plan.inputs() {
+            found.argument(*input, true)?;
+        }
+        let (mut accesses, mut written) = (Accesses::default(), Vec::new());
+        for (_, instruction) in plan.instructions() {
+            found.time += 1;
+            calls.find(instruction, &mut accesses);
+            match (instruction, accesses.unknown) {
+                (InstructionArguments::KernelCall(_), _) | (InstructionArguments::DelegateCall(_), None) => {}
+                (InstructionArguments::FreeCall(_), _) => {}
+                _ => return None,
+            }
+            // A call may write what it reads.
+            for access in &accesses.list {
+                match access.role {
+                    Role::Write | Role::Scratch => written.push(access.value),
+                    Role::View(of) => found.view(access.value, of)?,
+                    Role::Again => {}
+                    Role::Read | Role::InPlace | Role::Replace | Role::Fill => found.argument(access.value, false)?,
+                }
+                if access.role.is_in_place() {
+                    written.push(access.value);
+                }
+            }
+            for value in written.drain(..) {
+                found.argument(value, true)?;
+            }
+        }
+        found.time = END;
+        for output in plan.outputs() {
+            found.argument(*output, false)?;
+        }
+        Some(found)
+    }
+
+    /// An argument that a call reads or writes: a value, or a list of values.
+    fn argument(&mut self, value: i32, writes: bool) -> Option<()> {
+        if self.uses.get(usize::try_from(value).ok()?)?.first != LIST {
+            return self.tensor(value, writes);
+        }
+        match &self.plan.value(value)?.val {
+            KernelTypes::IntList(list) => {
+                self.budget = self.budget.checked_sub(list.items().len())?;
+                for item in list.items() {
+                    self.tensor((*item).try_into().ok()?, writes)?;
+                }
+            }
+            list => {
+                let items = list.tensors()?;
+                self.budget = self.budget.checked_sub(items.len())?;
+                // An item of -1 is none.
+                for item in items.iter().filter(|item| **item != -1) {
+                    self.tensor(*item, writes)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn tensor(&mut self, value: i32, writes: bool) -> Option<()> {
+        let mut value = u32::try_from(value).ok()?;
+        let mut known = self.uses.get_mut(value as usize)?;
+        if known.first == VIEW {
+            // What is written through a view may be another value's.
+            value = known.last;
+            known = self.uses.get_mut(value as usize).filter(|_| !writes)?;
+        }
+        match (known.first, writes) {
+            (NONE | LIST, _) => {}
+            (NEVER, true) => {
+                *known = Use { first: self.time, last: self.time };
+                self.order.push((self.time, value));
+            }
+            (ONLY_READ, true) => *known = Use { first: 0, last: END },
+            (NEVER | ONLY_READ, false) => {
+                known.first = ONLY_READ;
+                self.order.push((self.time, value));
+            }
+            _ => known.last = known.last.max(self.time),
+        }
+        Some(())
+    }
+
+    /// A call makes a value a view of one of its arguments.
+    fn view(&mut self, value: i32, of: i32) -> Option<()> {
+        if value == of || self.plan.tensor(of).is_none() {
+            return Some(());
+        }
+        let place = planned(self.plan.tensor(value)?);
+        let base = match self.uses.get(of as usize)? {
+            Use { first: VIEW, last } => *last,
+            _ => of as u32,
+        };
+        let known = self.uses.get_mut(value as usize)?;
+        let is_elsewhere = place.is_some() && place != self.plan.tensor(base).and_then(planned);
+        if is_elsewhere || !matches!(known.first, NEVER | NONE) {
+            return None;
+        }
+        *known = Use { first: VIEW, last: base };
+        Some(())
+    }
+
+    /// `None` if a value's place is taken while another one needs it, or if a value is read that nothing wrote.
+    fn hold(mut self) -> Option<()> {
+        // Places that do not overlap, in order, and the last use of each.
+        let mut held: Vec<(Place, u32)> = Vec::new();
+        let mut order = Vec::new();
+        for (used, value) in self.uses.iter().zip(0..) {
+            if used.first == 0 {
+                order.push((0, value));
+            }
+        }
+        let from_start = order.len();
+        order.append(&mut self.order);
+        for (index, (time, value)) in order.into_iter().enumerate() {
+            let Use { first, last } = *self.uses.get(value as usize)?;
+            let Some(new) = self.plan.tensor(value).and_then(planned) else { continue };
+            let at = held.partition_point(|(place, _)| (place.buffer, place.end) <= (new.buffer, new.start));
+            let rest = held.get_mut(at..).unwrap_or_default();
+            if first == ONLY_READ {
+                let (_, last) = rest.first_mut().filter(|(place, _)| place.covers(&new))?;
+                *last = time.max(*last);
+                continue;
+            }
+            // Those that are used from the start are there already.
+            if first == 0 && index >= from_start {
+                continue;
+            }
+            let count = rest.iter().take_while(|(place, _)| place.overlaps(&new)).count();
+            if rest.iter().take(count).any(|(_, needed)| *needed >= first) {
+                return None;
+            }
+            // All after it are moved, unless it takes the place of one.
+            self.budget = self.budget.checked_sub(count.abs_diff(1).saturating_mul(rest.len()))?;
+            match rest.first_mut().filter(|_| count > 0) {
+                Some(old) => *old = (new, last),
+                None => held.insert(at, (new, last)),
+            }
+            for _ in 1..count {
+                held.remove(at + 1);
+            }
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DelegateOutputs;
+    use super::*;
+    use crate::schema::ScalarType;
+    use crate::schema::program::{EValue, Instruction, Operator, Tensor};
+    use alloc::vec;
+
+    /// Bytes that are nowhere in planned memory.
+    const UNPLANNED: u64 = u64::MAX;
+
+    /// Tensors of 16 bytes at these offsets, of which the first is the input and the last the output. Each call reads the first value and
+    /// writes the second; a call of the second operator makes that a view, and one of the third changes the first.
+    fn apart(offsets: &[u64], calls: &[(i32, i32, i32)]) -> bool {
+        let mut values: Vec<EValue<'_>> = Vec::new();
+        for offset in offsets {
+            let tensor = Tensor::new(ScalarType::FLOAT, vec![4]);
+            values.push(if *offset == UNPLANNED { tensor } else { tensor.with_planned(1, *offset) }.into());
+        }
+        let size = values.len() as i32;
+        values.push(EValue::int_list(vec![]));
+        let operators = [("aten::abs", "out"), ("executorch_prim::et_view", "default"), ("aten::copy_", "")];
+        let operators = operators.map(|(name, overload)| Operator::new(name, overload)).to_vec();
+        let call = |(operator, one, other): &(i32, i32, i32)| {
+            let args = if *operator == 0 { vec![*one, *other, *other] } else { vec![*one, size, *other] };
+            Instruction::kernel_call(*operator, if *operator == 2 { vec![*one, *other, size] } else { args })
+        };
+        let plan = ExecutionPlan::new("m", values, operators, calls.iter().map(call).collect(), 0)
+            .with_inputs(vec![0])
+            .with_outputs(vec![size - 1]);
+        are_apart(&plan, &Calls::new(&plan, 0, &DelegateOutputs::default()))
+    }
+
+    #[test]
+    fn memory_may_be_used_again_after_the_last_call_that_names_it() {
+        assert!(apart(&[0, 16, 0, 16], &[(0, 0, 1), (0, 1, 2), (0, 2, 3)]));
+        assert!(!apart(&[0, 0, 16], &[(0, 0, 1), (0, 1, 2)]));
+        assert!(!apart(&[0, 16, 0, 32], &[(0, 0, 1), (0, 1, 2), (0, 0, 3)]));
+        assert!(!apart(&[0, 16, 8, 32], &[(0, 0, 1), (0, 1, 2), (0, 0, 3)]));
+    }
+
+    #[test]
+    fn a_view_keeps_the_memory_of_its_base() {
+        for view in [16, UNPLANNED] {
+            assert!(apart(&[0, 16, view, 0], &[(0, 0, 1), (1, 1, 2), (0, 2, 3)]));
+            assert!(!apart(&[0, 16, view, 16, 32], &[(0, 0, 1), (1, 1, 2), (0, 0, 3), (0, 2, 4)]));
+        }
+        assert!(!apart(&[0, 16, 32, 0], &[(0, 0, 1), (1, 1, 2), (0, 2, 3)]));
+    }
+
+    #[test]
+    fn what_no_call_writes_is_a_view_of_what_is_at_its_place() {
+        assert!(apart(&[0, 16, 16, 0], &[(0, 0, 1), (0, 2, 3)]));
+        assert!(!apart(&[0, 16, 8, 0], &[(0, 0, 1), (0, 2, 3)]));
+        assert!(!apart(&[0, 16, 32, 0], &[(0, 0, 1), (0, 2, 3)]));
+    }
+
+    #[test]
+    fn what_is_read_first_keeps_its_memory() {
+        assert!(apart(&[0, 16, 32], &[(0, 1, 2), (2, 1, 0)]));
+        assert!(!apart(&[0, 16, 16], &[(0, 1, 2), (2, 1, 0)]));
+    }
+}
