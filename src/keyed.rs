@@ -6,7 +6,7 @@
 // Which of these a build uses depends on its features.
 #![allow(dead_code)]
 
-use alloc::vec::Vec;
+use alloc::{vec, vec::Vec};
 use core::borrow::Borrow;
 use core::cmp::Ordering;
 
@@ -192,6 +192,49 @@ pub(crate) fn sort_by_key<T, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K) {
 pub(crate) fn sort_by<T>(mut items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     let order = order(items.len(), &Items { items, compare });
     rearrange(order, &mut items);
+}
+
+/// Sorts as [`sort_by`] does, by positions from 0 to `end` first. Items are brought near to their place before they are compared, so that
+/// many of them are sorted a few at a time.
+pub(crate) fn sorted_by_position<T: Copy>(
+    items: Vec<T>,
+    end: u64,
+    position: impl Fn(&T) -> u64,
+    compare: impl Fn(&T, &T) -> Ordering,
+) -> Vec<T> {
+    /// How many items share a piece of the positions, if they are spread evenly.
+    const TOGETHER: u64 = 16;
+    let mut shift = 0;
+    while (end >> shift) * TOGETHER > items.len() as u64 {
+        shift += 1;
+    }
+    let piece = |item: &T| (position(item).min(end) >> shift) as usize;
+    // Where the items of each piece begin; then where they end.
+    let mut places = vec![0; (end >> shift) as usize + 2];
+    for item in &items {
+        if let Some(place) = places.get_mut(piece(item) + 1) {
+            *place += 1;
+        }
+    }
+    let mut first = 0;
+    for place in &mut places {
+        first += *place;
+        *place = first;
+    }
+    let mut sorted = items.clone();
+    for item in items {
+        let place = places.get_mut(piece(&item));
+        if let Some((to, place)) = place.and_then(|place| Some((sorted.get_mut(*place)?, place))) {
+            *to = item;
+            *place += 1;
+        }
+    }
+    let mut first = 0;
+    for end in places {
+        sort_by(sorted.get_mut(first..end).unwrap_or_default(), &compare);
+        first = end;
+    }
+    sorted
 }
 
 /// Items that are to be sorted.

@@ -10,7 +10,7 @@ use crate::flatbuffer::read::Limits;
 use crate::flatbuffer::walk::{Part, PartKind, Wanted, walk_at};
 use crate::flatbuffer::write::HEAD_SIZE;
 use crate::inspect::{Blob, BlobKind, BlobUser};
-use crate::keyed::{Keyed, sort, sort_by};
+use crate::keyed::{Keyed, sort, sorted_by_position};
 use crate::path::Step;
 use crate::schema::DataSegment;
 use alloc::{vec, vec::Vec};
@@ -25,13 +25,17 @@ const NEWER: &str = "fields of a newer schema";
 const LONGEST_PADDING: u64 = 16 << 20;
 
 /// Bytes of the file that belong to a part, unless another claim has them.
+#[derive(Clone, Copy)]
 struct Claim {
     start: u64,
     end: u64,
-    part: usize,
-    /// The method that the bytes belong to, if any.
-    method: Option<usize>,
+    /// There are fewer parts and methods than bytes in a FlatBuffer.
+    part: u32,
+    /// The method that the bytes belong to; [`NO_METHOD`] if there is none.
+    method: u32,
 }
+
+const NO_METHOD: u32 = u32::MAX;
 
 /// The claims to a file.
 pub(super) struct Ledger<'t> {
@@ -83,7 +87,8 @@ impl<'t> Ledger<'t> {
 
     fn claim(&mut self, start: u64, size: u64, part: usize, method: Option<usize>) {
         let (start, end) = (start.min(self.file_size), start.saturating_add(size).min(self.file_size));
-        self.claims.push(Claim { start, end, part, method });
+        let method = method.map_or(NO_METHOD, |method| method as u32);
+        self.claims.push(Claim { start, end, part: part as u32, method });
     }
 
     /// The part that all pieces of a kind belong to.
@@ -124,9 +129,19 @@ impl<'t> Ledger<'t> {
         let metadata = slice(file, start..self.metadata_size).unwrap_or_default();
         // Most tables share a vtable with one that came shortly before.
         let mut claimed = [None; 64];
+        // And the group of most parts was needed shortly before.
+        let mut groups: [Option<(&TableDescription, usize)>; 16] = [None; 16];
         walk_at(position, metadata, root, &Limits::default(), Wanted::ALL, &mut |part| {
             let method = part.path.item_of_root("execution_plan");
-            let group = self.group(SizeKind::Program, part.owner.name);
+            let known = groups.get_mut(core::ptr::from_ref(part.owner) as usize / size_of::<TableDescription>() % 16);
+            let group = match known {
+                Some(Some((owner, group))) if core::ptr::eq(*owner, part.owner) => *group,
+                known => {
+                    let group = self.group(SizeKind::Program, part.owner.name);
+                    known.into_iter().for_each(|known| *known = Some((part.owner, group)));
+                    group
+                }
+            };
             let size = match &part.kind {
                 PartKind::Table(table) => {
                     let known = claimed.get_mut(table.vtable as usize / 2 % 64);
@@ -204,9 +219,13 @@ impl<'t> Ledger<'t> {
 
     /// Assigns every byte to one part.
     pub(super) fn settle(mut self) -> Settled<'t> {
-        let mut claims = core::mem::take(&mut self.claims);
         // Of claims that start together, the largest comes first.
-        sort_by(&mut claims, |one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)));
+        let claims = sorted_by_position(
+            core::mem::take(&mut self.claims),
+            self.metadata_size,
+            |claim| claim.start,
+            |one, other| (one.start, other.end, one.part).cmp(&(other.start, one.end, other.part)),
+        );
         let cuts = core::mem::take(&mut self.cuts).into_sorted();
         let (mut settled, mut last) = (0, None);
         for claim in claims {
@@ -219,10 +238,10 @@ impl<'t> Ledger<'t> {
             }
             let start = claim.start.max(settled);
             let bytes = claim.end.saturating_sub(start);
-            if let Some(part) = self.parts.get_mut(claim.part) {
+            if let Some(part) = self.parts.get_mut(claim.part as usize) {
                 part.add(start, bytes);
             }
-            if let Some(method) = claim.method.and_then(|method| self.methods.get_mut(method)) {
+            if let Some(method) = self.methods.get_mut(claim.method as usize) {
                 *method += bytes;
             }
             settled = settled.max(claim.end);

@@ -4,7 +4,7 @@ use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
-use crate::keyed::{Keyed, sort, sort_by};
+use crate::keyed::{Keyed, sort, sort_by, sorted_by_position};
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -285,7 +285,8 @@ impl Uses {
             uses.lists.extend(items.filter_map(|item| Some((usize::try_from(*item).ok()?, list))));
         }
         for pairs in [&mut uses.direct, &mut uses.through, &mut uses.lists] {
-            sort(pairs);
+            let values = plan.values().len() as u64;
+            *pairs = sorted_by_position(core::mem::take(pairs), values, |(value, _)| *value as u64, Ord::cmp);
             pairs.dedup();
         }
         sort(&mut uses.passing);
