@@ -45,8 +45,11 @@ impl Strip {
 }
 
 pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
-    let before = pte.image()?.size();
     let (mut stripped, mut report) = without(pte, what)?;
+    if report.changes.is_empty() && !what.padding {
+        return Ok(report);
+    }
+    let before = pte.image()?.size();
     let mut after = stripped.image()?.size();
     if what.unreferenced && after > before && !report.changes.is_empty() {
         let grown = after - before;
@@ -57,6 +60,7 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
         ));
     }
     if report.changes.is_empty() {
+        // Nothing was there, or all of it stays.
         if !what.padding || after >= before {
             return Ok(report);
         }
