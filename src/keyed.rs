@@ -205,7 +205,7 @@ pub(crate) fn sorted_by_position<T: Copy>(
     /// How many items share a piece of the positions, if they are spread evenly.
     const TOGETHER: u64 = 16;
     let mut shift = 0;
-    while (end >> shift) * TOGETHER > items.len() as u64 {
+    while end >> shift > items.len() as u64 / TOGETHER {
         shift += 1;
     }
     let piece = |item: &T| (position(item).min(end) >> shift) as usize;

@@ -15,23 +15,28 @@ pub(crate) fn are_apart(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> bool
     Uses::of(plan, calls).and_then(Uses::hold).is_some()
 }
 
-/// In the place of the first use: there is none yet, or only reads.
-const NEVER: u32 = u32::MAX;
-const ONLY_READ: u32 = u32::MAX - 1;
-/// In the same place: the value is a view of another one, a list, or nothing that takes planned memory.
-const VIEW: u32 = u32::MAX - 2;
-const LIST: u32 = u32::MAX - 3;
-const NONE: u32 = u32::MAX - 4;
 /// After all instructions.
-const END: u32 = u32::MAX - 5;
+const END: u32 = u32::MAX;
 
-/// When a value's memory is used.
+/// How a value uses planned memory.
 #[derive(Clone, Copy)]
-struct Use {
-    first: u32,
-    /// Of a view, the value whose memory it is.
-    last: u32,
+enum Use {
+    /// Not at all.
+    None,
+    /// It is a list of values.
+    List,
+    /// It is a view of another value.
+    View(u32),
+    /// Not yet.
+    Never,
+    /// It was read, and not written.
+    OnlyRead,
+    /// From the first time to the last.
+    Needed { first: u32, last: u32 },
 }
+
+/// From the start to the end.
+const ALWAYS: Use = Use::Needed { first: 0, last: END };
 
 struct Uses<'t, 'a> {
     plan: &'t ExecutionPlan<'a>,
@@ -49,13 +54,12 @@ impl<'t, 'a> Uses<'t, 'a> {
     fn of(plan: &'t ExecutionPlan<'a>, calls: &Calls<'_, '_>) -> Option<Self> {
         let mut uses = Vec::with_capacity(plan.values().len());
         for value in plan.values() {
-            let (first, last) = match &value.val {
-                KernelTypes::Tensor(tensor) if has_state(tensor) => (0, END),
-                KernelTypes::Tensor(tensor) if tensor.allocation_info.is_some() => (NEVER, 0),
-                KernelTypes::IntList(_) | KernelTypes::TensorList(_) | KernelTypes::OptionalTensorList(_) => (LIST, 0),
-                _ => (NONE, 0),
-            };
-            uses.push(Use { first, last });
+            uses.push(match &value.val {
+                KernelTypes::Tensor(tensor) if has_state(tensor) => ALWAYS,
+                KernelTypes::Tensor(tensor) if tensor.allocation_info.is_some() => Use::Never,
+                KernelTypes::IntList(_) | KernelTypes::TensorList(_) | KernelTypes::OptionalTensorList(_) => Use::List,
+                _ => Use::None,
+            });
         }
         let instructions: usize = plan.chains().iter().map(|chain| chain.instructions().len()).sum();
         let budget = 32 * (uses.len() + instructions);
@@ -97,7 +101,7 @@ impl<'t, 'a> Uses<'t, 'a> {
 
     /// An argument that a call reads or writes: a value, or a list of values.
     fn argument(&mut self, value: i32, writes: bool) -> Option<()> {
-        if self.uses.get(usize::try_from(value).ok()?)?.first != LIST {
+        if !matches!(self.uses.get(usize::try_from(value).ok()?)?, Use::List) {
             return self.tensor(value, writes);
         }
         match &self.plan.value(value)?.val {
@@ -122,23 +126,24 @@ impl<'t, 'a> Uses<'t, 'a> {
     fn tensor(&mut self, value: i32, writes: bool) -> Option<()> {
         let mut value = u32::try_from(value).ok()?;
         let mut known = self.uses.get_mut(value as usize)?;
-        if known.first == VIEW {
+        if let Use::View(base) = *known {
             // What is written through a view may be another value's.
-            value = known.last;
+            value = base;
             known = self.uses.get_mut(value as usize).filter(|_| !writes)?;
         }
-        match (known.first, writes) {
-            (NONE | LIST, _) => {}
-            (NEVER, true) => {
-                *known = Use { first: self.time, last: self.time };
+        match (&mut *known, writes) {
+            (Use::Needed { last, .. }, _) => *last = self.time.max(*last),
+            (Use::Never, true) => {
+                *known = Use::Needed { first: self.time, last: self.time };
                 self.order.push((self.time, value));
             }
-            (ONLY_READ, true) => *known = Use { first: 0, last: END },
-            (NEVER | ONLY_READ, false) => {
-                known.first = ONLY_READ;
+            (Use::OnlyRead, true) => *known = ALWAYS,
+            (Use::Never | Use::OnlyRead, false) => {
+                *known = Use::OnlyRead;
                 self.order.push((self.time, value));
             }
-            _ => known.last = known.last.max(self.time),
+            // A view's base is none.
+            (Use::None | Use::List | Use::View(_), _) => {}
         }
         Some(())
     }
@@ -150,15 +155,15 @@ impl<'t, 'a> Uses<'t, 'a> {
         }
         let place = planned(self.plan.tensor(value)?);
         let base = match self.uses.get(of as usize)? {
-            Use { first: VIEW, last } => *last,
+            Use::View(base) => *base,
             _ => of as u32,
         };
         let known = self.uses.get_mut(value as usize)?;
         let is_elsewhere = place.is_some() && place != self.plan.tensor(base).and_then(planned);
-        if is_elsewhere || !matches!(known.first, NEVER | NONE) {
+        if is_elsewhere || !matches!(known, Use::Never | Use::None) {
             return None;
         }
-        *known = Use { first: VIEW, last: base };
+        *known = Use::View(base);
         Some(())
     }
 
@@ -168,22 +173,22 @@ impl<'t, 'a> Uses<'t, 'a> {
         let mut held: Vec<(Place, u32)> = Vec::new();
         let mut order = Vec::new();
         for (used, value) in self.uses.iter().zip(0..) {
-            if used.first == 0 {
+            if let Use::Needed { first: 0, .. } = used {
                 order.push((0, value));
             }
         }
         let from_start = order.len();
         order.append(&mut self.order);
         for (index, (time, value)) in order.into_iter().enumerate() {
-            let Use { first, last } = *self.uses.get(value as usize)?;
+            let used = *self.uses.get(value as usize)?;
             let Some(new) = self.plan.tensor(value).and_then(planned) else { continue };
             let at = held.partition_point(|(place, _)| (place.buffer, place.end) <= (new.buffer, new.start));
             let rest = held.get_mut(at..).unwrap_or_default();
-            if first == ONLY_READ {
+            let Use::Needed { first, last } = used else {
                 let (_, last) = rest.first_mut().filter(|(place, _)| place.covers(&new))?;
                 *last = time.max(*last);
                 continue;
-            }
+            };
             // Those that are used from the start are there already.
             if first == 0 && index >= from_start {
                 continue;
