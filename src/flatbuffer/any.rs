@@ -2,6 +2,8 @@
 //! the tests' damage generators use it. `table!` and `union!` implement it for each type.
 
 use super::description::TableDescription;
+#[cfg(feature = "verify")]
+use super::description::{Content, FieldKind};
 use super::field::Kind;
 use super::number::Number;
 use super::text::Text;
@@ -364,27 +366,37 @@ pub enum FieldChange<'c> {
 /// Calls `found` with the path of every string in a table and in all tables in it.
 #[cfg(feature = "verify")]
 pub(crate) fn texts<'t>(table: &'t dyn AnyTable, path: &Path<'_>, found: &mut dyn FnMut(&Path<'_>, &'t Text<'t>)) {
-    let description = table.description();
+    texts_of(table, table.description(), path, found);
+}
+
+/// [`texts`] of a table with that description.
+#[cfg(feature = "verify")]
+fn texts_of<'t>(
+    table: &'t dyn AnyTable,
+    description: &TableDescription,
+    path: &Path<'_>,
+    found: &mut dyn FnMut(&Path<'_>, &'t Text<'t>),
+) {
     let mut left = description.content.texts;
     while left > 0 {
         let index = left.trailing_zeros() as usize;
         left &= left - 1;
-        let Some(field) = description.fields.get(index) else { break };
+        let (Some(field), Some(value)) = (description.fields.get(index), table.field(index)) else { break };
         let path = &path.field(field.name);
-        match table.field(index).map(AnyField::value) {
-            Some(Value::Text(text)) => found(path, text),
-            Some(Value::Table(table)) => texts(table, path, found),
-            Some(Value::Tables(tables)) => {
+        match (value.value(), &field.kind) {
+            (Value::Text(text), _) => found(path, text),
+            (Value::Table(table), FieldKind::Table(inner)) => texts_of(table, inner, path, found),
+            (Value::Tables(tables), FieldKind::Tables(inner)) => {
                 let mut index = 0;
                 while let Some(table) = tables.get(index) {
-                    texts(table, &path.index(index), found);
+                    texts_of(table, inner, &path.index(index), found);
                     index += 1;
                 }
             }
-            Some(Value::Union { name: Some(name), member: Some(member), .. })
-                if member.description().content.texts > 0 =>
+            (Value::Union { name: Some(name), tag, member: Some(member) }, FieldKind::Union(union))
+                if union.content.texts & Content::bit(tag) > 0 =>
             {
-                texts(member, &path.field(name), found);
+                texts_of(member, member.description(), &path.field(name), found);
             }
             _ => {}
         }

@@ -24,7 +24,7 @@ pub struct TableDescription {
 /// What is in a table and in the tables in it, so that a walk can skip what has nothing that it looks for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content {
-    /// The fields that are strings or have any in them, as bits: by index in a table, one bit for all in a union.
+    /// The fields that are strings or have any in them, as bits: by index in a table, by [`bit`](Self::bit) in a union.
     pub(crate) texts: u32,
     /// Whether any field of the table itself is a bool.
     pub(crate) bools: bool,
@@ -37,6 +37,11 @@ pub(crate) struct Content {
 impl Content {
     /// Nothing.
     const NONE: Self = Self { texts: 0, bools: false, lists: false, tables: 0 };
+
+    /// The bit of a union's member; those with high tags share bits.
+    pub(crate) const fn bit(tag: u8) -> u32 {
+        1u32.rotate_left(tag as u32)
+    }
 
     const fn of_table(mut fields: &[FieldDescription]) -> Self {
         let mut content = Self { tables: 1, ..Self::NONE };
@@ -60,7 +65,9 @@ impl Content {
         let mut content = Self::NONE;
         while let [member, rest @ ..] = members {
             let inner = member.table.content;
-            content.texts |= inner.texts;
+            if inner.texts > 0 {
+                content.texts |= Self::bit(member.tag);
+            }
             content.lists |= inner.lists;
             if inner.tables > content.tables {
                 content.tables = inner.tables;
@@ -128,7 +135,7 @@ pub struct UnionDescription {
     /// Its members, in order of their tags.
     pub members: &'static [MemberDescription],
     /// What is in its members.
-    content: Content,
+    pub(crate) content: Content,
 }
 
 /// A member of a union.

@@ -168,7 +168,7 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     let first = file.len().saturating_sub(LONGEST);
     // `first` is at most the file's length.
     let last = file.get(first..).unwrap_or_default();
-    for (at, _) in last.iter().enumerate().rev().filter(|(_, byte)| **byte == b'P') {
+    for at in positions_from_the_end(last, b'P') {
         let Some(record) = last.get(at..at + RECORD) else { continue };
         if !record.starts_with(b"PK\x05\x06") || !is_directory_end(file, first + at, record) {
             continue;
@@ -177,6 +177,16 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
             "an end-of-central-directory record: the file is a ZIP archive as well, expected no second format";
         return report.add_at(rule::ALSO_ZIP, &Path::ROOT, Some((first + at) as u64), message);
     }
+}
+
+/// Where a byte is, the last first. Blocks without it are skipped, which is a fifth of the time.
+fn positions_from_the_end(bytes: &[u8], wanted: u8) -> impl Iterator<Item = usize> {
+    const BLOCK: usize = 64;
+    let has = move |block: &[u8]| block.iter().fold(false, |has, byte| has | (*byte == wanted));
+    bytes.chunks(BLOCK).enumerate().rev().filter(move |(_, block)| has(block)).flat_map(move |(index, block)| {
+        let at = block.iter().enumerate().rev().filter(move |(_, byte)| **byte == wanted);
+        at.map(move |(at, _)| index * BLOCK + at)
+    })
 }
 
 /// Random bytes have a record in their last 64 KiB with a probability of 2^-48.
