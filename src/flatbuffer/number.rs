@@ -1,6 +1,6 @@
 //! Numbers as a FlatBuffer stores them: little-endian on every host.
 
-use alloc::{borrow::Cow, vec::Vec};
+use alloc::{borrow::Cow, boxed::Box, vec::Vec};
 
 /// A value that is stored inline in a table, or side by side in a vector.
 pub(crate) trait Number: Copy + Default + PartialEq + 'static {
@@ -23,7 +23,7 @@ pub(crate) trait Number: Copy + Default + PartialEq + 'static {
 
     /// The elements of a vector: borrowed if the host's alignment and byte order allow it, copied otherwise.
     fn slice(bytes: &[u8]) -> Cow<'_, [Self]> {
-        copied(bytes)
+        Cow::Owned(copied(bytes).into_vec())
     }
 
     /// Writes the numbers to the start of `bytes`.
@@ -66,7 +66,7 @@ macro_rules! numbers {
                         return Cow::Borrowed(slice);
                     }
                 }
-                copied(bytes)
+                Cow::Owned(copied(bytes).into_vec())
             }
 
             #[inline(always)]
@@ -105,19 +105,19 @@ impl Number for bool {
     fn slice(bytes: &[u8]) -> Cow<'_, [Self]> {
         match bytemuck::checked::try_cast_slice(bytes) {
             Ok(slice) => Cow::Borrowed(slice),
-            Err(_) => copied(bytes),
+            Err(_) => Cow::Owned(copied(bytes).into_vec()),
         }
     }
 }
 
 #[cold]
-fn copied<T: Number>(bytes: &[u8]) -> Cow<'_, [T]> {
+fn copied<T: Number>(bytes: &[u8]) -> Box<[T]> {
     let mut numbers = Vec::with_capacity(bytes.len() / T::SIZE);
     for bytes in bytes.chunks_exact(T::SIZE) {
         // A chunk has `SIZE` bytes.
         numbers.push(T::read(bytes).unwrap_or_default());
     }
-    Cow::Owned(numbers)
+    numbers.into_boxed_slice()
 }
 
 #[cfg(test)]
