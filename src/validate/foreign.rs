@@ -168,7 +168,7 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     let first = file.len().saturating_sub(LONGEST);
     // `first` is at most the file's length.
     let last = file.get(first..).unwrap_or_default();
-    for at in positions_from_the_end(last, b'P') {
+    for at in signatures(last) {
         let Some(record) = last.get(at..at + RECORD) else { continue };
         if !record.starts_with(b"PK\x05\x06") || !is_directory_end(file, first + at, record) {
             continue;
@@ -179,14 +179,19 @@ fn also_zip(source: Option<&Source<'_>>, report: &mut Report<'_>) {
     }
 }
 
-/// Where a byte is, the last first. Blocks without it are skipped, which is a fifth of the time.
-fn positions_from_the_end(bytes: &[u8], wanted: u8) -> impl Iterator<Item = usize> {
-    const BLOCK: usize = 64;
-    let has = move |block: &[u8]| block.iter().fold(false, |has, byte| has | (*byte == wanted));
-    bytes.chunks(BLOCK).enumerate().rev().filter(move |(_, block)| has(block)).flat_map(move |(index, block)| {
-        let at = block.iter().enumerate().rev().filter(move |(_, byte)| **byte == wanted);
-        at.map(move |(at, _)| index * BLOCK + at)
-    })
+/// Where the bytes `PK` are, the last first.
+fn signatures(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    /// Blocks without them are skipped, in a fraction of the time that it takes to look at each byte.
+    const BLOCK: usize = 1 << 10;
+    let is_signature = |(one, next): (&u8, &u8)| (*one == b'P') & (*next == b'K');
+    let next = bytes.get(1..).unwrap_or_default();
+    let blocks = bytes.chunks(BLOCK).zip(next.chunks(BLOCK)).enumerate().rev();
+    blocks
+        .filter(move |(_, (block, next))| block.iter().zip(*next).fold(false, |found, pair| found | is_signature(pair)))
+        .flat_map(move |(index, (block, next))| {
+            let pairs = block.iter().zip(next).enumerate().rev().filter(move |(_, pair)| is_signature(*pair));
+            pairs.map(move |(at, _)| index * BLOCK + at)
+        })
 }
 
 /// Random bytes have a record in their last 64 KiB with a probability of 2^-48.

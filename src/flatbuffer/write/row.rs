@@ -99,7 +99,7 @@ impl LayoutKey {
     #[inline(always)]
     fn hash(self) -> usize {
         let all = (u64::from(self.present) ^ (self.forms.as_ptr() as u64) << 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((all >> 55) as usize ^ (self.tail / 4) as usize) % Layouts::LEN
+        ((all >> 56) as usize ^ (self.tail / 4) as usize) % Layouts::LEN
     }
 
     #[inline(always)]
@@ -114,7 +114,7 @@ pub(super) struct Layouts([Layout; Self::LEN]);
 
 impl Layouts {
     /// Several times the number of layouts in a program, so that few keys collide.
-    const LEN: usize = 512;
+    const LEN: usize = 256;
 
     pub(super) fn new() -> Self {
         Self([Layout { key: LayoutKey::NONE, size: 0, places: [0; MAX_FIELDS], vtable: 0 }; Self::LEN])
