@@ -8,7 +8,7 @@ use super::rule;
 use crate::dataflow::{BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap, are_apart, arguments};
 use crate::keyed::sort;
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments, TensorShapeDynamism};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
 use alloc::{format, vec, vec::Vec};
 
 pub(super) fn check(
@@ -47,6 +47,18 @@ pub(super) fn check(
 /// Reports tensors that calls use, that have neither planned memory nor data, and to which a caller cannot give memory:
 /// they are no inputs or outputs, and have no name by which a runner could find them.
 fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
+    let has = |tensor: &Tensor<'_>| {
+        // No release gives a tensor without bounds memory before it runs: another rule reports it.
+        tensor.allocation_info.is_some()
+            || tensor.data_buffer_idx != 0
+            || tensor.extra_tensor_info.is_some()
+            || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND
+    };
+    let mut without = plan.tensors().filter(|(_, tensor)| !has(tensor)).peekable();
+    // Most programs have none.
+    if without.peek().is_none() {
+        return;
+    }
     // Of each value, whether a call uses it, and whether somebody gives it memory.
     let mut marks = vec![(false, false); plan.values().len()];
     let mut mark = |value: &i32, used: bool| {
@@ -61,14 +73,9 @@ fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>)
             mark(&call.move_to, false);
         }
     }
-    for (index, tensor) in plan.tensors() {
-        // No release gives such a tensor memory before it runs: another rule reports it.
-        if tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND {
-            continue;
-        }
-        let has = tensor.allocation_info.is_some() || tensor.data_buffer_idx != 0 || tensor.extra_tensor_info.is_some();
+    for (index, tensor) in without {
         let needed = marks.get(index) == Some(&(true, false));
-        if !has && needed && tensor.byte_size().is_ok_and(|bytes| bytes > 0) {
+        if needed && tensor.byte_size().is_ok_and(|bytes| bytes > 0) {
             let found = format!("{} without planned memory or data, expected one of them", tensor.shape());
             report.add(rule::TENSOR_MEMORY, &path.item("values", index).field("val.Tensor"), found);
         }
