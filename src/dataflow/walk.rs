@@ -77,7 +77,7 @@ pub(super) fn places(plan: &ExecutionPlan<'_>) -> Vec<Place> {
 pub(super) fn planned(tensor: &Tensor<'_>) -> Option<Place> {
     let allocation = tensor.allocation_info?;
     let start = allocation.memory_offset();
-    let end = start.checked_add(tensor.byte_size().ok()?).filter(|end| *end > start)?;
+    let end = start.checked_add(tensor.shape().count_bytes().ok()?).filter(|end| *end > start)?;
     Some(Place { buffer: allocation.memory_id, start, end })
         .filter(|place| place.buffer != VALUES && place.buffer != VIEWS)
 }
