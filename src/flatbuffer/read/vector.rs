@@ -13,9 +13,9 @@ use nom::{Mode, OutputMode, PResult, Parser};
 #[inline(always)]
 pub(super) fn text_bytes<'a>(place: Place<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
-    // Where the sum wraps, there are not as many bytes before it.
-    let nul = first.wrapping_add(count) as usize;
-    let (Some(nul), Some(bytes)) = (place.buffer.bytes.get(nul), place.get(first, count as usize)) else {
+    // Where the sum wraps, it is before the first byte.
+    let end = first.wrapping_add(count) as usize;
+    let (Some(nul), Some(bytes)) = (place.buffer.bytes.get(end), place.buffer.bytes.get(first as usize..end)) else {
         return Err(place.short(count, 1));
     };
     place.spend(count as usize + 5)?;
