@@ -1,7 +1,7 @@
 //! What a file could do without. Each edit that could make it smaller is tried on a copy.
 
 use super::Strip;
-use super::verify::new_errors;
+use super::verify::errors_beyond;
 use crate::error::Result;
 use crate::file::model::Model;
 use crate::file::ptd::Ptd;
@@ -9,6 +9,7 @@ use crate::file::pte::Pte;
 use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::keyed::sort_by_key;
+use crate::validate::Level;
 use crate::write::detect::Detected;
 use crate::write::options::{PtdOptions, PteOptions};
 use alloc::vec::Vec;
@@ -125,6 +126,7 @@ impl Model<'_> {
         let mut savings: Vec<Saving> = Vec::new();
         // A copy in which an edit found nothing to change is that of the next.
         let mut copy = None;
+        let mut findings = None;
         for Trial { kind, command, options } in trials {
             // Files that cannot be edited have no savings.
             let after = match self {
@@ -132,11 +134,15 @@ impl Model<'_> {
                 Self::Ptd(ptd) => tried_ptd(ptd.clone(), style, kind),
                 _ => Ok(None),
             };
-            let Ok(Some((after, size))) = after else { continue };
-            let Some(bytes @ 1..) = before.checked_sub(size) else { continue };
+            let Ok(Some(after)) = after else { continue };
+            let Ok(image) = after.image() else { continue };
+            let Some(bytes @ 1..) = before.checked_sub(image.size()) else { continue };
             // `rewrite` changes nothing that a rule checks.
-            if command != "rewrite" && !new_errors(self, &after).is_ok_and(|found| found.is_empty()) {
-                continue;
+            if command != "rewrite" {
+                let findings = findings.get_or_insert_with(|| self.validate(Level::Strict));
+                if !errors_beyond(findings, &after, &image).is_ok_and(|found| found.is_empty()) {
+                    continue;
+                }
             }
             match savings.iter_mut().find(|other| other.kind == kind) {
                 Some(other) if other.bytes >= bytes => {}
@@ -149,14 +155,14 @@ impl Model<'_> {
     }
 }
 
-/// The program after an edit, and the size of its file; `None` if the edit changes nothing.
+/// The program after an edit; `None` if the edit changes nothing.
 fn tried_pte<'a>(
     pte: &Pte<'a>,
     style: Option<WriteStyle>,
     copy: &mut Option<Pte<'a>>,
     kind: SavingKind,
     command: &str,
-) -> Result<Option<(Model<'a>, u64)>> {
+) -> Result<Option<Model<'a>>> {
     let mut after = copy.take().unwrap_or_else(|| pte.clone());
     after.style = style.or(after.style);
     let none = Strip::default();
@@ -173,21 +179,18 @@ fn tried_pte<'a>(
             let header_length = after.header.map_or(default.header_length, |header| header.length);
             let constant_alignment = Some(16);
             let options = PteOptions { segment_alignment: 16, constant_alignment, header_length, ..default };
-            let after = after.lay_out(&options)?;
-            let size = after.image()?.size();
-            return Ok(Some((Model::Pte(after), size)));
+            return Ok(Some(Model::Pte(after.lay_out(&options)?)));
         }
     };
     if report.changes.is_empty() {
         *copy = Some(after);
         return Ok(None);
     }
-    let size = after.image()?.size();
-    Ok(Some((Model::Pte(after), size)))
+    Ok(Some(Model::Pte(after)))
 }
 
 /// [`tried_pte`] for a `.ptd`.
-fn tried_ptd<'a>(mut after: Ptd<'a>, style: Option<WriteStyle>, kind: SavingKind) -> Result<Option<(Model<'a>, u64)>> {
+fn tried_ptd<'a>(mut after: Ptd<'a>, style: Option<WriteStyle>, kind: SavingKind) -> Result<Option<Model<'a>>> {
     after.style = style.or(after.style);
     match kind {
         SavingKind::EqualBlobs => {
@@ -202,6 +205,5 @@ fn tried_ptd<'a>(mut after: Ptd<'a>, style: Option<WriteStyle>, kind: SavingKind
             after = after.lay_out(&PtdOptions { segment_alignment: 16, style: None })?;
         }
     }
-    let size = after.image()?.size();
-    Ok(Some((Model::Ptd(after), size)))
+    Ok(Some(Model::Ptd(after)))
 }

@@ -1,7 +1,7 @@
 //! Removing what a program does not need to run.
 
 use super::change::layout_to_keep;
-use super::report::{Action, EditReport, Subject};
+use super::report::{Action, Change, EditReport, Subject};
 use crate::error::Result;
 use crate::file::pte::Pte;
 use crate::file::references::{DataList, tensors_mut};
@@ -47,6 +47,12 @@ impl Strip {
 pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
     let (mut stripped, mut report) = without(pte, what)?;
     if report.changes.is_empty() && !what.padding {
+        return Ok(report);
+    }
+    let is_metadata = |change: &Change| matches!(change.subject, Subject::StackTraces | Subject::Names);
+    if !report.changes.is_empty() && report.changes.iter().all(is_metadata) {
+        // There is no unreferenced data that could rather stay.
+        *pte = stripped;
         return Ok(report);
     }
     let before = pte.image()?.size();

@@ -7,6 +7,7 @@ use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::validate::rule::{self, Rule};
 use crate::validate::{Finding, Level, Severity};
+use crate::write::image::Image;
 use alloc::vec::Vec;
 
 /// Pairs of rules: a finding of the first before the edit excuses one of the second after it. Data that was not looked
@@ -25,12 +26,39 @@ const EXCUSES: [(&Rule, &Rule); 3] = [
 ///
 /// Fails if `after` cannot be written.
 pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>> {
-    let after = match after {
-        Model::Pte(pte) => read_again_pte(pte, |pte| pte.validate(Level::Strict))?,
-        Model::Ptd(ptd) => read_again_ptd(ptd, |ptd| ptd.validate(Level::Strict))?,
+    match after {
+        Model::Pte(_) | Model::Ptd(_) => new_errors_of_image(before, after, &after.image()?),
+        _ => Ok(of_new_rules(&before.validate(Level::Strict), after.validate(Level::Strict))),
+    }
+}
+
+/// [`new_errors`] of a file that will be written: `image` is that of `after`, which is not computed again.
+///
+/// Fails if the image is not that of `after`, and cannot be read as such a file.
+pub fn new_errors_of_image(before: &Model<'_>, after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
+    errors_beyond(&before.validate(Level::Strict), after, image)
+}
+
+/// [`new_errors_of_image`], of what was found before the edit.
+pub(super) fn errors_beyond(before: &[Finding], after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
+    let found = match after {
+        // What is written as it was read, is read as it is.
+        _ if image.is_from_source() => after.validate(Level::Strict),
+        Model::Pte(pte) => {
+            let metadata = image.metadata_bytes();
+            let mut again = Pte::parse_with(&metadata, &ParseOptions::METADATA)?;
+            again.segments.clone_from(&pte.segments);
+            again.validate(Level::Strict)
+        }
+        Model::Ptd(ptd) => {
+            let metadata = image.metadata_bytes();
+            let mut again = Ptd::parse_with(&metadata, &ParseOptions::METADATA)?;
+            again.segments.clone_from(&ptd.segments);
+            again.validate(Level::Strict)
+        }
         _ => after.validate(Level::Strict),
     };
-    Ok(of_new_rules(before.validate(Level::Strict), after))
+    Ok(of_new_rules(before, found))
 }
 
 /// [`new_errors`] for a program together with its `.ptd` files. Data that was not looked up before because no file was
@@ -38,10 +66,10 @@ pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>>
 pub fn new_errors_of_pair(before: (&Pte<'_>, &[Ptd<'_>]), after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
     let mut old = before.0.validate(Level::Strict);
     old.extend(before.0.validate_with(before.1, Level::Strict));
-    of_new_rules(old, after.0.validate_with(after.1, Level::Strict))
+    of_new_rules(&old, after.0.validate_with(after.1, Level::Strict))
 }
 
-fn of_new_rules(before: Vec<Finding>, mut after: Vec<Finding>) -> Vec<Finding> {
+fn of_new_rules(before: &[Finding], mut after: Vec<Finding>) -> Vec<Finding> {
     let error = |finding: &Finding| finding.severity == Severity::Error;
     after.retain(|new| {
         let excused = |old: &Finding| {
@@ -51,19 +79,4 @@ fn of_new_rules(before: Vec<Finding>, mut after: Vec<Finding>) -> Vec<Finding> {
         error(new) && !before.iter().any(excused)
     });
     after
-}
-
-/// Calls `judge` with the tree as it will be read from its encoded metadata, with the same segments.
-fn read_again_pte<R>(pte: &Pte<'_>, judge: impl FnOnce(&Pte<'_>) -> R) -> Result<R> {
-    let metadata = pte.image()?.metadata_bytes();
-    let mut again = Pte::parse_with(&metadata, &ParseOptions::METADATA)?;
-    again.segments.clone_from(&pte.segments);
-    Ok(judge(&again))
-}
-
-fn read_again_ptd<R>(ptd: &Ptd<'_>, judge: impl FnOnce(&Ptd<'_>) -> R) -> Result<R> {
-    let metadata = ptd.image()?.metadata_bytes();
-    let mut again = Ptd::parse_with(&metadata, &ParseOptions::METADATA)?;
-    again.segments.clone_from(&ptd.segments);
-    Ok(judge(&again))
 }

@@ -20,7 +20,7 @@ use crate::open::Input;
 use crate::save::save_all;
 use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
-use executorch_format::edit::{Action, Subject, new_errors};
+use executorch_format::edit::{Action, Subject, new_errors, new_errors_of_image};
 use executorch_format::validate::Finding;
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
@@ -128,9 +128,10 @@ impl Destination {
         let path = self.path(input.path())?;
         let before = before.into();
         let trailing = before.trailing_bytes();
-        let after = check(input.path(), before, after.into())?;
-        let image = after.image();
-        let output = Output::new(path, image, input.path())?;
+        let after = after.into();
+        let output = Output::new(path, after.image(), input.path())?;
+        let found = new_errors_of_image(&before, &after, &output.image);
+        refuse(input.path(), &found.map_err(|error| Failure::bad(input.path(), &error))?)?;
         // `pte strip --padding` drops them.
         if !report.changes.iter().any(|change| change.subject == Subject::Padding) {
             output.keeps(&trailing, input.path())?;
