@@ -13,8 +13,8 @@ pub(super) struct Space {
     full: Vec<Part>,
     /// The number of bytes written.
     used: usize,
-    /// The number of bytes written when the part is full.
-    room: usize,
+    /// How many bytes of the part are left, from its start.
+    head: usize,
 }
 
 /// A part: its bytes from `head` on are written.
@@ -37,7 +37,7 @@ impl Space {
     /// `expected` is an estimate of the size, in bytes. A good one saves memory and allocations.
     pub(super) fn new(expected: usize) -> Self {
         let room = expected.min(MOST_EXPECTED);
-        Self { part: vec![0; room], full: Vec::new(), used: 0, room }
+        Self { part: vec![0; room], full: Vec::new(), used: 0, head: room }
     }
 
     /// The number of bytes written.
@@ -62,12 +62,12 @@ impl Space {
         aligned: usize,
     ) -> Result<(Position, &mut [u8])> {
         let padding = self.used.wrapping_add(aligned).wrapping_neg() & (alignment - 1);
-        if self.room - self.used < padding + len {
+        if self.head < padding + len {
             self.add_part(padding + len)?;
         }
         self.used += padding + len;
-        let head = self.room - self.used;
-        match self.part.get_mut(head..head + len) {
+        self.head -= padding + len;
+        match self.part.get_mut(self.head..).and_then(|rest| rest.get_mut(..len)) {
             Some(room) => Ok((self.used as Position, room)),
             // There is room: a part was added where there was too little.
             None => Err(too_large()),
@@ -84,14 +84,14 @@ impl Space {
         }
         let size = len.max(self.used).max(FIRST).min(most);
         self.end_part(vec![0; size]);
-        self.room = self.used + size;
+        self.head = size;
         Ok(())
     }
 
     /// Goes on with another part.
     fn end_part(&mut self, next: Vec<u8>) {
         let bytes = core::mem::replace(&mut self.part, next);
-        self.full.push(Part { bytes, head: self.room - self.used });
+        self.full.push(Part { bytes, head: self.head });
     }
 
     /// All parts, in reverse order.
