@@ -55,12 +55,6 @@ pub trait AnyTable: Debug + Sealed {
     /// The field with that index in [`TableDescription::fields`].
     fn field(&self, index: usize) -> Option<&dyn AnyField>;
 
-    /// The value of that field, with one call of unknown code and not two.
-    #[doc(hidden)]
-    fn value(&self, index: usize) -> Option<Value<'_>> {
-        self.field(index).map(AnyField::value)
-    }
-
     /// The field with that index, mutable.
     #[cfg(any(test, feature = "testing"))]
     fn field_mut(&mut self, index: usize) -> Option<&mut dyn AnyField>;
@@ -387,9 +381,9 @@ fn texts_of<'t>(
     while left > 0 {
         let index = left.trailing_zeros() as usize;
         left &= left - 1;
-        let (Some(field), Some(value)) = (description.fields.get(index), table.value(index)) else { break };
+        let (Some(field), Some(value)) = (description.fields.get(index), table.field(index)) else { break };
         let path = &path.field(field.name);
-        match (value, &field.kind) {
+        match (value.value(), &field.kind) {
             (Value::Text(text), _) => found(path, text),
             (Value::Table(table), FieldKind::Table(inner)) => texts_of(table, inner, path, found),
             (Value::Tables(tables), FieldKind::Tables(inner)) => {
@@ -419,7 +413,7 @@ pub(crate) fn most_tables(table: &dyn AnyTable) -> usize {
         if !field.kind.content().lists {
             continue;
         }
-        match table.value(index) {
+        match table.field(index).map(AnyField::value) {
             // Counted already, without its lists.
             Some(Value::Table(table) | Value::Union { member: Some(table), .. }) => most += most_tables(table),
             Some(Value::Tables(tables)) => match tables.get(0).map(|first| first.description().content) {
@@ -446,7 +440,7 @@ pub(crate) fn tables(table: &dyn AnyTable) -> usize {
         if content.tables == 0 && !content.lists {
             continue;
         }
-        all += match table.value(index) {
+        all += match table.field(index).map(AnyField::value) {
             Some(Value::Table(table) | Value::Union { member: Some(table), .. }) => tables(table),
             Some(Value::Union { tag: 1.., .. }) => 1,
             Some(Value::Tables(list)) => (0..list.len()).filter_map(|index| list.get(index)).map(tables).sum(),
