@@ -393,12 +393,10 @@ fn texts_of<'t>(
                     index += 1;
                 }
             }
-            (Value::Union { tag, member: Some(member), .. }, FieldKind::Union(union))
+            (Value::Union { name: Some(name), tag, member: Some(member) }, FieldKind::Union(union))
                 if union.content.texts & Content::bit(tag) > 0 =>
             {
-                if let Some(inner) = union.member(tag) {
-                    texts_of(member, inner.table, &path.field(inner.name), found);
-                }
+                texts_of(member, member.description(), &path.field(name), found);
             }
             _ => {}
         }

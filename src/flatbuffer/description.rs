@@ -220,9 +220,7 @@ impl UnionDescription {
 
     /// The member with that tag.
     pub fn member(&self, tag: u8) -> Option<&'static MemberDescription> {
-        // Most unions have no gaps between their tags.
-        let first = self.members.get(usize::from(tag).wrapping_sub(1)).filter(|member| member.tag == tag);
-        first.or_else(|| self.members.iter().find(|member| member.tag == tag))
+        self.members.iter().find(|member| member.tag == tag)
     }
 }
 

@@ -13,9 +13,10 @@ use nom::{Mode, OutputMode, PResult, Parser};
 #[inline(always)]
 pub(super) fn text_bytes<'a>(place: Place<'_, 'a>) -> Result<&'a [u8]> {
     let (count, first) = place.count()?;
-    // Where the sum wraps, it is before the first byte.
-    let end = first.wrapping_add(count) as usize;
-    let (Some(nul), Some(bytes)) = (place.buffer.bytes.get(end), place.buffer.bytes.get(first as usize..end)) else {
+    let rest = place.buffer.bytes.get(first as usize..);
+    // Where the sum wraps, there is no last byte.
+    let end = (count as usize).wrapping_add(1);
+    let Some((nul, bytes)) = rest.and_then(|rest| rest.get(..end)?.split_last()) else {
         return Err(place.short(count, 1));
     };
     place.spend(count as usize + 5)?;

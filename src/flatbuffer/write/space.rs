@@ -67,7 +67,7 @@ impl Space {
         }
         self.used += padding + len;
         self.head -= padding + len;
-        match self.part.get_mut(self.head..).and_then(|rest| rest.get_mut(..len)) {
+        match self.part.get_mut(self.head..self.head + len) {
             Some(room) => Ok((self.used as Position, room)),
             // There is room: a part was added where there was too little.
             None => Err(too_large()),
