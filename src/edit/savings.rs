@@ -135,7 +135,12 @@ impl Model<'_> {
                 _ => Ok(None),
             };
             let Ok(Some(after)) = after else { continue };
-            let Ok(image) = after.image() else { continue };
+            let image = match &after {
+                Self::Pte(pte) => pte.image(),
+                Self::Ptd(ptd) => ptd.image(),
+                _ => continue,
+            };
+            let Ok(image) = image else { continue };
             let Some(bytes @ 1..) = before.checked_sub(image.size()) else { continue };
             // `rewrite` changes nothing that a rule checks.
             if command != "rewrite" {
