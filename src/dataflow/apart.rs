@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 /// is at its place.
 ///
 /// `false` if they are not, and if the order of the instructions alone does not tell: [`Dataflow`](super::Dataflow) does.
+// Compiled into the rule that calls it, it makes strict verification 8 % slower.
 #[inline(never)]
 pub(crate) fn are_apart(plan: &ExecutionPlan<'_>, calls: &Calls<'_, '_>) -> bool {
     Uses::of(plan, calls).and_then(Uses::hold).is_some()

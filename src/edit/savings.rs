@@ -135,6 +135,7 @@ impl Model<'_> {
                 _ => Ok(None),
             };
             let Ok(Some(after)) = after else { continue };
+            // `Model::image` would bring the writers of all other files into the page.
             let image = match &after {
                 Self::Pte(pte) => pte.image(),
                 Self::Ptd(ptd) => ptd.image(),

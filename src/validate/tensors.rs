@@ -12,7 +12,7 @@ use crate::path::Path;
 use crate::schema::program::{
     AllocationDetails, ExecutionPlan, ExtraTensorInfo, Tensor, TensorDataLocation, TensorShapeDynamism,
 };
-use crate::tensor::Uncountable;
+use crate::tensor::{TensorShape, Uncountable};
 use alloc::format;
 
 /// The length of the runtime's arrays of sizes (`kTensorDimensionLimit`).
@@ -85,8 +85,8 @@ fn dim_order(tensor: &Tensor<'_>, path: &Path<'_>, report: &mut Report<'_>) {
 /// Whether each number below the length occurs exactly once.
 pub(super) fn is_permutation(order: &[u8]) -> bool {
     // Almost all are in their natural order.
-    if order.iter().zip(0..=255).all(|(dim, index)| *dim == index) {
-        return order.len() <= 256;
+    if (TensorShape { dim_order: order, ..TensorShape::default() }).is_natural() {
+        return true;
     }
     // A bit for each dimension.
     let mut seen = [0u64; 4];
