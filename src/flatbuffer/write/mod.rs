@@ -142,17 +142,20 @@ impl Builder {
             None => {
                 // A copy: what a function borrows is in memory, and the row should be in registers.
                 let bits = *row.bits;
-                self.first_table(forms, &bits, key.present, key.tail)
+                self.rare_table(forms, &bits, key.present, key.tail)
             }
         }
     }
 
-    /// Writes a table whose layout is not cached.
+    /// Writes a table whose layout is not in the first of its entries, or not known yet.
     #[cold]
     #[inline(never)]
-    fn first_table(&mut self, forms: &'static [FieldForm], bits: &[u64], present: u32, tail: u32) -> Result<Position> {
-        let used = self.space.used();
+    fn rare_table(&mut self, forms: &'static [FieldForm], bits: &[u64], present: u32, tail: u32) -> Result<Position> {
         let key = LayoutKey { forms, present, tail };
+        if let Some(layout) = self.layouts.get_other(key) {
+            return put_table(&mut self.space, forms, bits, layout);
+        }
+        let used = self.space.used();
         let (mut layout, alignment) = Layout::new(key, used, self.style.field_order);
         self.alignment = self.alignment.max(alignment);
         let vtable = layout.vtable();
@@ -162,15 +165,14 @@ impl Builder {
         if let (VtableSharing::ByEntries, Some(size)) = (self.style.vtable_sharing, shared_as.get_mut(1)) {
             *size = 0;
         }
-        let known = self.vtables.get(&shared_as).copied();
         // A new vtable is written right before its table.
-        layout.vtable = known.unwrap_or((used + usize::from(layout.size) + len) as Position);
+        let here = (used + usize::from(layout.size) + len) as Position;
+        layout.vtable = *self.vtables.or_insert(shared_as, here);
         let position = put_table(&mut self.space, forms, bits, &layout)?;
-        if known.is_none() {
+        if layout.vtable == here {
             for (room, word) in self.space.grow(len)?.1.chunks_exact_mut(2).zip(vtable) {
                 room.copy_from_slice(&word.to_le_bytes());
             }
-            self.vtables.insert(shared_as, layout.vtable);
         }
         self.layouts.remember(layout);
         Ok(position)

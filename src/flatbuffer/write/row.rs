@@ -109,12 +109,15 @@ impl LayoutKey {
     }
 }
 
-/// A cache of the layouts of tables already written, each in the entry given by its key's hash.
+/// A cache of the layouts of tables already written, each in one of two entries given by its key's hash.
 pub(super) struct Layouts([Layout; Self::LEN]);
 
 impl Layouts {
     /// Several times the number of layouts in a program, so that few keys collide.
     const LEN: usize = 256;
+
+    /// How the two entries of a key differ. The first of tables with another number of bytes after them is next to it.
+    const OTHER: usize = Self::LEN / 2;
 
     pub(super) fn new() -> Self {
         Self([Layout { key: LayoutKey::NONE, size: 0, places: [0; MAX_FIELDS], vtable: 0 }; Self::LEN])
@@ -128,10 +131,19 @@ impl Layouts {
         layout.key.is(key).then_some(layout)
     }
 
-    /// Of two keys with the same hash, the last one is kept.
+    /// What [`get`](Self::get) did not find because its entry has the layout of another key.
+    #[allow(clippy::indexing_slicing)]
+    pub(super) fn get_other(&self, key: LayoutKey) -> Option<&Layout> {
+        let layout = &self.0[key.hash() ^ Self::OTHER];
+        layout.key.is(key).then_some(layout)
+    }
+
+    /// In the first entry if that is free, else in the other, where the last one is kept.
     #[allow(clippy::indexing_slicing)]
     pub(super) fn remember(&mut self, layout: Layout) {
-        self.0[layout.key.hash()] = layout;
+        let hash = layout.key.hash();
+        let free = self.0[hash].size == 0;
+        self.0[if free { hash } else { hash ^ Self::OTHER }] = layout;
     }
 }
 
@@ -161,13 +173,16 @@ impl Layout {
             }
         }
         used = used.next_multiple_of(4) + 4;
-        let places = ends.map(|end| if end > 0 { (used - end) as u16 } else { 0 });
+        let mut places = [0; MAX_FIELDS];
+        for (place, end) in places.iter_mut().zip(ends).take(key.forms.len()) {
+            *place = if end > 0 { (used - end) as u16 } else { 0 };
+        }
         (Self { key, size: (used - start) as u16, places, vtable: 0 }, alignment)
     }
 
     /// Its size, the table's inline size, and the offsets of the fields up to the last one present.
     pub(super) fn vtable(&self) -> Vtable {
-        let fields = self.places.iter().rposition(|place| *place > 0).map_or(0, |last| last + 1);
+        let fields = u32::BITS - self.key.present.leading_zeros();
         let mut vtable = [0; MAX_FIELDS + 2];
         let [size, inline_size, places @ ..] = &mut vtable;
         (*size, *inline_size, *places) = (4 + 2 * fields as u16, self.size, self.places);
@@ -206,6 +221,19 @@ mod tests {
         assert_eq!(layouts.get(key).map(|layout| layout.size), Some(8));
         assert!(layouts.get(LayoutKey::new(FORMS, row.present, row.wide, 10)).is_none());
         assert!(layouts.get(LayoutKey::new(&[FieldForm::Number8], row.present, row.wide, 8)).is_none());
+    }
+
+    #[test]
+    fn two_layouts_whose_keys_have_the_same_hash_are_found() {
+        let key = |present| LayoutKey { forms: FORMS, present, tail: 0 };
+        let first = key(0);
+        let second = (1..).map(key).find(|second| second.hash() == first.hash()).unwrap_or(first);
+        let mut layouts = Layouts::new();
+        layouts.remember(Layout::new(first, 0, FieldOrder::ById).0);
+        layouts.remember(Layout::new(second, 8, FieldOrder::ById).0);
+        assert!(layouts.get(first).is_some_and(|layout| layout.key.is(first)));
+        assert!(layouts.get(second).is_none());
+        assert!(layouts.get_other(second).is_some_and(|layout| layout.key.is(second)));
     }
 
     #[test]
