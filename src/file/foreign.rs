@@ -1,6 +1,6 @@
 //! Other files that people pass to a reader of `.pte` and `.ptd` files: what they are, and what to do.
 
-use super::header::chunk;
+use super::header::{PROBE_SIZE, chunk};
 use crate::error::{Error, ErrorKind};
 use alloc::{borrow::Cow, format};
 
@@ -37,7 +37,8 @@ const FORMATS: &[Format] = &[
 /// The error for such bytes. `expected` is the kind of file that was expected.
 #[cold]
 pub(super) fn error(bytes: &[u8], expected: &'static str) -> Error {
-    match name(bytes) {
+    // Of a whole file no more is said than of the bytes that `probe` reads.
+    match name(bytes.get(..PROBE_SIZE).unwrap_or(bytes)) {
         Some(found) => Error::at(bytes.len().min(4), ErrorKind::Foreign { expected, found }),
         None => {
             let available = bytes.len() as u64;
@@ -100,13 +101,13 @@ fn version(identifier: &[u8; 4], known: &str) -> Cow<'static, str> {
     format!("version {} of the format, expected {known}", identifier.escape_ascii()).into()
 }
 
-/// The name of a zip archive's first entry, if it is within the bytes that `probe` reads.
+/// The name of a zip archive's first entry, if it is within the bytes.
 fn zip_entry(bytes: &[u8]) -> Option<&[u8]> {
     if !bytes.starts_with(b"PK\x03\x04") {
         return None;
     }
     let length = chunk(bytes, 26).map(u16::from_le_bytes)?;
-    bytes.get(30..30 + usize::from(length)).filter(|_| 30 + usize::from(length) <= super::header::PROBE_SIZE)
+    bytes.get(30..30 + usize::from(length))
 }
 
 /// Protocol Buffers have no magic. An ONNX model starts with field 1, the version of the format, which is a small
@@ -123,6 +124,13 @@ mod tests {
     fn check(bytes: &[u8], words: &str) {
         let found = name(bytes).unwrap_or_default();
         assert!(found.contains(words), "{found}");
+    }
+
+    #[test]
+    fn a_whole_file_is_named_as_its_first_bytes_are() {
+        let first = [[b' '; PROBE_SIZE - 1].as_slice(), b"["].concat();
+        let whole = [first.as_slice(), b"{}]"].concat();
+        assert_eq!(error(&whole, ""), error(&first, ""));
     }
 
     #[test]
