@@ -363,10 +363,16 @@ pub enum FieldChange<'c> {
     Tag(u8),
 }
 
-/// Calls `found` with the path of every string in a table and in all tables in it.
+/// Calls `found` with the path of every string in a table and in all tables in it, but for those in lists of tables with the description
+/// `but`.
 #[cfg(feature = "verify")]
-pub(crate) fn texts<'t>(table: &'t dyn AnyTable, path: &Path<'_>, found: &mut dyn FnMut(&Path<'_>, &'t Text<'t>)) {
-    texts_of(table, table.description(), path, found);
+pub(crate) fn texts<'t>(
+    table: &'t dyn AnyTable,
+    but: Option<&'static TableDescription>,
+    path: &Path<'_>,
+    found: &mut dyn FnMut(&Path<'_>, &'t Text<'t>),
+) {
+    texts_of(table, table.description(), but, path, found);
 }
 
 /// [`texts`] of a table with that description.
@@ -374,6 +380,7 @@ pub(crate) fn texts<'t>(table: &'t dyn AnyTable, path: &Path<'_>, found: &mut dy
 fn texts_of<'t>(
     table: &'t dyn AnyTable,
     description: &TableDescription,
+    but: Option<&'static TableDescription>,
     path: &Path<'_>,
     found: &mut dyn FnMut(&Path<'_>, &'t Text<'t>),
 ) {
@@ -385,18 +392,19 @@ fn texts_of<'t>(
         let path = &path.field(field.name);
         match (value.value(), &field.kind) {
             (Value::Text(text), _) => found(path, text),
-            (Value::Table(table), FieldKind::Table(inner)) => texts_of(table, inner, path, found),
+            (Value::Table(table), FieldKind::Table(inner)) => texts_of(table, inner, but, path, found),
+            (Value::Tables(_), FieldKind::Tables(inner)) if but.is_some_and(|but| core::ptr::eq(but, *inner)) => {}
             (Value::Tables(tables), FieldKind::Tables(inner)) => {
                 let mut index = 0;
                 while let Some(table) = tables.get(index) {
-                    texts_of(table, inner, &path.index(index), found);
+                    texts_of(table, inner, but, &path.index(index), found);
                     index += 1;
                 }
             }
             (Value::Union { name: Some(name), tag, member: Some(member) }, FieldKind::Union(union))
                 if union.content.texts & Content::bit(tag) > 0 =>
             {
-                texts_of(member, member.description(), &path.field(name), found);
+                texts_of(member, member.description(), but, &path.field(name), found);
             }
             _ => {}
         }
@@ -432,16 +440,30 @@ pub(crate) fn most_tables(table: &dyn AnyTable) -> usize {
 /// How many tables a table is: itself and all in it.
 #[cfg(feature = "verify")]
 pub(crate) fn tables(table: &dyn AnyTable) -> usize {
+    tables_of(table, table.description())
+}
+
+/// [`tables`] of a table with that description.
+#[cfg(feature = "verify")]
+fn tables_of(table: &dyn AnyTable, description: &TableDescription) -> usize {
     let mut all = 1;
-    for (index, field) in table.description().fields.iter().enumerate() {
-        let content = field.kind.content();
-        if content.tables == 0 && !content.lists {
-            continue;
-        }
-        all += match table.field(index).map(AnyField::value) {
-            Some(Value::Table(table) | Value::Union { member: Some(table), .. }) => tables(table),
-            Some(Value::Union { tag: 1.., .. }) => 1,
-            Some(Value::Tables(list)) => (0..list.len()).filter_map(|index| list.get(index)).map(tables).sum(),
+    let mut left = description.content.parts;
+    while left > 0 {
+        let index = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let (Some(field), Some(value)) = (description.fields.get(index), table.field(index)) else { break };
+        all += match (value.value(), &field.kind) {
+            (Value::Table(table), FieldKind::Table(inner)) => tables_of(table, inner),
+            (Value::Tables(list), FieldKind::Tables(inner)) => match inner.content.parts {
+                0 => list.len(),
+                _ => (0..list.len()).filter_map(|index| list.get(index)).map(|table| tables_of(table, inner)).sum(),
+            },
+            (Value::Union { tag, member: Some(member), .. }, FieldKind::Union(union))
+                if union.content.parts & Content::bit(tag) > 0 =>
+            {
+                tables_of(member, member.description())
+            }
+            (Value::Union { tag: 1.., .. }, _) => 1,
             _ => 0,
         };
     }

@@ -26,6 +26,8 @@ pub struct TableDescription {
 pub(crate) struct Content {
     /// The fields that are strings or have any in them, as bits: by index in a table, by [`bit`](Self::bit) in a union.
     pub(crate) texts: u32,
+    /// The fields that are tables or lists of them, in the same way; the members of a union that have such fields.
+    pub(crate) parts: u32,
     /// Whether any field of the table itself is a bool.
     pub(crate) bools: bool,
     /// Whether any field is a list of tables.
@@ -36,7 +38,7 @@ pub(crate) struct Content {
 
 impl Content {
     /// Nothing.
-    const NONE: Self = Self { texts: 0, bools: false, lists: false, tables: 0 };
+    const NONE: Self = Self { texts: 0, parts: 0, bools: false, lists: false, tables: 0 };
 
     /// The bit of a union's member; those with high tags share bits.
     pub(crate) const fn bit(tag: u8) -> u32 {
@@ -51,6 +53,9 @@ impl Content {
             content.bools |= matches!(field.kind, FieldKind::Number(NumberKind::Bool));
             if inner.texts > 0 {
                 content.texts |= bit;
+            }
+            if inner.tables > 0 || inner.lists {
+                content.parts |= bit;
             }
             content.lists |= inner.lists;
             content.tables += inner.tables;
@@ -67,6 +72,9 @@ impl Content {
             let inner = member.table.content;
             if inner.texts > 0 {
                 content.texts |= Self::bit(member.tag);
+            }
+            if inner.parts > 0 {
+                content.parts |= Self::bit(member.tag);
             }
             content.lists |= inner.lists;
             if inner.tables > content.tables {

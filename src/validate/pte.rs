@@ -12,9 +12,7 @@ use super::{Lack, Target, TargetCheck, target};
 use crate::dataflow::DelegateOutputs;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
-use crate::flatbuffer::read::Record;
 use crate::path::Path;
-use crate::schema::Program;
 use alloc::vec::Vec;
 
 impl Pte<'_> {
@@ -138,5 +136,5 @@ fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     payload::check(pte, report);
     #[cfg(feature = "payloads")]
     foreign::check_pte(pte, report);
-    wire::check(&pte.program, Program::DESCRIPTION, pte.source.as_ref(), report);
+    wire::check_pte(pte, report);
 }

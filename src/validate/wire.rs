@@ -4,14 +4,17 @@
 use super::report::{Name, Report};
 use super::rule;
 use crate::error::counted;
+use crate::file::pte::Pte;
 use crate::file::source::Source;
 use crate::flatbuffer::any;
 use crate::flatbuffer::description::{FieldKind, NumberKind, TableDescription};
-use crate::flatbuffer::read::Limits;
+use crate::flatbuffer::read::{Limits, Record};
 use crate::flatbuffer::walk::{Part, PartKind, TablePart, Wanted, walk_at};
 use crate::keyed::Keyed;
 use crate::path::Path;
+use crate::schema::Program;
 use crate::schema::any::AnyTable;
+use crate::schema::program::{EValue, KernelTypes};
 use alloc::format;
 
 /// Tables, bools, and vectors that may be misaligned where offsets are aligned.
@@ -32,6 +35,24 @@ pub(super) fn check(
     check_at(0, tree, root, source, report);
 }
 
+/// `check` for a program. Few of its many values have strings.
+pub(super) fn check_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let root = Path::ROOT;
+    text(&pte.program, Some(EValue::DESCRIPTION), &root, report);
+    for (index, plan) in pte.methods().iter().enumerate() {
+        for (value, content) in plan.values().iter().enumerate() {
+            let may_have_text = match &content.val {
+                KernelTypes::Tensor(tensor) => tensor.extra_tensor_info.is_some(),
+                other => matches!(other, KernelTypes::String(_)),
+            };
+            if may_have_text {
+                text(content, None, &root.item("execution_plan", index).item("values", value), report);
+            }
+        }
+    }
+    bytes(0, Program::DESCRIPTION, pte.source.as_ref(), report);
+}
+
 /// `check` for a FlatBuffer that starts at byte `start` of its source's metadata, as for `decode_at`.
 pub(super) fn check_at(
     start: u32,
@@ -43,7 +64,12 @@ pub(super) fn check_at(
     if !report.is_strict() {
         return;
     }
-    text(tree, report);
+    text(tree, None, &Path::ROOT, report);
+    bytes(start, root, source, report);
+}
+
+/// Checks the bytes of a FlatBuffer that its tree does not show.
+fn bytes(start: u32, root: &'static TableDescription, source: Option<&Source<'_>>, report: &mut Report<'_>) {
     // Reading notes whether there is anything. Builds with checks, which are those of tests, look nevertheless.
     if let Some(source) = source.filter(|source| source.irregular || cfg!(debug_assertions)) {
         let before = report.count();
@@ -67,8 +93,8 @@ pub(super) fn check_at(
 }
 
 /// ExecuTorch's C++ does not check the bytes of a string. Readers in Python and Rust refuse strings that are not UTF-8.
-fn text(tree: &dyn AnyTable, report: &mut Report<'_>) {
-    any::texts(tree, &Path::ROOT, &mut |path, text| {
+fn text(tree: &dyn AnyTable, but: Option<&'static TableDescription>, path: &Path<'_>, report: &mut Report<'_>) {
+    any::texts(tree, but, path, &mut |path, text| {
         if !text.is_utf8() {
             let found = format!("{} is not UTF-8: readers in Python and Rust refuse it", Name(text));
             report.add_at(rule::TEXT_UTF8, path, report.offset(Some(text.as_bytes())), found);

@@ -2,6 +2,8 @@
 
 use super::super::{style, written};
 use super::{check, read, table, union};
+#[cfg(feature = "verify")]
+use crate::flatbuffer::any;
 use crate::flatbuffer::any::same;
 use crate::flatbuffer::macros::named;
 use crate::flatbuffer::text::Text;
@@ -252,4 +254,24 @@ fn a_description_lists_the_fields_of_its_struct() {
     let mut seen = Vec::new();
     node.for_each_field(&mut |name, value| seen.push((name, matches!(value, Value::Absent))));
     assert_eq!(seen, [("name", true), ("node", false), ("children", true)]);
+}
+
+#[cfg(feature = "verify")]
+#[test]
+fn tables_are_counted_as_a_visit_of_all_fields_finds_them() {
+    fn visited(table: &dyn AnyTable) -> usize {
+        let mut all = 1;
+        table.for_each_field(&mut |_, value| match value {
+            Value::Table(table) | Value::Union { member: Some(table), .. } => all += visited(table),
+            Value::Union { tag: 1.., .. } => all += 1,
+            Value::Tables(list) => (0..list.len()).for_each(|index| all += visited(list.get(index).unwrap())),
+            _ => {}
+        });
+        all
+    }
+    assert!(visited(&node()) > 5);
+    for tree in [node(), Node::default()] {
+        assert_eq!(any::tables(&tree), visited(&tree));
+        assert!(any::most_tables(&tree) >= visited(&tree));
+    }
 }
