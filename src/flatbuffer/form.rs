@@ -56,11 +56,26 @@ pub(crate) const fn concatenated<const N: usize>(parts: &[&[FieldForm]]) -> [Fie
     all
 }
 
-/// A list of a known length as an array. In a constant, does not compile if the list is shorter.
-#[allow(clippy::panic)]
-pub(crate) const fn fixed<const N: usize>(list: &[FieldForm]) -> &[FieldForm; N] {
-    match list.first_chunk() {
-        Some(array) => array,
-        None => panic!("the list is shorter than expected"),
+/// How the fields of a table are stored inline, as its writer needs it.
+#[derive(Clone, Copy)]
+pub(crate) struct Forms {
+    /// By id.
+    pub(crate) list: &'static [FieldForm],
+    /// How large the fields are: for each 2 bits, the power of two that its size in bytes is.
+    pub(crate) sizes: u64,
+    /// The fields of 8 bytes, as bits.
+    pub(crate) wide: u32,
+}
+
+impl Forms {
+    pub(crate) const fn of(list: &'static [FieldForm]) -> Self {
+        let (mut forms, mut rest, mut id) = (Self { list, sizes: 0, wide: 0 }, list, 0);
+        while let [form, after @ ..] = rest {
+            // No table has more fields than there are bits.
+            forms.sizes |= (form.size().trailing_zeros() as u64) << (2 * id);
+            forms.wide |= ((form.size() == 8) as u32) << id;
+            (rest, id) = (after, id + 1);
+        }
+        forms
     }
 }

@@ -1,6 +1,7 @@
 //! Members of unions that a schema does not know.
 
 use super::field::IntoOwned;
+use super::form::Forms;
 use super::write::{Builder, Position, Row};
 use crate::error::{Error, Result};
 use alloc::format;
@@ -39,7 +40,7 @@ impl Unknown {
     pub(crate) fn encode(&self, builder: &mut Builder) -> Result<Option<Position>> {
         match self.value {
             UnknownValue::Absent => Ok(None),
-            UnknownValue::Empty => builder.table(&[], &Row::new(&mut [])).map(Some),
+            UnknownValue::Empty => builder.table(Forms::of(&[]), &Row::new(&mut [])).map(Some),
             UnknownValue::Filled => {
                 let tag = self.tag;
                 Err(Error::unwritable(format!(

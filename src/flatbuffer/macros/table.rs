@@ -53,7 +53,7 @@
 //!         let mut row = Row::new(&mut bits);
 //!         self.op_index.write(builder, &mut row)?;
 //!         self.args.write(builder, &mut row)?;
-//!         builder.table(&row)
+//!         builder.table(FORMS, &row)
 //!     }
 //! }
 //! ```
@@ -231,7 +231,7 @@ macro_rules! compiled {
             use $crate::error::Error;
             #[allow(unused_imports)]
             use $crate::flatbuffer::field::CompiledWire;
-            use $crate::flatbuffer::form::{FieldForm, fixed};
+            use $crate::flatbuffer::form::Forms;
             #[allow(unused_imports)]
             use $crate::flatbuffer::read::{Compiled, Record, Table, in_field};
             use $crate::flatbuffer::write::{Builder, Encode, Position, Row};
@@ -250,7 +250,7 @@ macro_rules! compiled {
             const IDS: usize = <Owned as Record<'static>>::FORMS.len();
 
             /// How its fields are stored inline.
-            const FORMS: &[FieldForm; IDS] = fixed(<Owned as Record<'static>>::FORMS);
+            const FORMS: Forms = Forms::of(<Owned as Record<'static>>::FORMS);
 
             impl<'a> Compiled<'a> for $name $(<$lt>)? {
                 type Slots = [u16; IDS];

@@ -4,6 +4,7 @@ use super::{Builder, Position, Row};
 use crate::error::Result;
 use crate::flatbuffer::any::{AnyField, AnyTable, Value};
 use crate::flatbuffer::description::{FieldDescription, FieldKind};
+use crate::flatbuffer::form::Forms;
 use crate::flatbuffer::read::MAX_FIELDS;
 
 /// Writes a table and everything that it points to.
@@ -16,7 +17,7 @@ pub(crate) fn described(table: &dyn AnyTable, builder: &mut Builder) -> Result<P
             write(field, description, builder, &mut row).map_err(|error| error.in_field(description.name))?;
         }
     }
-    builder.row(description.forms, &row)
+    builder.table(Forms::of(description.forms), &row)
 }
 
 /// Writes what a field points to, and adds what is stored inline to the table's row.
@@ -35,7 +36,7 @@ fn write(
             };
             let mask = u64::MAX >> (64 - 8 * size);
             let absent = description.absent.map(|absent| absent & mask);
-            row.push(absent != Some(number.bits() & mask), number.bits(), size);
+            row.push(absent != Some(number.bits() & mask), number.bits());
             return Ok(());
         }
         Value::Text(text) => Some(builder.text(text.as_bytes())?),

@@ -19,7 +19,7 @@ pub(crate) use row::{Position, Row};
 pub(crate) use style::Style;
 pub use style::{FieldOrder, VtableSharing};
 
-use super::form::FieldForm;
+use super::form::{FieldForm, Forms};
 use super::number::Number;
 use crate::error::{Error, Result};
 use crate::keyed::Keyed;
@@ -95,6 +95,7 @@ impl Builder {
     /// Writes a vector of tables: the tables in order, then the vector.
     pub(crate) fn list<T: Encode>(&mut self, items: &[T]) -> Result<Position> {
         let base = self.elements.len();
+        self.elements.reserve(items.len());
         for (index, item) in items.iter().enumerate() {
             let position = tried!(item.encode(self), |error: Error| error.in_item(index));
             self.elements.push(position);
@@ -104,45 +105,26 @@ impl Builder {
 
     /// Writes a vector of the tables written since there were `base` elements.
     fn list_since(&mut self, base: usize) -> Result<Position> {
-        let elements = self.elements.split_off(base);
-        self.offsets(&elements)
+        let position = put_offsets(&mut self.space, self.elements.get(base..).unwrap_or_default());
+        self.elements.truncate(base);
+        position
     }
 
     /// Writes a vector of offsets to tables already written.
     pub(crate) fn offsets(&mut self, elements: &[Position]) -> Result<Position> {
-        let size = elements.len() * 4;
-        let (position, room) = self.space.grow_aligned(size + 4, 4, size)?;
-        if let Some((count, bytes)) = room.split_first_chunk_mut() {
-            *count = (elements.len() as u32).to_le_bytes();
-            let mut place = position;
-            for (bytes, element) in bytes.chunks_exact_mut(4).zip(elements) {
-                place -= 4;
-                bytes.copy_from_slice(&(place - element).to_le_bytes());
-            }
-        }
-        Ok(position)
+        put_offsets(&mut self.space, elements)
     }
 
     /// Writes a table with fields of these forms, and its vtable unless it shares one already written.
     #[inline(always)]
-    pub(crate) fn table<const N: usize>(
-        &mut self,
-        forms: &'static [FieldForm; N],
-        row: &Row<'_, N>,
-    ) -> Result<Position> {
-        self.row(forms, row)
-    }
-
-    /// [`table`](Self::table) for any number of fields, compiled once.
-    #[inline(always)]
-    fn row<const N: usize>(&mut self, forms: &'static [FieldForm], row: &Row<'_, N>) -> Result<Position> {
-        let key = LayoutKey::new(forms, row.present, row.wide, self.space.used());
+    pub(crate) fn table<const N: usize>(&mut self, forms: Forms, row: &Row<'_, N>) -> Result<Position> {
+        let key = LayoutKey::new(&forms, row.present, self.space.used());
         match self.layouts.get(key) {
-            Some(layout) => put_table(&mut self.space, forms, row.bits, layout),
+            Some(layout) => put_table(&mut self.space, forms.list, row.bits, layout),
             None => {
                 // A copy: what a function borrows is in memory, and the row should be in registers.
                 let bits = *row.bits;
-                self.rare_table(forms, &bits, key.present, key.tail)
+                self.rare_table(forms.list, &bits, key)
             }
         }
     }
@@ -150,8 +132,7 @@ impl Builder {
     /// Writes a table whose layout is not in the first of its entries, or not known yet.
     #[cold]
     #[inline(never)]
-    fn rare_table(&mut self, forms: &'static [FieldForm], bits: &[u64], present: u32, tail: u32) -> Result<Position> {
-        let key = LayoutKey { forms, present, tail };
+    fn rare_table(&mut self, forms: &'static [FieldForm], bits: &[u64], key: LayoutKey) -> Result<Position> {
         if let Some(layout) = self.layouts.get_other(key) {
             return put_table(&mut self.space, forms, bits, layout);
         }
@@ -185,6 +166,20 @@ impl Builder {
         let size = self.space.used();
         Ok(Finished { root: size - root as usize, size, alignment, parts: self.space.into_parts() })
     }
+}
+
+fn put_offsets(space: &mut Space, elements: &[Position]) -> Result<Position> {
+    let size = elements.len() * 4;
+    let (position, room) = space.grow_aligned(size + 4, 4, size)?;
+    if let Some((count, bytes)) = room.split_first_chunk_mut() {
+        *count = (elements.len() as u32).to_le_bytes();
+        let mut place = position;
+        for (bytes, element) in bytes.chunks_exact_mut(4).zip(elements) {
+            place -= 4;
+            bytes.copy_from_slice(&(place - element).to_le_bytes());
+        }
+    }
+    Ok(position)
 }
 
 /// Writes the inline part of a table, with the distance to the vtable.

@@ -1,7 +1,7 @@
 //! The inline part of a table being written, and its layout.
 
 use super::style::FieldOrder;
-use crate::flatbuffer::form::FieldForm;
+use crate::flatbuffer::form::Forms;
 use crate::flatbuffer::number::Number;
 use crate::flatbuffer::read::MAX_FIELDS;
 
@@ -12,31 +12,28 @@ pub(crate) type Position = u32;
 pub(crate) struct Row<'r, const N: usize> {
     /// Which fields are present: field 0 is the lowest bit.
     pub(super) present: u32,
-    /// Whether a field of 8 bytes is present.
-    pub(super) wide: bool,
     /// A number's bits, or the position that an offset points to. Borrowed, so that the compiler keeps the rest in registers: it knows
     /// `len` then, and writes no row to memory at all.
     pub(super) bits: &'r mut [u64; N],
     len: usize,
 }
 
-const _: () = assert!(MAX_FIELDS <= u32::BITS as usize);
+const _: () = assert!(MAX_FIELDS <= u32::BITS as usize && 2 * MAX_FIELDS <= u64::BITS as usize);
 
 impl<'r, const N: usize> Row<'r, N> {
     /// An empty one, of bits that are all 0.
     #[inline(always)]
     pub(crate) fn new(bits: &'r mut [u64; N]) -> Self {
         const { assert!(N <= MAX_FIELDS) };
-        Self { present: 0, wide: false, bits, len: 0 }
+        Self { present: 0, bits, len: 0 }
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, present: bool, bits: u64, size: usize) {
+    pub(super) fn push(&mut self, present: bool, bits: u64) {
         debug_assert!(self.len < N, "more than the {N} fields of the row");
         if let Some(place) = self.bits.get_mut(self.len) {
             *place = bits;
             self.present |= u32::from(present) << self.len;
-            self.wide |= present && size == 8;
         }
         self.len += 1;
     }
@@ -44,27 +41,26 @@ impl<'r, const N: usize> Row<'r, N> {
     /// Adds the fields of another row.
     pub(crate) fn append<const M: usize>(&mut self, more: &Row<'_, M>) {
         for (id, bits) in more.bits.iter().enumerate().take(more.len) {
-            self.push(more.present >> id & 1 == 1, *bits, 0);
+            self.push(more.present >> id & 1 == 1, *bits);
         }
-        self.wide |= more.wide;
     }
 
     /// Adds a number: absent if all its bits are zero, so that −0.0 is kept.
     #[inline(always)]
     pub(crate) fn number<T: Number>(&mut self, number: T) {
         let bits = number.bits();
-        self.push(bits != 0, bits, T::SIZE);
+        self.push(bits != 0, bits);
     }
 
     #[inline(always)]
     pub(crate) fn offset(&mut self, target: Option<Position>) {
         // An absent field has no bits.
-        self.push(target.is_some(), target.unwrap_or_default().into(), 4);
+        self.push(target.is_some(), target.unwrap_or_default().into());
     }
 }
 
-/// The layout of a table. Tables of one type have the same layout if the same fields are present and the same number of bytes follows
-/// them, modulo 4, or modulo 8 if one of the fields has 8 bytes.
+/// The layout of a table. Tables with fields of the same sizes have the same layout if the same fields are present and the same number of
+/// bytes follows them, modulo 4, or modulo 8 if one of the fields has 8 bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     key: LayoutKey,
@@ -76,10 +72,10 @@ pub(super) struct Layout {
 }
 
 /// What a layout depends on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct LayoutKey {
-    /// How the fields are stored. Compared by address: if there are two copies of a list, each only gets its own layouts.
-    pub(super) forms: &'static [FieldForm],
+    /// How large all fields are, as in [`Forms`].
+    pub(super) sizes: u64,
     /// Which fields are present.
     pub(super) present: u32,
     /// How many bytes follow the table, modulo 4 or 8.
@@ -88,24 +84,24 @@ pub(super) struct LayoutKey {
 
 impl LayoutKey {
     /// No table has such a key.
-    const NONE: Self = Self { forms: &[], present: 0, tail: u32::MAX };
+    const NONE: Self = Self { sizes: 0, present: 0, tail: u32::MAX };
 
     #[inline(always)]
-    pub(super) fn new(forms: &'static [FieldForm], present: u32, wide: bool, used: usize) -> Self {
-        Self { forms, present, tail: used as u32 % if wide { 8 } else { 4 } }
+    pub(super) fn new(forms: &Forms, present: u32, used: usize) -> Self {
+        Self { sizes: forms.sizes, present, tail: used as u32 % if present & forms.wide > 0 { 8 } else { 4 } }
+    }
+
+    /// How many fields the vtable has: up to the last one that is present.
+    fn fields(self) -> usize {
+        (u32::BITS - self.present.leading_zeros()) as usize
     }
 
     /// Multiplication spreads keys that differ in few bits. What follows the table is not multiplied: a processor knows it last.
     #[inline(always)]
     fn hash(self) -> usize {
-        let all = (u64::from(self.present) ^ (self.forms.as_ptr() as u64) << 3).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let all = (u64::from(self.present) ^ self.sizes.wrapping_mul(SPREAD)).wrapping_mul(SPREAD);
         ((all >> 56) as usize ^ (self.tail / 4) as usize) % Layouts::LEN
-    }
-
-    #[inline(always)]
-    fn is(self, other: Self) -> bool {
-        (self.present, self.tail) == (other.present, other.tail)
-            && core::ptr::eq(self.forms.as_ptr(), other.forms.as_ptr())
     }
 }
 
@@ -128,14 +124,14 @@ impl Layouts {
     pub(super) fn get(&self, key: LayoutKey) -> Option<&Layout> {
         // A hash is below `LEN`.
         let layout = &self.0[key.hash()];
-        layout.key.is(key).then_some(layout)
+        (layout.key == key).then_some(layout)
     }
 
     /// What [`get`](Self::get) did not find because its entry has the layout of another key.
     #[allow(clippy::indexing_slicing)]
     pub(super) fn get_other(&self, key: LayoutKey) -> Option<&Layout> {
         let layout = &self.0[key.hash() ^ Self::OTHER];
-        layout.key.is(key).then_some(layout)
+        (layout.key == key).then_some(layout)
     }
 
     /// In the first entry if that is free, else in the other, where the last one is kept.
@@ -153,8 +149,8 @@ pub(super) type Vtable = [u16; MAX_FIELDS + 2];
 impl Layout {
     /// Computes the layout of a table with that key, which `used` bytes follow. Also returns the largest alignment that it needs.
     pub(super) fn new(key: LayoutKey, used: usize, order: FieldOrder) -> (Self, usize) {
-        let present = key.forms.iter().enumerate().filter(|(id, _)| key.present >> id & 1 == 1);
-        let sizes = present.map(|(id, form)| (id, form.size()));
+        let present = (0..key.fields()).filter(|id| key.present >> id & 1 == 1);
+        let sizes = present.map(|id| (id, 1 << (key.sizes >> (2 * id) & 3)));
         let (start, mut used, mut alignment) = (used, used, 4);
         let mut ends = [0; MAX_FIELDS];
         let mut put = |id: usize, size: usize| {
@@ -174,7 +170,7 @@ impl Layout {
         }
         used = used.next_multiple_of(4) + 4;
         let mut places = [0; MAX_FIELDS];
-        for (place, end) in places.iter_mut().zip(ends).take(key.forms.len()) {
+        for (place, end) in places.iter_mut().zip(ends).take(key.fields()) {
             *place = if end > 0 { (used - end) as u16 } else { 0 };
         }
         (Self { key, size: (used - start) as u16, places, vtable: 0 }, alignment)
@@ -182,7 +178,7 @@ impl Layout {
 
     /// Its size, the table's inline size, and the offsets of the fields up to the last one present.
     pub(super) fn vtable(&self) -> Vtable {
-        let fields = u32::BITS - self.key.present.leading_zeros();
+        let fields = self.key.fields();
         let mut vtable = [0; MAX_FIELDS + 2];
         let [size, inline_size, places @ ..] = &mut vtable;
         (*size, *inline_size, *places) = (4 + 2 * fields as u16, self.size, self.places);
@@ -193,9 +189,7 @@ impl Layout {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const FORMS: &[FieldForm] =
-        &[FieldForm::Number1, FieldForm::Number2, FieldForm::Number4, FieldForm::Number8, FieldForm::Offset];
+    use crate::flatbuffer::form::FieldForm;
 
     #[test]
     fn a_number_equal_to_its_default_is_absent() {
@@ -203,7 +197,7 @@ mod tests {
         let mut row = Row::new(&mut bits);
         row.number(1u8);
         row.number(0i16);
-        row.push(true, 0, 4);
+        row.push(true, 0);
         row.number(-0.0f64);
         row.offset(None);
         assert_eq!(row.present, 0b01101);
@@ -211,42 +205,34 @@ mod tests {
 
     #[test]
     fn a_layout_is_found_only_by_its_own_key() {
-        let mut bits = [0; 5];
-        let mut row = Row::new(&mut bits);
-        row.number(1u8);
-        let key = LayoutKey::new(FORMS, row.present, row.wide, 8);
+        let key = LayoutKey::new(&Forms::of(&[FieldForm::Number1, FieldForm::Offset]), 0b11, 8);
         let mut layouts = Layouts::new();
         assert!(layouts.get(key).is_none());
         layouts.remember(Layout::new(key, 8, FieldOrder::ById).0);
-        assert_eq!(layouts.get(key).map(|layout| layout.size), Some(8));
-        assert!(layouts.get(LayoutKey::new(FORMS, row.present, row.wide, 10)).is_none());
-        assert!(layouts.get(LayoutKey::new(&[FieldForm::Number8], row.present, row.wide, 8)).is_none());
+        assert_eq!(layouts.get(key).map(|layout| layout.size), Some(12));
+        assert!(layouts.get(LayoutKey { tail: 2, ..key }).is_none());
+        assert!(layouts.get(LayoutKey { present: 1, ..key }).is_none());
+        assert!(layouts.get(LayoutKey { sizes: 0, ..key }).is_none());
     }
 
     #[test]
     fn two_layouts_whose_keys_have_the_same_hash_are_found() {
-        let key = |present| LayoutKey { forms: FORMS, present, tail: 0 };
+        let key = |present| LayoutKey { sizes: 0, present, tail: 0 };
         let first = key(0);
         let second = (1..).map(key).find(|second| second.hash() == first.hash()).unwrap_or(first);
         let mut layouts = Layouts::new();
         layouts.remember(Layout::new(first, 0, FieldOrder::ById).0);
         layouts.remember(Layout::new(second, 8, FieldOrder::ById).0);
-        assert!(layouts.get(first).is_some_and(|layout| layout.key.is(first)));
+        assert!(layouts.get(first).is_some_and(|layout| layout.key == first));
         assert!(layouts.get(second).is_none());
-        assert!(layouts.get_other(second).is_some_and(|layout| layout.key.is(second)));
+        assert!(layouts.get_other(second).is_some_and(|layout| layout.key == second));
     }
 
     #[test]
     fn fields_are_ordered_by_id_or_by_size() {
-        let mut bits = [0; 5];
-        let mut row = Row::new(&mut bits);
-        row.number(1u8);
-        row.number(2u16);
-        row.number(3u32);
-        row.number(4u64);
-        let layout = |order| {
-            Layout::new(LayoutKey::new(FORMS, row.present, row.wide, 0), 0, order).0.places.first_chunk().copied()
-        };
+        const FORMS: Forms =
+            Forms::of(&[FieldForm::Number1, FieldForm::Number2, FieldForm::Number4, FieldForm::Number8]);
+        let layout = |order| Layout::new(LayoutKey::new(&FORMS, 0b1111, 0), 0, order).0.places.first_chunk().copied();
         // Tables are written from their end, so each field is before the one written last.
         assert_eq!(layout(FieldOrder::ById), Some([19, 16, 12, 4]));
         assert_eq!(layout(FieldOrder::BySize), Some([5, 6, 8, 12]));

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::flatbuffer::any::{AnyField, AnyTable, Sealed, Value, fields};
 use crate::flatbuffer::description::TableDescription;
 use crate::flatbuffer::field::CompiledField;
-use crate::flatbuffer::form::{FieldForm, fixed};
+use crate::flatbuffer::form::Forms;
 use crate::flatbuffer::read::{Place, Record, TableParser, fatal, has_field};
 use crate::flatbuffer::write::{Builder, Encode, Position, Row};
 use alloc::vec::Vec;
@@ -87,13 +87,8 @@ impl FlatTensor<'_> {
 
     /// Writes its root table.
     fn root_table(&self, builder: &mut Builder, row: &Row<'_, 5>) -> Result<Position> {
-        // Today's schema has two fields less; the forms of the last two do not matter.
-        const TODAY: &[FieldForm; 5] =
-            &[FieldForm::Number4, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset, FieldForm::Offset];
-        match self.legacy {
-            None => builder.table(TODAY, row),
-            Some(_) => builder.table(fixed(tables::V0_6::FORMS), row),
-        }
+        // Today's schema has fewer fields.
+        builder.table(Forms::of(self.root().forms), row)
     }
 
     /// The fields before the segments.
@@ -169,10 +164,10 @@ impl NamedData<'_> {
             layout.scalar_type.write(builder, &mut row)?;
             layout.sizes.write(builder, &mut row)?;
             row.append(&last);
-            builder.table(fixed(TensorLayout::FORMS), &row)
+            builder.table(Forms::of(TensorLayout::FORMS), &row)
         });
         row.offset(layout.transpose()?);
-        builder.table(fixed(NamedData::FORMS), &row)
+        builder.table(Forms::of(NamedData::FORMS), &row)
     }
 }
 
