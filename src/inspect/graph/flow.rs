@@ -17,7 +17,7 @@ pub(super) fn graph<'t>(
     opened: Opened<'t>,
 ) -> Graph<'t> {
     let calls = Calls::new(plan, method, delegates);
-    let dataflow = Dataflow::of(plan, &calls);
+    let dataflow = Dataflow::of_reads(plan, &calls);
     let by_argument = by_argument(&dataflow);
     let graph = Graph { method: plan.name(), ..Graph::default() };
     let mut flow = Flow {

@@ -1,6 +1,6 @@
 //! Counts the bytes that a set of ranges covers, while ranges are added and removed.
 
-use crate::keyed::sort;
+use crate::keyed::sorted_by_position;
 use alloc::{vec, vec::Vec};
 
 /// A segment tree over the bounds of all ranges that will be added. A change takes time in proportion to the logarithm
@@ -21,8 +21,9 @@ struct Node {
 }
 
 impl Cover {
-    pub(super) fn new(mut bounds: Vec<u64>) -> Self {
-        sort(&mut bounds);
+    pub(super) fn new(bounds: Vec<u64>) -> Self {
+        let end = bounds.iter().copied().max().unwrap_or_default();
+        let mut bounds = sorted_by_position(bounds, end, |bound| *bound, Ord::cmp);
         bounds.dedup();
         let nodes = vec![Node::default(); 2 * bounds.len().next_power_of_two()];
         Self { bounds, nodes }

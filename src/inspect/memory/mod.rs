@@ -4,7 +4,7 @@ mod cover;
 mod sharing;
 
 use super::{Fault, PlannedBuffer, ValueShape};
-use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Needs, Period, Unknown, arguments};
+use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::error::Error;
 use crate::file::pte::Pte;
 use crate::keyed::{sort, sort_by_key};
@@ -218,9 +218,13 @@ fn method<'t>(
     let planned = plan.planned_memory();
     let mut tensors: Vec<Vec<PlannedTensor<'t>>> = planned.buffers.iter().map(|_| Vec::new()).collect();
     let (mut faults, mut unused) = (plan.negative_buffers(index), 0);
-    let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
-    let Needs { periods, views } = flow.needs();
-    let (mut periods, mut views) = (periods.as_slice(), views.as_slice());
+    // The rest of the dataflow takes as much memory as all that is found with it.
+    let (needs, all_kept, unknown, instructions) = {
+        let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
+        let (needs, end) = (flow.needs(), flow.end());
+        (needs, flow.kept, flow.unknown, end.saturating_sub(1))
+    };
+    let (mut periods, mut views) = (needs.periods.as_slice(), needs.views.as_slice());
     for (value, tensor) in plan.tensors() {
         let needed = part(&mut periods, value);
         let bases = part(&mut views, value);
@@ -239,7 +243,7 @@ fn method<'t>(
         match (placed, ends) {
             (Ok((buffer, bytes)), Some(((_, start), (_, end)))) => {
                 let (offset, shape) = (place.memory_offset(), ValueShape::of(tensor));
-                let kept = flow.kept.binary_search(&(value as u32)).is_ok();
+                let kept = all_kept.binary_search(&(value as u32)).is_ok();
                 let mut idle = Vec::new();
                 for pair in needed.windows(2) {
                     if let [(_, before), (_, after)] = pair {
@@ -276,10 +280,9 @@ fn method<'t>(
     }
     let buffers =
         planned.buffers.iter().zip(tensors).map(|(buffer, tensors)| buffer_memory(*buffer, tensors)).collect();
-    let instructions = flow.end().saturating_sub(1);
     let jumps =
         plan.instructions().any(|(_, instruction)| matches!(instruction, InstructionArguments::JumpFalseCall(_)));
-    let assumed = assumed(plan, &flow.unknown);
+    let assumed = assumed(plan, &unknown);
     (MethodMemory { name: plan.name(), instructions, bytes: planned.bytes, buffers, unused, jumps, assumed }, faults)
 }
 
@@ -350,14 +353,16 @@ fn most_needed(tensors: &[PlannedTensor<'_>]) -> (u64, usize) {
     let mut cover = Cover::new(bounds);
     // When bytes start to be needed (`true`), and when they no longer are.
     let mut changes: Vec<(usize, bool, u64, u64)> = Vec::with_capacity(2 * tensors.len());
+    // Starts are in order already, and ends nearly.
     for tensor in tensors {
-        let mut first = tensor.first;
+        changes.push((tensor.first, true, tensor.offset, tensor.end()));
+    }
+    for tensor in tensors {
         let (start, end) = (tensor.offset, tensor.end());
         for pause in &tensor.idle {
-            changes.extend([(first, true, start, end), (pause.first, false, start, end)]);
-            first = pause.last + 1;
+            changes.extend([(pause.first, false, start, end), (pause.last + 1, true, start, end)]);
         }
-        changes.extend([(first, true, start, end), (tensor.last + 1, false, start, end)]);
+        changes.push((tensor.last + 1, false, start, end));
     }
     sort(&mut changes);
     let mut most = (0, 0);
