@@ -14,6 +14,7 @@ use executorch_format::Pte;
 use executorch_format::inspect::Graph;
 use executorch_format::pictures::model_explorer;
 use serde::Serialize;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The dataflow of a program as a picture or as data
@@ -85,14 +86,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         if let Some(documents) = documents {
             return documents.add(&FileGraphs { file: path.display().to_string(), graphs: &graphs, errors: [] });
         }
-        if *svg {
-            made.extend(single(path, &graphs)?.svg().to_string().into_bytes());
-        } else if *dot {
-            graphs.iter().for_each(|graph| made.extend(graph.dot().to_string().into_bytes()));
-        } else {
-            made.extend(json::to_vec_alone(&model_explorer(&text::path(path), &graphs))?);
+        let drawn = if *svg { std::slice::from_ref(single(path, &graphs)?) } else { &graphs };
+        let draw = |out: &mut dyn Write| match (svg, dot) {
+            (true, _) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),
+            (_, true) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.dot())),
+            _ => json::write_alone(out, &model_explorer(&text::path(path), drawn)),
+        };
+        match files.are_several() {
+            true => Ok(draw(&mut made)?),
+            false if *dot && drawn.is_empty() => Ok(()),
+            false => arguments.output.write_with(draw),
         }
-        Ok(())
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if !made.is_empty() {

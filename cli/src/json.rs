@@ -94,9 +94,10 @@ pub fn print(value: &impl Serialize, arguments: &JsonArguments) -> Result<(), Fa
         return print_alone(&document);
     }
     BEGUN.store(true, Ordering::Relaxed);
-    let mut line = to_vec(&document)?;
-    line.push(b'\n');
-    Ok(io::stdout().lock().write_all(&line)?)
+    let mut out = BufWriter::new(io::stdout().lock());
+    write_line(&mut out, &document)?;
+    writeln!(out)?;
+    Ok(out.flush()?)
 }
 
 /// Writes a value to stdout, indented, as a document in another program's format.
@@ -296,11 +297,9 @@ impl Formatter for Compact {
     strings!();
 }
 
-/// A value on one line, to be put into a document.
-pub fn to_vec(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
-    let mut out = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut out, Compact::default()))?;
-    Ok(out)
+/// Writes a value on one line.
+pub fn write_line(out: impl Write, value: &impl Serialize) -> io::Result<()> {
+    Ok(value.serialize(&mut Serializer::with_formatter(out, Compact::default()))?)
 }
 
 /// A document, printed as by [`print`].
@@ -311,9 +310,14 @@ pub fn to_vec_indented(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
 /// A value, printed as by [`print_alone`].
 pub fn to_vec_alone(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
     let mut out = Vec::new();
-    value.serialize(&mut Serializer::with_formatter(&mut out, Indented::default()))?;
-    out.push(b'\n');
+    write_alone(&mut out, value)?;
     Ok(out)
+}
+
+/// Writes a value as [`print_alone`] does.
+pub fn write_alone(out: &mut dyn Write, value: &impl Serialize) -> io::Result<()> {
+    value.serialize(&mut Serializer::with_formatter(&mut *out, Indented::default()))?;
+    out.write_all(b"\n")
 }
 
 /// Indents maps and keeps lists on one line.

@@ -74,7 +74,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             documents.add(&FileMemory { file: path.display().to_string(), memory: &memory })?;
         } else if arguments.svg {
             let file = path.file_name().map_or(path, Path::new).to_string_lossy();
-            arguments.output.write(memory.svg(&file).to_string().into_bytes())?;
+            arguments.output.write_with(|out| write!(out, "{}", memory.svg(&file)))?;
         } else if arguments.arenas {
             arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
         } else {

@@ -139,7 +139,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let input = Input::open(path)?;
         let document =
             timeline(&etdp(path, input.parse()?)?.timeline(pte.as_ref(), arguments.method.as_deref()), arguments.tick);
-        return arguments.output.write(json::to_vec_alone(&document)?);
+        return arguments.output.write_with(|out| json::write_alone(out, &document));
     }
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;

@@ -6,12 +6,13 @@ use crate::graph::Times;
 use crate::json::{self, JsonArguments};
 use crate::open::{Input, Unbundled};
 use crate::profile::{Tick, time};
-use crate::save::save;
+use crate::save::save_with;
 use crate::size::{Offer, offers};
+use executorch_format::Model;
 use executorch_format::inspect::{Drawing, Report};
 use executorch_format::validate::{Finding, Level};
-use executorch_format::{Image, Model};
 use serde::Serialize;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A page about a file for a browser: sizes, memory, graph, operators, weights, findings
@@ -50,7 +51,7 @@ struct Page<'t> {
 }
 
 /// The page about a file with the name `name` and this size in bytes, which for an unsaved file is its future size.
-pub fn page(name: &str, file_size: u64, model: &Model<'_>) -> Result<String, serde_json::Error> {
+pub fn page(name: &str, file_size: u64, model: &Model<'_>) -> io::Result<Vec<u8>> {
     let page = Page {
         file: name.to_owned(),
         file_size,
@@ -60,7 +61,9 @@ pub fn page(name: &str, file_size: u64, model: &Model<'_>) -> Result<String, ser
         findings: model.validate(Level::Strict),
         errors: [],
     };
-    Ok(executorch_format_viewer::page(&serde_json::to_vec(&page)?))
+    let mut html = Vec::new();
+    executorch_format_viewer::write_page(&mut html, |out| Ok(serde_json::to_writer(out, &page)?))?;
+    Ok(html)
 }
 
 /// Writes the page of each file.
@@ -101,8 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 folder.join(format!("{}.html", name.to_string_lossy()))
             }
         };
-        let html = executorch_format_viewer::page(&json::to_vec(&page)?);
-        save(&Image::from(html.into_bytes()), &output)
+        save_with(&output, |out| executorch_format_viewer::write_page(out, |out| json::write_line(out, &page)))
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome

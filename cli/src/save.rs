@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::{progress, status, text};
-use executorch_format::{Image, Prepared, Progress};
+use executorch_format::{Error, Image, Prepared, Progress};
 use indicatif::ProgressBar;
 use std::fs;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,9 +46,14 @@ impl LastArgument {
 impl OutputArguments {
     /// Writes the result of the command.
     pub fn write(&self, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.write_with(|out| out.write_all(&bytes))
+    }
+
+    /// Writes the result of the command while it is made.
+    pub fn write_with(&self, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         match &self.output {
-            Some(output) => save(&Image::from(bytes), output),
-            None => Ok(io::stdout().lock().write_all(&bytes)?),
+            Some(output) => save_with(output, make),
+            None => Ok(to_standard_output(make)?),
         }
     }
 
@@ -67,12 +72,62 @@ pub fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
     save_all(&[(image, output)])
 }
 
+/// Writes a file as [`save`] does, while it is made.
+pub fn save_with(output: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    if output.as_os_str() == text::STANDARD {
+        refuse_terminal()?;
+        return to_standard_output(make).map_err(Failure::Output);
+    }
+    catch_signals();
+    make_folder(output)?;
+    let mut size = 0;
+    let prepared = Prepared::new(output, |file| make(&mut Counted { file, size: &mut size }));
+    prepared.and_then(Prepared::commit).map_err(|error| unwritten(output, error))?;
+    status::say(format_args!("{}: {size} bytes", text::path(output)));
+    Ok(())
+}
+
+fn to_standard_output(make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    make(&mut out)?;
+    out.flush()
+}
+
+/// Counts the bytes of a file, and fails after a signal.
+struct Counted<'t> {
+    file: &'t mut dyn Write,
+    size: &'t mut u64,
+}
+
+impl Write for Counted<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if CANCELLED.load(Ordering::Relaxed) {
+            return Err(io::Error::other("it was interrupted"));
+        }
+        let written = self.file.write(bytes)?;
+        *self.size += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A file is not written to a terminal.
+fn refuse_terminal() -> Result<(), Failure> {
+    if !io::stdout().is_terminal() {
+        return Ok(());
+    }
+    let fault = "a file is not written to a terminal: name one with --output, or send standard output elsewhere";
+    Err(Failure::Usage(fault.to_owned()))
+}
+
 /// Writes files that belong together: if one cannot be written, none of them appears.
 pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
     let (pipes, files): (Vec<_>, Vec<_>) = files.iter().partition(|(_, output)| output.as_os_str() == text::STANDARD);
-    if !pipes.is_empty() && io::stdout().is_terminal() {
-        let fault = "a file is not written to a terminal: name one with --output, or send standard output elsewhere";
-        return Err(Failure::Usage(fault.to_owned()));
+    if !pipes.is_empty() {
+        refuse_terminal()?;
     }
     catch_signals();
     files.iter().try_for_each(|(_, output)| make_folder(output))?;
@@ -105,14 +160,17 @@ fn prepare(image: &Image<'_>, output: &Path) -> Result<Prepared, Failure> {
     let bar = progress::hidden(image.size());
     let prepared = image.prepare(output, Bar { bar: bar.clone(), start: Instant::now() });
     bar.finish_and_clear();
-    prepared.map_err(|error| {
-        let failure = Failure::unwritable(output, error);
-        if !CANCELLED.load(Ordering::Relaxed) {
-            return failure;
-        }
-        failure.report();
-        Failure::Reported(INTERRUPTED)
-    })
+    prepared.map_err(|error| unwritten(output, error))
+}
+
+/// The failure of a file that was not written, perhaps because of a signal.
+fn unwritten(output: &Path, error: Error) -> Failure {
+    let failure = Failure::unwritable(output, error);
+    if !CANCELLED.load(Ordering::Relaxed) {
+        return failure;
+    }
+    failure.report();
+    Failure::Reported(INTERRUPTED)
 }
 
 /// Ends the command on a signal, or, if it is writing a file, asks the writer to clean up first. A second signal always ends it.

@@ -330,7 +330,8 @@ impl File {
     fn report(&self, py: Python<'_>, name: &str) -> PyResult<String> {
         let size = self.size_in_bytes(py)?;
         let page = py.detach(|| Ok(pte::page(name, size, self.0.file()?)));
-        page.map_err(|error| raise(py, &error))?.map_err(|error| unfit(py, error.to_string()))
+        let html = page.map_err(|error| raise(py, &error))?.map_err(|error| unfit(py, error.to_string()))?;
+        Ok(String::from_utf8(html)?)
     }
 
     /// The file.

@@ -159,11 +159,8 @@ impl Image<'_> {
     /// # }
     /// ```
     pub fn prepare(&self, path: impl AsRef<Path>, progress: impl Progress) -> Result<Prepared> {
-        let path = path.as_ref();
         let put = |writer: &mut &mut FileWriter<'_>, bytes: &[u8]| self.copy_or_write(writer, bytes);
-        let file = prepare(path, |writer| self.write(writer, progress, put));
-        let file = file.map_err(|error| Error::io(error, path))?;
-        Ok(Prepared { file, path: path.to_path_buf() })
+        Prepared::of(path.as_ref(), |writer| self.write(writer, progress, put))
     }
 }
 
@@ -176,22 +173,36 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// A file that is not an [`Image`], such as a picture, written as [`Image::prepare`] does: `write` gets a buffered writer.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use executorch_format::Prepared;
+    ///
+    /// let path = std::env::temp_dir().join("notes.txt");
+    /// Prepared::new(&path, |out| writeln!(out, "Two models, one page."))?.commit()?;
+    /// # std::fs::remove_file(path)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path, if `write` fails or the file cannot be written.
+    pub fn new(path: impl AsRef<Path>, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<Self> {
+        Self::of(path.as_ref(), |writer| write(writer))
+    }
+
+    fn of(path: &Path, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> Result<Self> {
+        let file = prepare(path, write).map_err(|error| Error::io(error, path))?;
+        Ok(Self { file, path: path.to_path_buf() })
+    }
+
     /// Gives the file its name, and replaces any file with that name.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn commit(self) -> Result<()> {
-        commit(self.file).map_err(|error| Error::io(error, &self.path))
+        let named = self.file.map_or(Ok(()), |(beside, path)| beside.take_name(&path));
+        named.map_err(|error| Error::io(error, &self.path))
     }
-}
-
-/// Writes a file that is not an [`Image`] like [`Image::save`] does.
-#[cfg(feature = "convert")]
-pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>) -> io::Result<()> {
-    commit(prepare(path, write)?)
-}
-
-fn commit(file: Option<(Beside, PathBuf)>) -> io::Result<()> {
-    file.map_or(Ok(()), |(beside, path)| beside.take_name(&path))
 }
 
 fn prepare(

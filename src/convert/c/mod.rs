@@ -209,15 +209,13 @@ _Alignas({alignment})
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     #[cfg(feature = "std")]
     pub fn save(&self, file: &str, header: &std::path::Path, source: &std::path::Path) -> Result<()> {
-        use crate::write::save::replace;
-        use std::io::Write;
+        use crate::Prepared;
 
         let name = header.file_name().unwrap_or_default().to_string_lossy();
-        let written =
-            replace(source, |out| self.source(&name, file).try_for_each(|piece| out.write_all(piece.as_bytes())));
-        written.map_err(|error| Error::io(error, source))?;
-        let written = replace(header, |out| out.write_all(self.header(file).as_bytes()));
-        written.map_err(|error| Error::io(error, header))
+        let pieces = self.source(&name, file);
+        Prepared::new(source, |out| pieces.into_iter().try_for_each(|piece| out.write_all(piece.as_bytes())))?
+            .commit()?;
+        Prepared::new(header, |out| out.write_all(self.header(file).as_bytes()))?.commit()
     }
 }
 

@@ -2,8 +2,11 @@
 
 #![forbid(unsafe_code)]
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use base64::engine::general_purpose::{GeneralPurpose, STANDARD};
+use base64::write::EncoderWriter;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use std::io::{self, BufWriter, Write};
 
 const TEMPLATE: &str = include_str!("../page.html");
 
@@ -26,18 +29,48 @@ pub fn scripts() -> String {
     SCRIPTS.concat()
 }
 
-/// The page that shows `report`, a JSON document. Its data is compressed, for browsers to decompress, and encoded so
-/// that no text from a file is interpreted as markup.
-pub fn page(report: &[u8]) -> String {
-    let data = miniz_oxide::deflate::compress_to_vec_zlib(report, 6);
-    let parts = [("{{style}}", STYLE.to_owned()), ("{{script}}", scripts()), ("{{data}}", STANDARD.encode(data))];
-    let mut html = String::new();
-    let mut rest = TEMPLATE;
-    for (place, part) in parts {
-        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
-        html += before;
-        html += &part;
-        rest = after;
+/// Where the report of a page is written: it is compressed, for browsers to decompress, and encoded so that no text from a file is interpreted
+/// as markup.
+pub struct Data<W: Write>(BufWriter<ZlibEncoder<EncoderWriter<'static, GeneralPurpose, W>>>);
+
+impl<W: Write> Data<W> {
+    fn new(out: W) -> Self {
+        let compressed = ZlibEncoder::new(EncoderWriter::new(out, &STANDARD), Compression::new(6));
+        // A document is written in many small pieces.
+        Self(BufWriter::with_capacity(1 << 16, compressed))
     }
-    html + rest
+
+    fn finish(self) -> io::Result<()> {
+        self.0.into_inner()?.finish()?.finish()?;
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for Data<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// Writes the page that shows a report. `report` writes that, as a JSON document.
+pub fn write_page<W: Write>(mut out: W, report: impl FnOnce(&mut Data<&mut W>) -> io::Result<()>) -> io::Result<()> {
+    let mut rest = TEMPLATE;
+    let mut until = |place| {
+        let (before, after) = rest.split_once(place).unwrap_or((rest, ""));
+        rest = after;
+        before
+    };
+    write!(out, "{}{STYLE}{}{}{}", until("{{style}}"), until("{{script}}"), scripts(), until("{{data}}"))?;
+    let mut data = Data::new(&mut out);
+    report(&mut data)?;
+    data.finish()?;
+    out.write_all(rest.as_bytes())
 }
