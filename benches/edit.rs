@@ -11,7 +11,7 @@ mod counting;
 mod turns;
 
 use counting::heap;
-use executorch_format::edit::{NewData, Selector, Strip, new_errors, new_errors_of_pair};
+use executorch_format::edit::{NewData, Selector, Strip, findings_of_pair, new_errors, new_errors_of_pair};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{EValue, ExecutionPlan, Program, Tensor};
 use executorch_format::{DataCollector, Image, Model, NewEntry, Ptd, PtdOptions, Pte, PteOptions};
@@ -108,7 +108,9 @@ fn many() {
             let before = Pte::parse(program).unwrap();
             let mut after = before.clone();
             let (data, _) = after.externalize(&PtdOptions::default(), |one| Some(one.key.to_owned())).unwrap();
-            assert!(new_errors_of_pair((&before, &[]), (&after, std::slice::from_ref(&data))).is_empty());
+            assert!(
+                new_errors_of_pair(&findings_of_pair(&before, &[]), (&after, std::slice::from_ref(&data))).is_empty()
+            );
             written(&data.image().unwrap());
             written(&after.image().unwrap());
         }),
@@ -184,7 +186,7 @@ fn externalize(file: &Path, out: &Path, data_out: &Path) {
     let before = Pte::parse(&bytes).unwrap();
     let mut after = before.clone();
     let (data, _) = after.externalize(&PtdOptions::default(), |one| Some(one.key.to_owned())).unwrap();
-    assert_eq!(new_errors_of_pair((&before, &[]), (&after, std::slice::from_ref(&data))), []);
+    assert_eq!(new_errors_of_pair(&findings_of_pair(&before, &[]), (&after, std::slice::from_ref(&data))), []);
     data.image().unwrap().copy_from(&file, &bytes).save(data_out).unwrap();
     let after = verified(Model::Pte(before), Model::Pte(after));
     let Model::Pte(after) = after else { return };

@@ -61,4 +61,4 @@ pub use new_data::{NewData, Selector};
 pub use report::{Action, Change, EditReport, Subject, User};
 pub use savings::{Saving, SavingKind};
 pub use strip::Strip;
-pub use verify::{new_errors, new_errors_of_image, new_errors_of_pair};
+pub use verify::{findings_of_pair, new_errors, new_errors_of_image, new_errors_of_pair};

@@ -1,7 +1,7 @@
 //! What a file could do without. Each edit that could make it smaller is tried on a copy.
 
 use super::Strip;
-use super::verify::errors_beyond;
+use super::verify::new_errors_of_image;
 use crate::error::Result;
 use crate::file::model::Model;
 use crate::file::ptd::Ptd;
@@ -146,7 +146,7 @@ impl Model<'_> {
             // `rewrite` changes nothing that a rule checks.
             if command != "rewrite" {
                 let findings = findings.get_or_insert_with(|| self.validate(Level::Strict));
-                if !errors_beyond(findings, &after, &image).is_ok_and(|found| found.is_empty()) {
+                if !new_errors_of_image(findings, &after, &image).is_ok_and(|found| found.is_empty()) {
                     continue;
                 }
             }

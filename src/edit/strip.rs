@@ -80,8 +80,8 @@ pub(super) fn strip(pte: &mut Pte<'_>, what: &Strip) -> Result<EditReport> {
 /// A copy without what is removed, laid out again.
 fn without<'a>(pte: &Pte<'a>, what: &Strip) -> Result<(Pte<'a>, EditReport)> {
     let mut report = EditReport::default();
-    let mut stripped = pte.clone();
     let options = layout_to_keep(pte)?;
+    let mut stripped = pte.clone();
     if what.stack_traces {
         strip_stack_traces(&mut stripped, &mut report);
     }

@@ -26,21 +26,18 @@ const EXCUSES: [(&Rule, &Rule); 3] = [
 ///
 /// Fails if `after` cannot be written.
 pub fn new_errors(before: &Model<'_>, after: &Model<'_>) -> Result<Vec<Finding>> {
+    let before = before.validate(Level::Strict);
     match after {
-        Model::Pte(_) | Model::Ptd(_) => new_errors_of_image(before, after, &after.image()?),
-        _ => Ok(of_new_rules(&before.validate(Level::Strict), after.validate(Level::Strict))),
+        Model::Pte(_) | Model::Ptd(_) => new_errors_of_image(&before, after, &after.image()?),
+        _ => Ok(of_new_rules(&before, after.validate(Level::Strict))),
     }
 }
 
-/// [`new_errors`] of a file that will be written: `image` is that of `after`, which is not computed again.
+/// [`new_errors`] of a file that will be written, without the file before the edit: `before` is what was found in that at
+/// the strict level, and `image` is that of `after`, which is not computed again.
 ///
 /// Fails if the image is not that of `after`, and cannot be read as such a file.
-pub fn new_errors_of_image(before: &Model<'_>, after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
-    errors_beyond(&before.validate(Level::Strict), after, image)
-}
-
-/// [`new_errors_of_image`], of what was found before the edit.
-pub(super) fn errors_beyond(before: &[Finding], after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
+pub fn new_errors_of_image(before: &[Finding], after: &Model<'_>, image: &Image<'_>) -> Result<Vec<Finding>> {
     let found = match after {
         // What is written as it was read, is read as it is.
         _ if image.is_from_source() => after.validate(Level::Strict),
@@ -61,12 +58,17 @@ pub(super) fn errors_beyond(before: &[Finding], after: &Model<'_>, image: &Image
     Ok(of_new_rules(before, found))
 }
 
-/// [`new_errors`] for a program together with its `.ptd` files. Data that was not looked up before because no file was
-/// given may be missing.
-pub fn new_errors_of_pair(before: (&Pte<'_>, &[Ptd<'_>]), after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
-    let mut old = before.0.validate(Level::Strict);
-    old.extend(before.0.validate_with(before.1, Level::Strict));
-    of_new_rules(&old, after.0.validate_with(after.1, Level::Strict))
+/// What the strict level finds in a program, and in its combination with its `.ptd` files.
+pub fn findings_of_pair(pte: &Pte<'_>, data: &[Ptd<'_>]) -> Vec<Finding> {
+    let mut found = pte.validate(Level::Strict);
+    found.extend(pte.validate_with(data, Level::Strict));
+    found
+}
+
+/// [`new_errors`] for a program together with its `.ptd` files. `before` is what [`findings_of_pair`] found before the edit.
+/// Data that was not looked up then because no file was given may be missing.
+pub fn new_errors_of_pair(before: &[Finding], after: (&Pte<'_>, &[Ptd<'_>])) -> Vec<Finding> {
+    of_new_rules(before, after.0.validate_with(after.1, Level::Strict))
 }
 
 fn of_new_rules(before: &[Finding], mut after: Vec<Finding>) -> Vec<Finding> {

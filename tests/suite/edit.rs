@@ -1,6 +1,8 @@
 //! Operations on finished files: every fixture that they apply to.
 
-use executorch_format::edit::{Action, NewData, Selector, Strip, Subject, copies, new_errors, new_errors_of_pair};
+use executorch_format::edit::{
+    Action, NewData, Selector, Strip, Subject, copies, findings_of_pair, new_errors, new_errors_of_pair,
+};
 use executorch_format::inspect::BlobKind;
 use executorch_format::schema::program::{EValue, KernelTypes, Program};
 use executorch_format::validate::Level;
@@ -88,7 +90,7 @@ fn what_is_externalized_and_internalized_again_is_the_file_laid_out_anew() {
                 .count(),
             0,
         )?;
-        equal("new errors of the pair", new_errors_of_pair((&original, &[]), (&pte, &data)), vec![])?;
+        equal("new errors of the pair", new_errors_of_pair(&findings_of_pair(&original, &[]), (&pte, &data)), vec![])?;
         no_worse(fixture, &pte)?;
         // As read from two files.
         let (program, data) = (written(&pte)?, data[0].image().and_then(|image| image.to_vec()).map_err(text)?);
@@ -164,7 +166,7 @@ fn what_was_wrong_with_a_program_is_not_the_fault_of_externalizing() {
     let (data, _) = after.externalize(&PtdOptions::default(), |data| Some(data.key.into())).unwrap();
     let errors = after.validate_with([&data], Level::Strict);
     assert!(errors.iter().any(|finding| finding.rule == "xnnpack-constant-size"), "{errors:?}");
-    assert_eq!(new_errors_of_pair((&before, &[]), (&after, &[data])), []);
+    assert_eq!(new_errors_of_pair(&findings_of_pair(&before, &[]), (&after, &[data])), []);
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use super::pattern::{self, Patterns};
 use super::scalar_type;
-use super::{Destination, Output, check, finish, program, refuse};
+use super::{Destination, Output, checked, finish, program, refuse};
 use crate::failure::Failure;
 use crate::near::Names;
 use crate::open::Input;
 use crate::{text, value};
 use clap::ValueEnum;
-use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject, new_errors_of_pair};
+use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject, findings_of_pair, new_errors_of_pair};
 use executorch_format::schema::ScalarType;
 use executorch_format::{Model, PtdOptions, Pte};
 use glob::Pattern;
@@ -95,14 +95,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Err(nothing_chosen(&before, input.path()).unwrap_or_else(faulty));
     }
     let data = [data];
-    refuse(input.path(), &new_errors_of_pair((&before, &[]), (&after, &data)))?;
+    let found = findings_of_pair(&before, &[]);
     let trailing = before.trailing_bytes();
-    let Model::Pte(after) = check(input.path(), Model::Pte(before), Model::Pte(after))? else { return Ok(()) };
+    // It is not needed any more, and the result is read again.
+    drop(before);
+    refuse(input.path(), &new_errors_of_pair(&found, (&after, &data)))?;
+    let after = Model::Pte(after);
+    let image = checked(input.path(), &found, &after)?;
     let [data] = &data;
     // Both files appear only when both are written. The data comes first, because the program is useless without it.
     let outputs = vec![
         Output::new(Some(&arguments.data), data.image(), &arguments.data)?,
-        Output::new(arguments.destination.path(input.path())?, after.image(), input.path())?,
+        Output { path: arguments.destination.path(input.path())?, image },
     ];
     for output in outputs.iter().skip(1) {
         output.keeps(&trailing, input.path())?;

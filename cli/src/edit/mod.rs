@@ -20,8 +20,8 @@ use crate::open::Input;
 use crate::save::save_all;
 use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
-use executorch_format::edit::{Action, Subject, new_errors, new_errors_of_image};
-use executorch_format::validate::Finding;
+use executorch_format::edit::{Action, Subject, new_errors_of_image};
+use executorch_format::validate::{Finding, Level};
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -129,9 +129,11 @@ impl Destination {
         let before = before.into();
         let trailing = before.trailing_bytes();
         let after = after.into();
-        let output = Output::new(path, after.image(), input.path())?;
-        let found = new_errors_of_image(&before, &after, &output.image);
-        refuse(input.path(), &found.map_err(|error| Failure::bad(input.path(), &error))?)?;
+        let found = before.validate(Level::Strict);
+        // It is not needed any more, and the result is read again.
+        drop(before);
+        let image = checked(input.path(), &found, &after)?;
+        let output = Output { path, image };
         // `pte strip --padding` drops them.
         if !report.changes.iter().any(|change| change.subject == Subject::Padding) {
             output.keeps(&trailing, input.path())?;
@@ -140,11 +142,12 @@ impl Destination {
     }
 }
 
-/// The result, if it breaks no rule that the file does not break.
-pub fn check<'a>(file: &Path, before: Model<'_>, after: Model<'a>) -> Result<Model<'a>, Failure> {
-    let found = new_errors(&before, &after).map_err(|error| Failure::bad(file, &error))?;
-    refuse(file, &found)?;
-    Ok(after)
+/// The image of the result, if it breaks no rule that the file did not break, in which `before` was found.
+pub fn checked<'t>(file: &Path, before: &[Finding], after: &'t Model<'_>) -> Result<Image<'t>, Failure> {
+    let bad = |error| Failure::bad(file, &error);
+    let image = after.image().map_err(bad)?;
+    refuse(file, &new_errors_of_image(before, after, &image).map_err(bad)?)?;
+    Ok(image)
 }
 
 /// Fails with findings about a result.
