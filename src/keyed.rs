@@ -204,8 +204,8 @@ pub(crate) fn sorted_by_position<T: Copy>(
 ) -> Vec<T> {
     /// How many items share a piece of the positions, if they are spread evenly.
     const TOGETHER: u64 = 16;
-    let mut shift = 0;
-    while end >> shift > items.len() as u64 / TOGETHER {
+    let (mut shift, pieces) = (0, (items.len() as u64 / TOGETHER).max(1));
+    while end >> shift > pieces {
         shift += 1;
     }
     let piece = |item: &T| (position(item).min(end) >> shift) as usize;
@@ -439,6 +439,19 @@ mod tests {
             sort_by(&mut sorted, |one, other| other.0.cmp(&one.0));
             expected.sort_by_key(|item| core::cmp::Reverse(item.0));
             assert_eq!(sorted, expected);
+        }
+    }
+
+    #[test]
+    fn sorting_by_position_is_sorting_wherever_the_positions_are() {
+        for end in [0, 1, 1000, 4096, u64::MAX >> 1, u64::MAX] {
+            for count in [0, 1, 2, 15, 16, 5000] {
+                let items: Vec<(u64, u32)> =
+                    numbers(count).map(|(key, number)| (u64::from(key) * (end / 4096), number)).collect();
+                let mut sorted = items.clone();
+                sorted.sort();
+                assert_eq!(sorted_by_position(items, end, |item| item.0, Ord::cmp), sorted, "{count} up to {end}");
+            }
         }
     }
 }
