@@ -40,7 +40,7 @@ impl Unknown {
     pub(crate) fn encode(&self, builder: &mut Builder) -> Result<Option<Position>> {
         match self.value {
             UnknownValue::Absent => Ok(None),
-            UnknownValue::Empty => builder.table(Forms::of(&[]), &Row::new(&mut [])).map(Some),
+            UnknownValue::Empty => builder.table(const { Forms::of(&[]) }, &Row::new(&mut [])).map(Some),
             UnknownValue::Filled => {
                 let tag = self.tag;
                 Err(Error::unwritable(format!(

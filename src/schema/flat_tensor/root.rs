@@ -164,10 +164,10 @@ impl NamedData<'_> {
             layout.scalar_type.write(builder, &mut row)?;
             layout.sizes.write(builder, &mut row)?;
             row.append(&last);
-            builder.table(Forms::of(TensorLayout::FORMS), &row)
+            builder.table(const { Forms::of(TensorLayout::FORMS) }, &row)
         });
         row.offset(layout.transpose()?);
-        builder.table(Forms::of(NamedData::FORMS), &row)
+        builder.table(const { Forms::of(NamedData::FORMS) }, &row)
     }
 }
 
