@@ -1,9 +1,9 @@
 #!/bin/sh
 # Runs the commands that take one program on programs of growing metadata. Prints a Markdown table of CPU time and peak memory per byte of
 # the file, without what `pte --version` takes, and of both in proportion to those of the first program of the same kind: 1 is linear, and
-# up to 1.5 is meant. Times of under 3 ms are too short to be compared. The time in the command itself (user) is printed too, since what
-# the kernel takes for a new page differs between machines, and on a virtual one with whether its host has the page; of short processes it is
-# a guess, from where the kernel's ticks fell.
+# up to 1.5 is meant. Times of under 3 ms are too short to be compared. Before each run, as much memory is used as the command may take: a
+# virtual machine that gives unused memory back to its host waits for each page that it takes again. The time in the command itself (user) is
+# printed too; of short processes it is a guess, from where the kernel's ticks fell.
 # usage: benches/scale.sh [FOLDER]
 #   FOLDER    a folder with space for the files (default: the temporary folder)
 #   SIZES=... what to measure (default: instructions 25000 250000 800000 8000000;methods 1000 10000;keys 10000 100000)
@@ -24,7 +24,7 @@ if [ -z "${WRITER:-}" ]; then
   WRITER=${CARGO_TARGET_DIR:-target}/release/scale_program
 fi
 python3 - "$PTE" "$WRITER" "$folder" "${MEMORY:-12}" "${LIMIT:-300}" "${SIZES:-instructions 25000 250000 800000 8000000;methods 1000 10000;keys 10000 100000}" "${COMMANDS:-}" <<'EOF'
-import os, resource, signal, subprocess, sys
+import mmap, os, resource, signal, subprocess, sys
 from pathlib import Path
 pte, writer, folder, memory, seconds, sizes, commands = sys.argv[1:]
 memory, seconds = int(memory) << 30, int(seconds)
@@ -40,9 +40,15 @@ def limit():
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
-def run(command, file):
+def fetch(size):
+    """Has the machine fetch that many bytes of memory, in huge pages, from its host."""
+    with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        memory[::4096] = bytes(len(range(0, size, 4096)))
+
+def run(command, file, takes=1 << 20):
     """CPU seconds, those of them in the command itself, and peak memory of the fastest of five runs, or of those within ten CPU seconds; or
-    why there are none."""
+    why there are none. `takes` is how much memory it may take, in bytes."""
     words = [word.replace("OUT", out + ".pte").replace("DATA", out + ".ptd").replace("FOLDER", out) for word in command.split()]
     # By GNU time, because the peak of a process counts from when its parent made it: Python's own is higher than that of most commands.
     peak = Path(folder, "peak")
@@ -50,6 +56,7 @@ def run(command, file):
     best, all = None, 0
     for _ in range(5):
         subprocess.run(["rm", "-rf", out, out + ".pte", out + ".ptd"])
+        fetch(takes)
         child = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                  preexec_fn=limit)
         error = child.stderr.read()
@@ -80,7 +87,9 @@ for kind in sizes.split(";"):
     for command in commands:
         first = None
         for count, file in files:
-            size, found = os.path.getsize(file), run(command, file)
+            size = os.path.getsize(file)
+            # Per byte, none takes more than for the first of the programs. What it writes takes memory of the kernel's.
+            found = run(command, file, min(int(size * (first[1] + 1 if first else 20)), memory))
             line = f"| {command} | {count} {name} | {size / 1e6:.1f} |"
             if isinstance(found, str):
                 print(f"{line} {found} |", flush=True)
