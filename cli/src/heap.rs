@@ -19,22 +19,25 @@ const MOST: usize = 1 << 40;
 static ASKED: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// The system's allocator; the process's heap gets huge pages as it grows.
-pub struct Heap;
+struct Heap;
+
+#[global_allocator]
+static HEAP: Heap = Heap;
+
+/// Lets freed memory be used again instead of returning it to the system, which has to clear each page that it gives anew, and asks for huge
+/// pages from now on. To be called before there is another thread.
+pub fn set_up() {
+    // SAFETY: the first three set numbers of the allocator, and no other thread uses it; the last returns the end of the heap.
+    let end = unsafe {
+        libc::mallopt(libc::M_MMAP_MAX, 0);
+        libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
+        libc::mallopt(libc::M_TOP_PAD, AHEAD);
+        libc::sbrk(0)
+    };
+    ASKED.store(end.addr().saturating_add(SMALL), Ordering::Relaxed);
+}
 
 impl Heap {
-    /// Lets freed memory be used again instead of returning it to the system, which has to clear each page that it gives anew, and asks for
-    /// huge pages from now on. To be called before there is another thread.
-    pub fn set_up(&self) {
-        // SAFETY: the first three set numbers of the allocator, and no other thread uses it; the last returns the end of the heap.
-        let end = unsafe {
-            libc::mallopt(libc::M_MMAP_MAX, 0);
-            libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
-            libc::mallopt(libc::M_TOP_PAD, AHEAD);
-            libc::sbrk(0)
-        };
-        ASKED.store(end.addr().saturating_add(SMALL), Ordering::Relaxed);
-    }
-
     /// Asks for huge pages if this allocation is in a part of the heap for which they were not asked for.
     #[inline]
     fn took(&self, start: *mut u8, size: usize) -> *mut u8 {
