@@ -194,3 +194,23 @@ impl Sharing {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::program::Tensor;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn only_strings_and_what_few_tensors_have_may_have_text() {
+        let value = EValue::DESCRIPTION.fields.iter().find_map(|field| match field.kind {
+            FieldKind::Union(union) => Some(union.members),
+            _ => None,
+        });
+        let with_text = value.into_iter().flatten().filter(|member| member.table.content.texts > 0);
+        assert_eq!(with_text.map(|member| member.name).collect::<Vec<_>>(), ["Tensor", "String"]);
+        let fields = Tensor::DESCRIPTION.fields.iter().enumerate();
+        let with_text = fields.filter(|(index, _)| Tensor::DESCRIPTION.content.texts >> index & 1 > 0);
+        assert_eq!(with_text.map(|(_, field)| field.name).collect::<Vec<_>>(), ["extra_tensor_info"]);
+    }
+}

@@ -117,7 +117,7 @@ impl Builder {
 
     /// Writes a table with fields of these forms, and its vtable unless it shares one already written.
     ///
-    /// Each kind of table has it in its own code, which makes encoding a third faster, but not where code is downloaded.
+    /// Each kind of table has it in its own code, which saves a third of the instructions of encoding, but not where code is downloaded.
     #[cfg_attr(not(target_family = "wasm"), inline(always))]
     pub(crate) fn table<const N: usize>(&mut self, forms: Forms, row: &Row<'_, N>) -> Result<Position> {
         let key = LayoutKey::new(&forms, row.present, self.space.used());
