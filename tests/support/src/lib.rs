@@ -8,6 +8,7 @@ pub mod fixtures;
 pub mod flatc_json;
 pub mod networks;
 pub mod official;
+pub mod random;
 pub mod server;
 pub mod sharing;
 pub mod verdict;

@@ -1,6 +1,5 @@
 //! The cases: every damage of every base, numbered, in an order in which any part is a sample of all.
 
-use crate::random::Random;
 use crate::structured::{self, Kind};
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::any::AnyTable;
@@ -9,6 +8,7 @@ use executorch_format::testing::{Damage, WORD_DAMAGES, damage_word};
 use executorch_format::validate::Level;
 use executorch_format::{Model, Pte, PteOptions, Segment, probe};
 use executorch_format_support::fixtures::Fixture;
+use executorch_format_support::random::Random;
 use executorch_format_support::verdict::errors;
 use executorch_format_support::written::written;
 use std::ops::Range;
@@ -125,7 +125,7 @@ fn bytes(mut random: Random, mut file: Vec<u8>, part: Range<usize>) -> (String, 
     let mut how = String::new();
     for _ in 0..=random.below(3) {
         let at = part.start + random.below(part.len());
-        let byte = [file[at] ^ 1 << random.below(8), 0, 0xff, 0x7f, random.next() as u8][random.below(5)];
+        let byte = [file[at] ^ 1 << random.below(8), 0, 0xff, 0x7f, random.number() as u8][random.below(5)];
         file[at] = byte;
         how += &format!("byte {at} is {byte}, ");
     }

@@ -9,7 +9,6 @@
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod cases;
-mod random;
 mod structured;
 mod tally;
 

@@ -1,8 +1,8 @@
 //! Structured changes of an XNNPACK graph: one to three of them, each of one kind, to values that mean something in that graph.
 
-use crate::random::Random;
 use executorch_format::schema::any::{AnyField, FieldChange, Value};
 use executorch_format::schema::xnnpack::*;
+use executorch_format_support::random::Random;
 use executorch_format_support::xnnpack_programs::{BINARY, UNARY};
 
 /// What is changed.

@@ -1,0 +1,601 @@
+//! Programs as the exporter writes them: branches with moves, loops with counters, views, lists, state.
+
+use crate::program::{Arithmetic, At, Block, Effect, Program, Role, Step, TensorValue, Value};
+use executorch_format::schema::ScalarType;
+use executorch_format_support::random::Random;
+
+/// Makes a program. The same seed makes the same one.
+pub fn generate(seed: u64) -> Program {
+    let mut random = Random::new(seed);
+    let shapes = [[2, 4], [4, 4], [8, 2], [4, 6]];
+    let [rows, columns] = shapes[random.below(shapes.len())];
+    let dynamic = random.below(6) == 0;
+    let caller = [random.below(5) == 0, random.below(6) == 0];
+    let mut generator =
+        Generator { random, program: Program::default(), rows, columns, dynamic, caller, weight: 0, scalars: [0; 3] };
+    generator.program();
+    generator.program
+}
+
+type Shape = Vec<i32>;
+
+struct Generator {
+    random: Random,
+    program: Program,
+    rows: i32,
+    columns: i32,
+    /// Whether shapes are upper bounds.
+    dynamic: bool,
+    /// Whether inputs and outputs are in the caller's memory.
+    caller: [bool; 2],
+    /// A constant that products take.
+    weight: usize,
+    /// Constants without dimensions.
+    scalars: [usize; 3],
+}
+
+/// The tensors that an instruction can read.
+#[derive(Clone, Default)]
+struct Scope {
+    tensors: Vec<usize>,
+    /// Those that this block made.
+    own: Vec<usize>,
+    conditions: Vec<usize>,
+    states: Vec<usize>,
+}
+
+impl Scope {
+    fn add(&mut self, value: usize) {
+        self.tensors.push(value);
+        self.own.push(value);
+    }
+
+    fn inner(&self) -> Self {
+        Self { own: Vec::new(), ..self.clone() }
+    }
+}
+
+const UNARY: [&str; 6] = ["aten::neg", "aten::abs", "aten::relu", "aten::tanh", "aten::sigmoid", "aten::neg"];
+const BINARY: [&str; 5] = ["aten::add", "aten::sub", "aten::mul", "aten::maximum", "aten::minimum"];
+
+impl Generator {
+    fn chance(&mut self, one_in: usize) -> bool {
+        self.random.below(one_in) == 0
+    }
+
+    fn value(&mut self, value: Value) -> usize {
+        self.program.values.push(value);
+        self.program.values.len() - 1
+    }
+
+    fn int(&mut self, number: i64) -> usize {
+        self.value(Value::Int(number))
+    }
+
+    fn flag(&mut self, flag: bool) -> usize {
+        self.value(Value::Bool(flag))
+    }
+
+    fn ints(&mut self, numbers: &[i32]) -> usize {
+        let items = numbers.iter().map(|number| self.int((*number).into())).collect();
+        self.value(Value::Ints(items))
+    }
+
+    fn tensor(&mut self, scalar_type: ScalarType, sizes: &[i32], at: At) -> usize {
+        let dynamic = self.dynamic && !sizes.is_empty() && scalar_type == ScalarType::FLOAT;
+        self.value(Value::Tensor(TensorValue { scalar_type, sizes: sizes.to_vec(), at, dynamic }))
+    }
+
+    fn in_block(&mut self, scalar_type: ScalarType, sizes: &[i32], role: Role) -> usize {
+        let block = self.program.blocks.len();
+        let value = self.tensor(scalar_type, sizes, At::Block(block, 0));
+        let size = self.program.tensor(value).bytes();
+        self.program.blocks.push(Block { size, role, initial: None });
+        value
+    }
+
+    fn temporary(&mut self, sizes: &[i32]) -> usize {
+        self.in_block(ScalarType::FLOAT, sizes, Role::Temporary)
+    }
+
+    fn constant(&mut self, sizes: &[i32], least: f32, most: f32) -> usize {
+        let count = sizes.iter().product::<i32>();
+        let bytes = (0..count)
+            .flat_map(|_| (least + (most - least) * (self.random.below(1000) as f32 / 1000.0)).to_le_bytes())
+            .collect();
+        self.program.constants.push(bytes);
+        let at = At::Constant(self.program.constants.len() - 1);
+        self.value(Value::Tensor(TensorValue {
+            scalar_type: ScalarType::FLOAT,
+            sizes: sizes.to_vec(),
+            at,
+            dynamic: false,
+        }))
+    }
+
+    fn sizes(&self, value: usize) -> Shape {
+        self.program.tensor(value).sizes.clone()
+    }
+
+    /// A float tensor of these sizes, with a preference for late ones.
+    fn pick(&mut self, scope: &Scope, sizes: &[i32]) -> Option<usize> {
+        let fits = |value: &usize| {
+            let tensor = self.program.tensor(*value);
+            tensor.scalar_type == ScalarType::FLOAT && tensor.sizes == sizes
+        };
+        let all: Vec<usize> = scope.tensors.iter().copied().filter(fits).collect();
+        if all.is_empty() {
+            return None;
+        }
+        let recent = all.len().min(3);
+        let index =
+            if self.chance(3) { self.random.below(all.len()) } else { all.len() - 1 - self.random.below(recent) };
+        Some(all[index])
+    }
+
+    fn call(&mut self, operator: (&'static str, &'static str), args: Vec<usize>, effect: Effect) {
+        self.program.steps.push(Step::Call { operator, args, effect });
+    }
+
+    /// A kernel with one result, which is its last argument twice.
+    fn compute(
+        &mut self,
+        operator: (&'static str, &'static str),
+        mut args: Vec<usize>,
+        reads: Vec<usize>,
+        out: usize,
+        elementwise: bool,
+    ) -> usize {
+        args.extend([out, out]);
+        self.call(operator, args, Effect::Compute { reads, writes: vec![out], elementwise });
+        out
+    }
+
+    fn unary(&mut self, of: usize) -> usize {
+        let name = UNARY[self.random.below(UNARY.len())];
+        let out = self.temporary(&self.sizes(of));
+        self.compute((name, "out"), vec![of], vec![of], out, true)
+    }
+
+    /// Like the first operand, with which the second one must broadcast.
+    fn binary(&mut self, left: usize, right: usize) -> usize {
+        let name = BINARY[self.random.below(BINARY.len())];
+        let out = self.temporary(&self.sizes(left));
+        let mut args = vec![left, right];
+        if name == "aten::add" || name == "aten::sub" {
+            args.push(self.int(1));
+        }
+        self.compute((name, "out"), args, vec![left, right], out, true)
+    }
+
+    fn sum(&mut self, of: usize) -> usize {
+        let (dim, keep, kind) = (self.ints(&[]), self.flag(false), self.value(Value::Null));
+        let out = self.temporary(&[]);
+        self.compute(("aten::sum", "IntList_out"), vec![of, dim, keep, kind], vec![of], out, false)
+    }
+
+    fn is_positive(&mut self, of: usize) -> usize {
+        let sum = self.sum(of);
+        let zero = self.int(0);
+        let out = self.in_block(ScalarType::BOOL, &[], Role::Temporary);
+        self.compute(("aten::gt", "Scalar_out"), vec![sum, zero], vec![sum], out, false)
+    }
+
+    fn copy(&mut self, to: usize, from: usize) {
+        let blocking = self.flag(false);
+        let effect = Effect::Compute { reads: vec![from], writes: vec![to], elementwise: true };
+        self.call(("aten::copy_", ""), vec![to, from, blocking, to], effect);
+    }
+
+    fn arithmetic(&mut self, arithmetic: Arithmetic, left: usize, right: usize, out: usize) {
+        let name = match arithmetic {
+            Arithmetic::Add => "executorch_prim::add",
+            Arithmetic::Sub => "executorch_prim::sub",
+            Arithmetic::Eq => "executorch_prim::eq",
+            Arithmetic::Lt => "executorch_prim::lt",
+        };
+        self.call((name, "Scalar"), vec![left, right, out], Effect::Arithmetic(arithmetic, [left, right, out]));
+    }
+
+    /// A jump whose destination is set later.
+    fn jump(&mut self, condition: usize) -> usize {
+        self.program.steps.push(Step::Jump { condition, to: usize::MAX });
+        self.program.steps.len() - 1
+    }
+
+    fn land(&mut self, jump: usize) {
+        let here = self.program.steps.len();
+        if let Step::Jump { to, .. } = &mut self.program.steps[jump] {
+            *to = here;
+        }
+    }
+
+    fn select(&mut self, of: usize, index: usize) -> usize {
+        let dim = self.int(0);
+        let out = self.temporary(&self.sizes(of)[1..]);
+        self.compute(("aten::select_copy", "int_out"), vec![of, dim, index], vec![of], out, false)
+    }
+
+    fn view(&mut self, of: usize, sizes: &[i32]) -> usize {
+        let is_moved = self.program.steps.iter().any(|step| matches!(step, Step::Move { to, .. } if *to == of));
+        match (&self.program.tensor(of).at.clone(), self.random.below(3)) {
+            (At::Block(block, offset), 0) if !is_moved && self.program.blocks[*block].role != Role::State => {
+                self.tensor(ScalarType::FLOAT, sizes, At::Block(*block, *offset))
+            }
+            (_, 1) => {
+                let list = self.ints(sizes);
+                let out = self.temporary(sizes);
+                self.compute(("aten::view_copy", "out"), vec![of, list], vec![of], out, false)
+            }
+            _ => {
+                let list = self.ints(sizes);
+                let out = self.tensor(ScalarType::FLOAT, sizes, At::RunTime);
+                self.call(("executorch_prim::et_view", "default"), vec![of, list, out], Effect::View { of, out });
+                out
+            }
+        }
+    }
+
+    fn operation(&mut self, scope: &mut Scope, main: &[i32]) {
+        let Some(of) = self.pick(scope, main) else { return };
+        let is_matrix = main.len() == 2;
+        let (rows, columns) = (self.rows, self.columns);
+        let made = match self.random.below(if is_matrix { 17 } else { 8 }) {
+            0 | 1 => self.unary(of),
+            2..=4 => {
+                let other = self.pick(scope, main).unwrap_or(of);
+                self.binary(of, other)
+            }
+            5 => {
+                let other = self.scalars[self.random.below(3)];
+                self.binary(of, other)
+            }
+            6 => {
+                let other = [vec![columns], vec![rows, 1], vec![]][self.random.below(3)].clone();
+                let other = if is_matrix { self.pick(scope, &other) } else { self.pick(scope, &[]) };
+                match other {
+                    Some(other) => self.binary(of, other),
+                    None => self.sum(of),
+                }
+            }
+            7 => {
+                let limits = [-1.5, 1.5].map(|limit| self.value(Value::Double(limit)));
+                let out = self.temporary(main);
+                self.compute(("aten::clamp", "out"), vec![of, limits[0], limits[1]], vec![of], out, true)
+            }
+            8 | 9 => {
+                let weight = self.weight;
+                let out = self.temporary(main);
+                self.compute(("aten::mm", "out"), vec![of, weight], vec![of, weight], out, false)
+            }
+            10 => {
+                let (dim, keep) = (self.int(1), self.flag(true));
+                let out = self.temporary(&[rows, 1]);
+                let indices = self.in_block(ScalarType::LONG, &[rows, 1], Role::Temporary);
+                let list = self.value(Value::Tensors(vec![out, indices]));
+                let effect = Effect::Compute { reads: vec![of], writes: vec![out, indices], elementwise: false };
+                self.call(("aten::max", "dim_max"), vec![of, dim, keep, out, indices, list], effect);
+                out
+            }
+            11 => {
+                let half = columns / 2;
+                let (splits, dim) = (self.ints(&[half, half]), self.int(1));
+                let out = [0; 2].map(|_| self.temporary(&[rows, half]));
+                let lists = [0; 2].map(|_| self.value(Value::Tensors(out.to_vec())));
+                let effect = Effect::Compute { reads: vec![of], writes: out.to_vec(), elementwise: false };
+                let operator = ("aten::split_with_sizes_copy", "out");
+                self.call(operator, vec![of, splits, dim, lists[0], lists[1]], effect);
+                out.into_iter().for_each(|item| scope.add(item));
+                let changed = if self.chance(2) { self.binary(out[0], out[1]) } else { out[1] };
+                scope.add(changed);
+                let pair = if self.chance(2) { vec![out[0], changed] } else { vec![changed, out[0]] };
+                self.cat(pair, 1, main)
+            }
+            12 => {
+                let (half, step) = (rows / 2, 1);
+                let first = self.random.below((rows - half + 1) as usize) as i64;
+                let [dim, start, end, step] = [0, first, first + i64::from(half), step].map(|number| self.int(number));
+                let out = self.temporary(&[half, columns]);
+                let args = vec![of, dim, start, end, step];
+                let slice = self.compute(("aten::slice_copy", "Tensor_out"), args, vec![of], out, false);
+                scope.add(slice);
+                let other = self.pick(scope, &[half, columns]).unwrap_or(slice);
+                self.cat(vec![other, slice], 0, main)
+            }
+            13 => {
+                let index = self.random.below(rows as usize) as i64;
+                let index = self.int(index);
+                self.select(of, index)
+            }
+            14 => {
+                let flat = self.view(of, &[rows * columns]);
+                let changed = self.unary(flat);
+                self.view(changed, main)
+            }
+            15 => {
+                let flat = self.view(of, &[rows * columns]);
+                self.view(flat, main)
+            }
+            _ => self.sum(of),
+        };
+        scope.add(made);
+    }
+
+    fn cat(&mut self, items: Vec<usize>, dim: i64, sizes: &[i32]) -> usize {
+        let (list, dim) = (self.value(Value::Tensors(items.clone())), self.int(dim));
+        let out = self.temporary(sizes);
+        self.compute(("aten::cat", "out"), vec![list, dim], items, out, false)
+    }
+
+    /// A tensor that the block made, or rarely any.
+    fn result(&mut self, scope: &mut Scope, main: &[i32]) -> usize {
+        if self.chance(16) {
+            if let Some(any) = self.pick(scope, main) {
+                return any;
+            }
+        }
+        let own = Scope { tensors: scope.own.clone(), ..Scope::default() };
+        if let Some(made) = self.pick(&own, main) {
+            return made;
+        }
+        let of = self.pick(scope, main).expect("a tensor of the main shape");
+        let made = self.unary(of);
+        scope.add(made);
+        made
+    }
+
+    fn branches(&mut self, scope: &mut Scope, main: &[i32], depth: usize) {
+        let condition = match self.random.below(4) {
+            0 if !scope.conditions.is_empty() => scope.conditions[self.random.below(scope.conditions.len())],
+            1 => {
+                let of = self.pick(scope, main).expect("a tensor of the main shape");
+                let condition = self.is_positive(of);
+                scope.conditions.push(condition);
+                condition
+            }
+            _ => {
+                let inputs = self.program.inputs.iter().copied();
+                let mut flags = inputs.filter(|input| self.program.tensor(*input).scalar_type == ScalarType::BOOL);
+                let (count, first) = (flags.clone().count(), flags.next());
+                match first {
+                    Some(first) => {
+                        // The flags are the last inputs.
+                        first.max(self.program.inputs[self.program.inputs.len() - 1 - self.random.below(count)])
+                    }
+                    None => {
+                        let of = self.pick(scope, main).expect("a tensor of the main shape");
+                        self.is_positive(of)
+                    }
+                }
+            }
+        };
+        let results: Vec<usize> = (0..1 + self.random.below(2)).map(|_| self.temporary(main)).collect();
+        let skip = self.jump(condition);
+        let mut end = 0;
+        for branch in 0..2 {
+            if branch == 1 {
+                let never = self.flag(false);
+                end = self.jump(never);
+                self.land(skip);
+            }
+            let mut inner = scope.inner();
+            let count = 1 + self.random.below(3);
+            self.block(&mut inner, main, depth + 1, count);
+            let from: Vec<usize> = results.iter().map(|_| self.result(&mut inner, main)).collect();
+            for (from, to) in from.iter().zip(&results) {
+                self.program.steps.push(Step::Move { from: *from, to: *to });
+            }
+        }
+        self.land(end);
+        results.into_iter().for_each(|result| scope.add(result));
+    }
+
+    /// `torch.map` and `torch.scan`: a body for each row, whose results are the rows of a tensor.
+    fn rows(&mut self, scope: &mut Scope, depth: usize) {
+        let shape = [self.rows, self.columns];
+        let Some(of) = self.pick(scope, &shape) else { return };
+        let row = vec![self.columns];
+        let stacked = self.temporary(&shape);
+        if let Value::Tensor(tensor) = &mut self.program.values[stacked] {
+            tensor.dynamic = true;
+        }
+        let carried = self.chance(2).then(|| self.temporary(&row));
+        let [index, count, zero, one] = [0, 0, 0, 1].map(|number| self.int(number));
+        self.call(("aten::sym_size", "int"), vec![of, zero, count], Effect::Size { of, out: count });
+        if let Some(carried) = carried {
+            let initial = self.pick(scope, &row).unwrap_or_else(|| {
+                let first = self.int(0);
+                self.select(of, first)
+            });
+            self.copy(carried, initial);
+        }
+        let start = self.program.steps.len();
+        let mut inner = scope.inner();
+        let item = self.select(of, index);
+        inner.add(item);
+        inner.tensors.extend(carried);
+        let count_of_steps = 1 + self.random.below(3);
+        self.block(&mut inner, &row, depth + 1, count_of_steps);
+        let result = self.result(&mut inner, &row);
+        if let Some(carried) = carried {
+            let next = self.result(&mut inner, &row);
+            let next = if next == carried { result } else { next };
+            self.copy(carried, next);
+        }
+        let effect = Effect::CopyRow { to: stacked, from: result, index };
+        self.call(("executorch_prim::et_copy_index", "tensor"), vec![stacked, result, index], effect);
+        self.arithmetic(Arithmetic::Add, index, one, index);
+        let done = self.flag(false);
+        self.arithmetic(Arithmetic::Eq, index, count, done);
+        self.program.steps.push(Step::Jump { condition: done, to: start });
+        self.arithmetic(Arithmetic::Sub, index, count, index);
+        scope.add(stacked);
+        carried.into_iter().for_each(|carried| scope.add(carried));
+    }
+
+    /// `torch.while_loop` with a counter.
+    fn while_loop(&mut self, scope: &mut Scope, main: &[i32], depth: usize) {
+        let Some(initial) = self.pick(scope, main) else { return };
+        let carried = self.temporary(main);
+        let moves = self.chance(3);
+        let trips = 1 + self.random.below(3) as i64;
+        let [index, count, one] = [0, trips, 1].map(|number| self.int(number));
+        let go = self.flag(false);
+        if moves {
+            self.program.steps.push(Step::Move { from: initial, to: carried });
+        } else {
+            self.copy(carried, initial);
+        }
+        let start = self.program.steps.len();
+        self.arithmetic(Arithmetic::Lt, index, count, go);
+        let leave = self.jump(go);
+        let mut inner = scope.inner();
+        inner.tensors.push(carried);
+        let count_of_steps = 1 + self.random.below(3);
+        self.block(&mut inner, main, depth + 1, count_of_steps);
+        let result = self.result(&mut inner, main);
+        self.arithmetic(Arithmetic::Add, index, one, index);
+        if moves {
+            self.program.steps.push(Step::Move { from: result, to: carried });
+        } else {
+            self.copy(carried, result);
+        }
+        let never = self.flag(false);
+        self.program.steps.push(Step::Jump { condition: never, to: start });
+        self.land(leave);
+        self.arithmetic(Arithmetic::Sub, index, count, index);
+        scope.add(carried);
+    }
+
+    fn update_state(&mut self, scope: &mut Scope, main: &[i32]) {
+        if scope.states.is_empty() || main.len() != 2 {
+            return;
+        }
+        let state = scope.states[self.random.below(scope.states.len())];
+        let half = self.rows / 2;
+        let rows = self.pick(scope, &[half, self.columns]);
+        if let (Some(from), false) = (rows, self.chance(3)) {
+            // As in a cache of keys and values.
+            let first = self.random.below((self.rows - half + 1) as usize) as u64;
+            let rows: Vec<u64> = (first..first + half as u64).collect();
+            let bytes = rows.iter().flat_map(|row| (*row as i64).to_le_bytes()).collect();
+            self.program.constants.push(bytes);
+            let at = At::Constant(self.program.constants.len() - 1);
+            let indices = self.tensor(ScalarType::LONG, &[half], at);
+            let (list, accumulate) = (self.value(Value::OptionalTensors(vec![indices])), self.flag(false));
+            let args = vec![state, list, from, accumulate, state];
+            return self.call(("aten::index_put_", ""), args, Effect::PutRows { to: state, from, rows });
+        }
+        if let Some(from) = self.pick(scope, main).filter(|from| *from != state) {
+            let from = {
+                // The state stays small.
+                let out = self.temporary(main);
+                self.compute(("aten::tanh", "out"), vec![from], vec![from], out, true)
+            };
+            self.copy(state, from);
+        }
+    }
+
+    fn block(&mut self, scope: &mut Scope, main: &[i32], depth: usize, statements: usize) {
+        for _ in 0..statements {
+            match self.random.below(12) {
+                0 | 1 if depth < 3 => self.branches(scope, main, depth),
+                2 if depth < 2 && main.len() == 2 => self.rows(scope, depth),
+                3 if depth < 2 => self.while_loop(scope, main, depth),
+                4 if depth == 0 => self.update_state(scope, main),
+                _ => self.operation(scope, main),
+            }
+        }
+    }
+
+    fn program(&mut self) {
+        let shape = [self.rows, self.columns];
+        let mut scope = Scope::default();
+        self.weight = self.constant(&[self.columns, self.columns], -0.5, 0.5);
+        self.scalars = [0; 3].map(|_| self.constant(&[], 0.5, 1.5));
+        for _ in 0..1 + self.random.below(3) {
+            let input = self.input(ScalarType::FLOAT, &shape);
+            scope.tensors.push(input);
+        }
+        for _ in 0..self.random.below(4) {
+            self.input(ScalarType::BOOL, &[]);
+        }
+        for _ in 0..self.random.below(3) {
+            let state = self.in_block(ScalarType::FLOAT, &shape, Role::State);
+            if let Value::Tensor(tensor) = &mut self.program.values[state] {
+                tensor.dynamic = false;
+            }
+            let block = self.program.blocks.len() - 1;
+            if self.chance(2) {
+                let size = self.program.blocks[block].size;
+                let bytes = (0..size / 4).flat_map(|_| (self.random.below(100) as f32 / 50.0).to_le_bytes()).collect();
+                self.program.blocks[block].initial = Some(bytes);
+            }
+            scope.states.push(state);
+            scope.tensors.insert(0, state);
+        }
+        let statements = 2 + self.random.below(7);
+        self.block(&mut scope, &shape, 0, statements);
+        for state in scope.states.clone() {
+            // States are read by something and updated at the end, as the exporter does.
+            let of = self.pick(&scope, &shape).expect("an input");
+            if !self.chance(4) {
+                let read = self.binary(of, state);
+                scope.add(read);
+            }
+            if !self.chance(3) {
+                self.update_state(&mut scope, &shape);
+            }
+        }
+        for _ in 0..1 + self.random.below(3) {
+            let output = self.result(&mut scope, &shape);
+            self.program.outputs.push(output);
+        }
+        self.free_views();
+        if self.caller[1] {
+            self.give_outputs();
+        }
+    }
+
+    fn input(&mut self, scalar_type: ScalarType, sizes: &[i32]) -> usize {
+        let input = if self.caller[0] {
+            self.tensor(scalar_type, sizes, At::Caller)
+        } else {
+            self.in_block(scalar_type, sizes, Role::Input)
+        };
+        self.program.inputs.push(input);
+        input
+    }
+
+    /// Takes the memory of some views away after their last use, which the next run gives them again.
+    fn free_views(&mut self) {
+        let views: Vec<usize> =
+            self.program.tensors().filter(|(_, tensor)| tensor.at == At::RunTime).map(|(value, _)| value).collect();
+        for view in views {
+            let steps = &self.program.steps;
+            let is_moved = steps.iter().any(|step| matches!(step, Step::Move { from, .. } if *from == view));
+            let is_base = steps
+                .iter()
+                .any(|step| matches!(step, Step::Call { effect: Effect::View { of, .. }, .. } if *of == view));
+            if !is_moved && !is_base && !self.program.outputs.contains(&view) && self.chance(5) {
+                self.program.steps.push(Step::Free(view));
+            }
+        }
+    }
+
+    /// Puts outputs that a kernel of the outermost block writes into the caller's memory.
+    fn give_outputs(&mut self) {
+        for output in self.program.outputs.clone() {
+            let At::Block(block, 0) = self.program.tensor(output).at else { continue };
+            let sharers =
+                self.program.tensors().filter(|(_, tensor)| matches!(tensor.at, At::Block(other, _) if other == block));
+            let is_moved = self.program.steps.iter().any(|step| matches!(step, Step::Move { to, .. } if *to == output));
+            if sharers.count() > 1 || is_moved || self.program.blocks[block].role != Role::Temporary {
+                continue;
+            }
+            if let Value::Tensor(tensor) = &mut self.program.values[output] {
+                tensor.at = At::Caller;
+            }
+        }
+    }
+}

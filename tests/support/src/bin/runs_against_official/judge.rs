@@ -1,0 +1,129 @@
+//! The verdicts about one plan of a program: this crate's, the official runtime's, and the shadow's.
+
+use crate::program::{Plan, Program};
+use crate::shadow::{self, Decisions, Seen};
+use executorch_format::validate::Level;
+use executorch_format_support::verdict::findings;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+/// `etrun` as a process that runs many programs.
+pub struct Server {
+    child: Child,
+    answers: BufReader<ChildStdout>,
+    folder: PathBuf,
+}
+
+/// What the runtime computed in each run; or why it did not.
+pub type Results = String;
+
+impl Server {
+    pub fn start(etrun: &Path, folder: PathBuf) -> Self {
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut command = Command::new(etrun);
+        let mut child = command.arg("--serve").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap());
+        Self { child, answers, folder }
+    }
+
+    /// Runs each file with the same inputs.
+    pub fn run(&mut self, seed: u64, runs: usize, files: &[Vec<u8>]) -> Vec<Results> {
+        let mut line = format!("{seed} {runs}");
+        for (index, file) in files.iter().enumerate() {
+            let path = self.folder.join(format!("{index}.pte"));
+            std::fs::write(&path, file).unwrap();
+            line += &format!("\t{}", path.display());
+        }
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+        let mut results = vec![String::new(); files.len()];
+        loop {
+            let mut answer = String::new();
+            assert!(self.answers.read_line(&mut answer).unwrap() > 0, "the runtime's process ended");
+            if answer == "end\n" {
+                return results;
+            }
+            let parts = answer.trim_end().strip_prefix("file ").and_then(|rest| rest.split_once(':'));
+            let (index, result) = parts.unwrap_or_else(|| panic!("{answer:?}"));
+            results[index.parse::<usize>().unwrap()] = result.to_owned();
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// How many runs show all combinations of boolean inputs, and what state does.
+pub fn runs(program: &Program) -> usize {
+    let flags = program
+        .inputs
+        .iter()
+        .filter(|input| program.tensor(**input).scalar_type == executorch_format::schema::ScalarType::BOOL)
+        .count();
+    6.max(2 << flags)
+}
+
+/// What strict verification says about a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    Clean,
+    Unknown,
+    Overlap,
+}
+
+/// The verdict, and the other rules that the file breaks: no program here should break any.
+pub fn verdict(file: &[u8]) -> (Verdict, Vec<&'static str>) {
+    let (mut verdict, mut others) = (Verdict::Clean, Vec::new());
+    for finding in findings(&[file], Level::Strict) {
+        match finding.rule {
+            "planned-memory-overlap" => verdict = Verdict::Overlap,
+            "planned-memory-unknown" => verdict = verdict.max(Verdict::Unknown),
+            rule => others.push(rule),
+        }
+    }
+    others.sort_unstable();
+    others.dedup();
+    (verdict, others)
+}
+
+/// The truth about a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Truth {
+    /// All reads get the bytes of the right writes, and all results are right.
+    Right,
+    /// Results differ from those with all blocks apart.
+    Wrong,
+    /// Bytes of another value are read, which had no effect on any result: such as those that a maximum ignores.
+    NoEffect,
+    /// A kernel writes over its own input or other output, and the results are right: by the order in which it works.
+    ByOrder,
+    /// Bytes of another value are read only on paths that no input takes, such as if one condition decides twice.
+    OtherPath,
+    /// A view was moved away from its block, with right or wrong results: the file does not say whose view it is.
+    Alone(bool),
+    /// The two judges contradict each other: a fault of this tool.
+    Contradiction,
+}
+
+/// The truth, from the results with all blocks apart and with the plan.
+pub fn truth(program: &Program, plan: &Plan, expected: &str, found: &str, seed: u64, walks: usize) -> (Truth, Seen) {
+    let same = expected == found;
+    let seen = shadow::judge(program, plan, seed, walks, Decisions::ByContent);
+    let truth = match (same, seen) {
+        _ if !plan.alone.is_empty() => Truth::Alone(same),
+        (false, Seen::Right) if walks < 2_000 => return truth(program, plan, expected, found, seed ^ 1, 4_000),
+        (_, Seen::Invalid(_) | Seen::NoMemory(_)) | (false, Seen::Right) => Truth::Contradiction,
+        (false, _) => Truth::Wrong,
+        (true, Seen::Right) => match shadow::judge(program, plan, seed, walks, Decisions::Free) {
+            Seen::Right | Seen::InCall(_) => Truth::Right,
+            _ => Truth::OtherPath,
+        },
+        (true, Seen::InCall(_)) => Truth::ByOrder,
+        (true, Seen::Foreign(_)) => Truth::NoEffect,
+    };
+    (truth, seen)
+}

@@ -1,0 +1,250 @@
+//! A program whose tensors are known by the memory that they share, and not by where a plan puts them.
+
+use executorch_format::schema::program::{
+    EValue, ExecutionPlan, FreeCall, Instruction, JumpFalseCall, MoveCall, Operator, OptionalTensorList, Tensor,
+    TensorShapeDynamism,
+};
+use executorch_format::schema::{Program as Schema, ScalarType};
+use executorch_format::{DataCollector, PteOptions};
+use std::collections::BTreeMap;
+
+/// Where the memory of a tensor is when the method is loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub enum At {
+    /// Planned: at that many bytes of a block. Tensors of one block share memory on purpose.
+    Block(usize, u64),
+    Constant(usize),
+    /// An instruction makes it a view.
+    RunTime,
+    /// An input or output in the caller's memory.
+    Caller,
+}
+
+#[derive(Clone, Debug)]
+pub struct TensorValue {
+    pub scalar_type: ScalarType,
+    pub sizes: Vec<i32>,
+    pub at: At,
+    pub dynamic: bool,
+}
+
+impl TensorValue {
+    pub fn bytes(&self) -> u64 {
+        let width = match self.scalar_type {
+            ScalarType::BOOL => 1,
+            ScalarType::LONG => 8,
+            _ => 4,
+        };
+        self.sizes.iter().map(|size| *size as u64).product::<u64>() * width
+    }
+}
+
+#[derive(Clone, Debug)]
+pub enum Value {
+    Tensor(TensorValue),
+    Int(i64),
+    Bool(bool),
+    Double(f64),
+    Null,
+    Ints(Vec<usize>),
+    Tensors(Vec<usize>),
+    OptionalTensors(Vec<usize>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arithmetic {
+    Add,
+    Sub,
+    Eq,
+    Lt,
+}
+
+/// What a kernel does to memory and to numbers.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Reads and writes whole tensors. An elementwise kernel may write over an input of the same shape.
+    Compute {
+        reads: Vec<usize>,
+        writes: Vec<usize>,
+        elementwise: bool,
+    },
+    /// `et_copy_index`: writes one row.
+    CopyRow {
+        to: usize,
+        from: usize,
+        index: usize,
+    },
+    /// `index_put_`: writes some rows.
+    PutRows {
+        to: usize,
+        from: usize,
+        rows: Vec<u64>,
+    },
+    View {
+        of: usize,
+        out: usize,
+    },
+    Size {
+        of: usize,
+        out: usize,
+    },
+    Arithmetic(Arithmetic, [usize; 3]),
+}
+
+#[derive(Clone, Debug)]
+pub enum Step {
+    Call { operator: (&'static str, &'static str), args: Vec<usize>, effect: Effect },
+    Move { from: usize, to: usize },
+    Jump { condition: usize, to: usize },
+    Free(usize),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Role {
+    Temporary,
+    Input,
+    /// Keeps its content from run to run.
+    State,
+}
+
+/// Memory that some tensors share.
+#[derive(Clone, Debug)]
+pub struct Block {
+    pub size: u64,
+    pub role: Role,
+    /// The content of a state when the method is loaded, if the file has it.
+    pub initial: Option<Vec<u8>>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub values: Vec<Value>,
+    pub blocks: Vec<Block>,
+    pub constants: Vec<Vec<u8>>,
+    pub steps: Vec<Step>,
+    pub inputs: Vec<usize>,
+    pub outputs: Vec<usize>,
+}
+
+/// Where a plan puts each block.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    pub offsets: Vec<u64>,
+    /// Tensors that were moved away from their block.
+    pub alone: BTreeMap<usize, u64>,
+}
+
+impl Program {
+    pub fn tensor(&self, value: usize) -> &TensorValue {
+        match &self.values[value] {
+            Value::Tensor(tensor) => tensor,
+            other => panic!("value {value} is {other:?}"),
+        }
+    }
+
+    pub fn tensors(&self) -> impl Iterator<Item = (usize, &TensorValue)> {
+        self.values.iter().enumerate().filter_map(|(index, value)| match value {
+            Value::Tensor(tensor) => Some((index, tensor)),
+            _ => None,
+        })
+    }
+
+    /// The plan in which no two blocks share memory: the reference.
+    pub fn apart(&self) -> Plan {
+        let mut end = 0;
+        let mut offset = |block: &Block| {
+            let offset = end;
+            end += block.size.next_multiple_of(16) + 16;
+            offset
+        };
+        Plan { offsets: self.blocks.iter().map(&mut offset).collect(), alone: BTreeMap::new() }
+    }
+
+    /// The values that a step names, lists by their items.
+    pub fn mentions(&self, step: &Step) -> Vec<usize> {
+        match step {
+            Step::Call { effect, .. } => match effect {
+                Effect::Compute { reads, writes, .. } => reads.iter().chain(writes).copied().collect(),
+                Effect::CopyRow { to, from, .. } | Effect::PutRows { to, from, .. } => vec![*to, *from],
+                Effect::View { of, out } => vec![*of, *out],
+                Effect::Size { .. } | Effect::Arithmetic(..) => Vec::new(),
+            },
+            Step::Move { from, to } => vec![*from, *to],
+            Step::Jump { condition, .. } => vec![*condition],
+            Step::Free(value) => vec![*value],
+        }
+    }
+
+    /// The program as a file.
+    pub fn file(&self, plan: &Plan) -> Vec<u8> {
+        let mut data = DataCollector::new();
+        let mut planned = 16;
+        let indices = |items: &[usize]| items.iter().map(|item| *item as i32).collect::<Vec<_>>();
+        let mut values: Vec<EValue<'_>> = Vec::new();
+        for (index, value) in self.values.iter().enumerate() {
+            values.push(match value {
+                Value::Int(number) => (*number).into(),
+                Value::Bool(flag) => (*flag).into(),
+                Value::Double(number) => (*number).into(),
+                Value::Null => EValue::null(),
+                Value::Ints(items) => EValue::int_list(items.iter().map(|item| *item as i64).collect::<Vec<_>>()),
+                Value::Tensors(items) => EValue::tensor_list(indices(items)),
+                Value::OptionalTensors(items) => {
+                    EValue { val: OptionalTensorList { items: Some(indices(items).into()) }.into() }
+                }
+                Value::Tensor(value) => {
+                    let mut tensor = Tensor::new(value.scalar_type, value.sizes.clone());
+                    if value.dynamic {
+                        tensor.shape_dynamism = TensorShapeDynamism::DYNAMIC_BOUND;
+                    }
+                    match &value.at {
+                        At::Block(block, offset) => {
+                            let place = plan.alone.get(&index).copied().unwrap_or(plan.offsets[*block] + offset);
+                            planned = planned.max(place + value.bytes());
+                            tensor = tensor.with_planned(1, place);
+                            if let Some(bytes) = &self.blocks[*block].initial {
+                                tensor = tensor.with_data(data.mutable(bytes.clone()));
+                            }
+                        }
+                        At::Constant(constant) => {
+                            tensor = tensor.with_data(data.constant(self.constants[*constant].clone()));
+                        }
+                        At::RunTime | At::Caller => (),
+                    }
+                    tensor.into()
+                }
+            });
+        }
+        let mut operators: Vec<(&str, &str)> = Vec::new();
+        let mut instructions = Vec::new();
+        for step in &self.steps {
+            instructions.push(match step {
+                Step::Call { operator, args, .. } => {
+                    let known = operators.iter().position(|other| other == operator);
+                    let index = known.unwrap_or_else(|| {
+                        operators.push(*operator);
+                        operators.len() - 1
+                    });
+                    Instruction::kernel_call(index as i32, indices(args))
+                }
+                Step::Move { from, to } => {
+                    Instruction { instr_args: MoveCall { move_from: *from as i32, move_to: *to as i32 }.into() }
+                }
+                Step::Jump { condition, to } => Instruction {
+                    instr_args: JumpFalseCall {
+                        cond_value_index: *condition as i32,
+                        destination_instruction: *to as i32,
+                    }
+                    .into(),
+                },
+                Step::Free(value) => Instruction { instr_args: FreeCall { value_index: *value as i32 }.into() },
+            });
+        }
+        let operators = operators.into_iter().map(|(name, overload)| Operator::new(name, overload)).collect();
+        let plan = ExecutionPlan::new("forward", values, operators, instructions, planned as i64)
+            .with_inputs(indices(&self.inputs))
+            .with_outputs(indices(&self.outputs));
+        let program = Schema { execution_plan: Some(vec![plan]), ..Schema::default() };
+        data.finish(program, &PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap()
+    }
+}
