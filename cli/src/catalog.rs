@@ -1,6 +1,7 @@
 //! `pte catalog`: many files as tables.
 
 use crate::failure::Failure;
+use crate::save::make_output_folder;
 use crate::{remote, status, text};
 use executorch_format_stores::catalog::{self, Options, Progress};
 use executorch_format_stores::wait;
@@ -45,6 +46,7 @@ pub struct Arguments {
 
 /// Writes a catalogue.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+    make_output_folder(&arguments.out)?;
     let unwritten = |error: executorch_format_stores::Error| {
         let error = io::Error::other(error.to_string());
         Failure::Unwritable { file: arguments.out.clone(), error }

@@ -4,7 +4,7 @@ mod rename;
 
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::{LastArgument, save_all};
+use crate::save::{LastArgument, refuse_existing, save_all};
 use crate::{json, status, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
@@ -42,6 +42,9 @@ pub struct Arguments {
     /// Write several safetensors files with at most this many bytes of tensors each, such as 2GB or 500MiB, and an index
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     max_shard_size: Option<u64>,
+    /// Replace shards and an index that exist
+    #[arg(long, requires = "max_shard_size")]
+    overwrite: bool,
     /// Start each tensor of a .ptd at a multiple of this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = SEGMENT_ALIGNMENT)]
     alignment: u32,
@@ -227,6 +230,7 @@ fn write_shards(
         files.push((shard.image().map_err(&bad)?, output.with_file_name(name)));
     }
     files.push((index.into_bytes().into(), output.with_file_name(format!("{stem}.safetensors.index.json"))));
+    refuse_existing(arguments.overwrite, files.iter().map(|(_, path)| path.as_path()))?;
     arguments.write(inputs, files)
 }
 

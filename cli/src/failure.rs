@@ -72,6 +72,12 @@ impl Failure {
         Self::Unwritable { file: file.to_owned(), error }
     }
 
+    /// A file whose name the command chose, and which exists but was not written by it.
+    pub fn exists(file: &Path) -> Self {
+        let fault = "a file of this name exists that this command did not write: move it, or choose another output";
+        Self::Unwritable { file: file.to_owned(), error: std::io::Error::new(ErrorKind::AlreadyExists, fault) }
+    }
+
     /// A file with settings for the command, such as a policy, that cannot be parsed.
     pub fn usage_of(file: &Path, error: &impl std::fmt::Display) -> Self {
         Self::Usage(format!("{}: {error}", text::path(file)))

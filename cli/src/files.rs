@@ -2,10 +2,10 @@
 
 use crate::failure::Failure;
 use crate::remote;
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-/// The extensions of files that are taken from folders.
+/// The extensions of files that are taken from folders, in upper or lower case.
 const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
 /// The files of a command that takes several.
@@ -48,13 +48,17 @@ impl FileArguments {
     }
 }
 
-/// The files, in the order given, and with `recursive` those in folders, sorted by name.
+/// The files, in the order given, and with `recursive` those in folders, sorted by name. Fails if a folder has none.
 pub fn expand(paths: &[PathBuf], recursive: bool) -> Result<Vec<FilePath>, Failure> {
     let mut files = Vec::new();
     for path in paths {
         if recursive && path.is_dir() {
             let mut found = Vec::new();
             find(path, &mut found);
+            if found.is_empty() {
+                let error = io::Error::other(format!("no model file is in it: expected {}", ENDINGS.join(", ")));
+                return Err(Failure::Unreadable { file: path.clone(), error });
+            }
             found.sort();
             files.extend(found.into_iter().map(|path| FilePath { path, found: true }));
         } else if let Some(prefix) = remote::url(path).filter(|_| recursive && !is_model(path)) {
@@ -68,7 +72,7 @@ pub fn expand(paths: &[PathBuf], recursive: bool) -> Result<Vec<FilePath>, Failu
 
 /// Whether a path has an extension of model files.
 fn is_model(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known))
+    path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known)))
 }
 
 /// Every model file in a folder and below. Links to folders are not followed, so that no file is listed twice. A folder that cannot be

@@ -3,7 +3,7 @@
 use crate::Arguments;
 use crate::failure::Failure;
 use crate::near::Names;
-use crate::save::OutputArguments;
+use crate::save::{OutputArguments, make_output_folder, refuse_foreign};
 use crate::text;
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -48,7 +48,14 @@ pub fn print(arguments: &ManArguments) -> Result<(), Failure> {
     let mut command = Arguments::command();
     if let Some(folder) = &arguments.output {
         let unwritable = |error| Failure::Unwritable { file: folder.clone(), error };
-        fs::create_dir_all(folder).map_err(unwritable)?;
+        make_output_folder(folder)?;
+        for entry in fs::read_dir(folder).map_err(unwritable)? {
+            let path = entry.map_err(unwritable)?.path();
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with("pte") && name.ends_with(".1") {
+                refuse_foreign(&path, ".TH pte")?;
+            }
+        }
         return clap_mangen::generate_to(command, folder).map_err(unwritable);
     }
     command.build();

@@ -6,12 +6,14 @@ use crate::graph::Times;
 use crate::json::{self, JsonArguments};
 use crate::open::{Input, Unbundled};
 use crate::profile::{Tick, time};
-use crate::save::save_with;
+use crate::save::{make_output_folder, refuse_foreign, save_with};
 use crate::size::{Offer, offers};
+use crate::text;
 use executorch_format::Model;
 use executorch_format::inspect::{Drawing, Report};
 use executorch_format::validate::{Finding, Level};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,6 +35,9 @@ pub struct Arguments {
     #[command(flatten)]
     form: JsonArguments,
 }
+
+/// Text at the start of each page.
+const MARK: &str = "<title>ExecuTorch file</title>";
 
 /// The input of the viewer.
 #[derive(Serialize)]
@@ -71,6 +76,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if arguments.form.any() && arguments.output.is_some() {
         return Err(Failure::Usage("--output is for pages, and JSON is printed".to_owned()));
     }
+    let several = arguments.files.are_several();
+    if let Some(folder) = arguments.output.as_deref().filter(|_| several) {
+        make_output_folder(folder)?;
+    }
+    let mut written = HashMap::new();
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
@@ -98,10 +108,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         let output = match (documents, &arguments.output) {
             (Some(documents), _) => return documents.add(&page),
-            (None, Some(output)) if !arguments.files.are_several() => output.clone(),
+            (None, Some(output)) if !several => output.clone(),
             (None, output) => {
                 let folder = output.as_deref().unwrap_or(Path::new(""));
-                folder.join(format!("{}.html", name.to_string_lossy()))
+                let output = folder.join(format!("{}.html", name.to_string_lossy()));
+                if let Some(other) = written.insert(output.clone(), path.to_owned()) {
+                    let (output, other) = (text::path(&output), text::path(&other));
+                    let fault = format!("{output} has the page of {other}: write this page into another folder");
+                    return Err(Failure::usage_of(path, &fault));
+                }
+                refuse_foreign(&output, MARK)?;
+                output
             }
         };
         save_with(&output, |out| executorch_format_viewer::write_page(out, |out| json::write_line(out, &page)))

@@ -1,11 +1,11 @@
 //! Writes files whole, or not at all.
 
 use crate::failure::Failure;
-use crate::{progress, status, text};
+use crate::{progress, remote, status, text};
 use executorch_format::{Error, Image, Prepared, Progress};
 use indicatif::ProgressBar;
 use std::fs;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -144,6 +144,7 @@ pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
 
 /// Creates the folder of a file.
 pub fn make_folder(file: &Path) -> Result<(), Failure> {
+    refuse_url(file)?;
     let folder = file.parent().unwrap_or(Path::new(""));
     fs::create_dir_all(folder).map_err(|error| {
         let error = match error.kind() {
@@ -154,6 +155,48 @@ pub fn make_folder(file: &Path) -> Result<(), Failure> {
         };
         Failure::Unwritable { file: file.to_owned(), error }
     })
+}
+
+/// Creates the folder into which a command writes several files.
+pub fn make_output_folder(folder: &Path) -> Result<(), Failure> {
+    if folder.as_os_str() == text::STANDARD {
+        let fault = "several files cannot be written to standard output: expected a folder (./- for one called -)";
+        return Err(Failure::Usage(fault.to_owned()));
+    }
+    refuse_url(folder)?;
+    fs::create_dir_all(folder).map_err(|error| Failure::Unwritable { file: folder.to_owned(), error })
+}
+
+/// Fails for the URL of a file in a store, instead of writing to a local folder with the name of the scheme.
+fn refuse_url(output: &Path) -> Result<(), Failure> {
+    if remote::url(output).is_none() {
+        return Ok(());
+    }
+    let error = io::Error::other("output is written to local files only: expected a path, found a URL");
+    Err(Failure::Unwritable { file: output.to_owned(), error })
+}
+
+/// Fails if a file exists whose name the command chose, and which the command did not write: its first bytes do not contain `mark`.
+pub fn refuse_foreign(file: &Path, mark: &str) -> Result<(), Failure> {
+    const HEAD: u64 = 4 << 10;
+    let mut head = Vec::new();
+    let read = fs::File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    match read {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(_) if head.windows(mark.len()).any(|part| part == mark.as_bytes()) => Ok(()),
+        _ => Err(Failure::exists(file)),
+    }
+}
+
+/// Fails if a file exists whose name the command chose, unless files are to be overwritten.
+pub fn refuse_existing<'p>(overwrite: bool, mut files: impl Iterator<Item = &'p Path>) -> Result<(), Failure> {
+    match files.find(|file| !overwrite && file.symlink_metadata().is_ok()) {
+        Some(file) => {
+            let error = io::Error::new(ErrorKind::AlreadyExists, "it exists: add --overwrite to replace it");
+            Err(Failure::Unwritable { file: file.to_owned(), error })
+        }
+        None => Ok(()),
+    }
 }
 
 fn prepare(image: &Image<'_>, output: &Path) -> Result<Prepared, Failure> {

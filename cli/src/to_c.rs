@@ -3,7 +3,7 @@
 use crate::convert::refused;
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::make_folder;
+use crate::save::{make_folder, make_output_folder, refuse_foreign};
 use crate::{status, text};
 use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
 use executorch_format::{Error, Model};
@@ -47,6 +47,9 @@ pub struct Arguments {
     operators: bool,
 }
 
+/// Text at the start of each header and source.
+const MARK: &str = "/* Made by `pte to-c` from ";
+
 /// Writes header and source.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
@@ -59,6 +62,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(io::stdout().write_all(lines.as_bytes())?);
     }
     let source = arguments.output.join(format!("{name}.c"));
+    make_output_folder(&arguments.output)?;
+    refuse_foreign(&source, MARK)?;
     let bytes = match (arguments.incbin, arguments.embed) {
         (true, _) => CBytes::Incbin,
         (_, true) => CBytes::Embed,
@@ -86,6 +91,7 @@ fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure>
     let array = CArray::new(&input.parse()?, input.bytes(), options).map_err(bad)?;
     let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));
     make_folder(source)?;
+    refuse_foreign(&header, MARK)?;
     let saved = array.save(&file.to_string_lossy(), &header, source);
     saved.map_err(|error| Failure::unwritable(source, error))?;
     let (header, source) = (text::path(&header), text::path(source));

@@ -37,6 +37,7 @@ impl Object {
             (Self { place: place.clone(), size, etag, modified, requests, read }, bytes)
         };
         match &place.spot {
+            Spot::Unnamed(error) => Err(error.clone()),
             Spot::Folder(path) => {
                 let file = fs::File::open(path)?;
                 let metadata = file.metadata()?;
@@ -94,6 +95,7 @@ impl Object {
     async fn piece(&self, range: Range<u64>) -> Result<Vec<u8>> {
         let size = range.end - range.start;
         let bytes = match &self.place.spot {
+            Spot::Unnamed(error) => return Err(error.clone()),
             Spot::Folder(path) => {
                 let mut file = fs::File::open(path)?;
                 if folder::facts(&file.metadata()?) != (self.size, self.modified) {

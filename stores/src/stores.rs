@@ -8,6 +8,7 @@ use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::{ObjectStore, path::Path};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use url::{Position, Url};
@@ -40,8 +41,13 @@ pub struct Place {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Spot {
-    Store { store: Arc<dyn ObjectStore>, path: Path },
+    Store {
+        store: Arc<dyn ObjectStore>,
+        path: Path,
+    },
     Folder(PathBuf),
+    /// A file that was listed, but cannot be opened by its name.
+    Unnamed(Error),
 }
 
 /// A file in a listing.
@@ -105,16 +111,21 @@ impl Stores {
         let (store, path) = match place.spot {
             Spot::Folder(root) => {
                 let found = folder::Walk::new(&root)?.map(|path| {
-                    let name = path.to_str().map(str::to_owned);
-                    let name =
-                        name.ok_or_else(|| Error::Failed(format!("{}: its name is not UTF-8", path.display())))?;
                     // An error is reported when the file is opened.
                     let (size, modified) = std::fs::metadata(&path).map_or((0, None), |facts| folder::facts(&facts));
-                    Ok(Found { place: Place { spot: Spot::Folder(path), name }, size, etag: None, modified })
+                    let place = match path.to_str() {
+                        Some(name) => Place { name: name.to_owned(), spot: Spot::Folder(path) },
+                        None => {
+                            let error = Error::Url("its path is not UTF-8: rename it".into());
+                            Place { name: escaped(path.as_os_str()), spot: Spot::Unnamed(error) }
+                        }
+                    };
+                    Ok(Found { place, size, etag: None, modified })
                 });
                 return Ok(stream::iter(found).boxed());
             }
             Spot::Store { store, path } => (store, path),
+            Spot::Unnamed(error) => return Err(error),
         };
         let url = parse(prefix)?;
         let base = format!("{}/", &url[..Position::BeforePath]);
@@ -135,9 +146,9 @@ impl Stores {
     }
 }
 
-/// Whether files with this extension are taken as models.
+/// Whether files with this extension are taken as models, in upper or lower case.
 pub(crate) fn is_ending(ending: &str) -> bool {
-    ENDINGS.contains(&ending)
+    ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
 fn parse(name: &str) -> Result<Url> {
@@ -148,6 +159,16 @@ fn parse(name: &str) -> Result<Url> {
         _ if url.query().is_some() => Err(Error::Url("a URL of this kind has no query (?)".into())),
         _ => Ok(url),
     }
+}
+
+/// A path with `\xFF` for each byte that is not UTF-8.
+fn escaped(path: &OsStr) -> String {
+    let mut text = String::new();
+    for part in path.as_encoded_bytes().utf8_chunks() {
+        text.push_str(part.valid());
+        part.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02X}")));
+    }
+    text
 }
 
 /// A key as a part of a URL: only characters that would end the path are escaped.

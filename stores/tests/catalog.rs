@@ -36,6 +36,8 @@ impl Drop for Folder {
 /// The rows of a table.
 fn table(catalog: &Path, name: &str) -> RecordBatch {
     let mut parts: Vec<_> = fs::read_dir(catalog.join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+    // The marker.
+    parts.retain(|part| !part.file_name().unwrap().to_str().unwrap().starts_with('.'));
     parts.sort();
     let schema = TABLES.iter().find(|table| table.name == name).unwrap().schema();
     let mut batches = Vec::new();
@@ -181,6 +183,31 @@ fn a_file_that_cannot_be_read_is_a_row_and_is_tried_again() {
     assert_eq!(texts(&table(&out.0, "files"), "error_kind"), [None, None, Some("unreadable".into())]);
     assert_eq!(catalog(&stores, &names, &out.0, &Options::default()).unwrap().unchanged, 2);
     assert!(catalog(&stores, &[path(&out.0)], &out.0, &Options::default()).is_err(), "there is no model");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_name_that_is_not_utf_8_is_a_row_and_endings_may_be_upper_case() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let (stores, from, out) = (Stores::default(), Folder::new("names"), Folder::new("names-out"));
+    let model = data().join("1.5.1/linear/linear.pte");
+    for name in [&b"bad\xff.pte"[..], b"UPPER.PTE", b"z.pte"] {
+        fs::copy(&model, from.0.join(std::ffi::OsStr::from_bytes(name))).unwrap();
+    }
+    for _ in 0..2 {
+        assert_eq!(catalog(&stores, &[path(&from.0)], &out.0, &Options::default()).unwrap().files, 3);
+        let files = table(&out.0, "files");
+        let names: Vec<_> = texts(&files, "file").into_iter().flatten().collect();
+        let ends = |name: &String, end: &str| name.ends_with(end);
+        assert!(
+            ends(&names[0], "/UPPER.PTE") && ends(&names[1], "/bad\\xFF.pte") && ends(&names[2], "/z.pte"),
+            "{names:?}"
+        );
+        assert_eq!(texts(&files, "error_kind"), [None, Some("unreadable".into()), None]);
+        assert_eq!(texts(&files, "error")[1].as_deref(), Some("its path is not UTF-8: rename it"));
+        assert_eq!(table(&out.0, "methods").num_rows(), 2);
+    }
 }
 
 #[test]

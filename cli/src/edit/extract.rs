@@ -4,12 +4,13 @@ use super::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::save::make_output_folder;
 use crate::table::{Column, Table};
 use crate::{status, text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, User, default_key};
-use executorch_format::{Model, NewEntry, Ptd, PtdOptions, TensorView};
+use executorch_format::{Model, NewEntry, Prepared, Ptd, PtdOptions, TensorView};
 use glob::Pattern;
 use serde::Serialize;
 use std::fs;
@@ -66,6 +67,23 @@ enum Form {
     Npy,
 }
 
+impl Form {
+    /// Gives the file of a tensor the ending of this form.
+    fn name(self, file: &mut Extracted<'_>) {
+        let ending = match self {
+            Self::Raw => return,
+            Self::Ptd => "ptd",
+            Self::Npy => "npy",
+        };
+        if file.shape.is_some() {
+            file.file = format!("{}.{ending}", file.file.trim_end_matches(".bin"));
+        }
+    }
+}
+
+/// The name of the manifest.
+const MANIFEST: &str = "manifest.json";
+
 /// Extracts blobs.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
@@ -88,14 +106,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             false => print(&extraction),
         };
     };
-    let unwritable = |error| Failure::Unwritable { file: folder.clone(), error };
-    fs::create_dir_all(folder).map_err(unwritable)?;
-    for file in &mut extraction.files {
+    make_output_folder(folder)?;
+    extraction.files.iter_mut().for_each(|file| arguments.tensors.name(file));
+    let path = folder.join(MANIFEST);
+    refuse_foreign(folder, &extraction)?;
+    for file in &extraction.files {
         write(&model, file, folder, arguments.tensors, input.path())?;
     }
     let manifest = Manifest::new(input.path(), &extraction);
-    let (path, text) = (folder.join("manifest.json"), json::to_vec_indented(&manifest)?);
-    fs::write(&path, text).map_err(|error| Failure::Unwritable { file: path, error })?;
+    put(&path, &json::to_vec_indented(&manifest)?)?;
     if arguments.json.any() {
         return json::print(&manifest, &arguments.json);
     }
@@ -112,19 +131,37 @@ fn called(file: &Extracted<'_>, several: bool) -> Vec<String> {
     values.flatten().collect()
 }
 
-fn write(model: &Model<'_>, file: &mut Extracted<'_>, folder: &Path, form: Form, input: &Path) -> Result<(), Failure> {
+/// Fails if a file to be written exists, unless an earlier manifest in the folder lists it.
+fn refuse_foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<(), Failure> {
+    let earlier = earlier(folder).unwrap_or_default();
+    let files = extraction.files.iter().map(|file| &*file.file);
+    let foreign = files.chain([MANIFEST]).filter(|file| !earlier.iter().any(|known| known == file));
+    match foreign.map(|file| folder.join(file)).find(|path| path.symlink_metadata().is_ok()) {
+        Some(path) => Err(Failure::exists(&path)),
+        None => Ok(()),
+    }
+}
+
+/// The files of an earlier extraction into a folder, with its manifest; `None` if there is no manifest.
+fn earlier(folder: &Path) -> Option<Vec<String>> {
+    let manifest: serde_json::Value = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
+    manifest.get("format")?.as_u64()?;
+    let blobs = manifest.get("files")?.get(0)?.get("blobs")?.as_array()?;
+    let files = blobs.iter().map(|blob| Some(blob.get("file")?.as_str()?.to_owned()));
+    files.chain([Some(MANIFEST.to_owned())]).collect()
+}
+
+/// Writes a file whole, or not at all.
+fn put(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let prepared = Prepared::new(path, |file| file.write_all(bytes));
+    prepared.and_then(Prepared::commit).map_err(|error| Failure::unwritable(path, error))
+}
+
+fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, input: &Path) -> Result<(), Failure> {
     let bad = |error| Failure::bad(input, &error);
     let bytes = model.bytes(&file.data).map_err(bad)?;
-    let (ending, shape) = match (form, file.shape) {
-        (Form::Ptd, Some(shape)) => ("ptd", shape),
-        (Form::Npy, Some(shape)) => ("npy", shape),
-        _ => {
-            let path = folder.join(&file.file);
-            return fs::write(&path, bytes).map_err(|error| Failure::Unwritable { file: path, error });
-        }
-    };
-    file.file = format!("{}.{ending}", file.file.trim_end_matches(".bin"));
     let path = folder.join(&file.file);
+    let Some(shape) = file.shape.filter(|_| form != Form::Raw) else { return put(&path, &bytes) };
     let view = TensorView::new(shape, bytes).map_err(bad)?;
     let saved = match form {
         Form::Npy => save_array(&view, &path, bad)?,

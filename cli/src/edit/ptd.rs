@@ -6,6 +6,7 @@ use super::source::Source;
 use super::{Destination, EditReport, How, Output, data, finish, open};
 use crate::failure::Failure;
 use crate::open::Input;
+use crate::save::refuse_existing;
 use crate::text;
 use clap::{Args, Subcommand, ValueEnum};
 use executorch_format::edit::{Action, Change, NewData, Subject};
@@ -95,6 +96,9 @@ struct Split {
     /// The name of the parts: OUT.ptd makes OUT-00001-of-00003.ptd
     #[arg(short, long, value_name = "OUT.ptd")]
     output: PathBuf,
+    /// Replace parts that exist
+    #[arg(long)]
+    overwrite: bool,
     #[command(flatten)]
     how: How,
 }
@@ -290,6 +294,7 @@ fn split(arguments: &Split) -> Result<(), Failure> {
     let stem = arguments.output.with_extension("");
     let name = |number| PathBuf::from(format!("{}-{number:05}-of-{:05}.ptd", stem.display(), parts.len()));
     let names: Vec<PathBuf> = (1..=parts.len()).map(name).collect();
+    refuse_existing(arguments.overwrite, names.iter().map(PathBuf::as_path))?;
     let mut report = EditReport::default();
     for (part, path) in parts.iter().zip(&names) {
         for entry in part.entries() {

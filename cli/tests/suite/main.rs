@@ -17,6 +17,7 @@ mod graph;
 mod hostile;
 mod jobs;
 mod manners;
+mod outputs;
 mod payloads;
 mod readme;
 #[cfg(feature = "remote")]

@@ -147,6 +147,7 @@ extern const unsigned char {name}[{prefix}_SIZE];
     /// The source's text in pieces. `header` is the name of the header's file, `file` that of the model's file, which a
     /// source with [`CBytes::Incbin`] or [`CBytes::Embed`] refers to.
     pub fn source(&self, header: &str, file: &str) -> impl Iterator<Item = String> {
+        let made = format!("/* Made by `pte to-c` from {}. */\n", comment(file));
         let (header, file) = (literal(header), literal(file));
         let (first, bytes) = match self.form {
             CBytes::Numbers => (self.array_head(&header) + "{\n", self.bytes),
@@ -154,7 +155,7 @@ extern const unsigned char {name}[{prefix}_SIZE];
             CBytes::Incbin => (self.assembly(&header, &file), Default::default()),
         };
         let last = if self.form == CBytes::Incbin { "" } else { "};\n" };
-        [first].into_iter().chain(bytes.chunks(PIECE).map(lines)).chain([last.into()])
+        [made, first].into_iter().chain(bytes.chunks(PIECE).map(lines)).chain([last.into()])
     }
 
     /// The start of a definition in C.

@@ -1,6 +1,6 @@
 //! The parts of earlier runs, from which the rows of unchanged files are taken.
 
-use super::part::{FIRST, LAST, VERSION, failed, version};
+use super::part::{FIRST, LAST, VERSION, failed, metadata, version};
 use super::tables::TABLES;
 use crate::error::Result;
 use crate::stores::Found;
@@ -87,8 +87,7 @@ impl Parts {
 
 impl Earlier {
     fn open(path: &Path, name: String, roots: &Arc<Vec<PathBuf>>) -> Option<Self> {
-        let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).ok()?).ok()?;
-        let pairs = builder.metadata().file_metadata().key_value_metadata()?;
+        let pairs = metadata(path)?;
         let value = |key: &str| pairs.iter().find(|pair| pair.key == key)?.value.clone();
         if value(VERSION)? != version() {
             return None;

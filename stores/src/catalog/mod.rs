@@ -4,6 +4,7 @@
 //! same rows as one batch of Arrow, for engines that distribute the work over machines.
 
 mod earlier;
+mod output;
 mod part;
 mod rows;
 mod run;

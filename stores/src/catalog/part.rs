@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use arrow_array::RecordBatch;
 use arrow_select::interleave::interleave_record_batch;
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::Compression;
 use parquet::file::metadata::{KeyValue, SortingColumn};
 use parquet::file::properties::WriterProperties;
@@ -77,7 +78,6 @@ fn merged(entries: &[Entry], table: usize, fresh: RecordBatch, parts: &[&Arc<Ear
 
 /// Writes a table's file under another name, and renames it.
 fn put(rows: &RecordBatch, (first, last): (&str, &str), folder: &Path, part: &str) -> Result<()> {
-    fs::create_dir_all(folder)?;
     let (path, unfinished) = (folder.join(part), folder.join(format!(".{part}.unfinished")));
     let key = |key: &str, value: &str| KeyValue::new(key.to_owned(), value.to_owned());
     let properties = WriterProperties::builder()
@@ -92,6 +92,12 @@ fn put(rows: &RecordBatch, (first, last): (&str, &str), folder: &Path, part: &st
     writer.close().map_err(failed)?;
     file.sync_data()?;
     Ok(fs::rename(&unfinished, &path)?)
+}
+
+/// The metadata of a part's file; `None` if it is not a Parquet file with metadata.
+pub fn metadata(path: &Path) -> Option<Vec<KeyValue>> {
+    let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path).ok()?).ok()?;
+    builder.metadata().file_metadata().key_value_metadata().cloned()
 }
 
 pub fn failed(error: impl std::fmt::Display) -> Error {

@@ -1,16 +1,17 @@
 //! Writes a catalogue: lists files, reads them, and publishes the parts when all are written.
 
 use super::earlier::Parts;
+use super::output::{self, Output};
 use super::part::{self, Entry, failed};
 use super::rows;
-use super::tables::{FORMAT, Rows, TABLES};
+use super::tables::Rows;
 use crate::error::{Error, Result};
 use crate::stores::{Found, Place, Spot, Stores};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, stream};
-use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -94,8 +95,10 @@ static IN_MEMORY: Semaphore = Semaphore::const_new(MEMORY);
 /// Writes a catalogue of the model files with these names or below these prefixes, by URL or path, into a local folder.
 ///
 /// Files that did not change since the last run are not read again, even if that run was killed. The tables of the last run stay
-/// until all new ones are written. Fails if a prefix cannot be listed, if nothing was found, or if `out` cannot be written. A file
-/// that cannot be read becomes a row with its error.
+/// until all new ones are written. A file that cannot be read becomes a row with its error.
+///
+/// Fails if a prefix cannot be listed or is inside `out`, if nothing was found, if `out` cannot be written, or if a folder or file in
+/// it that would be replaced is not one that this function wrote.
 pub async fn write(
     stores: &Stores,
     prefixes: &[String],
@@ -103,14 +106,14 @@ pub async fn write(
     options: &Options,
     mut progress: impl FnMut(Progress),
 ) -> Result<Report> {
-    fs::create_dir_all(out)?;
-    let _lock = Lock::new(out)?;
-    let unfinished = unfinished(out)?;
-    let run = unfinished.iter().map(|(run, _)| *run).chain(last_run(out)).max().unwrap_or_default() + 1;
-    let folder = out.join(format!("{UNFINISHED}{run:06}"));
-    fs::create_dir(&folder)?;
-    let roots = unfinished.iter().map(|(_, path)| path.clone()).chain([out.to_owned()]).collect();
-    let mut earlier = Parts::find(roots);
+    for prefix in prefixes {
+        if let Spot::Folder(input) = stores.place(prefix)?.spot {
+            output::refuse_inside(&input, out)?;
+        }
+    }
+    let output = Output::open(out)?;
+    let (run, folder) = output.start()?;
+    let mut earlier = Parts::find(output.roots());
 
     let (sender, mut receiver) = mpsc::channel(AHEAD);
     let counts = Arc::new((AtomicU64::new(0), AtomicBool::new(false)));
@@ -165,7 +168,7 @@ pub async fn write(
     }
     lister.await.map_err(failed)?;
     if report.files == 0 {
-        fs::remove_dir_all(&folder)?;
+        output::remove_run(&folder)?;
         return Err(Error::Failed("no model file was found there".into()));
     }
     if !open.entries.is_empty() {
@@ -173,10 +176,7 @@ pub async fn write(
     }
     finish(&mut writing).await?;
     progress(Progress { found: report.files, all_found: true, done: report.files });
-    publish(out, &folder, run, &report)?;
-    for (_, folder) in unfinished {
-        fs::remove_dir_all(folder)?;
-    }
+    output.publish(&folder, run, &report)?;
     Ok(report)
 }
 
@@ -244,8 +244,8 @@ pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64) -> BoxFu
     };
     let is_local = matches!(found.place.spot, Spot::Folder(_));
     let work = async move {
-        let size = match found.place.name.rsplit_once('.') {
-            Some((_, "pte" | "ptd")) => 1,
+        let size = match found.place.name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).as_deref() {
+            Some("pte" | "ptd") => 1,
             _ => usize::try_from(found.size >> 20).unwrap_or(MEMORY).clamp(1, MEMORY),
         };
         let _memory = IN_MEMORY.acquire_many(size as u32).await;
@@ -292,82 +292,6 @@ pub async fn list(
     Ok(all.chain(end).boxed())
 }
 
-/// The start of the names of unfinished runs' folders, before the number of the run.
-const UNFINISHED: &str = ".unfinished-";
-
-/// The folders of unfinished runs, the last run first.
-fn unfinished(out: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let mut folders = Vec::new();
-    for entry in fs::read_dir(out)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let run = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED)?.parse().ok());
-        folders.extend(run.map(|run| (run, entry.path())));
-    }
-    folders.sort_by(|one, other| other.cmp(one));
-    Ok(folders)
-}
-
-const ABOUT: &str = "catalog.json";
-
-/// The number of the last finished run.
-fn last_run(out: &Path) -> Option<u64> {
-    let text = fs::read(out.join(ABOUT)).ok()?;
-    serde_json::from_slice::<serde_json::Value>(&text).ok()?.get("run")?.as_u64()
-}
-
-/// Replaces the old tables by the new ones. Names of parts contain the number of their run, so that old and new ones differ.
-fn publish(out: &Path, folder: &Path, run: u64, report: &Report) -> Result<()> {
-    for table in TABLES {
-        let (new, place) = (folder.join(table.name), out.join(table.name));
-        if place.exists() {
-            exchange(&new, &place, &folder.join(format!("{}.old", table.name)))?;
-        } else {
-            fs::rename(&new, &place)?;
-        }
-    }
-    let about = serde_json::json!({
-        "format": FORMAT,
-        "version": env!("CARGO_PKG_VERSION"),
-        "run": run,
-        "files": report.files,
-        "tables": TABLES.iter().map(|table| table.name).collect::<Vec<_>>(),
-    });
-    let unfinished = folder.join(ABOUT);
-    fs::write(&unfinished, format!("{about:#}\n"))?;
-    fs::rename(&unfinished, out.join(ABOUT))?;
-    Ok(fs::remove_dir_all(folder)?)
-}
-
-/// Exchanges two folders: atomically, if the system supports it.
-fn exchange(new: &Path, place: &Path, aside: &Path) -> std::io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        if renameat_with(CWD, new, CWD, place, RenameFlags::EXCHANGE).is_ok() {
-            return Ok(());
-        }
-    }
-    fs::rename(place, aside)?;
-    fs::rename(new, place)
-}
-
-/// A lock, so that only one run at a time writes a catalogue.
-struct Lock {
-    _file: File,
-}
-
-impl Lock {
-    fn new(out: &Path) -> Result<Self> {
-        let file = File::create(out.join(".lock"))?;
-        #[cfg(unix)]
-        if rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
-            return Err(Error::Failed("another run writes this catalogue".into()));
-        }
-        Ok(Self { _file: file })
-    }
-}
-
 impl Stores {
     /// A file by its name; `None` if it is a prefix or folder.
     async fn find(&self, name: &str) -> Result<Option<Found>> {
@@ -381,6 +305,7 @@ impl Stores {
                 let (size, modified) = crate::folder::facts(&metadata);
                 (size, None, modified)
             }
+            Spot::Unnamed(error) => return Err(error.clone()),
             Spot::Store { path, .. } if !path.extension().is_some_and(crate::stores::is_ending) => return Ok(None),
             Spot::Store { store, path } => match object_store::ObjectStoreExt::head(store.as_ref(), path).await {
                 Ok(meta) => (meta.size, meta.e_tag, Some(meta.last_modified.timestamp_micros())),

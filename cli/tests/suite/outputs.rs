@@ -1,0 +1,209 @@
+//! Files and folders that commands write: what a user has there is not lost, and a URL is not a folder.
+
+use crate::cli::pte;
+use executorch_format_support::data;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+/// A folder with some models, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("executorch-format-{}-outputs-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        for (from, to) in
+            [("linear/linear.pte", "m.pte"), ("ptd_shared/ptd_shared.ptd", "w.ptd"), ("bundled/bundled.bpte", "b.bpte")]
+        {
+            fs::copy(data().join("1.5.1").join(from), path.join(to)).unwrap();
+        }
+        Self(path)
+    }
+
+    fn run(&self, line: &str) -> (Option<i32>, String) {
+        let Output { status, stderr, .. } = pte().current_dir(&self.0).args(line.split(' ')).output().unwrap();
+        (status.code(), String::from_utf8(stderr).unwrap())
+    }
+
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn good(&self, line: &str) {
+        let (code, message) = self.run(line);
+        assert_eq!(code, Some(0), "{line}: {message}");
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_url_is_refused_as_output_and_no_folder_appears() {
+    let folder = Folder::new("url");
+    let before = folder.names();
+    for url in ["s3://bucket/x", "https://example.com/x", "gs://bucket/x"] {
+        for line in [
+            "rewrite m.pte URL.pte",
+            "strip m.pte --all -o URL.pte",
+            "select m.pte --keep forward -o URL.pte",
+            "externalize m.pte --all -o URL.pte --data w2.ptd",
+            "externalize m.pte --all -o x.pte --data URL.ptd",
+            "bundle b.bpte --extract-program -o URL.pte",
+            "ptd merge w.ptd w.ptd -o URL.ptd",
+            "ptd split w.ptd --max-size 8 -o URL.ptd",
+            "extract m.pte -o URL",
+            "report m.pte -o URL.html",
+            "report m.pte w.ptd -o URL",
+            "convert m.pte URL.safetensors",
+            "convert m.pte URL.safetensors --max-shard-size 40",
+            "convert m.pte URL.c",
+            "to-c m.pte -o URL",
+            "man -o URL",
+            "completions bash -o URL",
+            "graph m.pte --svg -o URL.svg",
+            "memory m.pte --svg -o URL.svg",
+            #[cfg(feature = "remote")]
+            "catalog m.pte --out URL",
+        ] {
+            let (code, message) = folder.run(&line.replace("URL", url));
+            assert!(code == Some(2) && message.contains("found a URL"), "{line}: {code:?} {message}");
+            assert_eq!(folder.names(), before, "{line}");
+        }
+    }
+}
+
+#[test]
+fn standard_output_is_not_a_folder() {
+    let folder = Folder::new("standard");
+    let before = folder.names();
+    for line in [
+        "extract m.pte -o -",
+        "report m.pte w.ptd -o -",
+        "report -r . -o -",
+        "to-c m.pte -o -",
+        "man -o -",
+        #[cfg(feature = "remote")]
+        "catalog ../nothing --out -",
+    ] {
+        let (code, message) = folder.run(line);
+        assert!(code == Some(2) && message.contains("expected a folder"), "{line}: {code:?} {message}");
+        assert_eq!(folder.names(), before, "{line}");
+    }
+}
+
+/// Runs a command that chooses names itself: it does not replace a file of the user, and replaces its own.
+fn keeps(name: &str, line: &str, files: &[&str]) {
+    for file in files {
+        let folder = Folder::new(&format!("{name}-{}", file.replace(['/', '%'], "-")));
+        let path = folder.0.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "of the user").unwrap();
+        let (code, message) = folder.run(line);
+        assert_eq!(code, Some(2), "{line}: {message}");
+        assert!(message.contains(file) && message.contains("exists"), "{line}: {message}");
+        assert_eq!(fs::read(&path).unwrap(), b"of the user", "{line}");
+        fs::remove_file(&path).unwrap();
+        folder.good(line);
+        assert!(path.exists(), "{line} did not write {file}");
+        if line.contains("safetensors") || line.starts_with("ptd split") {
+            assert!(folder.run(line).1.contains("--overwrite"));
+            folder.good(&format!("{line} --overwrite"));
+        } else {
+            folder.good(line);
+        }
+    }
+}
+
+#[test]
+fn files_of_a_user_are_not_replaced_where_a_command_chooses_names() {
+    keeps("report", "report m.pte w.ptd -o pages", &["pages/m.pte.html", "pages/w.ptd.html"]);
+    keeps("to-c", "to-c m.pte --name model -o c", &["c/model.c", "c/model.h"]);
+    keeps("man", "man -o man", &["man/pte.1", "man/pte-info.1"]);
+    keeps("split", "ptd split w.ptd --max-size 8 -o part.ptd", &["part-00001-of-00002.ptd", "part-00002-of-00002.ptd"]);
+    let shards = ["s-00001-of-00002.safetensors", "s-00002-of-00002.safetensors", "s.safetensors.index.json"];
+    keeps("shards", "convert m.pte s.safetensors --max-shard-size 40", &shards);
+    let folder = Folder::new("extracted");
+    folder.good("extract m.pte -o blobs");
+    let blobs: Vec<String> = fs::read_dir(folder.0.join("blobs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(blobs.len() > 2 && blobs.iter().any(|name| name == "manifest.json"), "{blobs:?}");
+    for blob in &blobs {
+        keeps("extract", "extract m.pte -o blobs", &[&format!("blobs/{blob}")]);
+    }
+}
+
+#[test]
+fn two_pages_of_one_name_are_an_error() {
+    let folder = Folder::new("pages");
+    for name in ["a", "b"] {
+        fs::create_dir(folder.0.join(name)).unwrap();
+        fs::copy(folder.0.join("m.pte"), folder.0.join(name).join("x.pte")).unwrap();
+    }
+    let (code, message) = folder.run("report -r a b -o pages");
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("pages/x.pte.html has the page of a/x.pte"), "{message}");
+    assert!(folder.0.join("pages/x.pte.html").exists());
+}
+
+#[test]
+fn a_folder_without_model_files_is_an_error_everywhere() {
+    let folder = Folder::new("nothing");
+    fs::create_dir(folder.0.join("none")).unwrap();
+    fs::write(folder.0.join("none/readme.txt"), b"no model").unwrap();
+    for line in [
+        "verify -r none",
+        "check --target portable-1.0 -r none",
+        "info -r none",
+        "list -r none",
+        "ops -r none",
+        "size -r none",
+        "memory -r none",
+        "dump -r none",
+        "disasm -r none",
+        "graph --dot -r none",
+        "report -r none -o pages",
+        "diff -r none none",
+        "verify --json -r none",
+        #[cfg(feature = "remote")]
+        "catalog none --out catalog",
+    ] {
+        let (code, message) = folder.run(line);
+        assert!(code == Some(2) && message.contains("no model file"), "{line}: {code:?} {message}");
+    }
+}
+
+#[test]
+fn endings_in_upper_case_are_found() {
+    let folder = Folder::new("upper");
+    fs::create_dir(folder.0.join("models")).unwrap();
+    fs::rename(folder.0.join("m.pte"), folder.0.join("models/M.PTE")).unwrap();
+    let output = pte().current_dir(&folder.0).args(["info", "-r", "models"]).output().unwrap();
+    assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("M.PTE"));
+}
+
+#[test]
+#[cfg(feature = "remote")]
+fn a_catalogue_replaces_no_folder_of_a_user() {
+    let folder = Folder::new("catalog");
+    let files = folder.0.join("files");
+    fs::create_dir(&files).unwrap();
+    fs::rename(folder.0.join("m.pte"), files.join("m.pte")).unwrap();
+    let is_there = |path: &Path| path.join("m.pte").exists();
+    let (code, message) = folder.run("catalog files --out .");
+    assert!(code == Some(2) && message.contains("files is inside the output folder"), "{message}");
+    let model = data().join("1.5.1/linear/linear.pte");
+    let (code, message) = folder.run(&format!("catalog {} --out .", model.display()));
+    assert!(code == Some(2) && message.contains("was not written by `pte catalog`"), "{message}");
+    assert!(is_there(&files));
+}
