@@ -190,7 +190,7 @@ fn is_part(entry: &DirEntry) -> bool {
         return false;
     }
     match unfinished {
-        Some(_) => File::open(entry.path()).is_ok_and(|file| starts_as_parquet(file)),
+        Some(_) => File::open(entry.path()).is_ok_and(starts_as_parquet),
         None => part::metadata(&entry.path()).is_some_and(|pairs| pairs.iter().any(|pair| pair.key == VERSION)),
     }
 }
