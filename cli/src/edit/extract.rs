@@ -161,7 +161,7 @@ fn write(model: &Model<'_>, file: &Extracted<'_>, folder: &Path, form: Form, inp
     let bad = |error| Failure::bad(input, &error);
     let bytes = model.bytes(&file.data).map_err(bad)?;
     let path = folder.join(&file.file);
-    let Some(shape) = file.shape.filter(|_| form != Form::Raw) else { return put(&path, &bytes) };
+    let Some(shape) = file.shape.filter(|_| form != Form::Raw) else { return put(&path, bytes) };
     let view = TensorView::new(shape, bytes).map_err(bad)?;
     let saved = match form {
         Form::Npy => save_array(&view, &path, bad)?,
