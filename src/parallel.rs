@@ -1,17 +1,18 @@
-//! Work on much data: on all cores with the feature `parallel`, otherwise one piece after the other.
+//! Independent jobs on much data: on all cores with the feature `parallel`, otherwise one after the other.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// The fewest bytes for which other threads are started.
+/// The fewest bytes for which another thread is started.
 #[cfg(feature = "parallel")]
 const WORTH: u64 = 1 << 20;
 
-/// Work of which none needs the result of another.
+/// Independent jobs.
 #[derive(Default)]
 pub(crate) struct Jobs<'j> {
     list: Vec<Job<'j>>,
     /// How many bytes they read.
+    #[cfg_attr(not(feature = "parallel"), allow(dead_code))]
     bytes: u64,
 }
 
@@ -25,18 +26,81 @@ impl<'j> Jobs<'j> {
     }
 
     /// Runs them all.
+    #[cfg(not(feature = "parallel"))]
     pub(crate) fn run(self) {
-        #[cfg(feature = "parallel")]
-        if self.list.len() > 1 && self.bytes >= WORTH {
-            rayon::scope(|scope| {
-                for job in self.list {
-                    scope.spawn(move |_| job());
-                }
-            });
-            return;
-        }
         for job in self.list {
             job();
+        }
+    }
+
+    /// Runs them all, on threads that end with the call. A pool would outlive it, and a child process made by `fork` would wait for ever
+    /// for the pool's threads, which it does not have.
+    #[cfg(feature = "parallel")]
+    pub(crate) fn run(self) {
+        use std::sync::{Mutex, PoisonError};
+        use std::thread;
+
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let worth = usize::try_from(self.bytes / WORTH).unwrap_or(usize::MAX);
+        let threads = cores.min(self.list.len()).min(worth);
+        let jobs = Mutex::new(self.list.into_iter());
+        let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).next();
+        let work = || {
+            while let Some(job) = next() {
+                job();
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..threads {
+                // If the system refuses a thread, the others do its work.
+                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                    break;
+                }
+            }
+            work();
+        });
+    }
+}
+
+#[cfg(all(test, feature = "parallel"))]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::sync::{Barrier, Mutex};
+    use std::thread;
+
+    #[test]
+    fn each_job_runs_once() {
+        let mut results = [0_u32; 100];
+        let mut jobs = Jobs::default();
+        for (index, result) in (0..).zip(&mut results) {
+            jobs.add(WORTH, move || *result += index);
+        }
+        jobs.run();
+        assert!(results.into_iter().eq(0..100));
+    }
+
+    #[test]
+    fn little_work_stays_on_its_thread() {
+        let threads = Mutex::new(HashSet::new());
+        let mut jobs = Jobs::default();
+        for _ in 0..8 {
+            jobs.add(WORTH / 8, || drop(threads.lock().map(|mut threads| threads.insert(thread::current().id()))));
+        }
+        jobs.run();
+        assert!(threads.into_inner().is_ok_and(|threads| threads.into_iter().eq([thread::current().id()])));
+    }
+
+    #[test]
+    fn much_work_runs_at_once() {
+        // On one core the two jobs would wait for each other.
+        if thread::available_parallelism().is_ok_and(|cores| cores.get() > 1) {
+            let both = Barrier::new(2);
+            let mut jobs = Jobs::default();
+            for _ in 0..2 {
+                jobs.add(WORTH, || drop(both.wait()));
+            }
+            jobs.run();
         }
     }
 }

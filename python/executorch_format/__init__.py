@@ -15,7 +15,8 @@ from executorch_format import answers
 from executorch_format._answer import Answer, Answers
 from executorch_format._data import Data
 from executorch_format._error import Error
-from executorch_format._model import AnyFile, Level, Model, Progress, Report, open
+from executorch_format._model import AnyFile, Level, Model, Progress, Readable, Report, open
+from executorch_format._native import VERSION as __version__
 from executorch_format._others import Bundle, Payload, Trace
 from executorch_format._program import Delegate, Method, Methods, Program
 from executorch_format._tensors import NamedData, Tensor, Tensors
@@ -36,10 +37,12 @@ __all__ = [
     "Payload",
     "Program",
     "Progress",
+    "Readable",
     "Report",
     "Tensor",
     "Tensors",
     "Trace",
+    "__version__",
     "answers",
     "open",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, SupportsIndex, TypeVar, Union, get_args, get_origin, get_type_hints, overload
 
 T = TypeVar("T", bound="Answer")
 
 
 class Answer:
-    """An answer about a file: a frozen dataclass, whose `to_dict` is the JSON of the command `pte`."""
+    """An answer about a file: a frozen, hashable dataclass, whose `to_dict` is the JSON of the command `pte`."""
 
     @classmethod
     def _of(cls: type[T], data: Any) -> T:
@@ -35,9 +35,42 @@ class Answers(tuple[A, ...]):
 
     __slots__ = ()
 
+    @overload
+    def __getitem__(self, index: SupportsIndex, /) -> A: ...
+    @overload
+    def __getitem__(self, index: slice, /) -> Answers[A]: ...
+    def __getitem__(self, index: SupportsIndex | slice, /) -> A | Answers[A]:
+        if isinstance(index, slice):
+            return Answers(super().__getitem__(index))
+        return super().__getitem__(index)
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """A list of dicts, as for `pandas.DataFrame`."""
         return [answer.to_dict() for answer in self]
+
+
+class Fields(dict[str, Any]):
+    """A dict in an answer: it does not change, and has a hash."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("answers do not change: `dict(…)` makes a copy that can")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[type[Fields], tuple[dict[str, Any]]]:
+        return Fields, (dict(self),)
+
+
+def frozen(value: Any) -> Any:
+    """Plain data that does not change: lists as tuples, dicts as `Fields`."""
+    if isinstance(value, (list, tuple)):
+        return tuple(frozen(item) for item in value)
+    if isinstance(value, dict):
+        return Fields({key: frozen(item) for key, item in value.items()})
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -78,6 +111,8 @@ def _same(value: Any) -> Any:
 
 
 def _maker(hint: Any) -> Callable[[Any], Any]:
+    if hint is Any:
+        return frozen
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         makers = [maker for maker in map(_maker, arguments) if maker is not _same]

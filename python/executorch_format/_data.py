@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
-from typing import Any, Union
+from typing import Any, Self, Union
 
 from executorch_format._answer import Answers
-from executorch_format._model import AnyFile, Model, Progress, source
+from executorch_format._model import AnyFile, Model, Progress, natives, source
 from executorch_format._native import File
 from executorch_format._tensors import NamedData, Tensor, Tensors, missing, new_data, tensor
 from executorch_format.answers import EditReport, Skipped
@@ -43,12 +43,12 @@ class Data(Model):
         return NamedData({key: entry for key, entry in self._entries.items() if not isinstance(entry, Tensor)})
 
     @classmethod
-    def create(cls, entries: Mapping[str, Any], *, alignment: int | None = None) -> Data:
+    def create(cls, entries: Mapping[str, Any], *, alignment: int | None = None) -> Self:
         """Makes a file from NumPy arrays, PyTorch tensors, `Tensor`s, and bytes, which become blobs. `alignment` is that of the data, in bytes."""
         return cls(File.create([(key, *new_data(value)) for key, value in entries.items()], alignment), None, _MADE)
 
     @classmethod
-    def from_safetensors(cls, file: AnyFile, *, skip: bool = False, mmap: bool = True) -> Data:
+    def from_safetensors(cls, file: AnyFile, *, skip: bool = False, mmap: bool = True) -> Self:
         """The tensors of a safetensors file, without a copy. With `skip`, types that ExecuTorch does not have are left out (see `skipped`), else
         they raise `Error`."""
         native, skipped = File.from_safetensors(source(file, mmap)[0], skip)
@@ -62,14 +62,14 @@ class Data(Model):
         """Writes the tensors as a safetensors file. Entries that the format does not support raise `Error`, or with `skip` are left out."""
         return Answers(map(Skipped._of, self._native.to_safetensors(os.fspath(path), skip, progress)))
 
-    def _changed(self, changed: tuple[File, Any]) -> Data:
-        return Data(changed[0], self.path, EditReport._of(changed[1]))
+    def _changed(self, changed: tuple[File, Any]) -> Self:
+        return type(self)(changed[0], self.path, EditReport._of(changed[1]))
 
     def _known(self, key: str) -> None:
         if key not in self._entries:
             raise missing("key", key, self._entries)
 
-    def replace(self, name: str | Mapping[str, Any], data: Any = None, /, *, shared: bool = False) -> Data:
+    def replace(self, name: str | Mapping[str, Any], data: Any = None, /, *, shared: bool = False) -> Self:
         """Replaces the data of a key, or of many: `replace({"weight": array})`. A tensor must have the same type and shape. `shared`: all keys
         that share the old bytes get the new ones; else only this key does."""
         entries = name if isinstance(name, Mapping) else {name: data}
@@ -78,20 +78,20 @@ class Data(Model):
         news = [(key, None, *new_data(new), shared) for key, new in entries.items()]
         return self._changed(self._native.replace(news, None))
 
-    def merge(self, *others: Data, alignment: int | None = None) -> Data:
+    def merge(self, *others: Data, alignment: int | None = None) -> Self:
         """One file with the keys of all. Raises `Error` if a key has two different contents."""
-        merged, report = File.merge([file._native for file in (self, *others)], alignment)
-        return Data(merged, None, EditReport._of(report))
+        merged, report = File.merge([self._native, *natives(others)], alignment)
+        return type(self)(merged, None, EditReport._of(report))
 
-    def split(self, largest: int | None = None, *, parts: Part | None = None) -> list[Data]:
+    def split(self, largest: int | None = None, *, parts: Part | None = None) -> list[Self]:
         """Several files: with at most `largest` bytes of data each (a larger tensor gets its own file), or by the part of each key. Keys
         that share bytes stay together in the first case."""
         if (largest is None) == (parts is None):
             raise TypeError("either the largest size or the part of each key is needed")
         chosen = None if parts is None else {key: parts(key) if callable(parts) else parts[key] for key in self._entries}
-        return [Data(part, None, _MADE) for part in self._native.split(largest, chosen)]
+        return [type(self)(part, None, _MADE) for part in self._native.split(largest, chosen)]
 
-    def select(self, keys: Collection[str] | Callable[[str], bool]) -> Data:
+    def select(self, keys: Collection[str] | Callable[[str], bool]) -> Self:
         """Keeps these keys, or those for which the function returns true. Raises `KeyError` for a missing key, or if none is left."""
         chosen = [key for key in self._entries if keys(key)] if callable(keys) else list(keys)
         for key in chosen:
@@ -100,13 +100,13 @@ class Data(Model):
             raise KeyError("no key was selected")
         return self._changed(self._native.filter(chosen))
 
-    def rename(self, names: Mapping[str, str]) -> Data:
+    def rename(self, names: Mapping[str, str]) -> Self:
         """Renames keys: `names` maps old ones to new ones. Raises `KeyError` for a missing key."""
         for key in names:
             self._known(key)
         return self._changed(self._native.rename(dict(names)))
 
-    def dedup(self) -> Data:
+    def dedup(self) -> Self:
         """Stores equal data once."""
         return self._changed(self._native.dedup())
 

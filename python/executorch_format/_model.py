@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import builtins
 import html
-import mmap
 import os
-import sys
+import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, TypeVar, Union
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Literal, Protocol, Self, Union
 
 from executorch_format._answer import Answer, Answers
 from executorch_format._error import Error
@@ -37,10 +36,19 @@ Level = Literal["structure", "runtime", "strict"]
 Progress = Callable[[int, int], object]
 """Called with the number of bytes written so far and the total. An exception cancels the write and removes the incomplete file."""
 
-AnyFile = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, BinaryIO]
+
+class Readable(Protocol):
+    """A binary file object, such as one of `open`, `gzip`, `zipfile`, `urllib` or `fsspec`."""
+
+    def read(self) -> bytes:
+        """Reads what is left of the file."""
+
+
+AnyFile = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, Readable]
 """A path, a file's bytes, or a binary file object, which is read from its current position."""
 
-M = TypeVar("M", bound="Model")
+# One letter is a drive on Windows, and `Path` makes one slash of two.
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def source(file: AnyFile, map_it: bool) -> tuple[Source, str | None]:
@@ -51,7 +59,15 @@ def source(file: AnyFile, map_it: bool) -> tuple[Source, str | None]:
         return Source.of_bytes(bytes(file)), None
     if isinstance(file, (str, os.PathLike)):
         path = os.fspath(file)
-        with builtins.open(path, "rb") as opened:
+        try:
+            opened = builtins.open(path, "rb")
+        except OSError as error:
+            if _URL.match(path) is None:
+                raise
+            # A file with such a name has been looked for.
+            hint = "not a local file. To open a URL: with fsspec.open(url, 'rb') as file: ef.open(file). The command pte opens s3://, gs:// and others"
+            raise FileNotFoundError(error.errno, hint, path) from None
+        with opened:
             mapped = _mapped(opened, path) if map_it and hasattr(Source, "mapped") else None
             return mapped or Source.of_bytes(opened.read()), path
     if hasattr(file, "read"):
@@ -67,12 +83,7 @@ def _mapped(file: BinaryIO, path: str) -> Source | None:
     status = os.fstat(file.fileno())
     if not status.st_size:
         return None
-    # The number of open files is limited, and the map does not need the file to stay open.
-    if sys.version_info >= (3, 13):
-        found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ, trackfd=False)
-    else:
-        found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return Source.mapped(found, path, (status.st_dev, status.st_ino))
+    return Source.mapped(file.fileno(), path, (status.st_dev, status.st_ino))
 
 
 def open(file: AnyFile, *, mmap: bool = True) -> Model:
@@ -93,17 +104,19 @@ def open(file: AnyFile, *, mmap: bool = True) -> Model:
 def of_native(native: File, path: str | None = None) -> Model:
     """The model of a kind."""
     kind = native.kind()
-    for found in _KINDS:
-        if found.kind == kind:
-            return found(native, path)
-    raise Error(f"a {kind} is not known here", rule="foreign")
+    if kind not in _KINDS:
+        raise Error(f"a {kind} is not known here", rule="foreign")
+    return _KINDS[kind](native, path)
 
 
-_KINDS: list[type[Model]] = []
+_KINDS: dict[str, type[Model]] = {}
 
 
 class Model:
-    """A file of any kind. It does not change: edits return new ones."""
+    """A file of any kind. It does not change: edits return new ones.
+
+    It can be used in a `with` statement, which closes it.
+    """
 
     kind: ClassVar[str] = ""
     """`pte`, `ptd`, `bpte`, `etdp` or `payload`."""
@@ -114,20 +127,52 @@ class Model:
     """The changes by the edit that made it; `None` if it was opened."""
 
     def __init_subclass__(cls) -> None:
-        _KINDS.append(cls)
+        # A user's subclass has the kind of its base.
+        _KINDS.setdefault(cls.kind, cls)
 
     def __init__(self, native: File, path: str | None = None, changes: EditReport | None = None) -> None:
-        self._native = native
+        self._file: File | None = native
         self.path = path
         self.changes = changes
 
     @classmethod
-    def open(cls: type[M], file: AnyFile, *, mmap: bool = True) -> M:
-        """Like `executorch_format.open`, for one kind of file: raises `Error` for another."""
-        model = open(file, mmap=mmap)
-        if not isinstance(model, cls):
-            raise Error(f"expected a .{cls.kind}, found a .{model.kind}", rule="foreign")
-        return model
+    def open(cls, file: AnyFile, *, mmap: bool = True) -> Self:
+        """Like `executorch_format.open`, for one kind of file: raises `Error` for another. Of a subclass, it returns an instance of that."""
+        read, path = source(file, mmap)
+        native = File.parse(read)
+        if not cls.kind:
+            model = of_native(native, path)
+            assert isinstance(model, cls)
+            return model
+        if native.kind() != cls.kind:
+            raise Error(f"expected a .{cls.kind}, found a .{native.kind()}", rule="foreign")
+        return cls(native, path)
+
+    @property
+    def _native(self) -> File:
+        if self._file is None:
+            raise ValueError(f"the model {self._name!r} is closed")
+        return self._file
+
+    def close(self) -> None:
+        """Releases the file: every later question raises `ValueError`. Arrays, methods and changed models that were taken from it stay valid,
+        and the file stays mapped until the last of them is gone. A model that is not closed is released with the last reference to it."""
+        self._file = None
+        for name in [name for name in vars(self) if isinstance(getattr(type(self), name, None), cached_property)]:
+            del vars(self)[name]
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._file is None
+
+    def __enter__(self) -> Self:
+        # Raises an error if it is closed.
+        self._native
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @cached_property
     def file_size(self) -> int:
@@ -164,7 +209,7 @@ class Model:
         return Diff._of(self._native.diff(after._native))
 
     def releases(self) -> Answers[Release]:
-        """What each release of ExecuTorch's runtime does with it, the newest first."""
+        """What each release of ExecuTorch's runtime does with it, the oldest first."""
         return Answers(map(Release._of, self._native.releases()))
 
     def savings(self) -> Answers[Saving]:
@@ -192,6 +237,8 @@ class Model:
         return ""
 
     def __repr__(self) -> str:
+        if self.closed:
+            return f"<{type(self).__name__} {self._name!r}: closed>"
         # `repr` works for a damaged file too.
         try:
             facts = [f"{self.file_size:,} bytes", self._contents()]

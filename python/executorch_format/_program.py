@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cached_property
-from typing import Any, Union, overload
+from typing import Any, Self, Union, overload
 
-from executorch_format._answer import Answers
+from executorch_format._answer import Answers, frozen
 from executorch_format._data import Data
 from executorch_format._error import Error
 from executorch_format._model import Model, Progress, natives
@@ -32,14 +32,38 @@ Choose = Union[Collection[str], Callable[[Candidate], Union[str, bool, None]]]
 """Names, or a function that is called with each candidate, and returns the key that its data gets, or whether to move it."""
 
 
+class _Contents:
+    """The contents of a program. Methods refer to it and not to the program, which would make a cycle that keeps the file mapped until
+    garbage is collected."""
+
+    def __init__(self, native: File) -> None:
+        self.native = native
+
+    @cached_property
+    def methods(self) -> list[dict[str, Any]]:
+        methods: list[dict[str, Any]] = self.native.disassembly()["methods"]
+        return methods
+
+    @cached_property
+    def candidates(self) -> Answers[Candidate]:
+        return Answers(Candidate(*candidate) for candidate in self.native.candidates())
+
+    def memory(self) -> Memory:
+        return Memory._of(self.native.memory())
+
+    def graphs(self) -> Answers[Graph]:
+        return Answers(map(Graph._of, self.native.graphs()))
+
+
 class Delegate:
     """A part of a method that a backend runs."""
 
-    def __init__(self, program: Program, method: str, index: int, code: dict[str, Any]) -> None:
-        self._program, self._method, self._code = program, method, code
+    def __init__(self, contents: _Contents, method: int, index: int) -> None:
+        self._contents, self._method = contents, method
+        self._code: dict[str, Any] = contents.methods[method]["delegates"][index]
         self.index = index
         """Its index in the method's list of delegates."""
-        self.id: str = code["id"]
+        self.id: str = self._code["id"]
         """The backend's name."""
 
     @property
@@ -50,37 +74,39 @@ class Delegate:
     @property
     def data(self) -> memoryview:
         """The payload: read-only bytes in the file."""
-        return self._program._native.payload_bytes(self._method, self.index)
+        return self._contents.native.payload_bytes(self._method, self.index)
 
     @cached_property
     def graph(self) -> DelegateGraph:
         """The contents of the payload. Raises `Error` if it cannot be parsed."""
-        code, payload = self._code, self._program._native.payload(self._method, self.index)
+        code, payload = self._code, self._contents.native.payload(self._method, self.index)
         if code.get("same_as"):
             method, delegate = code["same_as"]
-            code = self._program._code["methods"][method]["delegates"][delegate]
+            code = self._contents.methods[method]["delegates"][delegate]
         nodes = Answers(map(InsideNode._of, code["nodes"]))
-        return DelegateGraph(payload["kind"], nodes, payload["content"])
+        return DelegateGraph(payload["kind"], nodes, frozen(payload["content"]))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, without the payload."""
         return {"index": self.index, "id": self.id, "compile_specs": self.compile_specs.to_dicts(), "size": len(self.data)}
 
     def __repr__(self) -> str:
-        return f"<Delegate {self.index} of {self._method!r}: {self.id!r}, {len(self.data):,} bytes>"
+        method = self._contents.methods[self._method]["name"]
+        return f"<Delegate {self.index} of {method!r}: {self.id!r}, {len(self.data):,} bytes>"
 
 
 class Method:
     """What a runtime loads and runs by name, such as `forward`."""
 
-    def __init__(self, program: Program, index: int, code: dict[str, Any]) -> None:
-        self._program, self._index, self._code = program, index, code
-        self.name: str = code["name"]
+    def __init__(self, contents: _Contents, index: int) -> None:
+        self._contents, self._index = contents, index
+        self._code: dict[str, Any] = contents.methods[index]
+        self.name: str = self._code["name"]
 
     @cached_property
     def values(self) -> Answers[Value]:
         """All values, by the indices that instructions use."""
-        names = {data.index: data.name for data in self._program._candidates if data.method == self.name}
+        names = {data.index: data.name for data in self._contents.candidates if data.method == self.name}
         return Answers(_value(index, names.get(index), value) for index, value in enumerate(self._code["values"]))
 
     def _pick(self, indices: Iterable[int]) -> Answers[Value]:
@@ -109,23 +135,22 @@ class Method:
     @cached_property
     def delegates(self) -> tuple[Delegate, ...]:
         """The parts of it that backends run."""
-        codes = enumerate(self._code["delegates"])
-        return tuple(Delegate(self._program, self.name, index, code) for index, code in codes)
+        return tuple(Delegate(self._contents, self._index, index) for index in range(len(self._code["delegates"])))
 
     def tensor(self, value: Value | int) -> Tensor | None:
         """The data of a value in the file: a constant, or an initial state."""
-        found = self._program._native.value(self.name, value if isinstance(value, int) else value.index)
+        found = self._contents.native.value(self._index, value if isinstance(value, int) else value.index)
         if found is None or found[1] is None:
             return None
         return tensor(found[0], found[1], found[2])
 
     def memory(self) -> MethodMemory:
         """Its planned memory: which tensor is needed when."""
-        return self._program.memory().methods[self._index]
+        return self._contents.memory().methods[self._index]
 
     def graph(self) -> Graph:
         """The dataflow between instructions. Raises `Error` for a method that computes nothing, and returns constants."""
-        for graph in self._program.graphs():
+        for graph in self._contents.graphs():
             if graph.method == self.name:
                 return graph
         raise self._constant()
@@ -134,7 +159,7 @@ class Method:
         return Error(f"{self.name} has no graph: it computes nothing", rule="foreign")
 
     def _picture(self, dot: bool) -> str:
-        picture = self._program._native.picture(self.name, dot)
+        picture = self._contents.native.picture(self.name, dot)
         if picture is None:
             raise self._constant()
         return picture
@@ -165,7 +190,7 @@ class Method:
         return f"<Method {self.name!r}: {counts}, {instructions} instructions, {len(code['delegates'])} delegates>"
 
     def _repr_html_(self) -> str | None:
-        return self._program._native.picture(self.name, False)
+        return self._contents.native.picture(self.name, False)
 
 
 def _value(index: int, name: str | None, value: dict[str, Any]) -> Value:
@@ -190,19 +215,14 @@ class Program(Model):
     kind = "pte"
 
     @cached_property
-    def _code(self) -> dict[str, Any]:
-        code: dict[str, Any] = self._native.disassembly()
-        return code
-
-    @cached_property
-    def _candidates(self) -> Answers[Candidate]:
-        return Answers(Candidate(*candidate) for candidate in self._native.candidates())
+    def _inside(self) -> _Contents:
+        return _Contents(self._native)
 
     @cached_property
     def _keys(self) -> dict[str, Candidate]:
         """The first user of each key."""
         keys: dict[str, Candidate] = {}
-        for candidate in self._candidates:
+        for candidate in self._inside.candidates:
             keys.setdefault(candidate.key, candidate)
         return keys
 
@@ -210,8 +230,8 @@ class Program(Model):
     def methods(self) -> Methods:
         """Its methods by name."""
         methods: dict[str, Method] = {}
-        for index, code in enumerate(self._code["methods"]):
-            methods.setdefault(code["name"], Method(self, index, code))
+        for index, code in enumerate(self._inside.methods):
+            methods.setdefault(code["name"], Method(self._inside, index))
         return Methods(methods)
 
     @cached_property
@@ -231,7 +251,7 @@ class Program(Model):
 
     def memory(self) -> Memory:
         """Its planned memory: which tensor is needed when."""
-        return Memory._of(self._native.memory())
+        return self._inside.memory()
 
     def operators(self) -> Operators:
         """The operators and backends that a runtime needs to run it."""
@@ -239,7 +259,7 @@ class Program(Model):
 
     def graphs(self) -> Answers[Graph]:
         """The graphs of its methods that compute something, in the file's order."""
-        return Answers(map(Graph._of, self._native.graphs()))
+        return self._inside.graphs()
 
     def graph(self, method: str | None = None) -> Graph:
         """The graph of a method: by default, of the first one that computes something."""
@@ -249,13 +269,13 @@ class Program(Model):
             return graph
         raise Error("no method computes anything", rule="foreign")
 
-    def _changed(self, changed: tuple[File, Any]) -> Program:
-        return Program(changed[0], self.path, EditReport._of(changed[1]))
+    def _changed(self, changed: tuple[File, Any]) -> Self:
+        return type(self)(changed[0], self.path, EditReport._of(changed[1]))
 
     @overload
-    def replace(self, name: str | tuple[str, int], data: Any, /, *, shared: bool = ..., key: str | None = ...) -> Program: ...
+    def replace(self, name: str | tuple[str, int], data: Any, /, *, shared: bool = ..., key: str | None = ...) -> Self: ...
     @overload
-    def replace(self, data: Mapping[str, Any], /, *, shared: bool = ..., key: str | None = ...) -> Program: ...
+    def replace(self, data: Mapping[str, Any], /, *, shared: bool = ..., key: str | None = ...) -> Self: ...
     def replace(
         self,
         name: str | tuple[str, int] | Mapping[str, Any],
@@ -264,7 +284,7 @@ class Program(Model):
         *,
         shared: bool = False,
         key: str | None = None,
-    ) -> Program:
+    ) -> Self:
         """Replaces the data of a weight or named data, or of many: `replace({"layers.0.weight": array})`.
 
         A name is one of `tensors` or `named_data`; a method and an index are a value. Data is a NumPy array, a PyTorch tensor, a `Tensor`,
@@ -293,20 +313,20 @@ class Program(Model):
         keys = self._keys
         if name in keys and keys[name].name is None and keys[name].subject != "named data":
             return keys[name]
-        if name not in keys and name not in self.named_data and not any(c.name == name for c in self._candidates):
+        if name not in keys and name not in self.named_data and not any(c.name == name for c in self._inside.candidates):
             raise missing("tensor or named data", name, self.tensors)
         return None
 
-    def externalize(self, choose: Choose | None = None, *, alignment: int | None = None) -> tuple[Program, Data]:
+    def externalize(self, choose: Choose | None = None, *, alignment: int | None = None) -> tuple[Self, Data]:
         """Moves weights into a `.ptd`: the chosen ones, or all, under their names. `alignment` is that of the data, in bytes."""
         keys: dict[int, str] = {}
         names = None if choose is None or callable(choose) else set(choose)
-        for index, candidate in enumerate(self._candidates):
+        for index, candidate in enumerate(self._inside.candidates):
             key = _chosen(candidate, choose, names)
             if key is not None:
                 keys[index] = key
         if names:
-            known = {name: None for candidate in self._candidates for name in (candidate.key, candidate.name) if name}
+            known = {name: None for candidate in self._inside.candidates for name in (candidate.key, candidate.name) if name}
             for name in names - known.keys():
                 raise missing("tensor or named data", name, known)
         if not keys:
@@ -314,7 +334,7 @@ class Program(Model):
         program, data, report = self._native.externalize(keys, alignment)
         return self._changed((program, report)), Data(data, None, EditReport._of(report))
 
-    def internalize(self, data: Data | Iterable[Data], keys: Collection[str] | None = None) -> Program:
+    def internalize(self, data: Data | Iterable[Data], keys: Collection[str] | None = None) -> Self:
         """Copies external data into the program: the data of `keys`, or all. Raises `KeyError` for a key that is in none of the files."""
         files = [data] if isinstance(data, Data) else list(data)
         for key in keys or ():
@@ -322,7 +342,7 @@ class Program(Model):
                 raise missing("key", key, files[0].tensors if files else {})
         return self._changed(self._native.internalize(natives(files), None if keys is None else list(keys)))
 
-    def select(self, *methods: str) -> Program:
+    def select(self, *methods: str) -> Self:
         """Keeps these methods, and the data that they use. Raises `KeyError` for a missing method."""
         for method in methods:
             self.methods[method]
@@ -330,19 +350,19 @@ class Program(Model):
 
     def strip(
         self, *, stack_traces: bool = True, names: bool = True, unreferenced: bool = True, padding: bool = True
-    ) -> Program:
+    ) -> Self:
         """Removes what the program does not need to run: stack traces, names of constants, unused data, padding."""
         return self._changed(self._native.strip(stack_traces, names, unreferenced, padding))
 
-    def dedup(self) -> Program:
+    def dedup(self) -> Self:
         """Stores equal data once."""
         return self._changed(self._native.dedup())
 
-    def set_metadata(self, name: str, value: bool | int | float | str) -> Program:
+    def set_metadata(self, name: str, value: bool | int | float | str) -> Self:
         """Sets or adds an entry of the metadata: named data if the name starts with `metadata.`, else a constant method."""
         return self._changed(self._native.set_metadata(name, value))
 
-    def remove_metadata(self, name: str) -> Program:
+    def remove_metadata(self, name: str) -> Self:
         """Removes an entry of the metadata."""
         if name not in self.metadata:
             raise missing("metadata", name, self.metadata)

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from executorch_format._error import Error
 from executorch_format._native import Source
+from executorch_format.answers import ScalarType
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
 # The schema's names, and numbers without a name (complex and bits), with NumPy's types.
-_NUMPY = {
+_NUMPY: dict[ScalarType, str] = {
     "BYTE": "u1",
     "CHAR": "i1",
     "SHORT": "<i2",
@@ -30,12 +31,12 @@ _NUMPY = {
     "UINT16": "<u2",
     "UINT32": "<u4",
     "UINT64": "<u8",
-    "9": "<c8",
-    "10": "<c16",
+    9: "<c8",
+    10: "<c16",
 }
 
 # Types that NumPy does not have: ml_dtypes' type, if it has one, and integers of the same size.
-_RAW: dict[str, tuple[str | None, str]] = {
+_RAW: dict[ScalarType, tuple[str | None, str]] = {
     "QINT8": (None, "i1"),
     "QUINT8": (None, "u1"),
     "QINT32": (None, "<i4"),
@@ -47,12 +48,12 @@ _RAW: dict[str, tuple[str | None, str]] = {
     "FLOAT8E4M3FN": ("float8_e4m3fn", "u1"),
     "FLOAT8E5M2FNUZ": ("float8_e5m2fnuz", "u1"),
     "FLOAT8E4M3FNUZ": ("float8_e4m3fnuz", "u1"),
-    "8": (None, "<u4"),
-    **{str(number): (None, "u1") for number in range(18, 22)},
+    8: (None, "<u4"),
+    **{number: (None, "u1") for number in range(18, 22)},
 }
 
 # The scalar types by the names of NumPy's or PyTorch's types.
-_NAMES = {
+_NAMES: dict[str, ScalarType] = {
     "bool": "BOOL",
     "uint8": "BYTE",
     "int8": "CHAR",
@@ -65,8 +66,8 @@ _NAMES = {
     "uint16": "UINT16",
     "uint32": "UINT32",
     "uint64": "UINT64",
-    "complex64": "9",
-    "complex128": "10",
+    "complex64": 9,
+    "complex128": 10,
     **{name: scalar_type for scalar_type, (name, _) in _RAW.items() if name},
 }
 
@@ -79,7 +80,7 @@ def _numpy() -> Any:
         raise ImportError(message, name="numpy") from error
 
 
-def dtype(scalar_type: str) -> np.dtype[Any]:
+def dtype(scalar_type: ScalarType) -> np.dtype[Any]:
     """NumPy's type for a scalar type. bfloat16 and float8 have those of ml_dtypes if it is installed, else integers of the same size."""
     numpy = _numpy()
     name, raw = _RAW.get(scalar_type, (None, _NUMPY.get(scalar_type)))
@@ -98,8 +99,8 @@ class Tensor:
     """A tensor in a file, with its bytes."""
 
     name: str
-    scalar_type: str
-    """The schema's name, such as `FLOAT`; a number if there is no name (9 and 10 are complex64 and complex128)."""
+    scalar_type: ScalarType
+    """The schema's name, such as `FLOAT`; PyTorch's number, as in all answers, if the schema has no name (9 and 10 are complex64 and complex128)."""
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
     """The dimensions from the outermost in memory to the innermost."""
@@ -120,6 +121,38 @@ class Tensor:
         strides = tuple(stride * type_.itemsize for stride in self.strides)
         return numpy.ndarray(self.sizes, type_, self.data, 0, strides)  # type: ignore[no-any-return]
 
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """`numpy`, or an array of another type or a copy that can be changed: for `numpy.asarray` and `numpy.array`."""
+        array = self.numpy()
+        if dtype is None or array.dtype == dtype:
+            return array.copy() if copy else array
+        if copy is False:
+            raise ValueError(f"{self!r}: another type needs a copy")
+        return array.astype(dtype)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: Any = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The tensor for `torch.from_dlpack` and others. Readers that do not know of read-only tensors (before DLPack 1.0) get a copy."""
+        array = self.numpy()
+        if dl_device not in (None, self.__dlpack_device__()):
+            raise BufferError(f"{self!r} is in the memory of the CPU")
+        versions = _numpy().lib.NumpyVersion(_numpy().__version__) >= "2.1.0"
+        if versions and max_version is not None and max_version >= (1, 0) and not copy:
+            return array.__dlpack__(stream=stream, max_version=max_version)
+        if copy is False:
+            raise BufferError(f"{self!r} is read-only: the reader needs DLPack 1.0, or a copy")
+        return array.copy().__dlpack__(stream=stream)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The CPU."""
+        return (1, 0)
+
     def __repr__(self) -> str:
         return f"Tensor({self.name!r}, {self.scalar_type}, {list(self.sizes)}, {self.data.nbytes} bytes)"
 
@@ -134,7 +167,7 @@ class Tensor:
         }
 
 
-Shape = tuple[str, list[int], bytes, list[int]]
+Shape = tuple[ScalarType, list[int], bytes, list[int]]
 
 
 def tensor(name: str, shape: Shape, data: memoryview) -> Tensor:
@@ -234,7 +267,7 @@ NewLayout = tuple[str, list[int], list[int]]
 def new_data(value: Any) -> tuple[NewLayout | None, Source]:
     """New data: a NumPy array, a PyTorch tensor, a `Tensor`, or bytes. Bytes have no layout."""
     if isinstance(value, Tensor):
-        return (value.scalar_type, list(value.sizes), list(value.dim_order)), Source.of_bytes(bytes(value.data))
+        return (str(value.scalar_type), list(value.sizes), list(value.dim_order)), Source.of_bytes(bytes(value.data))
     if isinstance(value, (bytes, bytearray, memoryview)):
         return None, Source.of_bytes(bytes(value))
     if type(value).__module__.partition(".")[0] == "torch":
@@ -253,4 +286,4 @@ def _little(array: Any) -> Any:
 def _layout(name: str, shape: Any) -> NewLayout:
     if name not in _NAMES:
         raise TypeError(f"ExecuTorch has no elements of type {name}")
-    return _NAMES[name], [int(size) for size in shape], list(range(len(shape)))
+    return str(_NAMES[name]), [int(size) for size in shape], list(range(len(shape)))

@@ -1,13 +1,18 @@
-"""The answers to questions about files. Sizes and offsets are bytes; a scalar type is the schema's name, or a number without a name."""
+"""The answers to questions about files. Sizes and offsets are bytes.
+
+Times are indices into `Method.instructions`. Inputs are given before the first instruction, at -1; outputs are read after the last one, at the number
+of instructions: `MethodMemory.moment` tells them apart.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any, Literal, Union
 
-from executorch_format._answer import Answer, Answers
+from executorch_format._answer import Answer, Answers, frozen
 
 ScalarType = Union[str, int]
+"""The schema's name, such as `FLOAT`; PyTorch's number where the schema has no name: 8, 9 and 10 are complex32, complex64 and complex128."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,10 +141,12 @@ class Size(Answer):
 
 @dataclass(frozen=True, repr=False)
 class Idle(Answer):
-    """Instructions between which nothing needs a tensor's bytes."""
+    """Times at which nothing needs a tensor's bytes."""
 
     first: int
+    """The first such time."""
     last: int
+    """The last such time, which is an instruction's."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,9 +159,9 @@ class PlannedTensor(Answer):
     """From the buffer's start."""
     size: int
     first: int
-    """The first instruction that needs its bytes."""
+    """The first time at which its bytes are needed: an instruction's, or -1 for an input."""
     last: int
-    """The last instruction that needs its bytes."""
+    """The last time at which its bytes are needed: an instruction's, or the number of instructions for an output."""
     kept: bool
     """Whether its bytes are kept from run to run."""
     scalar_type: ScalarType
@@ -188,7 +195,7 @@ class Buffer(Answer):
     needed: int
     """The most bytes that are needed at once."""
     needed_at: int
-    """The instruction at which most bytes are needed."""
+    """The first time at which that many are needed."""
     lost: int
     tensors: Answers[PlannedTensor]
 
@@ -213,6 +220,13 @@ class MethodMemory(Answer):
     unused: int
     jumps: bool
     assumed: Answers[Assumed]
+
+    def moment(self, time: int) -> int | Literal["inputs", "outputs"]:
+        """The index of the instruction at a time, as `PlannedTensor.first` and `last` give it; `inputs` before the first one, `outputs` after the
+        last one."""
+        if time < 0:
+            return "inputs"
+        return time if time < self.instructions else "outputs"
 
 
 @dataclass(frozen=True, repr=False)
@@ -304,7 +318,7 @@ class Place(Answer):
         if isinstance(data, str):
             return cls(data)
         ((kind, fields),) = data.items()
-        return cls(kind, **fields)
+        return cls(kind, **frozen(fields))
 
 
 @dataclass(frozen=True, repr=False)
@@ -553,12 +567,18 @@ class Release(Answer):
     """What a release of ExecuTorch's runtime does with a file."""
 
     release: str
+    """Its first two numbers, such as `1.5`: see `version` for comparing."""
     behaviour: str
     """`loads`, `unknown`, `miscomputes` (loads it and computes something else), `refuses` or `dies`."""
     because: Reason | None
     format: Support
     operators: Support
     delegates: Support
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The numbers of the release, which compare as releases do: `(1, 10)` is after `(1, 5)`, and `"1.10"` is not after `"1.5"`."""
+        return tuple(map(int, self.release.split(".")))
 
 
 @dataclass(frozen=True, repr=False)

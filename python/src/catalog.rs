@@ -1,13 +1,12 @@
 //! Many files as one batch of Arrow.
 
 use executorch_format_stores::catalog::{self, exported};
-use executorch_format_stores::{Access, Error, Stores, wait};
+use executorch_format_stores::{Access, Error, PerProcess, Stores, wait};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use std::sync::OnceLock;
 
-static STORES: OnceLock<Result<Stores, Error>> = OnceLock::new();
+static STORES: PerProcess<Result<Stores, Error>> = PerProcess::new();
 
 fn stores() -> Result<&'static Stores, Error> {
     STORES.get_or_init(|| Access::from_env().map(Stores::new)).as_ref().map_err(Clone::clone)

@@ -1,7 +1,8 @@
 //! Errors as Python's exceptions.
 
-use executorch_format::Error;
 use executorch_format::validate::Finding;
+use executorch_format::{Error, ErrorKind};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
@@ -20,14 +21,37 @@ fn new(py: Python<'_>, message: String, path: String, offset: Option<u64>, rule:
 
 /// `executorch_format.Error`, or `OSError` for an error of the operating system.
 pub fn raise(py: Python<'_>, error: &Error) -> PyErr {
+    let ErrorKind::Io { kind, message, file } = error.kind() else {
+        return new(py, error.to_string(), error.path().to_string(), error.offset(), error.kind().rule());
+    };
     let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-    match source {
-        Some(source) => match source.raw_os_error() {
-            Some(code) => PyErr::from(io::Error::from_raw_os_error(code)),
-            None => PyErr::from(io::Error::new(source.kind(), error.to_string())),
+    let file = file.as_ref().map(|file| file.as_os_str());
+    match source.and_then(io::Error::raw_os_error) {
+        // What Rust calls the code on Windows is the fourth argument for Python.
+        Some(code) if cfg!(windows) => PyOSError::new_err((0, message.clone(), file.map(ToOwned::to_owned), code)),
+        Some(code) => match strerror(py, code) {
+            Ok(text) => PyOSError::new_err((code, text, file.map(ToOwned::to_owned))),
+            Err(error) => error,
         },
-        None => new(py, error.to_string(), error.path().to_string(), error.offset(), error.kind().rule()),
+        None => {
+            let code = match kind {
+                io::ErrorKind::InvalidInput => INVALID_ARGUMENT,
+                io::ErrorKind::AlreadyExists => FILE_EXISTS,
+                _ => INPUT_OUTPUT,
+            };
+            PyOSError::new_err((code, message.clone(), file.map(ToOwned::to_owned)))
+        }
     }
+}
+
+/// Codes of `errno` for errors that Rust's library or this package found itself. They are the same on all systems.
+const INPUT_OUTPUT: i32 = 5;
+const FILE_EXISTS: i32 = 17;
+const INVALID_ARGUMENT: i32 = 22;
+
+/// The system's text for a code, as Python's own errors have it.
+fn strerror(py: Python<'_>, code: i32) -> PyResult<String> {
+    py.import("os")?.call_method1("strerror", (code,))?.extract()
 }
 
 /// The error for an edit that would break a rule.

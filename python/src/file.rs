@@ -4,12 +4,12 @@ use crate::error::{raise, unfit};
 use crate::held::{Held, PySource};
 use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, Returned, Side};
-use executorch_format::schema::program::BackendDelegate;
+use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
 use executorch_format::validate::Level;
 use executorch_format::{Error, Image, Model, Ptd, Pte, TensorShape};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyMemoryView};
 use pythonize::pythonize;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -28,11 +28,11 @@ fn ask<'py, T: Serialize + Send>(
     Ok(pythonize(py, &answer)?)
 }
 
-/// A tensor's type by the schema's name, sizes, dim order, and strides in elements.
-type Described = (String, Vec<i32>, Vec<u8>, Vec<i64>);
+/// A tensor's scalar type as in JSON, sizes, dim order, and strides in elements.
+type Described<'py> = (Bound<'py, PyAny>, Vec<i32>, Vec<u8>, Vec<i64>);
 
 /// A tensor or blob: its name, its type and shape if it is a tensor, and its bytes.
-type Blob<'py> = (String, Option<Described>, Bound<'py, PyAny>);
+type Blob<'py> = (String, Option<Described<'py>>, Bound<'py, PyMemoryView>);
 
 impl File {
     pub fn held(held: Held) -> Self {
@@ -67,24 +67,30 @@ impl File {
             .collect()
     }
 
-    fn delegate(&self, py: Python<'_>, method: &str, index: usize) -> PyResult<&BackendDelegate<'_>> {
-        let found = self.pte(py)?.method(method).and_then(|plan| plan.delegates().get(index));
-        found.ok_or_else(|| PyIndexError::new_err(format!("{method} has no delegate {index}")))
+    fn method(&self, py: Python<'_>, index: usize) -> PyResult<&ExecutionPlan<'_>> {
+        let found = self.pte(py)?.methods().get(index);
+        found.ok_or_else(|| PyIndexError::new_err(format!("there is no method {index}")))
+    }
+
+    fn delegate(&self, py: Python<'_>, method: usize, index: usize) -> PyResult<&BackendDelegate<'_>> {
+        let found = self.method(py, method)?.delegates().get(index);
+        found.ok_or_else(|| PyIndexError::new_err(format!("method {method} has no delegate {index}")))
     }
 
     fn blobs_of<'py>(&self, py: Python<'py>, ptd: &Ptd<'_>) -> PyResult<Vec<Blob<'py>>> {
         let mut blobs = Vec::new();
         for entry in ptd.entries() {
             let bytes = ptd.entry_bytes(&entry).map_err(|error| raise(py, &error))?;
-            let shape = entry.shape.map(|shape| described(&shape)).transpose().map_err(|error| raise(py, &error))?;
+            let shape = entry.shape.map(|shape| described(py, &shape)).transpose()?;
             blobs.push((entry.key().to_owned(), shape, self.0.view(py, bytes)?));
         }
         Ok(blobs)
     }
 }
 
-fn described(shape: &TensorShape<'_>) -> Result<Described, Error> {
-    Ok((shape.scalar_type.to_string(), shape.sizes.to_vec(), shape.dim_order.to_vec(), shape.strides()?))
+fn described<'py>(py: Python<'py>, shape: &TensorShape<'_>) -> PyResult<Described<'py>> {
+    let strides = shape.strides().map_err(|error| raise(py, &error))?;
+    Ok((pythonize(py, &shape.scalar_type)?, shape.sizes.to_vec(), shape.dim_order.to_vec(), strides))
 }
 
 /// What a constant method returns, including floats that JSON cannot express.
@@ -190,7 +196,7 @@ impl File {
     }
 
     /// The keys of a program's named data, and their bytes.
-    fn named_data<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    fn named_data<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyMemoryView>)>> {
         let pte = self.pte(py)?;
         let named = pte.named_data().iter().map(|named| {
             let bytes =
@@ -201,13 +207,13 @@ impl File {
     }
 
     /// The data of a method's value, if it is a tensor that has any in this file.
-    fn value<'py>(&self, py: Python<'py>, method: &str, value: usize) -> PyResult<Option<Blob<'py>>> {
-        let pte = self.pte(py)?;
-        let Some(tensor) = pte.method(method).and_then(|plan| plan.tensor(value)) else { return Ok(None) };
-        let view = pte.tensor_view(tensor).map_err(|error| raise(py, &error))?;
+    fn value<'py>(&self, py: Python<'py>, method: usize, value: usize) -> PyResult<Option<Blob<'py>>> {
+        let plan = self.method(py, method)?;
+        let Some(tensor) = plan.tensor(value) else { return Ok(None) };
+        let view = self.pte(py)?.tensor_view(tensor).map_err(|error| raise(py, &error))?;
         let Some(view) = view else { return Ok(None) };
-        let shape = described(&view.shape()).map_err(|error| raise(py, &error))?;
-        Ok(Some((format!("{method}:%{value}"), Some(shape), self.0.view(py, view.bytes())?)))
+        let shape = described(py, &view.shape())?;
+        Ok(Some((format!("{}:%{value}", plan.name()), Some(shape), self.0.view(py, view.bytes())?)))
     }
 
     fn size<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
@@ -261,14 +267,19 @@ impl File {
     }
 
     /// What is inside a delegate's payload.
-    fn payload<'py>(&self, py: Python<'py>, method: &str, delegate: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn payload<'py>(&self, py: Python<'py>, method: usize, delegate: usize) -> PyResult<Bound<'py, PyAny>> {
         let found = self.delegate(py, method, delegate)?;
         let pte = self.pte(py)?;
         ask(py, || pte.delegate(found))
     }
 
     /// The bytes of a delegate's payload.
-    fn payload_bytes<'py>(&self, py: Python<'py>, method: &str, delegate: usize) -> PyResult<Bound<'py, PyAny>> {
+    fn payload_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        method: usize,
+        delegate: usize,
+    ) -> PyResult<Bound<'py, PyMemoryView>> {
         let found = self.delegate(py, method, delegate)?;
         let pte = self.pte(py)?;
         let data = pte.delegate_data(found).map_err(|error| raise(py, &error))?;

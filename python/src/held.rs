@@ -2,12 +2,14 @@
 
 use executorch_format::{Error, Model, offset_in};
 use memmap2::Mmap;
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
-use pyo3::types::{PyBytes, PyMemoryView, PySlice};
+use pyo3::types::{PyBytes, PyMemoryView};
+use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -58,10 +60,9 @@ impl Origin {
     }
 }
 
-/// Bytes for trees, and Python's view of them, of which parts are given to users.
+/// Bytes for trees, of which Python sees parts.
 pub struct Source {
     bytes: Bytes,
-    view: Option<Py<PyMemoryView>>,
 }
 
 /// Where the bytes of a file, or of a tensor, come from.
@@ -70,24 +71,42 @@ pub struct PySource(pub Arc<Source>);
 
 #[pymethods]
 impl PySource {
-    /// The file at `path`, mapped by `map`, an `mmap.mmap`, for Python, and a second time for trees. `None` if there is
-    /// another file at that path than the one with `identity`, of which `map` was made.
+    /// A file that Python opened from `path`, mapped. `identity` is its device and inode number. The file can be closed: a map needs no
+    /// descriptor.
     #[cfg(unix)]
     #[staticmethod]
     #[allow(unsafe_code)]
-    fn mapped(map: &Bound<'_, PyAny>, path: PathBuf, identity: Identity) -> PyResult<Option<Self>> {
-        let origin = Origin { path, identity };
-        let Some(file) = origin.open() else { return Ok(None) };
+    fn mapped(descriptor: std::os::fd::RawFd, path: PathBuf, identity: Identity) -> PyResult<Self> {
         // SAFETY: the package documents that a file must not be truncated or written to while it is open here.
-        let bytes = Bytes::Map(unsafe { Mmap::map(&file)? }, origin);
-        Ok(Some(Self(Arc::new(Source { bytes, view: Some(PyMemoryView::from(map)?.unbind()) }))))
+        let map = unsafe { Mmap::map(descriptor)? };
+        Ok(Self(Arc::new(Source { bytes: Bytes::Map(map, Origin { path, identity }) })))
     }
 
     /// Bytes in memory.
     #[staticmethod]
-    fn of_bytes(bytes: &Bound<'_, PyBytes>) -> PyResult<Self> {
-        let view = Some(PyMemoryView::from(bytes)?.unbind());
-        Ok(Self(Arc::new(Source { bytes: Bytes::Python(bytes.clone().into()), view })))
+    fn of_bytes(bytes: Bound<'_, PyBytes>) -> Self {
+        Self(Arc::new(Source { bytes: Bytes::Python(bytes.into()) }))
+    }
+}
+
+/// A part of a source's bytes: what a `memoryview` is made of.
+#[pyclass(frozen, module = "executorch_format._native")]
+struct Part {
+    source: Arc<Source>,
+    range: Range<usize>,
+}
+
+#[pymethods]
+impl Part {
+    #[allow(unsafe_code)]
+    unsafe fn __getbuffer__(slf: &Bound<'_, Self>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
+        let part = slf.get();
+        let bytes = part.source.bytes.get(part.range.clone()).unwrap_or_default();
+        let size = isize::try_from(bytes.len())?;
+        // SAFETY: Python passes a valid `view`. The buffer is read-only, and holds a reference to this object, which keeps the bytes.
+        let filled =
+            unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), bytes.as_ptr() as *mut c_void, size, 1, flags) };
+        if filled == 0 { Ok(()) } else { Err(PyErr::fetch(slf.py())) }
     }
 }
 
@@ -150,7 +169,7 @@ impl Held {
             return Ok(&written.model);
         }
         let bytes = Bytes::Rust(self.model.image()?.to_vec()?);
-        let written = Self::parse(Arc::new(Source { bytes, view: None }))?;
+        let written = Self::parse(Arc::new(Source { bytes }))?;
         Ok(&self.written.get_or_init(|| Box::new(written)).model)
     }
 
@@ -169,15 +188,14 @@ impl Held {
     }
 
     /// A part of the tree's bytes as a read-only `memoryview`, without a copy if it is a part of a source.
-    pub fn view<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    pub fn view<'py>(&self, py: Python<'py>, part: &[u8]) -> PyResult<Bound<'py, PyMemoryView>> {
         let after = self.sources.partition_point(|source| source.bytes.as_ptr() <= part.as_ptr());
         let source = after.checked_sub(1).and_then(|index| self.sources.get(index));
-        let place = source.and_then(|source| Some((source.view.as_ref()?, offset_in(&source.bytes, part)?)));
-        if let Some((view, start)) = place {
-            let start = isize::try_from(start)?;
-            let slice = PySlice::new(py, start, start + isize::try_from(part.len())?, 1);
-            return view.bind(py).get_item(slice);
-        }
-        Ok(PyMemoryView::from(&PyBytes::new(py, part))?.into_any())
+        let Some((source, start)) = source.and_then(|source| Some((source, offset_in(&source.bytes, part)?))) else {
+            return PyMemoryView::from(&PyBytes::new(py, part));
+        };
+        let start = usize::try_from(start)?;
+        let part = Part { source: Arc::clone(source), range: start..start + part.len() };
+        PyMemoryView::from(Bound::new(py, part)?.as_any())
     }
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from files import GOOD, fixture, name
 
 import executorch_format as ef
-from executorch_format import answers
+from executorch_format import _answer, answers
 
 PROGRAMS = [path for path in GOOD if path.suffix == ".pte"]
 
@@ -77,7 +79,7 @@ def test_says_all_about_a_program(path: Path) -> None:
             same(value, other)
         for delegate in method.delegates:
             graph = delegate.graph
-            assert graph.to_dict()["kind"] == native.payload(method.name, delegate.index)["kind"]
+            assert graph.to_dict()["kind"] == native.payload(method._index, delegate.index)["kind"]
         json.dumps(method.to_dict())
 
 
@@ -187,6 +189,94 @@ def test_answers_are_frozen_and_equal() -> None:
     assert one == other
     with pytest.raises(AttributeError):
         one.file_size = 0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name)
+def test_answers_have_a_hash_and_do_not_change(path: Path) -> None:
+    def ask() -> list[Any]:
+        model = ef.open(path)
+        answers = [model.size(), model.blobs(), *model.verify(), *model.releases(), *model.savings()]
+        if isinstance(model, ef.Program):
+            answers += [model.memory(), model.operators(), *model.graphs()]
+            for method in model.methods.values():
+                answers += [*method.values, *method.instructions]
+                answers += [delegate.graph for delegate in method.delegates]
+        if isinstance(model, ef.Trace):
+            answers.append(model.profile())
+        return answers
+
+    def unchanging(value: Any) -> None:
+        assert isinstance(value, (ef.Answer, tuple, str, bytes, int, float, _answer.Fields, type(None)))
+        if isinstance(value, dict):
+            with pytest.raises(TypeError):
+                value["new"] = 1
+            for item in value.values():
+                unchanging(item)
+        elif isinstance(value, tuple):
+            for item in value:
+                unchanging(item)
+        elif isinstance(value, ef.Answer):
+            for item in vars(value).values():
+                unchanging(item)
+
+    one, other = ask(), ask()
+    # NaN is not equal to itself.
+    if one == other:
+        assert list(map(hash, one)) == list(map(hash, other))
+        assert set(one) == set(other)
+    for answer in one:
+        hash(answer)
+        unchanging(answer)
+    assert pickle.loads(pickle.dumps(one)) == one or one != other
+
+
+def test_slices_of_answers_are_answers() -> None:
+    parts = ef.open(fixture("1.5.1/add_mul/add_mul.pte")).size().parts
+    assert parts[1:3].to_dicts() == parts.to_dicts()[1:3]
+    assert parts[::-1][0] == parts[-1]
+    assert isinstance(parts[0], answers.SizePart)
+
+
+def test_releases_compare_by_their_numbers() -> None:
+    releases = ef.open(fixture("1.5.1/add/add.pte")).releases()
+    assert [release.release for release in releases if release.version >= (1, 4)] == ["1.4", "1.5"]
+    assert sorted(releases, key=lambda release: release.version) == list(releases)
+    assert dataclasses.replace(releases[0], release="1.10").version > (1, 5)
+
+
+@pytest.mark.parametrize("path", PROGRAMS, ids=name)
+def test_times_are_instructions_or_those_of_inputs_and_outputs(path: Path) -> None:
+    program = ef.Program.open(path)
+    for memory in program.memory().methods:
+        method = program.methods[memory.name]
+        assert memory.instructions == len(method.instructions)
+        outputs = {value.index for value in method.outputs}
+        for tensor in [tensor for buffer in memory.buffers for tensor in buffer.tensors]:
+            assert -1 <= tensor.first <= tensor.last <= memory.instructions
+            last = memory.moment(tensor.last)
+            if tensor.value in outputs:
+                assert last == "outputs"
+            if isinstance(last, int):
+                assert method.instructions[last]
+            if tensor.first == -1:
+                assert memory.moment(tensor.first) == "inputs"
+        for buffer in memory.buffers:
+            assert memory.moment(buffer.needed_at) in ("inputs", "outputs", *range(memory.instructions))
+
+
+def test_a_scalar_type_has_one_spelling() -> None:
+    program = ef.Program.open(fixture("1.5.1/const_complex/const_complex.pte"))
+    named = {entry.name: entry.scalar_type for entry in program.tensors.entries()}
+    assert named == {"get_c64.0": 9, "get_c128.0": 10, "get_c32.0": 8}
+    for name, scalar_type in named.items():
+        method = program.methods[name.partition(".")[0]]
+        (value,) = method.outputs
+        tensor = method.tensor(value)
+        assert tensor is not None
+        assert tensor.scalar_type == value.scalar_type == scalar_type
+    assert [one.scalar_type for one in program.size().scalar_types] == [9, 10, 8]
+    assert {entry.to_dict()["scalar_type"] for entry in program.tensors.entries()} == {8, 9, 10}
+    assert program.externalize()[1].tensors.entry("get_c64.0").scalar_type == 9
 
 
 def test_lists_of_answers_are_lists_of_dicts() -> None:

@@ -178,6 +178,42 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     assert int(grown) < 1000
 
 
+def test_a_tensor_is_an_array_for_numpy() -> None:
+    for path in (DTYPES, "1.5.1/channels_last/channels_last.pte"):
+        model = ef.open(fixture(path))
+        assert isinstance(model, (ef.Data, ef.Program))
+        for entry in model.tensors.entries():
+            array = np.asarray(entry)
+            assert array.dtype == entry.numpy().dtype
+            assert array.strides == entry.numpy().strides
+            assert array.__array_interface__["data"] == entry.numpy().__array_interface__["data"]
+            assert not array.flags.writeable
+            copied = np.array(entry)
+            assert copied.flags.writeable
+            assert copied.tobytes() == array.tobytes()
+    floats = ef.Data.create({"a": np.arange(4, dtype=np.float32)}).tensors.entry("a")
+    assert np.asarray(floats, np.float64).tolist() == [0, 1, 2, 3]
+    assert np.asarray(floats, np.float64).dtype == np.float64
+    assert (np.add(floats, 1) == [1, 2, 3, 4]).all()
+    with pytest.raises(ValueError, match="needs a copy"):
+        floats.__array__(np.float64, copy=False)
+
+
+def test_a_tensor_is_read_by_dlpack() -> None:
+    entry = ef.Data.create({"a": np.arange(6, dtype=np.int32).reshape(2, 3)}).tensors.entry("a")
+    found = np.from_dlpack(entry)
+    assert found.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert not found.flags.writeable or not np.shares_memory(found, entry.numpy())
+    # A reader that does not know of read-only tensors gets a copy, or an error if it wants none.
+    assert "dltensor" in repr(entry.__dlpack__())
+    for reader in ({"copy": False}, {"copy": False, "max_version": (0, 8)}, {"dl_device": (2, 0)}):
+        with pytest.raises(BufferError):
+            entry.__dlpack__(**reader)
+    if np.lib.NumpyVersion(np.__version__) >= "2.1.0":
+        assert "dltensor_versioned" in repr(entry.__dlpack__(max_version=(1, 0)))
+        assert np.shares_memory(found, entry.numpy())
+
+
 def test_names_that_are_not_there() -> None:
     data = ef.Data.open(fixture(DTYPES))
     with pytest.raises(KeyError, match="no tensor 'bolo'"):

@@ -147,6 +147,24 @@ def test_every_length_of_a_file() -> None:
         use(content[:length], length % 50 == 0)
 
 
+def test_a_method_may_have_a_name_that_is_not_utf_8() -> None:
+    content = (DATA / "1.5.1/linear_xnnpack/linear_xnnpack.pte").read_bytes()
+    good, bad = ef.Program.open(content), ef.Program.open(content.replace(b"forward", b"\xfforward"))
+    assert list(bad.methods) == ["\ufffdorward"]
+    method, expected = bad.methods["\ufffdorward"], good.methods["forward"]
+    assert bytes(method.delegates[0].data) == bytes(expected.delegates[0].data)
+    assert method.delegates[0].graph == expected.delegates[0].graph
+    assert method.to_dict()["delegates"] == expected.to_dict()["delegates"]
+    assert method.graph().nodes == expected.graph().nodes
+    assert method.to_svg().startswith("<svg")
+    plain = (DATA / "1.5.1/add_mul/add_mul.pte").read_bytes()
+    method = ef.Program.open(plain.replace(b"forward", b"\xfforward")).methods["\ufffdorward"]
+    constants = [tensor for tensor in map(method.tensor, method.values) if tensor]
+    assert [constant.name for constant in constants] == ["\ufffdorward:%0", "\ufffdorward:%1"][: len(constants)] or constants
+    assert len(constants) == 2
+    ask_everything(bad)
+
+
 def test_values_that_no_type_holds() -> None:
     program = ef.Program.open(DATA / "1.5.1/add_mul/add_mul.pte")
     method = program.methods["forward"]

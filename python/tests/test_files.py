@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import gzip
+import importlib.metadata
 import io
 import os
 import pathlib
@@ -9,7 +12,10 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
+import zipfile
 
+import fsspec
 import numpy as np
 import pytest
 from files import fixture
@@ -38,6 +44,61 @@ def test_opens_whatever_has_a_files_bytes() -> None:
         assert model.to_bytes() == content
         assert model.tensors["forward.0"].tolist() == models[0].tensors["forward.0"].tolist()  # type: ignore[attr-defined]
     assert [model.path for model in models] == [str(PATH)] * 3 + [None] * 5 + [str(PATH)]
+
+
+def test_opens_file_objects_of_other_modules(tmp_path: pathlib.Path) -> None:
+    with gzip.open(tmp_path / "model.pte.gz", "wb") as packed:
+        packed.write(PATH.read_bytes())
+    with zipfile.ZipFile(tmp_path / "model.zip", "w") as archive:
+        archive.write(PATH, "model.pte")
+    # The types allow each of these, which mypy checks.
+    with gzip.open(tmp_path / "model.pte.gz", "rb") as unpacked:
+        assert ef.open(unpacked).to_bytes() == PATH.read_bytes()
+    with zipfile.ZipFile(tmp_path / "model.zip").open("model.pte") as member:
+        assert ef.Program.open(member).to_bytes() == PATH.read_bytes()
+    with urllib.request.urlopen(PATH.as_uri()) as response:
+        assert ef.open(response).to_bytes() == PATH.read_bytes()
+    fsspec.filesystem("memory").pipe("/models/model.pte", PATH.read_bytes())
+    with fsspec.open("memory://models/model.pte", "rb") as remote:
+        assert ef.open(remote).to_bytes() == PATH.read_bytes()
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/model.pte", "https://example.org/model.pte", pathlib.Path("gs://bucket/model.pte")])
+def test_a_url_is_not_a_path(url: str | pathlib.Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"with fsspec.open\(url, 'rb'\) as file: ef.open\(file\)") as raised:
+        ef.open(url)
+    assert raised.value.filename == str(url)
+    assert raised.value.errno == errno.ENOENT
+
+
+def test_a_folder_can_be_called_like_a_url(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "s3:").mkdir()
+    (tmp_path / "s3:" / "model.pte").write_bytes(PATH.read_bytes())
+    assert ef.open("s3://model.pte").file_size == PATH.stat().st_size
+
+
+class Mine(ef.Program):
+    """A user's class."""
+
+    def weight(self) -> float:
+        return float(self.tensors["forward.0"].sum())
+
+
+def test_subclasses_open_as_themselves() -> None:
+    mine = Mine.open(PATH)
+    assert type(mine) is Mine
+    assert mine.weight() == Mine.open(PATH.read_bytes()).weight()
+    assert type(mine.strip()) is Mine
+    assert type(mine.externalize()[0]) is Mine
+    assert type(ef.open(PATH)) is ef.Program
+    assert type(ef.Model.open(PATH)) is ef.Program
+    with pytest.raises(ef.Error, match="expected a .pte, found a .ptd"):
+        Mine.open(fixture("1.5.1/ptd_names/ptd_names.ptd"))
+
+
+def test_a_version() -> None:
+    assert ef.__version__ == importlib.metadata.version("executorch-format")
 
 
 def test_a_file_object_is_read_from_where_it_is() -> None:
@@ -135,9 +196,24 @@ except KeyboardInterrupt:
     assert set(os.listdir(tmp_path)) <= {"big.ptd"}
 
 
-def test_save_where_it_cannot(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(OSError):
-        ef.open(PATH).save(tmp_path / "no" / "folder" / "model.pte")
+def test_an_error_of_the_system_has_its_number_and_the_path(tmp_path: pathlib.Path) -> None:
+    data = ef.Data.create({"a": np.zeros(2, np.float32)})
+    (tmp_path / "file").write_bytes(b"")
+    faults: list[tuple[str | pathlib.Path, type[OSError], int]] = [
+        (tmp_path / "no" / "folder" / "model.pte", FileNotFoundError, errno.ENOENT),
+        (tmp_path, IsADirectoryError, errno.EISDIR),
+        (tmp_path / "file" / "model.pte", NotADirectoryError, errno.ENOTDIR),
+        (tmp_path / ("long" * 100), OSError, errno.ENAMETOOLONG),
+        (str(tmp_path / "nul\0"), OSError, errno.EINVAL),
+        ("", FileNotFoundError, errno.ENOENT),
+    ]
+    for path, kind, number in faults:
+        for save in (data.save, data.to_safetensors):
+            with pytest.raises(kind) as raised:
+                save(path)
+            assert type(raised.value) is kind
+            assert (raised.value.errno, raised.value.filename) == (number, str(path))
+            assert number == errno.EINVAL or raised.value.strerror == os.strerror(number)
 
 
 def test_save_is_byte_for_byte(tmp_path: pathlib.Path) -> None:

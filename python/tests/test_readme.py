@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import doctest
+import gzip
+import importlib.util
 import shutil
+import sys
+import types
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from files import fixture
+
+import executorch_format as ef
 
 README = Path(__file__).parents[1] / "README.md"
 
@@ -22,9 +29,44 @@ FILES = {
 }
 
 
+class StandIn:
+    """A tensor with the little of `torch.Tensor` that the recipe needs."""
+
+    def __init__(self, words: Any) -> None:
+        self.words = words
+
+    def as_strided(self, sizes: tuple[int, ...], strides: tuple[int, ...]) -> StandIn:
+        assert type(sizes) is type(strides) is tuple
+        return StandIn(np.lib.stride_tricks.as_strided(self.words, sizes, [2 * stride for stride in strides]))
+
+    def float(self) -> Any:
+        return (self.words.astype("<u4") << 16).view("<f4")
+
+
+def stand_in() -> types.ModuleType:
+    """A small `torch`, for where it is not installed: with the libraries that it needs it takes gigabytes."""
+    torch: Any = types.ModuleType("torch")
+    torch.bfloat16 = "<u2"
+
+    def frombuffer(buffer: Any, *, dtype: str) -> StandIn:
+        assert not memoryview(buffer).readonly, "PyTorch warns of bytes that do not change"
+        return StandIn(np.frombuffer(buffer, dtype))
+
+    torch.frombuffer = frombuffer
+    return torch  # type: ignore[no-any-return]
+
+
 def test_recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, path in FILES.items():
         shutil.copy(fixture(path), tmp_path / name)
+    with gzip.open(tmp_path / "model.pte.gz", "wb") as packed:
+        packed.write(fixture(FILES["model.pte"]).read_bytes())
+    words = (np.arange(6, dtype=np.float32) / 2).view(np.uint32) >> 16
+    layout = ("BFLOAT16", [2, 3], [0, 1])
+    weight = ef._native.Source.of_bytes(words.astype("<u2").tobytes())
+    ef._native.File.create([("weight", layout, weight)], None).save(tmp_path / "bfloat16.ptd", None)
+    if importlib.util.find_spec("torch") is None:
+        monkeypatch.setitem(sys.modules, "torch", stand_in())
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(
         str(README),

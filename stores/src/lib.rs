@@ -22,5 +22,5 @@ pub use access::Access;
 pub use error::{Error, Result};
 pub use file::{Extent, File};
 pub use hash::Hashes;
-pub use runtime::wait;
+pub use runtime::{PerProcess, wait};
 pub use stores::{Found, Place, Stores, is_url};
