@@ -131,6 +131,7 @@ mod file;
 mod flatbuffer;
 #[cfg(feature = "inspect")]
 pub mod inspect;
+mod json_schema;
 mod keyed;
 mod names;
 #[cfg(any(feature = "diff", feature = "layout"))]

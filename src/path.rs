@@ -77,6 +77,8 @@ impl serde::Serialize for FieldPath {
     }
 }
 
+crate::json_schema::json_schema_of_text!(FieldPath);
+
 /// A path during a walk of a tree: a chain of steps on the stack. Converted to a [`FieldPath`] only when one is needed.
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'p> {

@@ -15,14 +15,17 @@ use core::fmt;
 /// It is displayed as `f32[2, 3]`, with a dim order other than the natural one as `f32[1, 3, 8, 8] dim order 0,2,3,1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct TensorShape<'t> {
     /// The type of the elements.
     pub scalar_type: ScalarType,
     /// The size of each dimension, in elements.
     #[cfg_attr(feature = "serde", serde(serialize_with = "first_items"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "FirstItems<i32>"))]
     pub sizes: &'t [i32],
     /// The dimensions as they are stored, outermost first: a permutation of 0..rank.
     #[cfg_attr(feature = "serde", serde(serialize_with = "first_items"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "FirstItems<u8>"))]
     pub dim_order: &'t [u8],
 }
 
@@ -41,6 +44,15 @@ pub(crate) fn first_items<T: serde::Serialize, S: serde::Serializer>(
     items.serialize_element(&format_args!("…({} in all)", list.len()))?;
     items.end()
 }
+
+/// A list that [`first_items`] serializes.
+#[cfg(feature = "schemars")]
+pub(crate) struct FirstItems<T>(T);
+
+crate::json_schema::json_schema!(FirstItems<T>, |generator| schemars::json_schema!({
+    "type": "array",
+    "items": {"anyOf": [generator.subschema_for::<T>(), {"type": "string", "pattern": r"^…\(\d+ in all\)$"}]},
+}));
 
 /// The most dimensions that a dim order can name: its items are bytes.
 const HIGHEST_RANK: usize = 256;

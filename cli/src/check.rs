@@ -65,7 +65,8 @@ pub struct Arguments {
 
 /// What a file needs and the device does not have.
 #[derive(Serialize)]
-struct Verdict {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Verdict {
     file: String,
     /// Whether everything required is present.
     ok: bool,

@@ -77,7 +77,8 @@ impl Arguments {
 
 /// What was done, as JSON.
 #[derive(Serialize)]
-struct Outcome {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Outcome {
     files: Vec<json::Named>,
     /// The files that were written, or would be.
     outputs: Vec<Written>,
@@ -87,6 +88,7 @@ struct Outcome {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Written {
     file: String,
     /// In bytes.

@@ -1,6 +1,6 @@
 //! `pte diff`: differences between two files, or between the files of two folders.
 
-mod folders;
+pub mod folders;
 mod limits;
 mod print;
 
@@ -67,7 +67,8 @@ pub struct Arguments {
 
 /// The differences of two files, with their names.
 #[derive(Serialize)]
-struct Comparison<'d> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Comparison<'d> {
     files: [json::Named; 2],
     #[serde(flatten)]
     found: &'d Found,
@@ -75,6 +76,7 @@ struct Comparison<'d> {
 
 /// The differences of two files.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Found {
     same: bool,
     #[serde(flatten)]

@@ -74,7 +74,8 @@ fn range(text: &str) -> Result<RangeInclusive<usize>, String> {
 
 /// The instructions of a file.
 #[derive(Serialize)]
-struct FileDisassembly<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FileDisassembly<'t> {
     file: String,
     #[serde(flatten)]
     disassembly: &'t Disassembly<'t>,

@@ -31,13 +31,15 @@ pub struct Arguments {
 
 /// The tree of a file.
 #[derive(Serialize)]
-struct Dump<'m, 'a> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Dump<'m, 'a> {
     file: String,
     tree: Tree<'m, 'a>,
     errors: json::None,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum Tree<'m, 'a> {
     Pte(&'m Program<'a>),
@@ -50,6 +52,7 @@ enum Tree<'m, 'a> {
 
 /// A program with its payloads.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct WithPayloads<'t> {
     #[serde(flatten)]
     program: &'t Program<'t>,
@@ -58,6 +61,7 @@ struct WithPayloads<'t> {
 
 /// A payload, listed once for all delegates that share it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct PayloadEntry<'t> {
     /// The method and the index of each delegate.
     delegates: Vec<(Cow<'t, str>, usize)>,

@@ -52,7 +52,8 @@ pub struct Arguments {
 
 /// The graphs of a file.
 #[derive(Serialize)]
-struct FileGraphs<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FileGraphs<'t> {
     file: String,
     graphs: &'t [Graph<'t>],
     errors: json::None,

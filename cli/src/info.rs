@@ -41,7 +41,8 @@ pub struct Arguments {
 
 /// The summary of a file.
 #[derive(Serialize)]
-struct Info<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Info<'t> {
     file: String,
     /// In bytes.
     file_size: u64,

@@ -12,7 +12,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The number of the format of all JSON documents. Fields may be added under the same number; none is removed,
 /// and none changes its meaning.
-const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 1;
+
+/// A part of a document. With the feature `schemars`, it has a schema.
+#[cfg(not(feature = "schemars"))]
+pub trait Answer: Serialize {}
+#[cfg(not(feature = "schemars"))]
+impl<T: Serialize> Answer for T {}
+#[cfg(feature = "schemars")]
+pub trait Answer: Serialize + schemars::JsonSchema {}
+#[cfg(feature = "schemars")]
+impl<T: Serialize + schemars::JsonSchema> Answer for T {}
 
 /// Whether a document was begun.
 static BEGUN: AtomicBool = AtomicBool::new(false);
@@ -28,7 +38,8 @@ pub fn print_failure(failure: &Failure) -> Result<(), Failure> {
 }
 
 #[derive(Serialize)]
-struct OnlyFailed {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct OnlyFailed {
     files: [Failed; 1],
 }
 
@@ -37,6 +48,7 @@ pub type None = [(); 0];
 
 /// The entry of a file that was read, with its name only.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Named {
     file: String,
     errors: None,
@@ -88,7 +100,7 @@ struct Document<'v, T> {
 }
 
 /// Writes a struct to stdout as a document, indented or on one line. Its first field is the number of the format.
-pub fn print(value: &impl Serialize, arguments: &JsonArguments) -> Result<(), Failure> {
+pub fn print(value: &impl Answer, arguments: &JsonArguments) -> Result<(), Failure> {
     let document = Document { format: FORMAT, value };
     if !arguments.jsonl {
         return print_alone(&document);
@@ -128,6 +140,7 @@ pub struct Files {
 
 /// The entry of a file that cannot be read or summarized.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Failed {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<String>,
@@ -152,7 +165,7 @@ impl Files {
     }
 
     /// Adds the entry of a file, a struct.
-    pub fn add(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+    pub fn add(&mut self, value: &impl Answer) -> Result<(), Failure> {
         let strings = if self.uncut { Strings::UNCUT } else { Strings::default() };
         if self.lines {
             let document = Document { format: FORMAT, value };
@@ -303,7 +316,7 @@ pub fn write_line(out: impl Write, value: &impl Serialize) -> io::Result<()> {
 }
 
 /// A document, printed as by [`print`].
-pub fn to_vec_indented(value: &impl Serialize) -> Result<Vec<u8>, Failure> {
+pub fn to_vec_indented(value: &impl Answer) -> Result<Vec<u8>, Failure> {
     to_vec_alone(&Document { format: FORMAT, value })
 }
 

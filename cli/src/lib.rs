@@ -31,6 +31,8 @@ mod remote;
 mod report;
 mod rewrite;
 mod save;
+#[cfg(feature = "schemars")]
+mod schemas;
 mod size;
 mod status;
 mod table;
@@ -41,6 +43,8 @@ mod value;
 mod verify;
 
 pub use crate::report::page;
+#[cfg(feature = "schemars")]
+pub use crate::schemas::{Document, schemas};
 
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;

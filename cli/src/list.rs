@@ -50,7 +50,8 @@ enum Order {
 
 /// Every blob of a file.
 #[derive(Serialize)]
-struct Listing<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Listing<'t> {
     file: String,
     /// Bytes.
     file_size: u64,
@@ -61,6 +62,7 @@ struct Listing<'t> {
 
 /// A blob.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Row<'t> {
     kind: BlobKind,
     /// In bytes from the start of the file; `None` if the blob is not in the file.
@@ -74,6 +76,7 @@ struct Row<'t> {
 
 /// What uses a blob.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 enum User<'t> {
     Blob(BlobUser<'t>),

@@ -48,7 +48,8 @@ pub struct Arguments {
 
 /// The planned memory of a file.
 #[derive(Serialize)]
-struct FileMemory<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FileMemory<'t> {
     file: String,
     #[serde(flatten)]
     memory: &'t Memory<'t>,

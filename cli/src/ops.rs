@@ -49,7 +49,8 @@ pub struct Arguments {
 
 /// What a file needs.
 #[derive(Serialize)]
-struct FileOperators<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FileOperators<'t> {
     file: String,
     #[serde(flatten)]
     operators: &'t Operators,
@@ -57,7 +58,8 @@ struct FileOperators<'t> {
 
 /// What several files need together.
 #[derive(Serialize)]
-struct MergedOperators<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct MergedOperators<'t> {
     files: Vec<json::Named>,
     #[serde(flatten)]
     operators: &'t Operators,

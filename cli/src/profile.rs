@@ -71,13 +71,15 @@ enum By {
 
 /// The times of a trace by operator, in ticks.
 #[derive(Serialize)]
-struct FileTimes<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FileTimes<'t> {
     file: String,
     runs: Vec<RunTimes<'t>>,
     errors: &'t [Mismatch],
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct RunTimes<'t> {
     name: &'t str,
     test_case: Option<i32>,
@@ -96,14 +98,16 @@ impl<'t> RunTimes<'t> {
 
 /// Two traces compared.
 #[derive(Serialize)]
-struct Comparison<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Comparison<'t> {
     files: [json::Named; 2],
     runs: &'t [RunChange<'t>],
 }
 
 /// The times of a trace, in ticks.
 #[derive(Serialize)]
-struct FileProfile<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FileProfile<'t> {
     file: String,
     #[serde(flatten)]
     profile: &'t Profile<'t>,

@@ -41,7 +41,8 @@ const MARK: &str = "<title>ExecuTorch file</title>";
 
 /// The input of the viewer.
 #[derive(Serialize)]
-struct Page<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Page<'t> {
     file: String,
     /// Bytes.
     file_size: u64,

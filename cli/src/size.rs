@@ -54,7 +54,8 @@ enum By {
 
 /// Where the bytes of a file go.
 #[derive(Serialize)]
-struct FileSize<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct FileSize<'t> {
     file: String,
     /// Where the program starts in a bundle; then all other fields are about the program alone.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +69,7 @@ struct FileSize<'t> {
 
 /// Something that can be removed from a file, and the command that removes it.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Offer {
     kind: SavingKind,
     /// How many bytes smaller the file becomes.
@@ -102,7 +104,8 @@ fn quoted(path: &str) -> String {
 
 /// Where the bytes of two files go: the first is before, the second after.
 #[derive(Serialize)]
-struct TwoSizes<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct TwoSizes<'t> {
     files: [FileSize<'t>; 2],
     growth: &'t [Growth<'t>],
 }

@@ -1,8 +1,8 @@
 //! `pte verify`: checks files, and reports each fault with its place.
 
-mod output;
+pub mod output;
 mod page;
-mod runtimes;
+pub mod runtimes;
 mod sarif;
 
 use crate::data::{Data, folder, is_data};
@@ -93,11 +93,13 @@ fn levels() -> impl TypedValueParser<Value = Level> {
 
 /// Every rule, as JSON.
 #[derive(Serialize)]
-struct Rules {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Rules {
     rules: Vec<RuleEntry>,
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct RuleEntry {
     #[serde(flatten)]
     rule: &'static Rule,

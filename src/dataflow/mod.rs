@@ -43,12 +43,15 @@ const TOO_MANY_PIECES: &str = "its tensors overlap so often that they were not f
 /// A period of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct Period {
     /// The first time.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_instruction"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub first: usize,
     /// The last time.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_instruction"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub last: usize,
 }
 

@@ -16,6 +16,7 @@ const ENDS: [&[u8]; 2] = [b":\"sedon\"{", b" :\"sedon\"{"];
 /// A payload for Core ML.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum CoreMl {
     /// The files and folders of a model package.
@@ -32,6 +33,7 @@ pub enum CoreMl {
 /// A file or folder of a model package.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CoreMlNode {
     /// Its name, without its folder's.

@@ -44,6 +44,7 @@ pub struct VelaBlock<'a> {
 /// An input or output in the memory of an Ethos-U.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VelaIo {
     /// The size of each dimension, in elements: 1 for those that it does not have.
@@ -164,6 +165,17 @@ impl serde::Serialize for EthosU<'_> {
     }
 }
 
+crate::json_schema::json_schema!(EthosU<'a>, |generator| schemars::json_schema!({
+    "type": "object",
+    "required": ["blocks", "scratch_size", "inputs", "outputs"],
+    "properties": {
+        "blocks": generator.subschema_for::<Vec<VelaBlock<'_>>>(),
+        "scratch_size": generator.subschema_for::<Option<u64>>(),
+        "inputs": generator.subschema_for::<Option<Vec<VelaIo>>>(),
+        "outputs": generator.subschema_for::<Option<Vec<VelaIo>>>(),
+    },
+}));
+
 #[cfg(feature = "serde")]
 impl serde::Serialize for VelaBlock<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> core::result::Result<S::Ok, S::Error> {
@@ -175,3 +187,14 @@ impl serde::Serialize for VelaBlock<'_> {
         map.end()
     }
 }
+
+crate::json_schema::json_schema!(VelaBlock<'a>, |generator| schemars::json_schema!({
+    "type": "object",
+    "required": ["name", "external", "offset", "size"],
+    "properties": {
+        "name": {"type": "string"},
+        "external": generator.subschema_for::<bool>(),
+        "offset": generator.subschema_for::<usize>(),
+        "size": generator.subschema_for::<usize>(),
+    },
+}));

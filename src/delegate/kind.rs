@@ -8,6 +8,7 @@ use core::fmt;
 /// The backends whose payloads are known, at least by name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum PayloadKind {
     /// XNNPACK: kernels for CPUs.

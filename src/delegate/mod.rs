@@ -51,6 +51,7 @@ use core::ops::Range;
 /// A delegate's payload, decoded if this crate knows its format.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", content = "content", rename_all = "snake_case"))]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant, reason = "a file has few payloads")]
@@ -65,6 +66,7 @@ pub enum Payload<'a> {
     CoreMl(CoreMl),
     /// Bytes that only their backend can read.
     #[cfg_attr(feature = "serde", serde(serialize_with = "size"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "u64"))]
     Opaque(&'a [u8]),
 }
 

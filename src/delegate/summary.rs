@@ -10,6 +10,7 @@ use core::ops::Range;
 /// A summary of a payload.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadSummary {
     /// The kind, by the bytes; if they do not tell, by the delegate's id.
@@ -33,6 +34,7 @@ pub struct PayloadSummary {
 /// A part of a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadPart {
     /// What it is: a name from the payload, or `graph`, `constants` and the like.

@@ -14,6 +14,7 @@ const IDENTIFIER: &[u8; 4] = b"VK00";
 /// A payload for Vulkan.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Vulkan<'a> {
     /// The header, which has the same fields as XNNPACK's.

@@ -189,6 +189,7 @@ pub(super) fn dedup_ptd(ptd: &mut Ptd<'_>) -> Result<EditReport> {
 /// Bytes that are stored in several places.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Copies<'t> {
     /// The size of one copy, in bytes.
@@ -202,6 +203,7 @@ pub struct Copies<'t> {
 /// What uses a copy.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CopyUser<'t> {
     /// Index into the files that were given.

@@ -13,6 +13,7 @@ use alloc::{format, string::String, vec::Vec};
 /// The manifest of a folder of extracted blobs.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Extraction<'t> {
     /// A file for each blob.
@@ -22,6 +23,7 @@ pub struct Extraction<'t> {
 /// A blob, and the file that it is written to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Extracted<'t> {
     /// The file's name, unique in its folder on every system: letters, digits, `.`, `_` and `-`.

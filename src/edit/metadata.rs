@@ -15,6 +15,7 @@ pub const METADATA_PREFIX: &str = "metadata.";
 /// One entry of a program's metadata.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Metadata<'t> {
     /// The method's name, or the key.
@@ -26,6 +27,7 @@ pub struct Metadata<'t> {
 /// The value of an entry of a program's metadata.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum MetadataContent<'t> {
     /// What a constant method returns.
@@ -46,6 +48,7 @@ pub enum MetadataContent<'t> {
 /// A new value of an entry.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum MetadataValue {
     /// An integer.

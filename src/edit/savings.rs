@@ -19,6 +19,7 @@ use core::fmt;
 /// An edit that makes a file smaller, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Saving {
     /// What it removes.
@@ -35,6 +36,7 @@ pub struct Saving {
 /// What a file could do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum SavingKind {
     /// Blobs that are equal to another one.

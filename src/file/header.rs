@@ -21,6 +21,7 @@ use core::ops::Range;
 /// The kinds of file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum FileKind {
     /// A program.
@@ -92,6 +93,7 @@ const PTD_MAGIC: &[u8; 4] = b"FH01";
 /// The extended header of a `.pte` file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct PteHeader {
     /// The length of the header in bytes, including its magic and this field: 24 up to ExecuTorch 0.7, 32 since. What a
     /// longer header would contain is unknown.
@@ -114,6 +116,7 @@ impl PteHeader {
 /// The header of a `.ptd` file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub struct PtdHeader {
     /// The length of the header in bytes, including its magic and this field: 40.
     pub length: u32,
@@ -135,6 +138,7 @@ impl PtdHeader {
 /// The header of a file that has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Header {
     /// A `.pte` file's.
@@ -146,6 +150,7 @@ pub enum Header {
 /// What a file is and where its parts are, according to its first bytes: see [`probe`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Probe {
     /// The kind of file.

@@ -8,6 +8,7 @@ use core::{fmt, ops::Range};
 /// Where some bytes of a file are. It does not hold the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum DataRef {
     /// In a data segment.
     Segment {

@@ -19,6 +19,13 @@ pub(crate) fn table<S: Serializer>(table: &dyn AnyTable, serializer: S) -> Resul
     map.end()
 }
 
+/// The JSON Schema of any table: its fields are those of ExecuTorch's schema.
+#[cfg(feature = "schemars")]
+pub(crate) fn schema_of_table(name: &str) -> schemars::Schema {
+    let description = format!("The table `{name}` of ExecuTorch's schema, as flatc prints it.");
+    schemars::json_schema!({"type": "object", "description": description, "additionalProperties": true})
+}
+
 /// Adds a field to its table's map.
 pub(crate) fn entry<M: SerializeMap>(map: &mut M, name: &'static str, value: Value<'_>) -> Result<(), M::Error> {
     match value {

@@ -202,6 +202,8 @@ impl serde::Serialize for Text<'_> {
     }
 }
 
+crate::json_schema::json_schema_of_text!(Text<'t>);
+
 #[cfg(test)]
 mod tests {
     use super::*;

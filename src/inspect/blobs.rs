@@ -21,6 +21,7 @@ use core::ops::Range;
 /// The blobs of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Blobs<'t> {
     /// Segments, then the data of each method, then named data. Shared data is listed once.
@@ -33,6 +34,7 @@ pub struct Blobs<'t> {
 /// A range of bytes that something refers to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Blob<'t> {
     /// What it is.
@@ -52,6 +54,7 @@ pub struct Blob<'t> {
 /// What a blob is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum BlobKind {
     /// A data segment, with everything in it.
@@ -97,6 +100,7 @@ impl fmt::Display for BlobKind {
 /// What uses a blob.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum BlobUser<'t> {
     /// The list of segments.

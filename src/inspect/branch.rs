@@ -13,6 +13,7 @@ use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec}
 /// One level of the tree: the fields of a table, or the items of a list of tables.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Branch {
     /// The path of the table or list; empty for the root.
@@ -28,6 +29,7 @@ pub struct Branch {
 /// A field of a table, or an item of a list.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BranchEntry {
     /// The schema's name of the field, or the index of the item.

@@ -15,6 +15,7 @@ use alloc::{vec, vec::Vec};
 /// What is in a `.bpte` file, besides the program.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BundleSummary<'t> {
     /// The version that the bundle states: 2 in every file seen.
@@ -30,6 +31,7 @@ pub struct BundleSummary<'t> {
 /// The test cases of one method.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestSuite<'t> {
     /// The method's name.
@@ -41,6 +43,7 @@ pub struct TestSuite<'t> {
 /// One test case.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestCase<'t> {
     /// What the method is given.
@@ -52,6 +55,7 @@ pub struct TestCase<'t> {
 /// An input or expected output of a test case.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TestValue<'t> {
     /// The schema's name of what it is; `None` if it is of a newer schema.

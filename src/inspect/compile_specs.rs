@@ -11,6 +11,7 @@ const MOST: usize = 32;
 /// A setting for a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CompileSetting<'t> {
     /// Its name, [`shortened`].

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 /// A method without inputs and instructions, and what it returns.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ConstantMethod<'t> {
     /// The method's name.
@@ -18,6 +19,7 @@ pub struct ConstantMethod<'t> {
 /// What a constant method returns.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Returned<'t> {
     /// Python's `None`.

@@ -9,6 +9,7 @@ use alloc::{string::String, string::ToString, vec::Vec};
 /// What a delegate runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateCode<'t> {
     /// The backend's name.
@@ -27,6 +28,7 @@ pub struct DelegateCode<'t> {
 /// A node inside a delegate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InsideNode {
     /// What it does, by the schema's name, such as `XNNFullyConnected`.
@@ -38,6 +40,7 @@ pub struct InsideNode {
 /// What a node inside a delegate reads or writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InsideArgument {
     /// Its name in the schema, such as `filter`.

@@ -13,6 +13,7 @@ use alloc::{string::String, vec, vec::Vec};
 /// The constants inside the payloads of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateConstants<'t> {
     /// Each use of each constant, payload by payload.
@@ -25,6 +26,7 @@ pub struct DelegateConstants<'t> {
 /// A constant inside a payload, as one of its users sees it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateConstant<'t> {
     /// Bytes from the start of the file; `None` if the file does not contain it.
@@ -38,6 +40,7 @@ pub struct DelegateConstant<'t> {
 /// What uses a constant inside a payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DelegateConstantUser<'t> {
     /// The method's name; `None` for a payload in a file of its own.

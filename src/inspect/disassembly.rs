@@ -35,6 +35,7 @@ use core::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Disassembly<'t> {
     /// The methods, in the file's order.
@@ -47,6 +48,7 @@ pub struct Disassembly<'t> {
 /// The instructions of a method, with the values that they work on.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodCode<'t> {
     /// The method's name.
@@ -66,6 +68,7 @@ pub struct MethodCode<'t> {
 /// A list of instructions.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ChainCode<'t> {
     /// The instructions, run in order.
@@ -75,6 +78,7 @@ pub struct ChainCode<'t> {
 /// An instruction.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Code<'t> {
     /// What it does.
@@ -93,6 +97,7 @@ pub struct Code<'t> {
 /// What an instruction does.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "operation", rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Operation<'t> {
     /// Runs a kernel.
@@ -142,6 +147,7 @@ pub enum Operation<'t> {
 /// What a kernel or a delegate works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Argument {
     /// Its name, if the operator is known; `None` also for the result, which a call repeats as its last argument.
@@ -162,6 +168,7 @@ pub struct Argument {
 /// A value of a method.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CodeValue<'t> {
     /// The schema's name of what it is; `None` if it is of a newer schema.
@@ -186,6 +193,7 @@ pub struct CodeValue<'t> {
 /// Where a tensor's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum TensorPlace<'t> {
     /// Given at run time.

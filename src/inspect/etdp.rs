@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 /// What is in a `.etdp` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TraceSummary<'t> {
     /// The blocks of events, in order.
@@ -23,6 +24,7 @@ pub struct TraceSummary<'t> {
 /// A block of events: the loading of a method, or a run of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TraceRun<'t> {
     /// Its name: `Default` or `Execute`.

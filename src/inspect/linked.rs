@@ -10,6 +10,7 @@ use alloc::{string::String, vec::Vec};
 /// A node inside a delegate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProfiledNode {
     /// Its index among the nodes of the payload.

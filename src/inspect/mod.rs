@@ -136,3 +136,5 @@ impl serde::Serialize for Fault {
         serializer.collect_str(self)
     }
 }
+
+crate::json_schema::json_schema_of_text!(Fault);

@@ -38,6 +38,7 @@ fn decode(scalar_type: ScalarType, bytes: &[u8]) -> Option<Vec<f64>> {
 /// The distribution of a tensor's values.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Histogram {
     /// The smallest finite value.
@@ -194,6 +195,7 @@ impl HistogramCounter {
 /// How far the values of two tensors of one shape are apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Distance {
     /// Elements.

@@ -31,14 +31,17 @@ const HIGHEST_RANK: usize = 16;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Operators {
     /// By name with overload, such as `aten::add.out`: all operators that methods list, also those that no instruction
     /// calls.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, OperatorUse>>"))]
     pub operators: BTreeMap<String, OperatorUse>,
     /// By the backend's name.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, BackendUse>>"))]
     pub backends: BTreeMap<String, BackendUse>,
     /// References that are out of range. Calls with such arguments are counted, without these arguments.
     #[cfg_attr(feature = "serde", serde(rename = "errors"))]
@@ -48,18 +51,21 @@ pub struct Operators {
 /// How an operator is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorUse {
     /// How many instructions call it.
     pub calls: usize,
     /// The combinations of tensors that it is called with, by ExecuTorch's kernel key.
     #[cfg_attr(feature = "serde", serde(serialize_with = "by_name"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "Vec<Named<'static, KernelUse>>"))]
     pub kernels: BTreeMap<String, KernelUse>,
 }
 
 /// One combination of types and dim orders that an operator is called with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct KernelUse {
     /// How many instructions call it with this combination.
@@ -72,6 +78,7 @@ pub struct KernelUse {
 /// The type and dim order of an argument.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TensorUse {
     /// The type of the elements.
@@ -83,6 +90,7 @@ pub struct TensorUse {
 /// How a backend is used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BackendUse {
     /// How many delegates.
@@ -92,7 +100,18 @@ pub struct BackendUse {
     /// How often each operator is in the payloads of XNNPACK or Vulkan, by the name in the payload's schema. A payload
     /// that several delegates share is counted once.
     #[cfg_attr(feature = "serde", serde(serialize_with = "calls_by_name"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "Vec<super::OperatorCalls>"))]
     pub operators: BTreeMap<String, usize>,
+}
+
+/// A value of a map, with its name.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+struct Named<'t, V> {
+    name: &'t str,
+    #[serde(flatten)]
+    value: &'t V,
 }
 
 /// Serializes a map as a list of its values with their names, like all lists of named things.
@@ -101,12 +120,6 @@ fn by_name<V: serde::Serialize, S: serde::Serializer>(
     map: &BTreeMap<String, V>,
     serializer: S,
 ) -> core::result::Result<S::Ok, S::Error> {
-    #[derive(serde::Serialize)]
-    struct Named<'t, V> {
-        name: &'t str,
-        #[serde(flatten)]
-        value: &'t V,
-    }
     serializer.collect_seq(map.iter().map(|(name, value)| Named { name, value }))
 }
 

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 /// A payload of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PayloadFacts<'t> {
     /// The name of the method of its first delegate.

@@ -12,6 +12,7 @@ use core::fmt;
 /// The planned memory of a method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlannedMemory {
     /// The size of all buffers, in bytes.
@@ -24,6 +25,7 @@ pub struct PlannedMemory {
 /// A planned buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlannedBuffer {
     /// Its index, from 1.

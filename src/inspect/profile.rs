@@ -15,6 +15,7 @@ use core::fmt;
 /// How long everything took in the runs of an ETDump.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Profile<'t> {
     /// The runs in groups: runs of one group have the same name, test case and events.
@@ -47,6 +48,7 @@ impl Profile<'_> {
 /// A group of similar runs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunProfile<'t> {
     /// Their name: `Default` for the loading of a method, `Execute` for a run of it.
@@ -67,6 +69,7 @@ pub struct RunProfile<'t> {
 /// One thing that was timed, with all its times.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EventProfile<'t> {
     /// What was timed.
@@ -112,6 +115,7 @@ impl EventProfile<'_> {
 /// What an event times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum EventKind {
     /// A whole method: loading it or running it.
     Method,
@@ -126,6 +130,7 @@ pub enum EventKind {
 /// What an instruction runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum EventTarget<'t> {
     /// A kernel.
     Kernel {
@@ -178,6 +183,8 @@ impl serde::Serialize for Mismatch {
         serializer.collect_str(self)
     }
 }
+
+crate::json_schema::json_schema_of_text!(Mismatch);
 
 pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, method: Option<&str>) -> Profile<'t> {
     let mut mismatches = Vec::new();

@@ -16,6 +16,7 @@ use alloc::{string::String, vec::Vec};
 /// What can still be found in a file that cannot be read. None of it was checked.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Remains {
     /// The tables that were found before the fault, by the schema's names.
@@ -27,6 +28,7 @@ pub struct Remains {
 /// Tables of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RemainingTables {
     /// The schema's name.
@@ -38,6 +40,7 @@ pub struct RemainingTables {
 /// A text that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RemainingText {
     /// The field that refers to it.

@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 /// `web/viewer` draws it; `pte report` puts both into one page.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Report<'t> {
     /// What is in the file, in short.
@@ -28,6 +29,7 @@ pub struct Report<'t> {
 /// A graph and where its nodes go.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Drawing<'t> {
     /// The graph.

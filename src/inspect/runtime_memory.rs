@@ -12,6 +12,7 @@ use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes, T
 /// bytes, such as ARM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodAllocator {
     /// What the runtime itself takes with pointers of 8 bytes and a temporary allocator.

@@ -10,6 +10,7 @@ use alloc::{format, string::String, vec::Vec};
 /// Something that was timed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TimelineEvent {
     /// What ran.

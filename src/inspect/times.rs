@@ -8,6 +8,7 @@ use core::cmp::Ordering;
 /// How long the calls of an operator took, or those of a kind of step inside a backend.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorTime {
     /// The operator with its overload, the backend, or the backend with its own name of a step: `XnnpackBackend:
@@ -26,6 +27,7 @@ pub struct OperatorTime {
 /// How long something took in the first trace and in the second: in ticks, for one run.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TimeChange {
     /// Its name.
@@ -47,6 +49,7 @@ pub struct TimeChange {
 /// How long runs took in the first trace and in the second: in ticks, for one run.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RunChange<'t> {
     /// Their name, as in [`RunProfile`].

@@ -19,6 +19,7 @@ use core::fmt;
 /// The data of a tensor, or of several that share it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Weight<'t> {
     /// What it is.
@@ -50,6 +51,7 @@ pub struct Weight<'t> {
 /// What a node inside a delegate uses a weight for: shows as `XNNConv2d 3: weight f32[32, 3, 4, 4]`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct WeightUse<'t> {
     /// The method's name; `None` for a payload in a file of its own.

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 /// What is in an XNNPACK payload.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct XnnpackSummary<'t> {
     /// The arguments of the delegate's call that its nodes read, in order.
@@ -33,6 +34,7 @@ pub struct XnnpackSummary<'t> {
 /// An argument of a delegate's call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct XnnpackArgument<'t> {
     /// Its index among the arguments.
@@ -43,6 +45,7 @@ pub struct XnnpackArgument<'t> {
     pub datatype: XNNDatatype,
     /// The size of each dimension, in elements.
     #[cfg_attr(feature = "serde", serde(rename = "sizes", serialize_with = "crate::tensor::first_items"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<u32>"))]
     pub dims: &'t [u32],
 }
 

@@ -9,6 +9,7 @@ use core::fmt;
 /// How much is checked. Each level includes the levels before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Level {
     /// Offsets, vtables, vectors, strings, unions and headers: what parsing a file always checks.
     Structure,
@@ -52,6 +53,7 @@ impl fmt::Display for Level {
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum Severity {
     /// Harmless, but worth knowing.
     Note,
@@ -74,6 +76,7 @@ impl fmt::Display for Severity {
 /// One broken rule. An [`Error`] becomes one with [`from_error`](Self::from_error) or `From<&Error>`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Finding {
     /// The rule's name, one of [`RULES`](super::RULES).

@@ -7,6 +7,7 @@ use Behaviour::{Dies, Loads, Refuses, Unknown};
 /// What the releases do with one kind of fault, or with one feature of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct History {
     /// The rule.

@@ -119,9 +119,21 @@ impl serde::Serialize for Release {
     }
 }
 
+#[cfg(feature = "schemars")]
+impl schemars::JsonSchema for Release {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Release".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": "string", "enum": Self::ALL.map(|release| release.name)})
+    }
+}
+
 /// What a release's runtime does with a file. The order is that of severity: the greatest decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Behaviour {
     /// It loads the file.

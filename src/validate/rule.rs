@@ -7,6 +7,7 @@ use super::{Level, Severity};
 /// A rule that a file can break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Rule {
     /// Its name, which does not change between releases.

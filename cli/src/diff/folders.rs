@@ -16,7 +16,8 @@ const GONE: Style = AnsiColor::Red.on_default();
 
 /// A name, and the differences of the files with that name.
 #[derive(Serialize)]
-struct Pair {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Pair {
     /// The path within the folder.
     file: String,
     /// The file in the first folder, if there is one.

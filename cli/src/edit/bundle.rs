@@ -39,7 +39,8 @@ pub struct Arguments {
 
 /// The content of a bundle, as JSON.
 #[derive(Serialize)]
-struct Listing<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Listing<'t> {
     file: String,
     #[serde(flatten)]
     bundle: BundleSummary<'t>,

@@ -25,7 +25,8 @@ pub struct Arguments {
 
 /// The blobs that several files share.
 #[derive(Serialize)]
-struct Common<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Common<'t> {
     files: Vec<json::Named>,
     copies: Vec<Copies<'t>>,
 }

@@ -40,11 +40,13 @@ pub struct Arguments {
 
 /// The content of a folder of blobs, for `manifest.json` and `--json`.
 #[derive(Serialize)]
-struct Manifest<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Manifest<'t> {
     files: [FileBlobs<'t>; 1],
 }
 
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct FileBlobs<'t> {
     file: String,
     blobs: &'t [Extracted<'t>],

@@ -38,7 +38,8 @@ pub struct Arguments {
 
 /// The metadata of a file, as JSON.
 #[derive(Serialize)]
-struct Listing<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Listing<'t> {
     file: String,
     metadata: Vec<Metadata<'t>>,
     errors: json::None,

@@ -54,7 +54,8 @@ pub struct How {
 
 /// What was done, as JSON.
 #[derive(Serialize)]
-struct Outcome<'t> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Outcome<'t> {
     /// The files that were read.
     files: Vec<json::Named>,
     /// The files that were written, or would be.
@@ -66,6 +67,7 @@ struct Outcome<'t> {
 
 /// A file that was written, or would be.
 #[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 struct Written {
     /// `None` in a dry run without an output.
     file: Option<String>,

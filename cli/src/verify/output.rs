@@ -24,7 +24,8 @@ pub enum Form {
 
 /// The findings in a file, as JSON.
 #[derive(Serialize)]
-struct Verdict<'f> {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Verdict<'f> {
     file: String,
     level: Level,
     /// Whether no finding is an error.

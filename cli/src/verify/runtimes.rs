@@ -45,7 +45,8 @@ pub fn span(text: &str) -> Result<Span, String> {
 
 /// What releases do with a file, as JSON.
 #[derive(Serialize)]
-struct Verdict {
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct Verdict {
     file: String,
     /// Whether each of them loads it.
     ok: bool,

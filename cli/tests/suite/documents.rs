@@ -1,13 +1,12 @@
 //! The JSON of all commands: one shape, as `docs/schema` states it.
 
 use crate::cli::{TempFile, pte};
-use executorch_format_support::{crate_root, data};
-use serde_json::{Map, Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use executorch_format_support::data;
+use serde_json::Value;
 use std::path::Path;
 
 /// What each document is called, and the commands that print it, run in the folder of test files.
-const DOCUMENTS: &[(&str, &[&str])] = &[
+pub const DOCUMENTS: &[(&str, &[&str])] = &[
     (
         "info",
         &[
@@ -103,7 +102,7 @@ const DOCUMENTS: &[(&str, &[&str])] = &[
 ];
 
 /// What a document says that is printed by a command line, which has no spaces in its arguments.
-fn document(line: &str, form: &str, target: &Path) -> (String, Value) {
+pub fn document(line: &str, form: &str, target: &Path) -> (String, Value) {
     let arguments = line.split(' ').map(|word| if word == "TARGET" { target.to_str().unwrap() } else { word });
     let output = pte().current_dir(data()).args(arguments).arg(form).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
@@ -115,7 +114,7 @@ fn document(line: &str, form: &str, target: &Path) -> (String, Value) {
     (text, document)
 }
 
-fn target() -> TempFile {
+pub fn target() -> TempFile {
     let text = "runtime = \"1.0\"\nbackends = []\narena = \"1 B\"\nmethod-allocator = 1\nlargest-file = \"0.5KiB\"\nscalar-types = [\"i8\"]\n";
     TempFile::new("target.toml", text.as_bytes())
 }
@@ -154,88 +153,5 @@ fn every_document_is_there_as_lines_with_the_same_fields() {
                 assert_eq!(Some(text.lines().count()), whole["files"].as_array().map(Vec::len), "{line}");
             }
         }
-    }
-}
-
-/// What values of one place in documents are.
-#[derive(Default)]
-struct Shape {
-    kinds: BTreeSet<&'static str>,
-    /// How many objects there were, and in how many of them each field was.
-    objects: usize,
-    fields: BTreeMap<String, (usize, Shape)>,
-    items: Option<Box<Shape>>,
-}
-
-impl Shape {
-    fn see(&mut self, value: &Value) {
-        self.kinds.insert(match value {
-            Value::Null => "null",
-            Value::Bool(_) => "boolean",
-            Value::Number(number) if number.is_f64() => "number",
-            Value::Number(_) => "integer",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        });
-        match value {
-            Value::Array(items) => {
-                let shape = self.items.get_or_insert_default();
-                items.iter().for_each(|item| shape.see(item));
-            }
-            Value::Object(fields) => {
-                self.objects += 1;
-                for (name, field) in fields {
-                    let (count, shape) = self.fields.entry(name.clone()).or_default();
-                    *count += 1;
-                    // The tree is in flatc's form: the schema of ExecuTorch says what is in it.
-                    if name == "tree" { shape.see(&json!({})) } else { shape.see(field) }
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn schema(&self) -> Value {
-        let mut schema = Map::new();
-        let mut kinds = self.kinds.clone();
-        if kinds.contains("number") {
-            kinds.remove("integer");
-        }
-        match kinds.iter().collect::<Vec<_>>()[..] {
-            [] => {}
-            [one] => drop(schema.insert("type".into(), json!(one))),
-            _ => drop(schema.insert("type".into(), json!(kinds))),
-        }
-        if !self.fields.is_empty() {
-            let always = self.fields.iter().filter(|(_, (count, _))| *count == self.objects).map(|(name, _)| name);
-            schema.insert("required".into(), always.cloned().collect());
-            let fields = self.fields.iter().map(|(name, (_, shape))| (name.clone(), shape.schema()));
-            schema.insert("properties".into(), Value::Object(fields.collect()));
-        }
-        if let Some(items) = self.items.as_ref().filter(|items| !items.kinds.is_empty()) {
-            schema.insert("items".into(), items.schema());
-        }
-        Value::Object(schema)
-    }
-}
-
-#[test]
-fn documents_are_as_their_schemas_state() {
-    let target = target();
-    for (name, lines) in DOCUMENTS {
-        let mut shape = Shape::default();
-        lines.iter().for_each(|line| shape.see(&document(line, "--json", &target.0).1));
-        let mut schema = shape.schema();
-        schema["$schema"] = "https://json-schema.org/draft/2020-12/schema".into();
-        schema["title"] = format!("pte {}: the document of format 1", name.replace('-', " ")).into();
-        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        let path = crate_root().join(format!("docs/schema/{name}.json"));
-        if std::env::var_os("BLESS").is_some() {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(&path, &text).unwrap();
-        }
-        let stated = std::fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(stated, text, "{}: BLESS=1 writes it, where the change is one that users may see", path.display());
     }
 }

@@ -25,4 +25,6 @@ mod remote;
 mod report;
 mod rewrite;
 mod savings;
+#[cfg(feature = "schemars")]
+mod schemas;
 mod see;

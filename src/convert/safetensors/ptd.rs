@@ -44,6 +44,7 @@ const TYPES: &[(ScalarType, Dtype)] = &[
 /// Something that was left out because the other format cannot store it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Skipped {
     /// What it is: `tensor`, `blob`, `metadata` or `payload`.

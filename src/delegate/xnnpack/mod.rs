@@ -232,3 +232,5 @@ impl serde::Serialize for Xnnpack<'_> {
         graph.serialize(serializer)
     }
 }
+
+crate::json_schema::json_schema!(Xnnpack<'a>, |_| crate::flatbuffer::serialize::schema_of_table("XNNGraph"));

@@ -97,6 +97,18 @@ macro_rules! named {
                 }
             }
         }
+
+        /// The schema's name, or a number that has none.
+        #[cfg(feature = "schemars")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"anyOf": [{"enum": Self::NAMES}, {"type": "integer"}]})
+            }
+        }
     };
 }
 pub(crate) use named;

@@ -201,6 +201,11 @@ macro_rules! table_type {
                     $crate::flatbuffer::serialize::table(self, serializer)
                 }
             }
+
+            $crate::json_schema::json_schema!(
+                $name $(<$lt>)?,
+                |_| $crate::flatbuffer::serialize::schema_of_table(stringify!($name))
+            );
         };
     };
 }

@@ -82,6 +82,7 @@ impl fmt::Display for GrowthLimit {
 /// A limit that is exceeded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Excess {
     /// Which limit: `any`, `max-abs`, `size`, `memory` or `operators`.

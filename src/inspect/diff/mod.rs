@@ -61,6 +61,7 @@ setters! {
 /// What differs between two files.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Diff {
     /// What makes them two different models.
@@ -74,6 +75,7 @@ pub struct Diff {
 /// Something that differs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Difference {
     /// What kind of thing it is.
@@ -99,6 +101,7 @@ pub struct Difference {
 /// How something differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 pub enum DifferenceKind {
     /// It is only in the second file.
     Added,
@@ -113,6 +116,7 @@ pub enum DifferenceKind {
 /// What kind of thing differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum DifferenceSubject {
     /// The whole file.

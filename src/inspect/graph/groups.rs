@@ -8,6 +8,7 @@ use core::ops::Range;
 /// A group of nodes: a range of the graph's list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct NodeGroup {
     /// Why they are a group.
@@ -23,6 +24,7 @@ pub struct NodeGroup {
 /// Why nodes are a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum GroupKind {
     /// They are inside one delegate.
@@ -36,6 +38,7 @@ pub enum GroupKind {
 /// A graph with one node for each group.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Outline<'t> {
     /// The graph.

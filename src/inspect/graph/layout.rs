@@ -14,6 +14,7 @@ use alloc::{vec, vec::Vec};
 /// Where the nodes of a graph go. Lengths are pixels of the unscaled picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GraphLayout {
     /// The size of the whole picture in this direction.
@@ -32,6 +33,7 @@ pub struct GraphLayout {
 /// The way of all edges from a node to another past the nodes between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Way {
     /// Index of the node that they come from.
@@ -45,6 +47,7 @@ pub struct Way {
 /// Where a node is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Placed {
     /// The left side.

@@ -44,6 +44,7 @@ use alloc::{format, string::String, vec::Vec};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Graph<'t> {
     /// The method's name.
@@ -60,6 +61,7 @@ pub struct Graph<'t> {
 /// A node: an instruction, or where values come from and go to.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Node<'t> {
     /// What it is.
@@ -85,6 +87,7 @@ pub struct Node<'t> {
 /// Where an instruction is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct InstructionPlace {
     /// Index into the method's chains.
@@ -97,6 +100,7 @@ pub struct InstructionPlace {
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum NodeKind {
     /// An input of the method.
@@ -142,6 +146,7 @@ impl NodeKind {
 /// What a node reads or writes.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GraphArgument<'t> {
     /// Index into the method's values; for a value inside a delegate, -1 minus its id there.
@@ -161,6 +166,7 @@ pub struct GraphArgument<'t> {
 /// An edge from a node to another: a value, or a jump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Edge {
     /// Index of the node that it comes from.

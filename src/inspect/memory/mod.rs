@@ -32,6 +32,7 @@ use cover::Cover;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Memory<'t> {
     /// All methods, in the file's order, also those that need no memory.
@@ -50,6 +51,7 @@ pub struct Memory<'t> {
 /// at -1.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodMemory<'t> {
     /// The method's name.
@@ -109,6 +111,7 @@ impl fmt::Display for Moment {
 /// Something that is not known about a method and is assumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Assumption {
     /// The operator or the backend concerned; `None` if it concerns the whole method.
@@ -123,6 +126,7 @@ pub struct Assumption {
 /// A planned buffer and what is in it.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BufferMemory<'t> {
     /// Its index, size and device.
@@ -133,6 +137,7 @@ pub struct BufferMemory<'t> {
     pub needed: u64,
     /// The first time at which that many are needed.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub needed_at: usize,
     /// The buffer's size minus `needed`: gaps that no tensor could use, and alignment.
     pub lost: u64,
@@ -143,6 +148,7 @@ pub struct BufferMemory<'t> {
 /// A tensor in planned memory.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlannedTensor<'t> {
     /// Index into the method's values.
@@ -154,9 +160,11 @@ pub struct PlannedTensor<'t> {
     pub bytes: u64,
     /// The first time at which its bytes are needed.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub first: usize,
     /// The last time at which its bytes are needed, also through a view.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::dataflow::as_instruction"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "i64"))]
     pub last: usize,
     /// Times between `first` and `last` at which its bytes are not needed: before they are overwritten, or in another
     /// branch.

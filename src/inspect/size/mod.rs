@@ -45,6 +45,7 @@ use weights::PayloadWeights;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeReport<'t> {
     /// Bytes.
@@ -68,6 +69,7 @@ pub struct SizeReport<'t> {
 /// Bytes of a file with one purpose: a blob, or all tables of a kind, or all padding of a kind.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizePart<'t> {
     /// What they are for.
@@ -96,6 +98,7 @@ pub struct SizePart<'t> {
 /// What bytes of a file are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum SizeKind {
     /// The identifier and the extended header.
@@ -140,6 +143,7 @@ impl fmt::Display for SizeKind {
 /// What one method takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MethodSize<'t> {
     /// The method's name.
@@ -155,6 +159,7 @@ pub struct MethodSize<'t> {
 /// What the weights of one type of elements take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TypeSize {
     /// The type, as the first tensor that uses the bytes has it: the short name, such as `f32`, or XNNPACK's, such as `qcint8`.
@@ -171,6 +176,7 @@ pub struct TypeSize {
 /// What an operator's arguments, or a backend's payloads, take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorSize {
     /// The operator's name with its overload, or the backend's name, or that with the kind of a node inside.
@@ -185,6 +191,7 @@ pub struct OperatorSize {
 /// All parts of a file of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeGroup<'t> {
     /// The key of the parts.
@@ -200,6 +207,7 @@ pub struct SizeGroup<'t> {
 /// The key by which parts of a file are grouped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizeKey<'t> {
     /// What they are for.
@@ -215,6 +223,7 @@ pub struct SizeKey<'t> {
 /// How much two files differ in parts of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Growth<'t> {
     /// The key of the parts.

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 /// What is in a `.ptd` file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FlatTensorSummary<'t> {
     /// The releases of ExecuTorch that write this schema.
@@ -27,6 +28,7 @@ pub struct FlatTensorSummary<'t> {
 /// A key of a `.ptd` file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Key<'t> {
     /// The key.

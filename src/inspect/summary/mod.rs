@@ -22,6 +22,7 @@ use alloc::vec::Vec;
 /// A summary of a file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Summary<'t> {
     /// The kind of file.
@@ -41,6 +42,7 @@ pub struct Summary<'t> {
 /// What is inside a file of any kind.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(untagged))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 #[allow(clippy::large_enum_variant)]
 pub enum Content<'t> {
@@ -61,6 +63,7 @@ pub enum Content<'t> {
 /// The extended header of a `.pte` or `.ptd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct HeaderSummary {
     /// The length, in bytes.
@@ -76,6 +79,7 @@ pub struct HeaderSummary {
 /// How many segments there are, and their total size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SegmentCount {
     /// How many segments.
@@ -88,6 +92,7 @@ pub struct SegmentCount {
 /// How many blobs there are of a kind, their total size, and how many users they have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct BlobCount {
     /// How many blobs. A shared one is counted once.

@@ -18,6 +18,7 @@ use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
 /// What is in a `.pte` file.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ProgramSummary<'t> {
     /// The methods that compute something.
@@ -46,6 +47,7 @@ pub struct ProgramSummary<'t> {
 /// What is in a method.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Method<'t> {
     /// Its name.
@@ -71,6 +73,7 @@ pub struct Method<'t> {
 /// An input or output.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Value<'t> {
     /// Index into the method's values.
@@ -86,6 +89,7 @@ pub struct Value<'t> {
 /// The shape of a tensor of a method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ValueShape<'t> {
     /// Its name, if it has one.
@@ -98,9 +102,11 @@ pub struct ValueShape<'t> {
     pub scalar_type: ScalarType,
     /// The size of each dimension: an upper bound if the shape is dynamic.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<i32>"))]
     pub sizes: &'t [i32],
     /// The dimensions as they are stored, outermost first.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::tensor::first_items"))]
+    #[cfg_attr(feature = "schemars", schemars(with = "crate::tensor::FirstItems<u8>"))]
     pub dim_order: &'t [u8],
     /// Whether the sizes may change at run time.
     pub shape_dynamism: TensorShapeDynamism,
@@ -122,6 +128,7 @@ impl<'t> ValueShape<'t> {
 /// A kernel, and how often it is called.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct OperatorCalls {
     /// Name and overload, such as `aten::add.out`.
@@ -133,6 +140,7 @@ pub struct OperatorCalls {
 /// The instructions of a method.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Instructions {
     /// How many instructions.
@@ -144,6 +152,7 @@ pub struct Instructions {
 /// All delegates of one backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Backend<'t> {
     /// The backend's name.

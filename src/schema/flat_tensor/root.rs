@@ -229,6 +229,8 @@ impl serde::Serialize for FlatTensor<'_> {
     }
 }
 
+crate::json_schema::json_schema!(FlatTensor<'t>, |_| crate::flatbuffer::serialize::schema_of_table("FlatTensor"));
+
 /// A tensor under the schema of ExecuTorch 0.5, which calls its sizes `dim_sizes`.
 #[cfg(feature = "serde")]
 struct DimSizes<'t>(&'t TensorMetadata<'t>);

@@ -17,6 +17,7 @@ use core::fmt;
 /// External data that a program needs and that no `.ptd` file has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MissingData {
     /// How many tensors.

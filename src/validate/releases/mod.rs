@@ -28,6 +28,7 @@ use core::fmt;
 /// What one release does with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReleaseVerdict {
     /// The release.
@@ -47,6 +48,7 @@ pub struct ReleaseVerdict {
 /// One of the answers about a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Answer {
     /// What the runtime does, considering this alone.
@@ -152,6 +154,7 @@ impl fmt::Display for ReleaseVerdict {
 /// Why a release does not load a file, or why that is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Reason {
     /// The rule that is broken, or what is used.

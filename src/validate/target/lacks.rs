@@ -10,6 +10,7 @@ use core::fmt;
 /// Something that a file needs and a device does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "lacks", rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Lack {
     /// A kernel.
@@ -161,6 +162,7 @@ impl fmt::Display for Lack {
 /// Something that a file may need, and of which it is not known whether the device has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(tag = "unknown", rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub enum Unknown {
     /// What the runtime does with the file; the verdict says why that is not known.
@@ -208,6 +210,7 @@ impl fmt::Display for Unknown {
 /// What a device lacks, and what is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TargetCheck {
     /// What the file needs and the device does not have.
