@@ -546,6 +546,12 @@ impl Generator {
             if !self.chance(3) {
                 self.update_state(&mut scope, &shape);
             }
+            // One that is never written has something to read.
+            let At::Block(block, _) = self.program.tensor(state).at else { continue };
+            if self.program.blocks[block].initial.is_none() && !self.program.is_complete() {
+                let from = self.unary(of);
+                self.copy(state, from);
+            }
         }
         for _ in 0..1 + self.random.below(3) {
             let output = self.result(&mut scope, &shape);

@@ -101,25 +101,37 @@ pub enum Truth {
     NoEffect,
     /// A kernel writes over its own input or other output, and the results are right: by the order in which it works.
     ByOrder,
-    /// Bytes of another value are read only on paths that no input takes, such as if one condition decides twice.
+    /// The verdict is not clean, and bytes of another value are read only on paths that no input takes: if one condition decides
+    /// twice, or a loop would run more or less often or write other rows. Only who computes conditions and numbers can know.
     OtherPath,
-    /// A view was moved away from its block, with right or wrong results: the file does not say whose view it is.
-    Alone(bool),
+    /// The file does not show what is meant, with right or wrong results: whose view a tensor is, or whether two states are one.
+    Ambiguous(bool),
     /// The two judges contradict each other: a fault of this tool.
     Contradiction,
 }
 
-/// The truth, from the results with all blocks apart and with the plan.
-pub fn truth(program: &Program, plan: &Plan, expected: &str, found: &str, seed: u64, walks: usize) -> (Truth, Seen) {
+/// The truth, from the results with all blocks apart and with the plan. For a verdict that says something, also on paths that no
+/// input takes.
+pub fn truth(
+    program: &Program,
+    plan: &Plan,
+    [expected, found]: [&str; 2],
+    verdict: Verdict,
+    seed: u64,
+    walks: usize,
+) -> (Truth, Seen) {
     let same = expected == found;
     let seen = shadow::judge(program, plan, seed, walks, Decisions::ByContent);
     let truth = match (same, seen) {
-        _ if !plan.alone.is_empty() => Truth::Alone(same),
-        (false, Seen::Right) if walks < 2_000 => return truth(program, plan, expected, found, seed ^ 1, 4_000),
+        _ if program.is_ambiguous(plan) => Truth::Ambiguous(same),
+        (false, Seen::Right) if walks < 2_000 => {
+            return truth(program, plan, [expected, found], verdict, seed ^ 1, 4_000);
+        }
         (_, Seen::Invalid(_) | Seen::NoMemory(_)) | (false, Seen::Right) => Truth::Contradiction,
         (false, _) => Truth::Wrong,
+        (true, Seen::Right) if verdict == Verdict::Clean => Truth::Right,
         (true, Seen::Right) => match shadow::judge(program, plan, seed, walks, Decisions::Free) {
-            Seen::Right | Seen::InCall(_) => Truth::Right,
+            Seen::Right => Truth::Right,
             _ => Truth::OtherPath,
         },
         (true, Seen::InCall(_)) => Truth::ByOrder,

@@ -3,12 +3,14 @@
 //! Each case is a program of its own, with branches, loops, views, moves, lists, in-place operators and state, and a plan of its
 //! memory: a right one, that of a planner with a fault, or a damaged one. Where every tensor has memory of its own (views with their
 //! bases, states in one place), the program computes what is right. The runtime runs both, several times with several inputs; plans
-//! whose results differ are wrong. `planned-memory-overlap` must be said of these and of no others.
+//! whose results differ are wrong. `planned-memory-overlap` must be said of these and of no others. Programs that use memory after
+//! `FreeCall` or never end must be reported too.
 //!
 //! `.ci/official/compare-runs` runs it.
 
 #![allow(missing_docs, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod faults;
 mod generate;
 mod judge;
 mod minimize;
@@ -17,6 +19,7 @@ mod program;
 mod shadow;
 
 use executorch_format_support::random::Random;
+use faults::{Fault, Found};
 use judge::{Server, Truth, Verdict, runs, truth, verdict};
 use plan::{KINDS, Kind};
 use program::{Plan, Program};
@@ -88,21 +91,24 @@ impl Case {
     }
 }
 
-/// Whether a verdict is wrong, or the tool is.
+/// Whether a verdict is wrong, or the tool is. To say that something is unknown is not wrong.
 pub fn disagree(truth: Truth, verdict: Verdict) -> bool {
-    match (truth, verdict) {
-        (Truth::Contradiction, _) => true,
-        (Truth::Alone(_), _) => false,
-        (Truth::Right, verdict) => verdict != Verdict::Clean,
-        (Truth::Wrong, verdict) => verdict != Verdict::Overlap,
-        (Truth::NoEffect | Truth::ByOrder | Truth::OtherPath, verdict) => verdict == Verdict::Unknown,
+    match truth {
+        Truth::Contradiction => true,
+        Truth::Right => verdict == Verdict::Overlap,
+        Truth::Wrong => verdict == Verdict::Clean,
+        Truth::NoEffect | Truth::ByOrder | Truth::OtherPath | Truth::Ambiguous(_) => false,
     }
 }
 
-/// A valid program of that seed, if it has one.
+/// The program of that seed, if it has a meaning.
 fn program(seed: u64) -> Option<Program> {
-    let program = generate::generate(seed);
-    (shadow::judge(&program, &program.apart(), seed, 24, Decisions::Free) == Seen::Right).then_some(program)
+    Some(generate::generate(seed)).filter(|program| has_meaning(program, seed))
+}
+
+/// Whether a program computes something, with all blocks apart; if not, there is nothing to compare with.
+pub fn has_meaning(program: &Program, seed: u64) -> bool {
+    program.is_complete() && shadow::judge(program, &program.apart(), seed, 40, Decisions::ByContent) == Seen::Right
 }
 
 /// All plans of a program, judged.
@@ -119,14 +125,16 @@ fn cases(seed: u64, only: Option<usize>, server: &mut Server) -> Vec<Case> {
     let results = server.run(seed, runs(&program), &files);
     let expected = &results[0];
     let right = expected.split(' ').filter(|result| result.len() == 16).count();
-    assert_eq!(right, 2 * runs(&program), "program {seed} does not run: {expected}");
+    assert_eq!(right, runs(&program), "program {seed} does not run: {expected}");
     let judged = plans.into_iter().zip(&results[1..]).zip(&files[1..]).map(|(((kind, plan), found), file)| {
-        let (truth, seen) = truth(&program, &plan, expected, found, seed, 60);
         let (verdict, others) = verdict(file);
+        let (truth, seen) = truth(&program, &plan, [expected, found], verdict, seed, 60);
         Case { seed, kind, program: program.clone(), plan, truth, seen, verdict, others }
     });
     judged.collect()
 }
+
+type FaultKey = (Fault, Truth, Vec<&'static str>);
 
 #[derive(Default)]
 struct Tally {
@@ -135,21 +143,39 @@ struct Tally {
     kinds: BTreeMap<Kind, [usize; 2]>,
     counts: BTreeMap<(Truth, Verdict), (usize, Vec<String>)>,
     others: BTreeMap<&'static str, (usize, String)>,
+    /// By fault, truth and the rules that are broken: how many, and programs about which this crate is wrong.
+    faults: BTreeMap<FaultKey, (usize, Vec<u64>)>,
+    wrong_about_faults: usize,
 }
 
 impl Tally {
     fn add(&mut self, case: &Case) -> bool {
         self.kinds.entry(case.kind).or_default()[usize::from(case.truth != Truth::Right)] += 1;
+        let mut is_first = false;
         for rule in &case.others {
-            self.others.entry(rule).or_insert_with(|| (0, case.name())).0 += 1;
+            let (count, _) = self.others.entry(rule).or_insert_with(|| (0, case.name()));
+            *count += 1;
+            is_first |= *count <= 8;
         }
         let (count, examples) = self.counts.entry((case.truth, case.verdict)).or_default();
         *count += 1;
-        let is_listed = case.disagrees() && examples.len() < LISTED;
+        let is_listed = (case.disagrees() || case.verdict == Verdict::Unknown) && examples.len() < LISTED;
         if is_listed {
             examples.push(case.name());
         }
-        is_listed
+        is_listed || is_first
+    }
+
+    fn add_fault(&mut self, seed: u64, found: &Found) -> bool {
+        let key = (found.fault, found.truth, found.rules.clone());
+        let (count, examples) = self.faults.entry(key).or_default();
+        *count += 1;
+        self.wrong_about_faults += usize::from(found.disagrees());
+        if !found.disagrees() || examples.len() == LISTED {
+            return false;
+        }
+        examples.push(seed);
+        true
     }
 
     fn print(&self) {
@@ -158,14 +184,19 @@ impl Tally {
         for (kind, [right, other]) in &self.kinds {
             println!("  {:12} {right:7} {other:7}", format!("{kind:?}"));
         }
-        println!("\ntruth            verdict                    plans");
+        println!("\ntruth              verdict                    plans");
         for ((truth, verdict), (count, examples)) in &self.counts {
             let (truth_text, verdict_text) = (format!("{truth:?}"), format!("{verdict:?}"));
             let mark = if disagree(*truth, *verdict) { "  DISAGREE" } else { "" };
-            println!("  {truth_text:14} {verdict_text:22} {count:9}{mark}");
+            println!("  {truth_text:16} {verdict_text:22} {count:9}{mark}");
             for line in examples.chunks(8) {
                 println!("      {}", line.join(" "));
             }
+        }
+        println!("\nfault            truth              rules");
+        for ((fault, truth, rules), (count, examples)) in &self.faults {
+            let mark = if examples.is_empty() { String::new() } else { format!("  DISAGREE {examples:?}") };
+            println!("  {:14} {:16} {count:7} {}{mark}", format!("{fault:?}"), format!("{truth:?}"), rules.join(" "));
         }
         for (rule, (count, example)) in &self.others {
             println!("  {rule} in {count} plans, such as {example}  DISAGREE");
@@ -173,7 +204,9 @@ impl Tally {
     }
 
     fn is_good(&self) -> bool {
-        self.others.is_empty() && !self.counts.keys().any(|(truth, verdict)| disagree(*truth, *verdict))
+        self.others.is_empty()
+            && self.wrong_about_faults == 0
+            && !self.counts.keys().any(|(truth, verdict)| disagree(*truth, *verdict))
     }
 }
 
@@ -214,6 +247,15 @@ fn main() {
                         tally.programs += usize::from(!cases.is_empty());
                         tally.rejected += usize::from(cases.is_empty());
                         listed.extend(cases.iter().filter(|case| tally.add(case)));
+                    }
+                    if let (Some(case), None) = (cases.first(), options.case) {
+                        for found in faults::faults(&case.program, seed, &mut server) {
+                            let is_listed = tally.lock().unwrap().add_fault(seed, &found);
+                            if let (Some(keep), true) = (&options.keep, is_listed) {
+                                let name = format!("{:?}-{:?}-{seed}.pte", found.fault, found.truth).to_lowercase();
+                                std::fs::write(keep.join(name), &found.file).unwrap();
+                            }
+                        }
                     }
                     for case in listed {
                         if let Some(keep) = &options.keep {

@@ -1,9 +1,12 @@
 //! Makes programs smaller as long as a verdict about them stays wrong.
 
 use crate::Case;
+use crate::has_meaning;
 use crate::judge::{Server, runs, truth, verdict};
 use crate::program::{Plan, Program, Step, Value};
-use crate::shadow::{self, Decisions, Seen};
+use crate::shadow::Seen;
+use executorch_format::validate::Level;
+use executorch_format_support::verdict::findings;
 use std::path::Path;
 
 /// Writes the smallest program with the same disagreement, its reference, and a description into the folder.
@@ -14,8 +17,11 @@ pub fn keep(case: &Case, server: &mut Server, folder: &Path) {
         .to_lowercase();
     std::fs::write(folder.join(format!("{name}.pte")), program.file(&case.plan)).unwrap();
     std::fs::write(folder.join(format!("{name}.reference.pte")), program.file(&program.apart())).unwrap();
+    let file = program.file(&case.plan);
+    let found: String =
+        findings(&[&file], Level::Strict).iter().map(|found| format!("{}: {}\n", found.rule, found.message)).collect();
     let text = format!(
-        "case {}\nplan {:?}\ntruth {:?}\nverdict {:?}\nshadow {seen:?} (step, value; the last step is the end)\nruns {} with seed {}\n",
+        "{found}case {}\nplan {:?}\ntruth {:?}\nverdict {:?}\nshadow {seen:?} (step, value; the last step is the end)\nruns {} with seed {}\n",
         case.name(),
         case.kind,
         case.truth,
@@ -65,23 +71,25 @@ fn minimize(case: &Case, server: &mut Server) -> (Program, Seen) {
             break;
         }
     }
-    (without_unused(&program), seen)
+    let smaller = without_unused(&program);
+    attempt(&mut program, smaller);
+    (program, seen)
 }
 
 /// What the shadow sees, if the program has a meaning and the same verdict about it is wrong.
 fn same(case: &Case, program: &Program, plan: &Plan, server: &mut Server) -> Option<Seen> {
-    if shadow::judge(program, &program.apart(), case.seed, 24, Decisions::Free) != Seen::Right {
+    if !has_meaning(program, case.seed) {
         return None;
     }
     let file = program.file(plan);
-    if verdict(&file).0 != case.verdict {
+    if verdict(&file) != (case.verdict, case.others.clone()) {
         return None;
     }
     let results = server.run(case.seed, runs(program), &[program.file(&program.apart()), file]);
     if results[0].contains(' ') && results[0].split_whitespace().any(|result| result.len() != 16) {
         return None;
     }
-    let (truth, seen) = truth(program, plan, &results[0], &results[1], case.seed, 60);
+    let (truth, seen) = truth(program, plan, [&results[0], &results[1]], case.verdict, case.seed, 60);
     (truth == case.truth).then_some(seen)
 }
 

@@ -149,6 +149,54 @@ impl Program {
         })
     }
 
+    /// Whether each step can be reached, and what is read is given: each state has an initial content or is written, each input is one.
+    /// A tensor in planned memory that is only read is a view of what is there.
+    pub fn is_complete(&self) -> bool {
+        let mut reached = vec![false; self.steps.len()];
+        let mut queue = vec![0];
+        while let Some(step) = queue.pop() {
+            let Some(is_reached) = reached.get_mut(step) else { continue };
+            if std::mem::replace(is_reached, true) {
+                continue;
+            }
+            match &self.steps[step] {
+                Step::Jump { condition, to } => {
+                    queue.push(*to);
+                    // Constants are false: they are in no kernel's results.
+                    let is_result = |step: &Step| matches!(step, Step::Call { effect: Effect::Arithmetic(_, [_, _, out]), .. } if out == condition);
+                    if matches!(self.values[*condition], Value::Tensor(_)) || self.steps.iter().any(is_result) {
+                        queue.push(step + 1);
+                    }
+                }
+                _ => queue.push(step + 1),
+            }
+        }
+        let writes = |block: usize| {
+            self.steps.iter().any(|step| match step {
+                Step::Call { effect: Effect::Compute { writes, .. }, .. } => {
+                    writes.iter().any(|value| self.is_in(*value, block))
+                }
+                Step::Call { effect: Effect::PutRows { to, .. }, .. } => self.is_in(*to, block),
+                _ => false,
+            })
+        };
+        let reads = |block: usize| {
+            let mentions = self.steps.iter().flat_map(|step| self.mentions(step));
+            mentions.chain(self.outputs.iter().copied()).any(|value| self.is_in(value, block))
+        };
+        let mut blocks = self.blocks.iter().enumerate();
+        let are_given = blocks.all(|(index, block)| match block.role {
+            Role::Temporary => true,
+            Role::Input => self.inputs.iter().any(|input| self.is_in(*input, index)) || !reads(index),
+            Role::State => block.initial.is_some() || writes(index) || !reads(index),
+        });
+        reached.into_iter().all(|reached| reached) && are_given
+    }
+
+    fn is_in(&self, value: usize, block: usize) -> bool {
+        matches!(&self.values[value], Value::Tensor(TensorValue { at: At::Block(other, _), .. }) if *other == block)
+    }
+
     /// The plan in which no two blocks share memory: the reference.
     pub fn apart(&self) -> Plan {
         let mut end = 0;
@@ -158,6 +206,15 @@ impl Program {
             offset
         };
         Plan { offsets: self.blocks.iter().map(&mut offset).collect(), alone: BTreeMap::new() }
+    }
+
+    /// Whether the plan does not show what is meant: a view was moved away from its block, or two states have one place, as if they
+    /// were one.
+    pub fn is_ambiguous(&self, plan: &Plan) -> bool {
+        let states = self.blocks.iter().zip(&plan.offsets).filter(|(block, _)| block.role == Role::State);
+        let mut places: Vec<(u64, u64)> = states.map(|(block, offset)| (*offset, block.size)).collect();
+        places.sort_unstable();
+        !plan.alone.is_empty() || places.windows(2).any(|pair| pair[0] == pair[1])
     }
 
     /// The values that a step names, lists by their items.
@@ -172,6 +229,14 @@ impl Program {
             Step::Move { from, to } => vec![*from, *to],
             Step::Jump { condition, .. } => vec![*condition],
             Step::Free(value) => vec![*value],
+        }
+    }
+
+    /// The numbers that a step computes.
+    pub fn numbers(&self, step: &Step) -> Vec<usize> {
+        match step {
+            Step::Call { effect: Effect::Arithmetic(_, [_, _, out]) | Effect::Size { out, .. }, .. } => vec![*out],
+            _ => Vec::new(),
         }
     }
 

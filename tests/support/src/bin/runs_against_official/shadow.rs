@@ -28,9 +28,9 @@ pub type Place = (usize, usize);
 /// Which conditions may differ.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Decisions {
-    /// Those with different content: one content decides in one way.
+    /// Those with different content: one content decides in one way. Numbers are computed.
     ByContent,
-    /// All, as if nothing were known about them.
+    /// All but constants, and the rows that loops write, as if nothing were known about them.
     Free,
 }
 
@@ -53,6 +53,8 @@ struct Shadow<'p> {
     /// or became a view. Empty if that is not known, for tensors that share a block by the plan alone.
     expected: Vec<Vec<u64>>,
     numbers: Vec<i64>,
+    /// For each value, whether an instruction computes it as a number.
+    is_computed: Vec<bool>,
     writes: u64,
     /// Decides conditions of one content in one way.
     key: u64,
@@ -68,7 +70,7 @@ pub fn judge(program: &Program, plan: &Plan, seed: u64, walks: usize, decisions:
     for walk in 0..walks {
         let mut shadow = Shadow::new(program, plan, Random::new(seed ^ (walk as u64) << 32), decisions);
         for _ in 0..2 + walk % 2 {
-            shadow.run(walk % 2 == 1);
+            shadow.run();
         }
         seen = seen.max(shadow.seen);
         if seen > Seen::InCall((usize::MAX, usize::MAX)) {
@@ -76,6 +78,14 @@ pub fn judge(program: &Program, plan: &Plan, seed: u64, walks: usize, decisions:
         }
     }
     seen
+}
+
+fn computed(program: &Program) -> Vec<bool> {
+    let mut computed = vec![false; program.values.len()];
+    for step in &program.steps {
+        program.numbers(step).into_iter().for_each(|value| computed[value] = true);
+    }
+    computed
 }
 
 impl<'p> Shadow<'p> {
@@ -125,6 +135,7 @@ impl<'p> Shadow<'p> {
                     _ => 0,
                 })
                 .collect(),
+            is_computed: computed(program),
             writes: 0,
             key: random.number(),
             random,
@@ -166,7 +177,9 @@ impl<'p> Shadow<'p> {
         }
         for byte in 0..bytes {
             let [right, found] = [self.memory[0][(apart + byte) as usize], self.memory[1][(planned + byte) as usize]];
-            if right == 0 && self.must_be_written[(apart + byte) as usize] || right == UNORDERED {
+            // A loop that decides freely may leave rows out.
+            let unwritten = right == 0 && self.must_be_written[(apart + byte) as usize];
+            if unwritten && self.decisions == Decisions::ByContent || right == UNORDERED {
                 return self.note(Seen::Invalid, value);
             }
             if found == UNORDERED {
@@ -275,17 +288,14 @@ impl<'p> Shadow<'p> {
                     Decisions::Free => self.random.number() & 1 == 1,
                 }
             }
+            _ if self.decisions == Decisions::Free && self.is_computed[condition] => self.random.number() & 1 == 1,
             _ => self.numbers[condition] != 0,
         }
     }
 
-    fn run(&mut self, backwards: bool) {
-        let mut inputs = self.program.inputs.clone();
-        if backwards {
-            inputs.reverse();
-        }
+    fn run(&mut self) {
         self.step = usize::MAX;
-        inputs.into_iter().for_each(|input| self.write(input));
+        self.program.inputs.iter().for_each(|input| self.write(*input));
         let mut next = 0;
         for _ in 0..MOST_STEPS {
             let Some(step) = self.program.steps.get(next) else {
@@ -315,14 +325,19 @@ impl<'p> Shadow<'p> {
                 return;
             }
         }
-        self.note(Seen::Invalid, 0);
+        if self.decisions == Decisions::ByContent {
+            self.note(Seen::Invalid, 0);
+        }
     }
 
     fn call(&mut self, effect: &Effect) {
         match effect {
             Effect::Compute { reads, writes, elementwise } => self.compute(reads, writes, *elementwise),
             Effect::CopyRow { to, from, index } => {
-                let row = self.numbers[*index] as u64;
+                let mut row = self.numbers[*index] as u64;
+                if self.decisions == Decisions::Free {
+                    row = self.random.below(self.program.tensor(self.tensors[*to]).sizes[0] as usize) as u64;
+                }
                 self.put(*to, *from, &[row]);
             }
             Effect::PutRows { to, from, rows } => self.put(*to, *from, rows),
