@@ -98,7 +98,7 @@ fn init(arguments: &Arguments) -> Result<(), Failure> {
 /// Checks each program by a target file.
 pub fn check(files: &FileArguments, target: &Path, form: &JsonArguments) -> Result<(), Failure> {
     let target = target::read(target)?;
-    let opened = DataFiles::open(&files.expand()?);
+    let opened = DataFiles::open(files.iter().flatten());
     let data = opened.parse();
     let mut documents = form.any().then(|| json::Files::start(form));
     let mut lacking = false;

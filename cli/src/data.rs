@@ -31,9 +31,10 @@ impl<'i> Data<'i> {
 impl DataFiles {
     /// Opens the `.ptd` files. Errors are reported when a file is processed itself. Pipes are left out, since they can be read
     /// only once.
-    pub fn open(files: &[FilePath]) -> Self {
-        let are_data = files.iter().filter(|file| is_data(&file.path));
-        Self(are_data.filter_map(|file| Some((file.clone(), Input::open(&file.path).ok()?))).collect())
+    pub fn open(files: impl Iterator<Item = FilePath>) -> Self {
+        let are_data = files.filter(|file| is_data(&file.path));
+        let open = |file: FilePath| Input::open(&file.path).ok().map(|input| (file, input));
+        Self(are_data.filter_map(open).collect())
     }
 
     /// Reads them.
@@ -45,7 +46,7 @@ impl DataFiles {
 /// Whether a file has data for programs, by its first bytes; of one in a store, by its name, because otherwise it would be requested twice.
 pub fn is_data(path: &Path) -> bool {
     if remote::url(path).is_some() && !path.exists() {
-        return path.extension().is_some_and(|ending| ending == "ptd");
+        return path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("ptd"));
     }
     let mut start = Vec::new();
     let read = |file: File| file.take(PROBE_SIZE as u64).read_to_end(&mut start);

@@ -1,6 +1,6 @@
 //! Failures that end the command, their messages and exit codes.
 
-use crate::files::FileArguments;
+use crate::files::{FileArguments, FilePath};
 use crate::near::Names;
 use crate::{json, parallel, text};
 use anstyle::{AnsiColor, Style};
@@ -218,9 +218,15 @@ pub fn each(
     mut work: impl FnMut(&Path, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
     let mut code = 0;
-    for file in files.expand()? {
-        let outcome = work(&file.path, documents.as_deref_mut());
-        note(&file.path, outcome, documents.as_deref_mut(), &mut code)?;
+    for file in files.iter() {
+        let (path, outcome) = match file {
+            Ok(FilePath { path, .. }) => {
+                let outcome = work(&path, documents.as_deref_mut());
+                (path, outcome)
+            }
+            Err(failure) => (failure.file().map(Path::to_owned).unwrap_or_default(), Err(failure)),
+        };
+        note(&path, outcome, documents.as_deref_mut(), &mut code)?;
     }
     Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
 }
@@ -232,15 +238,33 @@ pub fn each_at_once<R: Send>(
     work: impl Fn(&Path) -> Result<R, Failure> + Sync,
     mut done: impl FnMut(&Path, R, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
-    let mut code = 0;
-    parallel::in_order(
-        &files.expand()?,
-        |file| work(&file.path),
-        |file, result| {
-            let outcome = result.and_then(|result| done(&file.path, result, documents.as_deref_mut()));
-            note(&file.path, outcome, documents.as_deref_mut(), &mut code)
-        },
-    )?;
+    let (mut code, mut files) = (0, files.iter());
+    loop {
+        let (mut batch, mut failed) = (Vec::new(), None);
+        while batch.len() < parallel::batch() && failed.is_none() {
+            match files.next() {
+                Some(Ok(file)) => batch.push(file),
+                Some(Err(failure)) => failed = Some(failure),
+                None => break,
+            }
+        }
+        let is_end = batch.is_empty() && failed.is_none();
+        parallel::in_order(
+            &batch,
+            |file| work(&file.path),
+            |file, result| {
+                let outcome = result.and_then(|result| done(&file.path, result, documents.as_deref_mut()));
+                note(&file.path, outcome, documents.as_deref_mut(), &mut code)
+            },
+        )?;
+        if let Some(failure) = failed {
+            let path = failure.file().map(Path::to_owned).unwrap_or_default();
+            note(&path, Err(failure), documents.as_deref_mut(), &mut code)?;
+        }
+        if is_end {
+            break;
+        }
+    }
     Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
 }
 

@@ -29,9 +29,9 @@ pub struct FilePath {
 }
 
 impl FileArguments {
-    /// The files, in the order given; those of a folder or below a URL sorted by name.
-    pub fn expand(&self) -> Result<Vec<FilePath>, Failure> {
-        expand(&self.files, self.recursive)
+    /// The files, in the order given; those of a folder sorted by name, those below a URL as they are listed.
+    pub fn iter(&self) -> impl Iterator<Item = Result<FilePath, Failure>> {
+        iter(&self.files, self.recursive)
     }
 
     /// The only file, for an option that takes one. Fails for several.
@@ -48,26 +48,29 @@ impl FileArguments {
     }
 }
 
-/// The files, in the order given, and with `recursive` those in folders, sorted by name. Fails if a folder has none.
-pub fn expand(paths: &[PathBuf], recursive: bool) -> Result<Vec<FilePath>, Failure> {
-    let mut files = Vec::new();
-    for path in paths {
+/// The files, in the order given, and with `recursive` those in folders, sorted by name, and below URLs. A folder or URL without any is an
+/// error, after which the next files follow.
+pub fn iter(paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<FilePath, Failure>> {
+    let found = |path: Result<PathBuf, Failure>| path.map(|path| FilePath { path, found: true });
+    paths.iter().flat_map(move |path| -> Box<dyn Iterator<Item = Result<FilePath, Failure>>> {
         if recursive && path.is_dir() {
-            let mut found = Vec::new();
-            find(path, &mut found);
-            if found.is_empty() {
+            let mut files = Vec::new();
+            find(path, &mut files);
+            if files.is_empty() {
                 let error = io::Error::other(format!("no model file is in it: expected {}", ENDINGS.join(", ")));
-                return Err(Failure::Unreadable { file: path.clone(), error });
+                return Box::new([Err(Failure::Unreadable { file: path.clone(), error })].into_iter());
             }
-            found.sort();
-            files.extend(found.into_iter().map(|path| FilePath { path, found: true }));
+            files.sort();
+            Box::new(files.into_iter().map(Ok).map(found))
         } else if let Some(prefix) = remote::url(path).filter(|_| recursive && !is_model(path)) {
-            files.extend(remote::list(prefix)?.into_iter().map(|path| FilePath { path, found: true }));
+            match remote::list(prefix) {
+                Ok(files) => Box::new(files.map(found)),
+                Err(failure) => Box::new([Err(failure)].into_iter()),
+            }
         } else {
-            files.push(FilePath { path: path.clone(), found: false });
+            Box::new([Ok(FilePath { path: path.clone(), found: false })].into_iter())
         }
-    }
-    Ok(files)
+    })
 }
 
 /// Whether a path has an extension of model files.

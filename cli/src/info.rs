@@ -67,7 +67,7 @@ pub struct Info<'t> {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let (mut apart, mut rows) = (false, table::Rows::default());
-    let opened = DataFiles::open(&arguments.files.expand()?);
+    let opened = DataFiles::open(arguments.files.iter().flatten());
     let data = opened.parse();
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(path, Need::Graphs)?;

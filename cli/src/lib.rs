@@ -65,6 +65,9 @@ struct Arguments {
     /// Print only errors and requested output
     #[arg(short, long, global = true)]
     quiet: bool,
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    stores: remote::StoreArguments,
 }
 
 #[derive(Subcommand)]
@@ -117,6 +120,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     };
     text::show_whole(arguments.verbose || !io::stdout().is_terminal());
     status::set(arguments.quiet, arguments.verbose);
+    #[cfg(feature = "remote")]
+    remote::set(arguments.stores);
     let outcome = match arguments.command {
         Command::Check(arguments) => check::run(&arguments),
         Command::Info(arguments) => info::run(&arguments),

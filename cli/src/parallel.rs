@@ -23,8 +23,9 @@ pub fn in_order<T: Sync, R: Send>(
     Ok(())
 }
 
+/// How many items are worked on before the first results are passed on.
 #[cfg(feature = "parallel")]
-fn batch() -> usize {
+pub fn batch() -> usize {
     8 * rayon::current_num_threads()
 }
 
@@ -33,8 +34,9 @@ fn results<T: Sync, R: Send>(batch: &[T], work: &(impl Fn(&T) -> R + Sync)) -> V
     batch.par_iter().map(work).collect()
 }
 
+/// One item at a time.
 #[cfg(not(feature = "parallel"))]
-fn batch() -> usize {
+pub fn batch() -> usize {
     1
 }
 

@@ -25,23 +25,64 @@ pub fn url(path: &Path) -> Option<&str> {
 #[cfg(feature = "remote")]
 mod session {
     use super::{Failure, Need, Path, PathBuf};
-    use executorch_format_stores::{Access, Error, Extent, File, Hashes, Stores, wait};
-    use futures_util::TryStreamExt;
-    use std::collections::HashMap;
+    use executorch_format_stores::{Access, Error, Extent, File, Found, Hashes, Stores, wait};
+    use futures_util::StreamExt;
+    use futures_util::stream::BoxStream;
     use std::ops::Range;
-    use std::sync::{Mutex, OnceLock, PoisonError};
+    use std::sync::OnceLock;
+    use std::time::Duration;
+
+    /// Options for files with URLs, of all commands. docs/stores.md describes them.
+    #[derive(clap::Args, Clone, Debug, Default)]
+    #[command(next_help_heading = "Options for URLs")]
+    pub struct StoreArguments {
+        /// Send no credentials: for public data [env: PTE_ANONYMOUS=1]
+        #[arg(long, global = true, hide_short_help = true)]
+        anonymous: bool,
+        /// Without other credentials, ask the metadata service of a machine in a cloud [env: PTE_METADATA_SERVICE=1]
+        #[arg(long, global = true, hide_short_help = true)]
+        metadata_service: bool,
+        /// Follow redirects to other servers [env: PTE_ALLOW_REDIRECTS=1]
+        #[arg(long, global = true, hide_short_help = true)]
+        allow_redirects: bool,
+        /// The most keys that are listed below a URL [env: PTE_MAX_KEYS] [default: 10000000]
+        #[arg(long, value_name = "N", global = true, hide_short_help = true)]
+        max_keys: Option<u64>,
+        /// The most seconds for the requests of a listing [env: PTE_LIST_TIMEOUT] [default: 600]
+        #[arg(long, value_name = "SECONDS", global = true, hide_short_help = true)]
+        list_timeout: Option<u64>,
+    }
+
+    impl StoreArguments {
+        /// The options of the environment with these.
+        fn access(&self) -> Result<Access, Error> {
+            let mut access = Access::from_env()?;
+            access.anonymous |= self.anonymous;
+            access.metadata_service |= self.metadata_service;
+            access.allow_redirects |= self.allow_redirects;
+            access.max_keys = self.max_keys.unwrap_or(access.max_keys);
+            access.list_timeout = self.list_timeout.map_or(access.list_timeout, Duration::from_secs);
+            Ok(access)
+        }
+    }
 
     /// A file in a store, with the parts that were read.
     pub type Distant = File;
 
     static STORES: OnceLock<Result<Stores, Error>> = OnceLock::new();
 
-    /// The listed files of each prefix, since commands ask for them more than once.
-    static LISTED: Mutex<Option<HashMap<String, Vec<PathBuf>>>> = Mutex::new(None);
+    static ARGUMENTS: OnceLock<StoreArguments> = OnceLock::new();
+
+    /// Sets the options of this process, before a store is used.
+    pub fn set(arguments: StoreArguments) {
+        // Fails in a process that runs the command again, whose stores stay.
+        let _ = ARGUMENTS.set(arguments);
+    }
 
     /// The stores of this process.
     pub fn stores() -> Result<&'static Stores, Error> {
-        STORES.get_or_init(|| Access::from_env().map(Stores::new)).as_ref().map_err(Clone::clone)
+        let arguments = ARGUMENTS.get().cloned().unwrap_or_default();
+        STORES.get_or_init(|| arguments.access().map(Stores::new)).as_ref().map_err(Clone::clone)
     }
 
     /// Opens a file.
@@ -65,24 +106,37 @@ mod session {
         wait(file.hash(ranges, progress)).map_err(|error| failure(&path.to_string_lossy(), error))
     }
 
-    /// The model files below a prefix, sorted by name. Fails if there are none.
-    pub fn list(prefix: &str) -> Result<Vec<PathBuf>, Failure> {
-        let mut listed = LISTED.lock().unwrap_or_else(PoisonError::into_inner);
-        let listed = listed.get_or_insert_default();
-        if let Some(files) = listed.get(prefix) {
-            return Ok(files.clone());
+    /// The model files below a prefix, while they are listed. An error is the last item; it is an error if there are none.
+    pub struct Listing {
+        prefix: String,
+        files: BoxStream<'static, Result<Found, Error>>,
+        is_empty: bool,
+        is_done: bool,
+    }
+
+    impl Iterator for Listing {
+        type Item = Result<PathBuf, Failure>;
+
+        fn next(&mut self) -> Option<Self::Item> {
+            if self.is_done {
+                return None;
+            }
+            let next = match wait(async { Ok(self.files.next().await) }) {
+                Ok(Some(next)) => next,
+                Ok(None) if self.is_empty => Err(Error::Failed("no model file is below it".into())),
+                Ok(None) => return None,
+                Err(error) => Err(error),
+            };
+            self.is_empty = false;
+            self.is_done = next.is_err();
+            Some(next.map(|found| found.place.name.into()).map_err(|error| failure(&self.prefix, error)))
         }
-        let found = stores().and_then(|stores| {
-            let list = stores.list(prefix)?;
-            wait(list.map_ok(|found| PathBuf::from(found.place.name)).try_collect::<Vec<_>>())
-        });
-        let mut files = found.map_err(|error| failure(prefix, error))?;
-        if files.is_empty() {
-            return Err(failure(prefix, Error::Missing));
-        }
-        files.sort();
-        listed.insert(prefix.to_owned(), files.clone());
-        Ok(files)
+    }
+
+    /// Lists the model files below a prefix, in the order in which the store lists them: most sort by name.
+    pub fn list(prefix: &str) -> Result<Listing, Failure> {
+        let files = stores().and_then(|stores| stores.list(prefix)).map_err(|error| failure(prefix, error))?;
+        Ok(Listing { prefix: prefix.to_owned(), files, is_empty: true, is_done: false })
     }
 
     fn failure(url: &str, error: Error) -> Failure {
@@ -105,7 +159,7 @@ mod session {
     }
 
     /// Nothing is listed.
-    pub fn list(prefix: &str) -> Result<Vec<PathBuf>, Failure> {
+    pub fn list(prefix: &str) -> Result<std::iter::Empty<Result<PathBuf, Failure>>, Failure> {
         Err(failure(prefix))
     }
 }

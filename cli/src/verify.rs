@@ -7,7 +7,7 @@ mod sarif;
 
 use crate::data::{Data, folder, is_data};
 use crate::failure::Failure;
-use crate::files::{FilePath, expand};
+use crate::files::{FilePath, iter};
 use crate::near::Names;
 use crate::open::Input;
 use crate::remote::{self, Need};
@@ -119,8 +119,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let rule = RULES.iter().find(|rule| rule.name == name.as_str()).ok_or_else(|| no_rule(name))?;
         return Ok(write!(io::stdout(), "{}\n\n{}", rule.name, page::page(rule))?);
     }
-    let mut files = expand(&arguments.data, false)?;
-    files.extend(expand(&arguments.files, arguments.recursive)?);
+    let files = iter(&arguments.data, false).chain(iter(&arguments.files, arguments.recursive));
+    let files = files.collect::<Result<Vec<_>, _>>()?;
     if !arguments.runtime.is_empty() {
         return runtimes::run(&files, &arguments.runtime, &arguments.libraries, arguments.form());
     }

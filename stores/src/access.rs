@@ -1,17 +1,19 @@
-//! Connections to stores: credentials, endpoints, time limits.
+//! Connections to stores: credentials, endpoints, limits.
 
+use crate::client::Connector;
 use crate::error::{Error, Result};
 use executorch_format::PROBE_SIZE;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
+use object_store::list::PaginatedListStore;
 use object_store::{BackoffConfig, ClientConfigKey, ObjectStore, RetryConfig};
 use std::sync::Arc;
 use std::time::Duration;
 use url::{Position, Url};
 
-/// Time limits and sizes of requests. Credentials, endpoints and other settings come from the environment variables that the `object_store`
+/// Limits and sizes of requests, and what may be asked. Credentials, endpoints and other settings come from the environment variables that the `object_store`
 /// crate reads: `AWS_…`, `GOOGLE_…`, `AZURE_…`; proxies come from `HTTP_PROXY` and `HTTPS_PROXY`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -23,16 +25,51 @@ pub struct Access {
     /// The size in bytes of the first request for a file, whose kind is not known yet. The default includes the metadata of most programs.
     /// Ranges that are at most half of this apart are read together.
     pub first_read: u64,
+    /// The maximum number of keys in a listing. A page without keys counts as 1,000.
+    pub max_keys: u64,
+    /// The maximum time that the requests of a whole listing take together.
+    pub list_timeout: Duration,
+    /// Whether requests have no credentials, for public data.
+    pub anonymous: bool,
+    /// Whether the metadata services of cloud machines are asked for credentials, if there are no others.
+    pub metadata_service: bool,
+    /// Whether redirects to other servers are followed.
+    pub allow_redirects: bool,
 }
 
 impl Default for Access {
     fn default() -> Self {
-        Self { timeout: Duration::from_secs(30), retries: 5, first_read: 64 << 10 }
+        Self {
+            timeout: Duration::from_secs(30),
+            retries: 5,
+            first_read: 64 << 10,
+            max_keys: 10_000_000,
+            list_timeout: Duration::from_secs(600),
+            anonymous: false,
+            metadata_service: false,
+            allow_redirects: false,
+        }
+    }
+}
+
+/// A store, and how its keys are listed.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    pub store: Arc<dyn ObjectStore>,
+    /// `None` for a web server, which lists all at once.
+    pub pages: Option<Arc<dyn PaginatedListStore>>,
+}
+
+impl Connection {
+    fn paged<S: ObjectStore + PaginatedListStore>(store: S) -> Self {
+        let store = Arc::new(store);
+        Self { pages: Some(Arc::clone(&store) as _), store }
     }
 }
 
 impl Access {
-    /// Takes the values from the variables `PTE_TIMEOUT` (seconds), `PTE_RETRIES` and `PTE_FIRST_READ` (bytes).
+    /// Takes the values from the variables `PTE_TIMEOUT` (seconds), `PTE_RETRIES`, `PTE_FIRST_READ` (bytes), `PTE_MAX_KEYS`,
+    /// `PTE_LIST_TIMEOUT` (seconds), and, if they are 1, `PTE_ANONYMOUS`, `PTE_METADATA_SERVICE` and `PTE_ALLOW_REDIRECTS`.
     pub fn from_env() -> Result<Self> {
         let mut access = Self::default();
         if let Some(seconds) = number("PTE_TIMEOUT")? {
@@ -44,6 +81,16 @@ impl Access {
         if let Some(bytes) = number("PTE_FIRST_READ")? {
             access.first_read = bytes.max(PROBE_SIZE as u64);
         }
+        if let Some(keys) = number("PTE_MAX_KEYS")? {
+            access.max_keys = keys;
+        }
+        if let Some(seconds) = number("PTE_LIST_TIMEOUT")? {
+            access.list_timeout = Duration::from_secs(seconds.max(1));
+        }
+        let is_set = |name| Ok::<_, Error>(number(name)?.is_some_and(|number| number > 0));
+        access.anonymous = is_set("PTE_ANONYMOUS")?;
+        access.metadata_service = is_set("PTE_METADATA_SERVICE")?;
+        access.allow_redirects = is_set("PTE_ALLOW_REDIRECTS")?;
         Ok(access)
     }
 
@@ -60,33 +107,46 @@ impl Access {
     }
 
     /// The store of a URL. Nothing is sent yet.
-    pub(crate) fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+    pub(crate) fn store(&self, url: &Url) -> Result<Connection> {
+        let connector = Connector { allow_redirects: self.allow_redirects, metadata_service: self.metadata_service };
         // Fails if it was done before.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(match url.scheme() {
             "s3" | "s3a" => {
                 let key = AmazonS3ConfigKey::Client(ClientConfigKey::Timeout);
                 let mut builder = AmazonS3Builder::from_env().with_url(url.as_str()).with_retry(self.retry());
+                builder = builder.with_http_connector(connector);
+                if self.anonymous {
+                    builder = builder.with_skip_signature(true);
+                }
                 if builder.get_config_value(&key).is_none() {
                     builder = builder.with_config(key, self.timeout());
                 }
-                Arc::new(builder.build()?)
+                Connection::paged(builder.build()?)
             }
             "gs" => {
                 let key = GoogleConfigKey::Client(ClientConfigKey::Timeout);
                 let mut builder = GoogleCloudStorageBuilder::from_env().with_url(url.as_str()).with_retry(self.retry());
+                builder = builder.with_http_connector(connector);
+                if self.anonymous {
+                    builder = builder.with_skip_signature(true);
+                }
                 if builder.get_config_value(&key).is_none() {
                     builder = builder.with_config(key, self.timeout());
                 }
-                Arc::new(builder.build()?)
+                Connection::paged(builder.build()?)
             }
             "az" | "azure" | "abfs" | "abfss" => {
                 let key = AzureConfigKey::Client(ClientConfigKey::Timeout);
                 let mut builder = MicrosoftAzureBuilder::from_env().with_url(url.as_str()).with_retry(self.retry());
+                builder = builder.with_http_connector(connector);
+                if self.anonymous {
+                    builder = builder.with_skip_signature(true);
+                }
                 if builder.get_config_value(&key).is_none() {
                     builder = builder.with_config(key, self.timeout());
                 }
-                Arc::new(builder.build()?)
+                Connection::paged(builder.build()?)
             }
             "http" | "https" => {
                 // The query stays: it may be a signature.
@@ -98,8 +158,9 @@ impl Access {
                     .with_url(base)
                     .with_retry(self.retry())
                     .with_config(ClientConfigKey::Timeout, self.timeout())
-                    .with_config(ClientConfigKey::AllowHttp, (url.scheme() == "http").to_string());
-                Arc::new(builder.build()?)
+                    .with_config(ClientConfigKey::AllowHttp, (url.scheme() == "http").to_string())
+                    .with_http_connector(connector);
+                Connection { store: Arc::new(builder.build()?), pages: None }
             }
             other => {
                 return Err(Error::Url(format!(

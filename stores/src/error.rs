@@ -51,9 +51,24 @@ impl From<std::io::Error> for Error {
     }
 }
 
+/// Why the HTTP client sent no request, or did not take an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Refusal(pub String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
 impl From<object_store::Error> for Error {
     fn from(error: object_store::Error) -> Self {
         use object_store::Error as Store;
+        if let Some(Refusal(refusal)) = source(&error) {
+            return Self::Failed(refusal.clone());
+        }
         match error {
             Store::NotFound { .. } => Self::Missing,
             Store::Precondition { .. } | Store::NotModified { .. } => Self::Changed,
@@ -70,6 +85,16 @@ impl From<object_store::Error> for Error {
     }
 }
 
+/// The source of an error that has this type.
+pub(crate) fn source<'e, E: std::error::Error + 'static>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> Option<&'e E> {
+    std::iter::successors(Some(error), |error| error.source()).find_map(|error| error.downcast_ref())
+}
+
+/// The most characters of a message. It may contain a server's answer.
+const MAX_MESSAGE: usize = 1000;
+
 /// An error with its sources, except those that repeat it.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
@@ -81,5 +106,9 @@ fn chain(error: &dyn std::error::Error) -> String {
         }
         next = source.source();
     }
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text,
+    }
 }

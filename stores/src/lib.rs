@@ -4,16 +4,20 @@
 //! returns a [`File`], whose [`parse`](File::parse) returns the same tree as for the whole file. [`catalog`] asks the same questions about
 //! many files and writes the answers as tables.
 //!
-//! A file that changes between two requests is an error, and so is a server that gives wrong facts about a file.
+//! A file that changes between two requests is an error, and so is a server that gives wrong facts about a file. Answers, listings and times
+//! are limited by [`Access`], which also says what may be asked for credentials.
 
 #![forbid(unsafe_code)]
 
 mod access;
 pub mod catalog;
+mod client;
 mod error;
 mod file;
 mod folder;
 mod hash;
+mod keys;
+mod listing;
 mod object;
 mod runtime;
 mod stores;

@@ -1,9 +1,10 @@
 //! Stores by their URLs, and their files.
 
-use crate::access::Access;
+use crate::access::{Access, Connection};
 use crate::error::{Error, Result};
 use crate::file::{Extent, File};
 use crate::folder;
+use crate::listing::{self, Entry};
 use futures_util::stream::{self, BoxStream};
 use futures_util::{StreamExt, TryStreamExt};
 use object_store::{ObjectStore, path::Path};
@@ -28,7 +29,7 @@ pub fn is_url(name: &str) -> bool {
 #[derive(Default)]
 pub struct Stores {
     access: Access,
-    open: Mutex<HashMap<String, Arc<dyn ObjectStore>>>,
+    open: Mutex<HashMap<String, Connection>>,
 }
 
 /// The place of a file.
@@ -84,18 +85,21 @@ impl Stores {
         if let ("file", Ok(path)) = (url.scheme(), url.to_file_path()) {
             return Ok(Place { spot: Spot::Folder(path), name: name.to_owned() });
         }
-        let path = Path::from_url_path(url.path()).map_err(|error| Error::Url(error.to_string()))?;
-        Ok(Place { spot: Spot::Store { store: self.store(&url)?, path }, name: name.to_owned() })
+        let path = Path::from_url_path(url.path()).map_err(|error| match error {
+            object_store::path::Error::NonUnicode { .. } => Error::Url(error.to_string()),
+            _ => Error::Url(BAD_KEY.into()),
+        })?;
+        Ok(Place { spot: Spot::Store { store: self.connection(&url)?.store, path }, name: name.to_owned() })
     }
 
-    fn store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
+    fn connection(&self, url: &Url) -> Result<Connection> {
         let key = format!("{}?{}", &url[..Position::BeforePath], url.query().unwrap_or_default());
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(store) = open.get(&key) {
-            return Ok(Arc::clone(store));
+            return Ok(store.clone());
         }
         let store = self.access.store(url)?;
-        open.insert(key, Arc::clone(&store));
+        open.insert(key, store.clone());
         Ok(store)
     }
 
@@ -105,10 +109,12 @@ impl Stores {
     }
 
     /// The model files below a prefix, or in a folder and its subfolders. They are sorted by name if the store lists them so, as S3,
-    /// Google's and Azure's do; files in folders are sorted.
+    /// Google's and Azure's do; files in folders are sorted. A file whose name or key is not valid is listed, and fails when it is opened.
+    ///
+    /// Fails if the listing exceeds [`Access::max_keys`] or [`Access::list_timeout`], or repeats a continuation token.
     pub fn list(&self, prefix: &str) -> Result<BoxStream<'static, Result<Found>>> {
         let place = self.place(prefix)?;
-        let (store, path) = match place.spot {
+        let path = match place.spot {
             Spot::Folder(root) => {
                 let found = folder::Walk::new(&root)?.map(|path| {
                     // An error is reported when the file is opened.
@@ -124,22 +130,34 @@ impl Stores {
                 });
                 return Ok(stream::iter(found).boxed());
             }
-            Spot::Store { store, path } => (store, path),
+            Spot::Store { path, .. } => path,
             Spot::Unnamed(error) => return Err(error),
         };
         let url = parse(prefix)?;
         let base = format!("{}/", &url[..Position::BeforePath]);
-        let listed = store.list(Some(&path)).map_err(Error::from).try_filter_map(move |meta| {
-            let is_model = meta.location.extension().is_some_and(is_ending);
-            let found = is_model.then(|| Found {
-                place: Place {
-                    name: format!("{base}{}", encoded(meta.location.as_ref())),
-                    spot: Spot::Store { store: Arc::clone(&store), path: meta.location },
-                },
-                size: meta.size,
-                etag: meta.e_tag,
-                modified: Some(meta.last_modified.timestamp_micros()),
-            });
+        let Connection { store, pages } = self.connection(&url)?;
+        let entries = match pages {
+            Some(pages) => listing::pages(pages, &path, &self.access),
+            None => listing::at_once(Arc::clone(&store), path, &self.access),
+        };
+        let listed = entries.try_filter_map(move |entry| {
+            let found = match entry {
+                Entry::Object(meta) => meta.location.extension().is_some_and(is_ending).then(|| Found {
+                    place: Place {
+                        name: format!("{base}{}", encoded(meta.location.as_ref())),
+                        spot: Spot::Store { store: Arc::clone(&store), path: meta.location },
+                    },
+                    size: meta.size,
+                    etag: meta.e_tag,
+                    modified: Some(meta.last_modified.timestamp_micros()),
+                }),
+                Entry::BadKey(key) => {
+                    let is_model = key.rsplit_once('.').is_some_and(|(_, ending)| is_ending(ending));
+                    let spot = Spot::Unnamed(Error::Url(BAD_KEY.into()));
+                    let place = Place { name: format!("{base}{}", encoded(&key)), spot };
+                    is_model.then_some(Found { place, size: 0, etag: None, modified: None })
+                }
+            };
             std::future::ready(Ok(found))
         });
         Ok(listed.boxed())
@@ -151,7 +169,17 @@ pub(crate) fn is_ending(ending: &str) -> bool {
     ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
 }
 
+/// Why a key is not the path of a file.
+const BAD_KEY: &str = "a key must not have empty parts, the parts . and .., or control characters";
+
 fn parse(name: &str) -> Result<Url> {
+    // These are left out or resolved in a URL, which is then the URL of another file.
+    let path = name.split_once("://").map_or("", |(_, path)| path).to_ascii_lowercase().replace("%2e", ".");
+    let is_http = name.starts_with("http://") || name.starts_with("https://");
+    let has_dots = !is_http && path.split('/').any(|part| matches!(part, "." | ".."));
+    if has_dots || name.contains(|c: char| c.is_ascii_control()) {
+        return Err(Error::Url(BAD_KEY.into()));
+    }
     let url = Url::parse(name).map_err(|error| Error::Url(format!("it is no URL: {error}")))?;
     match url.scheme() {
         _ if url.fragment().is_some() => Err(Error::Url("a URL with a fragment (#) names no file".into())),

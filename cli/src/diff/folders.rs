@@ -3,7 +3,7 @@
 use super::{Arguments, DIFFERENT, Found, Judge, UNREADABLE, print};
 use crate::data::folder;
 use crate::failure::Failure;
-use crate::files::expand;
+use crate::files::{FilePath, iter};
 use crate::{json, parallel, status, text};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
@@ -115,8 +115,8 @@ pub(super) fn run(arguments: &Arguments, judge: &Judge) -> Result<(), Failure> {
 
 /// The files of a folder, by their paths within it.
 fn names(root: &Path) -> Result<BTreeMap<PathBuf, PathBuf>, Failure> {
-    let files = expand(&[root.to_owned()], true)?.into_iter();
-    Ok(files.map(|file| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path)).collect())
+    let name = |file: FilePath| (file.path.strip_prefix(root).unwrap_or(&file.path).to_owned(), file.path);
+    iter(&[root.to_owned()], true).map(|file| file.map(name)).collect()
 }
 
 /// The `.ptd` files in a program's folder.

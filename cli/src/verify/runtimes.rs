@@ -61,7 +61,7 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
     }
     let mut documents = (form != Form::Text).then(|| json::Files::new(form == Form::Jsonl));
     let libraries = if libraries.is_empty() { Deployment::default().libraries } else { libraries };
-    let opened = DataFiles::open(files);
+    let opened = DataFiles::open(files.iter().cloned());
     let data = opened.parse();
     let mut code = 0;
     let verdicts = |FilePath { path, .. }: &FilePath| {

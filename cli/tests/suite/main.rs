@@ -15,6 +15,8 @@ mod documents;
 mod edit_command;
 mod graph;
 mod hostile;
+#[cfg(feature = "remote")]
+mod hostile_store;
 mod jobs;
 mod manners;
 mod outputs;

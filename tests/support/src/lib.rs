@@ -6,6 +6,7 @@ pub mod corpus;
 pub mod edits;
 pub mod fixtures;
 pub mod flatc_json;
+pub mod hostile_server;
 pub mod networks;
 pub mod official;
 pub mod random;
