@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::stores::{Found, Place, Spot, Stores};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt, stream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
@@ -278,7 +278,10 @@ pub async fn list(
     for prefix in prefixes {
         lists.push(match stores.find(prefix).await? {
             Some(found) => stream::iter([Ok(found)]).boxed(),
-            None => stores.list(prefix)?,
+            None => {
+                let name = prefix.to_owned();
+                stores.list(prefix)?.map_err(move |error| failed(format!("{name}: {error}"))).boxed()
+            }
         });
     }
     let (one, other) = (Arc::clone(&counts), counts);
