@@ -51,13 +51,14 @@ impl<'j> Jobs<'j> {
             }
         };
         thread::scope(|scope| {
-            for _ in 1..threads {
-                // If the system refuses a thread, the others do its work.
-                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
+            // If the system refuses a thread, the others do its work.
+            let helper = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+            let helpers: Vec<_> = (1..threads).map_while(helper).collect();
             work();
+            // The scope alone would wait for the work, and not until the threads are gone.
+            for helper in helpers {
+                helper.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
         });
     }
 }

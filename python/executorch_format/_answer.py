@@ -50,7 +50,7 @@ class Answers(tuple[A, ...]):
 
 
 class Fields(dict[str, Any]):
-    """A dict in an answer: it does not change, and has a hash."""
+    """A read-only, hashable dict in an answer."""
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
@@ -65,7 +65,7 @@ class Fields(dict[str, Any]):
 
 
 def frozen(value: Any) -> Any:
-    """Plain data that does not change: lists as tuples, dicts as `Fields`."""
+    """Converts plain data to a form that cannot change: lists to tuples, dicts to `Fields`."""
     if isinstance(value, (list, tuple)):
         return tuple(frozen(item) for item in value)
     if isinstance(value, dict):

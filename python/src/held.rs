@@ -71,7 +71,7 @@ pub struct PySource(pub Arc<Source>);
 
 #[pymethods]
 impl PySource {
-    /// A file that Python opened from `path`, mapped. `identity` is its device and inode number. The file can be closed: a map needs no
+    /// Maps a file that Python opened from `path`. `identity` is its device and inode number. The file can be closed: a map needs no
     /// descriptor.
     #[cfg(unix)]
     #[staticmethod]
@@ -89,7 +89,7 @@ impl PySource {
     }
 }
 
-/// A part of a source's bytes: what a `memoryview` is made of.
+/// A part of a source's bytes, which a `memoryview` shows to Python.
 #[pyclass(frozen, module = "executorch_format._native")]
 struct Part {
     source: Arc<Source>,

@@ -97,7 +97,7 @@ def test_subclasses_open_as_themselves() -> None:
         Mine.open(fixture("1.5.1/ptd_names/ptd_names.ptd"))
 
 
-def test_a_version() -> None:
+def test_version_is_that_of_the_installed_package() -> None:
     assert ef.__version__ == importlib.metadata.version("executorch-format")
 
 

@@ -83,15 +83,6 @@ def test_children_get_the_answers_of_their_parent(how: str, folder: Path) -> Non
     assert subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout == "done\n"
 
 
-def test_work_on_all_cores_leaves_no_threads(folder: Path) -> None:
-    if not os.path.exists("/proc/self/task"):
-        pytest.skip("needs Linux to count threads")
-    before, after = ef.Data.open(folder / "before.ptd"), ef.Data.open(folder / "after.ptd")
-    threads = len(os.listdir("/proc/self/task"))
-    assert before.diff(after).differences
-    assert len(os.listdir("/proc/self/task")) == threads
-
-
 def test_models_opened_before_a_fork_are_readable_after_it() -> None:
     program = ef.Program.open(fixture("1.5.1/add_mul/add_mul.pte"))
     child = os.fork()
