@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 #[command(after_help = "A target file (a file that ends in .yaml has the keys that `pte ops --help` names):
   runtime = \"1.2\"              # the release of ExecuTorch's runtime
-  libraries = [\"portable\"]     # its kernel libraries: portable, optimized, quantized, python-wheel;
+  libraries = [\"portable\"]     # its kernel libraries: portable, optimized, quantized, cortex_m, python-wheel;
                                # left out, with no operators listed: portable
   backends = [\"XnnpackBackend\"]
   arena = \"256KiB\"             # for a method's planned memory on the CPU: bytes, or a size such as this
@@ -35,7 +35,7 @@ use std::path::{Path, PathBuf};
   \"aten::add.out\" = [\"f32\", \"i32\"]
   \"aten::mul.out\" = []
 
-`--init` writes such a file for what models need, with comments. Instead of a file, TARGET can be one of these, with a release after it, such as portable-1.2:
+`--init` writes such a file for what models need, with comments. Instead of a file, TARGET can be one of these, with a release after it, such as portable-1.2 (else the newest):
   portable   the portable kernels and no backend
   xnnpack    the portable kernels and XNNPACK
   optimized  the portable and the optimized kernels, and XNNPACK

@@ -13,7 +13,7 @@ use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
 use executorch_format::inspect::Summary;
-use executorch_format::validate::{Deployment, MissingData, Release, ReleaseVerdict, loads_in};
+use executorch_format::validate::{Deployment, MissingData, Releases};
 use executorch_format::{Model, ParseOptions};
 use serde::Serialize;
 
@@ -48,10 +48,9 @@ pub struct Info<'t> {
     file_size: u64,
     #[serde(flatten)]
     summary: &'t Summary<'t>,
-    /// The releases of ExecuTorch that load it with portable kernels and its `.ptd` files: the first and the last of each unbroken range,
-    /// without the releases for which this is unknown.
-    loads_in: Vec<(Release, Release)>,
-    releases: Vec<ReleaseVerdict>,
+    /// Where it loads, and what each release of ExecuTorch does with it, with its `.ptd` files.
+    #[serde(flatten)]
+    releases: Releases,
     /// The keys that it looks up in `.ptd` files.
     #[serde(skip_serializing_if = "Option::is_none")]
     external_data: Option<MissingData>,
@@ -89,7 +88,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let ptds = serving(&data, path);
         let given = (!ptds.is_empty()).then_some(&*ptds);
         let releases = model.releases_with(&Deployment::default().with_data(given));
-        let loads_in = loads_in(&releases);
         let external_data = match &model {
             Model::Pte(pte) => pte.missing_data(&ptds),
             _ => None,
@@ -98,7 +96,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             file,
             file_size,
             summary: &summary,
-            loads_in,
             releases,
             external_data,
             program: inside.as_ref(),

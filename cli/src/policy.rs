@@ -10,6 +10,9 @@ use std::path::Path;
 pub fn read(path: &Path) -> Result<(Policy, DiffLimits), Failure> {
     let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
     let mut table: toml::Table = toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?;
+    if table.is_empty() {
+        return Err(Failure::usage_of(path, &"the policy is empty: expected level, deny, allow or a table [diff]"));
+    }
     let mut limits = DiffLimits::default();
     match table.remove("diff") {
         None => {}

@@ -30,11 +30,19 @@ struct Runtime {
     backends: Option<&'static [&'static str]>,
 }
 
-/// A runtime by its name and release, such as `portable-1.0`; `None` if there is no such runtime.
+/// A runtime by its name and release, such as `portable-1.0`, or `portable` for the newest; `None` if there is no such runtime.
 fn named(path: &Path) -> Option<Result<Target, Failure>> {
-    let (name, release) = path.to_str()?.rsplit_once('-')?;
-    let Runtime { libraries, backends, .. } = RUNTIMES.iter().find(|runtime| runtime.name == name)?;
-    let release = release.parse::<Release>().map_err(|error| Failure::Usage(error.to_string()));
+    let find = |name: &str| RUNTIMES.iter().find(|runtime| runtime.name == name);
+    let text = path.to_str()?;
+    let (Runtime { libraries, backends, .. }, release) = match (find(text), text.rsplit_once('-')) {
+        (Some(runtime), _) => {
+            status::say(format_args!("{text} is {text}-{}, the newest release", Release::LATEST));
+            (runtime, Ok(Release::LATEST))
+        }
+        (None, Some((name, release))) => (find(name)?, release.parse::<Release>()),
+        (None, None) => return None,
+    };
+    let release = release.map_err(|error| Failure::Usage(error.to_string()));
     Some(release.map(|release| {
         Target::default()
             .with_runtime(Some(release))
@@ -65,6 +73,12 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
         Some("yaml" | "yml") => selective_build(path, &text)?,
         _ => toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?,
     };
+    // A target without settings would be fine with everything.
+    if target == Target::default() {
+        let expected =
+            "the target is empty: expected settings, such as runtime = \"1.5\" (`pte check --help` lists them)";
+        return Err(Failure::usage_of(path, &expected));
+    }
     target.check().map_err(|error| Failure::usage_of(path, &error))?;
     Ok(target)
 }
@@ -91,6 +105,10 @@ enum OperatorNames {
 
 fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     let file: SelectiveBuild = yaml_serde::from_str(text).map_err(|error| Failure::usage_of(path, &error))?;
+    // `f32` and `FLOAT` are the same.
+    let long = |name: String| ScalarType::from_short_name(&name).map_or(name, |found| found.to_string());
+    let scalar_types = file.scalar_types.map(|names| names.into_iter().map(long).collect());
+    let any = file.operators.is_some() || !file.et_kernel_metadata.is_empty();
     let named = match file.operators {
         Some(OperatorNames::List(names)) => names,
         Some(OperatorNames::Map(operators)) => operators.into_keys().collect(),
@@ -98,9 +116,10 @@ fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
     };
     let mut operators: BTreeMap<_, _> = named.into_iter().map(|name| (name, Vec::new())).collect();
     operators.extend(file.et_kernel_metadata);
-    // `f32` and `FLOAT` are the same.
-    let long = |name: String| ScalarType::from_short_name(&name).map_or(name, |found| found.to_string());
-    let scalar_types = file.scalar_types.map(|names| names.into_iter().map(long).collect());
+    // Without a list, no operator is linked; but a file that says nothing at all is a mistake.
+    if !any && !file.include_all_operators && scalar_types.is_none() && file.backends.is_none() {
+        return Ok(Target::default());
+    }
     let mut target =
         Target::default().with_operators(Some(operators)).with_scalar_types(scalar_types).with_backends(file.backends);
     target.all_operators = file.include_all_operators;

@@ -38,6 +38,7 @@ Examples:
   pte verify --level runtime --recursive models/
   pte verify --deny warnings --allow trailing-bytes model.pte
   pte verify --policy policy.toml --format sarif -r models/ -o findings.sarif
+  pte verify --runtime 1.2.. --libraries portable,quantized model.pte
   pte verify --explain tensor-rank
 
 A policy file: level = \"strict\", deny = [\"warnings\"], allow = [\"trailing-bytes\"], each on a line of its own; its table [diff] is for `pte diff`.
@@ -60,7 +61,8 @@ pub struct Arguments {
     /// operators of kernel libraries, and the contents of XNNPACK's payloads
     #[arg(long, value_name = "RELEASES", value_delimiter = ',', value_parser = runtimes::span, conflicts_with_all = ["level", "deny", "allow", "policy"])]
     runtime: Vec<runtimes::Span>,
-    /// The kernel libraries of these releases: portable, optimized, quantized, python-wheel [default: portable]
+    /// The kernel libraries that are linked: portable, optimized, quantized, cortex_m, python-wheel [default: those that the file needs,
+    /// which are named]
     #[arg(long, value_name = "LIBRARIES", value_delimiter = ',', requires = "runtime")]
     libraries: Vec<Library>,
     /// Report violations of the rule as errors; `warnings` means all rules that are warnings
@@ -80,7 +82,7 @@ pub struct Arguments {
     /// List every rule, with its level and what it protects from
     #[arg(long, conflicts_with_all = ["files", "data", "level", "deny", "allow", "policy", "format"])]
     rules: bool,
-    /// Describe a rule
+    /// Describe a rule, or a reason that a release does not load a file
     #[arg(long, value_name = "RULE", conflicts_with_all = ["files", "rules"])]
     explain: Option<String>,
     #[command(flatten)]
@@ -116,8 +118,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         return rules(&arguments.json);
     }
     if let Some(name) = &arguments.explain {
-        let rule = RULES.iter().find(|rule| rule.name == name.as_str()).ok_or_else(|| no_rule(name))?;
-        return Ok(write!(io::stdout(), "{}\n\n{}", rule.name, page::page(rule))?);
+        let page = page::explain(name).ok_or_else(|| {
+            let hint = page::names().collect::<Names>().hint(name);
+            let rules = "`pte verify --rules` lists rules, docs/releases.md the other reasons";
+            Failure::Usage(format!("no rule or reason {}, {hint} ({rules})", text::quoted(name, 80)))
+        })?;
+        return Ok(write!(io::stdout(), "{name}\n\n{page}")?);
     }
     let files = iter(&arguments.data, false).chain(iter(&arguments.files, arguments.recursive));
     let files = files.collect::<Result<Vec<_>, _>>()?;

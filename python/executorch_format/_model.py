@@ -22,6 +22,7 @@ from executorch_format.answers import (
     Graph,
     Memory,
     Operators,
+    LoadsIn,
     Release,
     Saving,
     Size,
@@ -208,9 +209,14 @@ class Model:
         """The differences between this file and `after`."""
         return Diff._of(self._native.diff(after._native))
 
-    def releases(self) -> Answers[Release]:
-        """What each release of ExecuTorch's runtime does with it, the oldest first."""
-        return Answers(map(Release._of, self._native.releases()))
+    def releases(self, *, data: Data | Iterable[Data] = ()) -> Answers[Release]:
+        """What each release of ExecuTorch's runtime does with it, the oldest first. `data` are the `.ptd` files that a
+        program is used with; without them, they are assumed to have what it needs."""
+        return Answers(map(Release._of, self._native.releases(natives(data))["releases"]))
+
+    def loads_in(self, *, data: Data | Iterable[Data] = ()) -> LoadsIn:
+        """The releases of ExecuTorch that load it, and the kernels that it needs for that besides the portable ones."""
+        return LoadsIn._of(self._native.releases(natives(data))["loads_in"])
 
     def savings(self) -> Answers[Saving]:
         """What can be removed, and the subcommand of `pte` that removes it."""

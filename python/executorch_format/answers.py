@@ -563,17 +563,46 @@ class Support(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class NeededKernels(Answer):
+    """The kernels that a program needs from a library other than the portable one."""
+
+    library: str
+    """The library's name, or `custom`."""
+    operators: tuple[str, ...]
+    """At most the first 100."""
+    count: int
+
+
+@dataclass(frozen=True, repr=False)
 class Release(Answer):
     """What a release of ExecuTorch's runtime does with a file."""
 
     release: str
     """Its first two numbers, such as `1.5`: see `version` for comparing."""
     behaviour: str
-    """`loads`, `unknown`, `miscomputes` (loads it and computes something else), `refuses` or `dies`."""
+    """`loads`, `unknown`, `miscomputes` (loads it, but computes wrong results), `refuses` or `dies`."""
     because: Reason | None
     format: Support
     operators: Support
     delegates: Support
+    kernels: Answers[NeededKernels]
+    """The kernels that it needs from other libraries than the portable one."""
+
+
+@dataclass(frozen=True, repr=False)
+class LoadsIn(Answer):
+    """Where a file loads."""
+
+    outcome: str
+    """`loads`: in the releases of `ranges`; `none`: no release loads it; `unknown`: none is known to."""
+    ranges: tuple[tuple[str, str], ...]
+    """The first and the last release of each range."""
+    unknown: tuple[tuple[str, str], ...]
+    """The ranges of releases for which it is not known."""
+    checked: tuple[str, ...]
+    not_checked: str | None
+    kernels: Answers[NeededKernels]
+    """The kernels that it needs from other libraries than the portable one."""
 
     @property
     def version(self) -> tuple[int, ...]:

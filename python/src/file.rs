@@ -5,7 +5,7 @@ use crate::held::{Held, PySource};
 use executorch_format::edit::MetadataContent;
 use executorch_format::inspect::{self, DiffOptions, Returned, Side};
 use executorch_format::schema::program::{BackendDelegate, ExecutionPlan};
-use executorch_format::validate::Level;
+use executorch_format::validate::{Deployment, Level};
 use executorch_format::{Error, Image, Model, Ptd, Pte, TensorShape};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -307,8 +307,12 @@ impl File {
         })
     }
 
-    fn releases<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        ask(py, || Ok(self.0.file()?.releases()))
+    /// Where it loads, and what each release does with it, with the `.ptd` files if any are given.
+    fn releases<'py>(&self, py: Python<'py>, data: Vec<Py<Self>>) -> PyResult<Bound<'py, PyAny>> {
+        let data = Self::data(py, &data)?;
+        let data: Vec<&Ptd<'_>> = data.iter().collect();
+        let given = (!data.is_empty()).then_some(&*data);
+        ask(py, || Ok(self.0.file()?.releases_with(&Deployment::default().with_data(given))))
     }
 
     fn savings<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {

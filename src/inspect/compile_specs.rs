@@ -50,7 +50,7 @@ impl fmt::Display for CompileSetting<'_> {
 /// The accelerator that a delegate of Ethos-U was compiled for, such as `ethos-u55-128`.
 pub(crate) fn accelerator<'t>(delegate: &'t BackendDelegate<'_>) -> Option<&'t str> {
     const OPTION: &str = "--accelerator-config=";
-    if delegate.id() != "EthosUBackend" {
+    if delegate.backend() != "EthosUBackend" {
         return None;
     }
     let value = |key: &str| {

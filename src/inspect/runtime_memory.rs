@@ -90,7 +90,7 @@ pub(super) fn method_allocator(pte: &Pte<'_>, plan: &ExecutionPlan<'_>) -> Metho
     let size = |sizes, temporary| Bump { end: 0, sizes, temporary }.method(plan, named);
     let (bits_64, bits_32) = (size(SIZES_64, true), size(SIZES_32, true));
     let delegates = plan.delegates();
-    let xnnpack = delegates.iter().filter(|delegate| delegate.id() == "XnnpackBackend").count();
+    let xnnpack = delegates.iter().filter(|delegate| delegate.backend() == "XnnpackBackend").count();
     MethodAllocator {
         bits_64,
         bits_32,

@@ -2,9 +2,9 @@
 
 use super::ScalarType;
 use super::program::{
-    AllocationDetails, Bool, BoolList, Chain, ContainerMetadata, DelegateCall, Double, DoubleList, EValue,
-    ExecutionPlan, ExtraTensorInfo, Instruction, Int, IntList, KernelCall, KernelTypes, Null, Operator, String, Tensor,
-    TensorDataLocation, TensorList,
+    AllocationDetails, BackendDelegate, BackendDelegateDataReference, Bool, BoolList, Chain, CompileSpec,
+    ContainerMetadata, DelegateCall, Double, DoubleList, EValue, ExecutionPlan, ExtraTensorInfo, Instruction, Int,
+    IntList, KernelCall, KernelTypes, Null, Operator, String, Tensor, TensorDataLocation, TensorList,
 };
 use crate::flatbuffer::text::Text;
 use alloc::{borrow::Cow, boxed::Box, vec, vec::Vec};
@@ -84,6 +84,32 @@ impl<'a> Tensor<'a> {
             ..ExtraTensorInfo::default()
         };
         Self { extra_tensor_info: Some(Box::new(extra)), ..self }
+    }
+}
+
+impl<'a> BackendDelegate<'a> {
+    /// A part of a method for the backend of that name, such as `XnnpackBackend`, without compile specs. The payload's
+    /// place is from a [`DataCollector`](crate::DataCollector).
+    pub fn new(id: impl Into<Text<'a>>, processed: BackendDelegateDataReference) -> Self {
+        // Runtimes before 1.3 read the list without a check.
+        Self { id: Some(id.into()), processed: Some(processed), compile_specs: Some(Vec::new()) }
+    }
+
+    /// Sets the compile specs.
+    pub fn with_compile_specs(self, specs: Vec<CompileSpec<'a>>) -> Self {
+        Self { compile_specs: Some(specs), ..self }
+    }
+
+    /// The backend that the runtime looks up: the [id](Self::id) up to its first NUL.
+    pub fn backend(&self) -> &str {
+        self.id().split('\0').next().unwrap_or_default()
+    }
+}
+
+impl<'a> CompileSpec<'a> {
+    /// A setting.
+    pub fn new(key: impl Into<Text<'a>>, value: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self { key: Some(key.into()), value: Some(value.into()) }
     }
 }
 

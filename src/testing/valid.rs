@@ -259,13 +259,9 @@ fn method(
 }
 
 fn delegate(choices: &mut Choices<'_>, data: &mut DataCollector<'static>) -> BackendDelegate<'static> {
-    let spec =
-        |choices: &mut Choices<'_>| CompileSpec { key: Some("setting".into()), value: Some(bytes(choices).into()) };
-    BackendDelegate {
-        id: Some("TestBackend".into()),
-        processed: Some(data.delegate(bytes(choices))),
-        compile_specs: Some((0..choices.below(3)).map(|_| spec(choices)).collect()),
-    }
+    let spec = |choices: &mut Choices<'_>| CompileSpec::new("setting", bytes(choices));
+    let delegate = BackendDelegate::new("TestBackend", data.delegate(bytes(choices)));
+    delegate.with_compile_specs((0..choices.below(3)).map(|_| spec(choices)).collect())
 }
 
 /// A call, or a move of one integer to another; `None` if the method has no values for it.

@@ -71,16 +71,13 @@ fn payload(pte: &Pte<'_>, processed: BackendDelegateDataReference, path: &Path<'
 
 fn compile_specs(delegate: &BackendDelegate<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let Some(specs) = delegate.compile_specs.as_deref() else {
-        if !report.is_strict() {
-            return;
-        }
-        let found = "absent, expected a list (it may be empty)";
-        return report.add(rule::COMPILE_SPEC, &path.field("compile_specs"), found);
+        let found = "absent, expected a list (it may be empty): runtimes before 1.3 crash";
+        return report.add(rule::COMPILE_SPECS, &path.field("compile_specs"), found);
     };
     for (index, spec) in specs.iter().enumerate() {
         let path = path.item("compile_specs", index);
         if spec.key.is_none() {
-            report.add(rule::COMPILE_SPEC, &path.field("key"), format_args!("absent, expected a string"));
+            report.add(rule::COMPILE_SPECS, &path.field("key"), format_args!("absent, expected a string"));
         }
         if spec.value.is_none() {
             let name = Name(spec.key());

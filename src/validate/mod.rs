@@ -70,8 +70,8 @@ pub use policy::Policy;
 pub use release::{Behaviour, Release};
 #[cfg(feature = "payloads")]
 pub use releases::{
-    Answer, Deployment, FEATURES, Feature, Library, MissingData, Reason, ReleaseVerdict, loads_in, releases_of_error,
-    rows,
+    Answer, Deployment, FEATURES, Feature, Library, LoadsIn, MissingData, NeededKernels, Outcome, REASONS, Reason,
+    ReasonKind, ReleaseVerdict, Releases, releases_of_error,
 };
 pub use rule::{RULES, Rule};
 #[cfg(feature = "inspect")]

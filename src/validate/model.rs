@@ -1,7 +1,7 @@
 //! The checks of a file of any kind.
 
 #[cfg(feature = "payloads")]
-use super::{Deployment, ReleaseVerdict, releases};
+use super::{Deployment, Releases, releases};
 use super::{Finding, Level};
 use crate::file::model::{Model, each_file};
 #[cfg(doc)]
@@ -14,15 +14,16 @@ impl Model<'_> {
         each_file!(self, file => file.validate(level))
     }
 
-    /// What each release does with this file, or the program in this bundle, oldest first. Empty for an ETDump.
+    /// Where this file loads, or the program in this bundle, and what each release does with it. Without verdicts for an
+    /// ETDump, and for a payload in a file of its own.
     #[cfg(feature = "payloads")]
-    pub fn releases(&self) -> Vec<ReleaseVerdict> {
+    pub fn releases(&self) -> Releases {
         self.releases_with(&Deployment::default())
     }
 
     /// [`releases`](Self::releases) for a program that is loaded with `deployment`.
     #[cfg(feature = "payloads")]
-    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
+    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Releases {
         match self {
             Self::Pte(pte) => pte.releases_with(deployment),
             Self::Ptd(ptd) => ptd.releases(),
@@ -32,9 +33,9 @@ impl Model<'_> {
                 Err(error) => releases::releases_of_error(&error),
             },
             #[cfg(feature = "devtools")]
-            Self::Etdp(_) => Vec::new(),
+            Self::Etdp(_) => Releases::NONE,
             #[cfg(feature = "payloads")]
-            Self::Xnnpack(_) => Vec::new(),
+            Self::Xnnpack(_) => Releases::NONE,
         }
     }
 }

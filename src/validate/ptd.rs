@@ -3,7 +3,7 @@
 use super::report::Report;
 use super::{Finding, Level, flat_tensor, names, segments, wire};
 #[cfg(feature = "payloads")]
-use super::{ReleaseVerdict, foreign, releases};
+use super::{Releases, foreign, releases};
 use crate::file::ptd::Ptd;
 #[cfg(doc)]
 use crate::file::pte::Pte;
@@ -30,9 +30,9 @@ impl Ptd<'_> {
         report.finish()
     }
 
-    /// What each release does with this file, oldest first. Only the latest was tested with `.ptd` files.
+    /// What each release does with this file. Only the latest was tested with `.ptd` files.
     #[cfg(feature = "payloads")]
-    pub fn releases(&self) -> Vec<ReleaseVerdict> {
+    pub fn releases(&self) -> Releases {
         releases::of_ptd(self)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::report::Report;
 #[cfg(feature = "payloads")]
-use super::{Deployment, MissingData, ReleaseVerdict, foreign, payload, releases, xnnpack};
+use super::{Deployment, MissingData, Releases, foreign, payload, releases, xnnpack};
 use super::{
     Finding, Level, constants, delegates, instructions, memory, names, pairing, plan, program, segments, tensors,
     values, wire,
@@ -79,14 +79,16 @@ impl Pte<'_> {
         releases::missing(self, &self.open_payloads(), data)
     }
 
-    /// What each release does with this program, oldest first, with portable kernels and all external data:
-    /// [`releases_with`](Self::releases_with) the default deployment.
+    /// Where this program loads, and what each release does with it, if it has the kernels and the external data that it
+    /// needs: [`releases_with`](Self::releases_with) the default deployment.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// // Constants inside the FlatBuffer, as ExecuTorch 0.2 wrote them.
     /// let file = std::fs::read("tests/data/0.2.1/add_mul_constant_inline/add_mul_constant_inline.pte")?;
-    /// for verdict in executorch_format::Pte::parse(&file)?.releases() {
+    /// let releases = executorch_format::Pte::parse(&file)?.releases();
+    /// assert_eq!(releases.loads_in.to_string(), "0.2 to 1.2");
+    /// for verdict in releases.verdicts {
     ///     if let Some(reason) = verdict.because {
     ///         println!("{} {} it: {}", verdict.release, verdict.behaviour, reason.message);
     ///     }
@@ -95,14 +97,14 @@ impl Pte<'_> {
     /// # }
     /// ```
     #[cfg(feature = "payloads")]
-    pub fn releases(&self) -> Vec<ReleaseVerdict> {
+    pub fn releases(&self) -> Releases {
         self.releases_with(&Deployment::default())
     }
 
-    /// What each release does with this program, oldest first, if it is loaded with `deployment`. Every backend is
-    /// assumed to be there; what releases do with payloads of backends other than XNNPACK is unknown.
+    /// Where this program loads, and what each release does with it, if it is loaded with `deployment`. Every backend is
+    /// assumed to be there; payloads of backends other than XNNPACK are not checked.
     #[cfg(feature = "payloads")]
-    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
+    pub fn releases_with(&self, deployment: &Deployment<'_>) -> Releases {
         releases::of_pte(self, deployment)
     }
 }

@@ -140,7 +140,7 @@ pub enum Behaviour {
     Loads,
     /// Not tested, or tested with different results.
     Unknown,
-    /// It loads the file but computes something else, because it ignores a field that it does not know.
+    /// It loads the file but computes wrong results, because it ignores a field that it does not know.
     Miscomputes,
     /// It reports an error.
     Refuses,
@@ -153,7 +153,7 @@ impl fmt::Display for Behaviour {
         f.pad(match self {
             Self::Loads => "loads",
             Self::Unknown => "unknown",
-            Self::Miscomputes => "loads, computes something else",
+            Self::Miscomputes => "loads, but computes wrong results",
             Self::Refuses => "refuses",
             Self::Dies => "dies",
         })

@@ -156,6 +156,7 @@ rules! {
     MUTABLE_STATE_BOUNDS "mutable-state-bounds" Runtime Error "reading an initial state past the end of its segment"
     EXTERNAL_NAME "external-name" Runtime Error "an external tensor without the name by which it is looked up"
     EXTERNAL_MISSING "external-missing" Runtime Error "an external tensor that is in none of the .ptd files"
+    EXTERNAL_UNCHECKED "external-unchecked" Runtime Warning "external tensors that were not checked because no .ptd file was given: without one, the runtime refuses the method"
     EXTERNAL_LAYOUT "external-layout" Runtime Error "an external tensor whose scalar type or shape differs from that in the .ptd file"
 
     PLANNED_MEMORY_INDEX "planned-memory-index" Runtime Error "a tensor in a planned buffer that does not exist"
@@ -168,7 +169,7 @@ rules! {
 
     DELEGATE_PROCESSED "delegate-processed" Runtime Error "a delegate without a reference to its payload"
     DELEGATE_INLINE_DATA "delegate-inline-data" Runtime Error "a delegate's inline payload whose bytes are absent"
-    COMPILE_SPEC "compile-spec" Runtime Error "a compile spec whose key or value is absent"
+    COMPILE_SPEC "compile-spec" Runtime Error "a compile spec whose value is absent, which the runtime reads"
     INSTRUCTION_KIND "instruction-kind" Runtime Error "an instruction without arguments, or of a kind that the runtime does not know"
     ARGUMENTS "arguments" Runtime Error "a call whose list of arguments is absent"
     ARGUMENT_INDEX "argument-index" Runtime Error "an argument that is not a value of the method"
@@ -191,6 +192,7 @@ rules! {
     XNNPACK_CONSTANT_INDEX "xnnpack-constant-index" Runtime Error "an XNNPACK constant that is not in the list of constants"
     XNNPACK_CONSTANT_BOUNDS "xnnpack-constant-bounds" Runtime Error "reading an XNNPACK constant past the end of its data"
     XNNPACK_CONSTANT_KEY "xnnpack-constant-key" Runtime Error "an XNNPACK constant whose key is in none of the files"
+    XNNPACK_UNCHECKED "xnnpack-unchecked" Runtime Warning "XNNPACK constants that were not checked because no .ptd file was given: without one, the runtime refuses the method or crashes"
     XNNPACK_QUANTIZATION "xnnpack-quantization" Runtime Error "a dimension, group size or zero point of an XNNPACK quantization that is out of range"
     XNNPACK_SCALES "xnnpack-scales" Runtime Error "XNNPACK scales that are absent, too few, or not positive numbers"
     XNNPACK_NODE "xnnpack-node" Runtime Error "an XNNPACK node whose settings are absent, out of range, or contradict each other"
@@ -220,6 +222,7 @@ rules! {
     BUNDLE_COUNT "bundle-count" Runtime Error "a test case with too few inputs or expected outputs: the runtime reads past the end of the list"
     BUNDLE_DATA "bundle-data" Runtime Error "a tensor of a test case with too few bytes: the runtime reads past their end"
 
+    COMPILE_SPECS "compile-specs" Strict Warning "a list of compile specs, or the key of one, that is absent: runtimes before 1.3 crash without the list"
     TENSOR_MEMORY "tensor-memory" Strict Error "a tensor that an instruction uses and that has no memory: kernels dereference a null pointer"
     DELEGATE_CALL_INDEX "delegate-call-index" Strict Error "a call of a delegate that is not in the list of delegates, which the runtime notices only when it runs"
     UNKNOWN_ENUM "unknown-enum" Strict Error "an unknown enum value, which a reader may take for another one"
@@ -233,7 +236,6 @@ rules! {
     STACK_TRACE "stack-trace" Strict Error "stack traces that do not match the instructions"
 
     KEY_IN_TWO_FILES "key-in-two-files" Strict Error "a key that is in two files: readers differ in which they use"
-    EXTERNAL_UNCHECKED "external-unchecked" Strict Warning "external tensors that were not checked because no .ptd file was given"
     MUTABLE_LIST "mutable-list" Strict Error "an initial state in a list other than the first, which is the only one that the runtime uses"
     MUTABLE_LIST_SHARED "mutable-list-shared" Strict Error "two lists of initial states in one segment"
     CONSTANT_ALIGNMENT "constant-alignment" Strict Warning "misaligned constants: the exporter aligns them to 16 bytes"
@@ -281,7 +283,6 @@ rules! {
     XNNPACK_CLAMP "xnnpack-clamp" Strict Error "an XNNPACK node that clamps to an empty range"
     XNNPACK_ARGUMENT_TYPE "xnnpack-argument-type" Strict Error "an argument with another scalar type than the XNNPACK graph expects"
     XNNPACK_ARGUMENT_SHAPE "xnnpack-argument-shape" Strict Warning "an argument with another shape than the XNNPACK graph expects"
-    XNNPACK_UNCHECKED "xnnpack-unchecked" Strict Warning "XNNPACK constants that were not checked because no .ptd file was given"
     BUNDLE_METHOD "bundle-method" Strict Error "test cases of a method that the program does not have, or a second list of test cases for a method"
     BUNDLE_VALUE "bundle-value" Strict Error "a test case with a value of another type or shape than the method's, which the runtime refuses to run or compare"
     BUNDLE_DIM_ORDER "bundle-dim-order" Strict Warning "a test case with another dim order than the method's, which the runtime refuses to run: exporters up to 1.5 write such test cases for channels-last inputs"

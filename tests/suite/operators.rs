@@ -142,7 +142,7 @@ fn what_a_target_cannot_know_is_not_called_there() {
     let check = Pte::parse(fixture.bytes()).unwrap().check_target_with(&target, None);
     let unknown: Vec<String> = check.unknown.iter().map(ToString::to_string).collect();
     assert!(check.lacks.is_empty() && unknown.len() == 3, "{check:?}");
-    assert!(unknown[0].contains("1.2 unknown: payload-not-looked-at"), "{unknown:?}");
+    assert!(unknown[0].contains("1.2 loads: not checked: payloads of FxBlobBackend"), "{unknown:?}");
     assert_eq!(unknown[1], "method \"forward\": what \"FxBlobBackend\" takes from the method allocator");
     assert!(unknown[2].contains("the sizes are those of 1.5"), "{unknown:?}");
 }

@@ -142,12 +142,17 @@
     part: "releases",
     short: "Releases",
     title: () => "Releases",
-    fits: (report) => report.releases?.length,
+    fits: (report) => report.releases?.releases?.length,
     draw(report, main) {
       const word = (text) => element("span", { class: behaviours[text] || "" }, text);
       const answer = (answer) => [word(answer.behaviour), answer.because ? element("div", { class: "note" }, reason(answer.because)) : null];
-      main.append(note("What each release of ExecuTorch's runtime does with it: by the format, by what its delegates need, and by the operators of its portable kernels. A runtime that is built otherwise has other operators and backends."),
-        viewer.table([{ name: "release", words: true, of: (row) => row.release }, { name: "the file", words: true, of: (row) => word(row.behaviour) }, { name: "format", wide: true, of: (row) => answer(row.format) }, { name: "delegates", wide: true, of: (row) => answer(row.delegates) }, { name: "operators", wide: true, of: (row) => answer(row.operators) }], [...report.releases].reverse()));
+      const { loads_in: loads, releases } = report.releases;
+      const [none, unknown] = [loads.outcome === "none", loads.outcome === "unknown"];
+      const where = none ? "no release of ExecuTorch" : unknown ? "not known" : loads.ranges.map(([first, last]) => (first === last ? first : `${first} to ${last}`)).join(", ");
+      const kernels = loads.kernels.map((one) => `${one.library}: ${one.operators.join(", ")}${one.count > one.operators.length ? `, … (${one.count})` : ""}`).join("; ");
+      main.append(element("p", {}, element("b", {}, "Loads in: "), where), kernels ? note(`Needs kernels outside the portable library: ${kernels}.`) : "",
+        note(`Checked: ${loads.checked.join(", ")}.${loads.not_checked ? ` Not checked: ${loads.not_checked}.` : ""} Every backend is assumed to be linked.`),
+        viewer.table([{ name: "release", words: true, of: (row) => row.release }, { name: "the file", words: true, of: (row) => word(row.behaviour) }, { name: "format", wide: true, of: (row) => answer(row.format) }, { name: "delegates", wide: true, of: (row) => answer(row.delegates) }, { name: "operators", wide: true, of: (row) => answer(row.operators) }], [...releases].reverse()));
     },
   });
 

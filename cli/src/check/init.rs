@@ -30,7 +30,7 @@ impl Needs {
     /// Adds a model.
     pub fn add(&mut self, path: &Path, pte: &Pte<'_>) {
         self.files.push(path.to_owned());
-        let verdicts = pte.releases().into_iter();
+        let verdicts = pte.releases().verdicts.into_iter();
         let loads = verdicts.filter(|verdict| verdict.behaviour == Behaviour::Loads).map(|verdict| verdict.release);
         let loads: BTreeSet<Release> = loads.collect();
         self.releases = Some(match self.releases.take() {
@@ -74,8 +74,10 @@ impl Needs {
         let releases = self.releases.iter().flatten();
         let names: Vec<&str> = releases.clone().map(|release| release.name()).collect();
         let comment = match names[..] {
-            [] => "The release of ExecuTorch's runtime: none is known to load this with portable kernels.".to_owned(),
-            _ => format!("The release of ExecuTorch's runtime: {} load this with portable kernels.", names.join(", ")),
+            [] => "The release of ExecuTorch's runtime: none is known to load this.".to_owned(),
+            _ => {
+                format!("The release of ExecuTorch's runtime: {} load this, with the kernels below.", names.join(", "))
+            }
         };
         let newest = releases.max().map(|release| format!("\"{release}\""));
         line(&comment, "runtime", newest);

@@ -10,7 +10,7 @@ use executorch_format::inspect::{
     ProgramSummary, Returned, SegmentCount, Summary, TempAllocator, Value, ValueShape,
 };
 use executorch_format::schema::program::DeviceType;
-use executorch_format::validate::{Behaviour, Reason, Release, ReleaseVerdict, rows};
+use executorch_format::validate::{Behaviour, LoadsIn, Outcome, ReleaseVerdict, Releases};
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::path::Path;
@@ -64,7 +64,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
                     "loads in",
                     "nothing: the file is not whole, and what follows is what its program says",
                 )?,
-                false => loads_in(&mut out, info, program)?,
+                false => loads_in(&mut out, info)?,
             }
             print_program(&mut out, program)?;
         }
@@ -76,6 +76,7 @@ pub(super) fn text(path: &Path, info: &Info<'_>, apart: bool) -> Result<(), Fail
     }
     if let Some(Summary { content: Content::Program(program), .. }) = info.program {
         writeln!(out, "  the program inside")?;
+        loads_in(&mut out, info)?;
         print_program(&mut out, program)?;
     }
     Ok(out.flush()?)
@@ -86,44 +87,42 @@ pub(super) fn row(out: &mut Out, name: &str, value: &str) -> io::Result<()> {
 }
 
 /// `0.7 to 1.5 (0.6 refuses: missing-operators)`: the releases of ExecuTorch that load it, and why the releases next to them do not. The
-/// next line says what this covers.
-fn loads_in(out: &mut Out, info: &Info<'_>, facts: &ProgramSummary<'_>) -> io::Result<()> {
-    // Payloads of other backends were not tested: the answer is without them.
-    let others = info.releases.last().and_then(|latest| latest.payloads_not_looked_at());
-    let loads = |verdict: &ReleaseVerdict| match others {
-        None => verdict.behaviour == Behaviour::Loads,
-        Some(_) => [&verdict.format, &verdict.operators].iter().all(|answer| answer.behaviour == Behaviour::Loads),
-    };
-    row(out, "loads in", &releases(&info.releases, loads, others))?;
-    let xnnpack =
-        facts.methods.iter().flat_map(|method| &method.delegates).any(|backend| backend.id == "XnnpackBackend");
-    let mut covers = "looked at: format, portable operators".to_owned();
-    covers += if xnnpack { ", XNNPACK payloads" } else { "" };
-    row(out, "", &covers)?;
-    if let Some(data) = &info.external_data {
-        row(out, "external data", &text::message(&data.to_string()))?;
+/// next lines say what it needs for that, and what this covers.
+fn loads_in(out: &mut Out, info: &Info<'_>) -> io::Result<()> {
+    let Releases { loads_in, verdicts, .. } = &info.releases;
+    row(out, "loads in", &releases(loads_in, verdicts))?;
+    let line = |out: &mut Out, text: &str| row(out, "", &text::cut(&text::message(text), 18));
+    let reason = verdicts.last().and_then(|latest| latest.because.as_ref());
+    if let Some(reason) = reason.filter(|_| loads_in.ranges.is_empty()) {
+        line(out, &reason.to_string())?;
     }
-    others.map_or(Ok(()), |others| {
-        row(out, "", &text::cut(&text::message(&format!("not known: {}", others.message)), 18))
-    })
+    if let Some(needs) = loads_in.needs_kernels() {
+        line(out, &needs)?;
+    }
+    line(out, &format!("checked: {}", loads_in.checked.join(", ")))?;
+    if let Some(not_checked) = &loads_in.not_checked {
+        line(out, &format!("not checked: {not_checked}"))?;
+    }
+    match &info.external_data {
+        Some(data) => row(out, "external data", &text::message(&data.to_string())),
+        None => Ok(()),
+    }
 }
 
-fn releases(
-    verdicts: &[ReleaseVerdict],
-    loads: impl Fn(&ReleaseVerdict) -> bool,
-    not_looked_at: Option<&Reason>,
-) -> String {
-    let found = rows(verdicts, &loads);
+fn releases(loads_in: &LoadsIn, verdicts: &[ReleaseVerdict]) -> String {
     let reason = |verdict: &ReleaseVerdict| {
-        let known = [&verdict.format, &verdict.operators, &verdict.delegates].into_iter();
-        let known = known.filter_map(|answer| Some((answer.behaviour, answer.because.as_ref()?)));
-        let told = known.filter(|(_, reason)| not_looked_at.is_none_or(|other| other.name != reason.name));
-        told.max_by_key(|(behaviour, _)| *behaviour).map(|(behaviour, reason)| format!("{behaviour}: {}", reason.name))
+        let reason = verdict.because.as_ref()?;
+        Some(format!("{}: {}", verdict.behaviour, reason.name))
     };
-    if found.is_empty() {
-        let latest = verdicts.last().and_then(reason);
-        return format!("no release of ExecuTorch ({})", latest.as_deref().unwrap_or("unknown"));
+    match loads_in.outcome {
+        Outcome::Loads => {}
+        Outcome::None => {
+            let latest = verdicts.last().and_then(reason);
+            return format!("no release of ExecuTorch ({})", latest.as_deref().unwrap_or("unknown"));
+        }
+        _ => return loads_in.to_string(),
     }
+    let loads = |verdict: &ReleaseVerdict| verdict.behaviour == Behaviour::Loads;
     let seen: Vec<&ReleaseVerdict> = verdicts.iter().filter(|verdict| verdict.release.was_seen()).collect();
     let mut bounds: Vec<String> = Vec::new();
     for pair in seen.windows(2) {
@@ -136,12 +135,7 @@ fn releases(
         bounds.extend(reason(outside).map(|reason| format!("{} {reason}", outside.release)));
     }
     let bounds = if bounds.is_empty() { String::new() } else { format!(" ({})", bounds.join(", ")) };
-    format!("{}{bounds}", found.iter().map(span).collect::<Vec<_>>().join(", "))
-}
-
-/// `0.7 to 1.5`.
-pub(super) fn span((first, last): &(Release, Release)) -> String {
-    if first == last { first.to_string() } else { format!("{first} to {last}") }
+    format!("{loads_in}{bounds}")
 }
 
 fn segments(out: &mut Out, segments: SegmentCount) -> io::Result<()> {

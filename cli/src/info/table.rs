@@ -1,12 +1,11 @@
 //! Many files as a table: one line for each file.
 
 use super::Info;
-use super::print::span;
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::inspect::{Content, ProgramSummary, Summary};
-use executorch_format::validate::Behaviour;
+use executorch_format::validate::LoadsIn;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
@@ -32,12 +31,8 @@ impl Rows {
             (Content::Trace(facts), _) => ["", "", "", &text::count(facts.runs.len(), "run")].map(str::to_owned),
             _ => Default::default(),
         };
-        let loads = match &summary.content {
-            Content::Program(_) if info.loads_in.is_empty() => {
-                let unknown = info.releases.iter().any(|verdict| verdict.behaviour == Behaviour::Unknown);
-                if unknown { "not known" } else { "none" }.to_owned()
-            }
-            Content::Program(_) => info.loads_in.iter().map(span).collect::<Vec<_>>().join(", "),
+        let loads = match (&summary.content, inside) {
+            (Content::Program(_), _) | (_, Some(_)) => loads_in(&info.releases.loads_in),
             _ => String::new(),
         };
         let (size, kind) = (text::size(info.file_size), summary.kind.to_string());
@@ -60,6 +55,15 @@ impl Rows {
         let mut out = BufWriter::new(anstream::stdout().lock());
         table.write(&mut out)?;
         Ok(out.flush()?)
+    }
+}
+
+/// The releases that load it, and the libraries that it needs for that, as in `1.2 to 1.5 with cortex_m`.
+fn loads_in(loads_in: &LoadsIn) -> String {
+    let libraries: Vec<&str> = loads_in.kernels.iter().map(|kernels| kernels.library).collect();
+    match libraries.is_empty() || loads_in.ranges.is_empty() {
+        true => loads_in.to_string(),
+        false => format!("{loads_in} with {}", libraries.join(", ")),
     }
 }
 

@@ -1,6 +1,38 @@
-//! A page of Markdown about a rule: for `--explain`, for SARIF, and for `docs/rules.md`.
+//! A page of Markdown about a rule, a feature or a reason: for `--explain`, for SARIF, and for `docs/rules.md`.
 
-use executorch_format::validate::{History, Level, Rule, Severity};
+use executorch_format::validate::{
+    Behaviour, FEATURES, Feature, History, Level, REASONS, RULES, Release, Rule, Severity,
+};
+
+/// Every name that can be explained: rules, features of the format, and other reasons that a release does not load a file.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let rules = RULES.iter().map(|rule| rule.name);
+    rules.chain(FEATURES.iter().map(|feature| feature.name)).chain(REASONS.iter().map(|reason| reason.name))
+}
+
+/// The page about a rule, a feature or another reason.
+pub fn explain(name: &str) -> Option<String> {
+    if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
+        return Some(page(rule));
+    }
+    if let Some(Feature { what, since, .. }) = FEATURES.iter().find(|feature| feature.name == name) {
+        return Some(format!("{}.\n\n- What releases do with such files: {}.\n", capital(what), history(since)));
+    }
+    let reason = REASONS.iter().find(|reason| reason.name == name)?;
+    Some(format!("{}.\n", capital(reason.what)))
+}
+
+/// A sentence's first letter as a capital.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// As in `loads since 0.2, refuses since 1.3`.
+fn history(since: &[(Release, Behaviour)]) -> String {
+    let parts: Vec<String> = since.iter().map(|(release, behaviour)| format!("{behaviour} since {release}")).collect();
+    parts.join(", ")
+}
 
 /// What the rule protects from, in a sentence.
 pub fn sentence(rule: &Rule) -> String {
@@ -12,6 +44,9 @@ pub fn page(rule: &Rule) -> String {
     let mut page = sentence(rule) + "\n\n";
     let level = match rule.level {
         Level::Structure => "`structure`: no reader can make sense of such a file",
+        Level::Runtime if rule.severity < Severity::Error => {
+            "`runtime`: ExecuTorch 1.5 loads such a file at most under conditions"
+        }
         Level::Runtime => "`runtime`: ExecuTorch 1.5 refuses such a file, or a method of it",
         _ => "`strict`: ExecuTorch 1.5 does not check this",
     };
@@ -32,10 +67,8 @@ pub fn page(rule: &Rule) -> String {
         page += "- What releases do with such files:\n";
     }
     for history in histories {
-        let since: Vec<String> =
-            history.since.iter().map(|(release, behaviour)| format!("{behaviour} since {release}")).collect();
         let field = if history.field.is_empty() { String::new() } else { format!("`{}`: ", history.field) };
-        page += &format!("  - {field}{}.\n", since.join(", "));
+        page += &format!("  - {field}{}.\n", self::history(history.since));
     }
     let name = rule.name;
     page + &format!("\n`--allow {name}` turns it off, `--deny {name}` makes its findings errors.\n")
@@ -50,7 +83,14 @@ pub fn uri(rule: &Rule) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use executorch_format::validate::RULES;
+
+    #[test]
+    fn every_name_has_an_explanation() {
+        for name in names() {
+            assert!(explain(name).is_some_and(|page| page.len() > 20 && page.ends_with('\n')), "{name}");
+        }
+        assert_eq!(explain("no-such-name"), None);
+    }
 
     #[test]
     fn the_page_of_rules_is_made_of_the_rules() {

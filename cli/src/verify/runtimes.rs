@@ -25,7 +25,7 @@ impl Span {
     }
 }
 
-/// Reads `0.7`, `0.7..1.2`, `oldest..1.2`, `all`.
+/// Reads `0.7`, `0.7..1.2`, `0.7..`, `oldest..1.2`, `all`.
 pub fn span(text: &str) -> Result<Span, String> {
     let [oldest, .., newest] = Release::ALL;
     let one = |text: &str| match text {
@@ -36,7 +36,8 @@ pub fn span(text: &str) -> Result<Span, String> {
     match (text, text.split_once("..")) {
         ("all", _) => Ok(Span { first: oldest, last: newest }),
         (_, Some((first, last))) => {
-            let (first, last) = (one(first)?, one(last)?);
+            let first = one(if first.is_empty() { "oldest" } else { first })?;
+            let last = one(if last.is_empty() { "newest" } else { last })?;
             if first > last { Err(format!("{first} is newer than {last}")) } else { Ok(Span { first, last }) }
         }
         _ => one(text).map(|release| Span { first: release, last: release }),
@@ -60,7 +61,7 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
         return Err(Failure::Usage("--runtime prints no SARIF".to_owned()));
     }
     let mut documents = (form != Form::Text).then(|| json::Files::new(form == Form::Jsonl));
-    let libraries = if libraries.is_empty() { Deployment::default().libraries } else { libraries };
+    let libraries = (!libraries.is_empty()).then_some(libraries);
     let opened = DataFiles::open(files.iter().cloned());
     let data = opened.parse();
     let mut code = 0;
@@ -69,8 +70,8 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
         let ptds = serving(&data, path);
         let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
         let mut verdicts = match input.model() {
-            Ok(model) => model.releases_with(&deployment),
-            Err(error) => releases_of_error(&error),
+            Ok(model) => model.releases_with(&deployment).verdicts,
+            Err(error) => releases_of_error(&error).verdicts,
         };
         verdicts.retain(|verdict| spans.iter().any(|span| span.holds(verdict.release)));
         Ok(verdicts)
@@ -104,7 +105,9 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
 /// One line for each release.
 fn lines(path: &Path, verdicts: &[ReleaseVerdict]) -> Result<(), Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    let said = |verdict: &&ReleaseVerdict| !status::is_quiet() || verdict.behaviour != Behaviour::Loads;
+    let is_plain = |verdict: &ReleaseVerdict| verdict.kernels.is_empty() && verdict.not_checked().is_none();
+    let said =
+        |verdict: &&ReleaseVerdict| !status::is_quiet() || verdict.behaviour != Behaviour::Loads || !is_plain(verdict);
     if verdicts.iter().any(|verdict| said(&verdict)) {
         writeln!(out, "{}:", text::path(path))?;
     }

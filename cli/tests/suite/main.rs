@@ -22,6 +22,7 @@ mod manners;
 mod outputs;
 mod payloads;
 mod readme;
+mod releases;
 #[cfg(feature = "remote")]
 mod remote;
 mod report;

@@ -406,29 +406,6 @@ fn check_looks_at_the_program_in_a_bundle() {
 }
 
 #[test]
-fn info_and_verify_say_what_a_verdict_on_releases_covers() {
-    let kinds = fixture("1.5.1/evalue_kinds/evalue_kinds.pte").path;
-    let told = text(&run(&["info"], &[&kinds]).stdout);
-    let line = "loads in        0.6 to 1.5 (0.5 refuses: missing-operators)\n                  looked at: format, portable operators\n";
-    assert!(told.contains(line), "{told}");
-    let blobs = fixture("1.5.1/blob_inline/blob_inline.pte").path;
-    let told = text(&run(&["info"], &[&blobs]).stdout);
-    assert!(told.contains("not known: what releases do with payloads of \"FxBlobBackend\" was not tested"), "{told}");
-    let external = fixture("1.5.1/linear_xnnpack_external/linear_xnnpack_external.pte").path;
-    let told = text(&run(&["info"], &[&external]).stdout);
-    assert!(told.contains("XNNPACK payloads\n  external data   the data of 2 XNNPACK constants"), "{told}");
-    let output = run(&["verify", "--runtime", "0.5", "--libraries", "portable,quantized"], &[&kinds]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("in its portable + quantized kernels"), "{}", text(&output.stdout));
-    let quiet = run(&["verify", "--quiet", "--runtime", "1.0"], &[&kinds]);
-    assert_eq!((quiet.status.code(), text(&quiet.stdout)), (Some(0), String::new()));
-    let found = document(&run(&["verify", "--json", "--runtime", "0.5"], &[&kinds]));
-    let verdict = &found["files"][0]["releases"][0];
-    assert_eq!((&verdict["behaviour"], &verdict["format"]["behaviour"]), (&"refuses".into(), &"loads".into()));
-    assert_eq!(verdict["operators"]["because"]["name"], "missing-operators");
-}
-
-#[test]
 fn bytes_after_the_last_segment_are_not_dropped_without_a_word() {
     let mut bytes = fixture("1.5.1/add_mul/add_mul.pte").bytes().to_vec();
     bytes.extend_from_slice(b"behind");

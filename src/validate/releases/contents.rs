@@ -2,6 +2,7 @@
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
+use super::reasons::{self, ReasonKind};
 use super::{Found, Reason};
 use crate::delegate::{OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
@@ -23,7 +24,7 @@ const MOST: usize = 4;
 
 /// Something in a payload that some releases do not support.
 pub(super) struct Use {
-    name: &'static str,
+    kind: &'static ReasonKind,
     what: &'static str,
     path: FieldPath,
     message: String,
@@ -38,8 +39,7 @@ impl Use {
         if release.is_in(self.known) {
             return None;
         }
-        let reason = Reason { name: self.name, path: self.path.clone(), message: self.message.clone() };
-        Some((self.otherwise, reason))
+        Some((self.otherwise, Reason::new(self.kind, self.path.clone(), self.message.clone())))
     }
 }
 
@@ -52,12 +52,12 @@ impl Uses {
     fn add(
         &mut self,
         known: (&str, &str),
-        name: &'static str,
+        kind: &'static ReasonKind,
         what: &'static str,
         otherwise: Behaviour,
         path: &Path<'_>,
     ) {
-        if self.0.iter().any(|used| (used.name, used.what) == (name, what)) {
+        if self.0.iter().any(|used| (used.kind.name, used.what) == (kind.name, what)) {
             return;
         }
         // What is in no release's schema, the rules refuse.
@@ -67,11 +67,11 @@ impl Uses {
         }
         let since = releases.trim_end_matches('.');
         let message = format!("{what}, which XNNPACK's delegate supports since {since}");
-        self.push(Use { name, what, path: path.to_field_path(), message, known: releases, otherwise });
+        self.push(Use { kind, what, path: path.to_field_path(), message, known: releases, otherwise });
     }
 
     fn push(&mut self, used: Use) {
-        if !self.0.iter().any(|known| (known.name, known.what) == (used.name, used.what)) {
+        if !self.0.iter().any(|known| (known.kind.name, known.what) == (used.kind.name, used.what)) {
             self.0.push(used);
         }
     }
@@ -92,16 +92,22 @@ pub(super) fn uses(pte: &Pte<'_>, opened: &[OpenPayload<'_>]) -> Vec<Use> {
         }
     }
     let delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
-    if delegates.filter(|delegate| delegate.id() == BACKEND).count() > read {
+    if delegates.filter(|delegate| delegate.backend() == BACKEND).count() > read {
         let (path, message) = (FieldPath::default(), "a payload for XNNPACK that cannot be read".to_owned());
-        uses.push(Use { name: "xnnpack-unread", what: "", path, message, known: "-", otherwise: Unknown });
+        uses.push(Use { kind: &reasons::UNREAD, what: "", path, message, known: "-", otherwise: Unknown });
     }
     others(pte, &mut uses);
     uses.0
 }
 
 fn id<'t>(pte: &'t Pte<'_>, method: usize, index: usize) -> &'t str {
-    pte.methods().get(method).and_then(|plan| plan.delegates().get(index)).map_or("", |delegate| delegate.id())
+    pte.methods().get(method).and_then(|plan| plan.delegates().get(index)).map_or("", |delegate| delegate.backend())
+}
+
+/// A backend's name as it is, or quoted and cut if it is no plain word.
+fn backend_name(id: &str) -> String {
+    let plain = id.len() <= 60 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte));
+    if plain && !id.is_empty() { id.to_owned() } else { format!("{}", Name(id)) }
 }
 
 /// The backends whose payloads were not tested, release by release.
@@ -110,10 +116,10 @@ fn others(pte: &Pte<'_>, uses: &mut Uses) {
     let mut first = None;
     for (method, plan) in pte.methods().iter().enumerate() {
         for (index, delegate) in plan.delegates().iter().enumerate() {
-            if delegate.id() == BACKEND || names.len() > MOST {
+            if delegate.backend() == BACKEND || names.len() > MOST {
                 continue;
             }
-            let name = format!("{}", Name(delegate.id()));
+            let name = backend_name(delegate.backend());
             if names.contains(&name) {
                 continue;
             }
@@ -124,12 +130,9 @@ fn others(pte: &Pte<'_>, uses: &mut Uses) {
     let Some((method, index)) = first else { return };
     let path = Path::ROOT;
     let path = path.item("execution_plan", method).item("delegates", index).to_field_path();
-    let message = format!("what releases do with payloads of {} was not tested", names.join(", "));
-    uses.push(Use { name: NOT_LOOKED_AT, what: "", path, message, known: "-", otherwise: Unknown });
+    let message = format!("payloads of {}", names.join(", "));
+    uses.push(Use { kind: &reasons::PAYLOAD_NOT_CHECKED, what: "", path, message, known: "-", otherwise: Unknown });
 }
-
-/// The name of the reason for payloads of other backends.
-pub(super) const NOT_LOOKED_AT: &str = "payload-not-looked-at";
 
 fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
     let mut prelu = false;
@@ -139,7 +142,7 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
         prelu |= matches!(node.xnode_union, XNodeUnion::XNNPReLU(_));
         if matches!(node.xnode_union, XNodeUnion::XNNScaledDotProductAttention(_)) {
             uses.push(Use {
-                name: "xnnpack-node-dropped",
+                kind: &reasons::NODE_DROPPED,
                 what: name,
                 path: path.to_field_path(),
                 message: format!("{name}, which XNNPACK's delegate no longer supports since 0.7"),
@@ -147,13 +150,13 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
                 otherwise: Refuses,
             });
         }
-        uses.add(("XNodeUnion", name), "xnnpack-newer-node", name, Refuses, &path);
+        uses.add(("XNodeUnion", name), &reasons::NEWER_NODE, name, Refuses, &path);
     }
     for (index, value) in payload.graph.xvalues().iter().enumerate() {
         let path = path.item("xvalues", index);
         let Some(tensor) = value.tensor() else { continue };
         if let Some(name) = tensor.datatype.name() {
-            uses.add(("XNNDatatype", name), "xnnpack-newer-datatype", name, Refuses, &path);
+            uses.add(("XNNDatatype", name), &reasons::NEWER_DATATYPE, name, Refuses, &path);
         }
         if tensor.datatype == XNNDatatype::FP16 {
             half_precision(prelu, &path, uses);
@@ -164,21 +167,21 @@ fn xnnpack(payload: &Xnnpack<'_>, path: &Path<'_>, uses: &mut Uses) {
         };
         if tensor.constant_buffer_idx != 0 && named(tensor.constant_buffer_idx) {
             let what = "constants by name (`named_key`)";
-            uses.add(("ConstantDataOffset", "named_key"), "xnnpack-named-constants", what, Miscomputes, &path);
+            uses.add(("ConstantDataOffset", "named_key"), &reasons::NAMED_CONSTANTS, what, Miscomputes, &path);
         }
-        let name = "xnnpack-newer-scales";
+        let kind = &reasons::NEWER_SCALES;
         match value.quant_params() {
             Some(XNNQuantParams::PerChannelQuant(channels)) if channels.scale_buffer_idx != 0 => {
                 let known = ("PerChannelQuant", "scale_buffer_idx");
-                uses.add(known, name, "scales of channels in a constant of their own", Refuses, &path);
+                uses.add(known, kind, "scales of channels in a constant of their own", Refuses, &path);
             }
             Some(XNNQuantParams::PerChannelGroupQuant(groups)) if groups.scale_buffer_idx != 0 => {
                 let known = ("PerChannelGroupQuant", "scale_buffer_idx");
                 // Not tested: such a release would read another list, which is empty.
-                uses.add(known, name, "scales of groups in a constant of their own", Unknown, &path);
+                uses.add(known, kind, "scales of groups in a constant of their own", Unknown, &path);
             }
             Some(XNNQuantParams::PerChannelGroupQuant(groups)) if groups.scale_bf16.is_some() => {
-                uses.add(("PerChannelGroupQuant", "scale_bf16"), name, "scales of groups as bfloat16", Unknown, &path);
+                uses.add(("PerChannelGroupQuant", "scale_bf16"), kind, "scales of groups as bfloat16", Unknown, &path);
             }
             _ => {}
         }
@@ -192,7 +195,7 @@ fn half_precision(prelu: bool, path: &Path<'_>, uses: &mut Uses) {
         false => ("", Unknown, "half precision: up to 0.4 only one graph was tested, and it was refused"),
     };
     let (path, message) = (path.to_field_path(), message.to_owned());
-    uses.push(Use { name: "xnnpack-half-precision", what, path, message, known: "0.5..", otherwise });
+    uses.push(Use { kind: &reasons::HALF_PRECISION, what, path, message, known: "0.5..", otherwise });
 }
 
 #[cfg(test)]

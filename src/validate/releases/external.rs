@@ -3,7 +3,7 @@
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
 use super::contents::BACKEND;
-use super::{Found, Reason};
+use super::{Found, Reason, reasons};
 use crate::delegate::xnnpack::ConstantPlace;
 use crate::delegate::{NamedBlobs, OpenPayload, Payload};
 use crate::error::counted;
@@ -69,7 +69,7 @@ pub(in crate::validate) fn missing(
             continue;
         };
         let delegate = pte.methods().get(*method).and_then(|plan| plan.delegates().get(*index));
-        if delegate.is_none_or(|delegate| delegate.id() != BACKEND) {
+        if delegate.is_none_or(|delegate| delegate.backend() != BACKEND) {
             continue;
         }
         let path = Path::ROOT;
@@ -96,22 +96,27 @@ impl MissingData {
     }
 
     /// What a release does with the program, with `.ptd` files (`given`) or without: for the format, and for the
-    /// payloads.
-    pub(super) fn find(&self, release: Release, given: bool) -> [Option<Found>; 2] {
+    /// payloads. `named`: the program has named data, too, so that the runtime has a place to look keys up.
+    pub(super) fn find(&self, release: Release, given: bool, named: bool) -> [Option<Found>; 2] {
         let found = |behaviour| {
             let message = match given {
                 true => format!("{self}, with which {release} was not tested"),
                 false => format!("{self}, and none was given"),
             };
-            (behaviour, Reason { name: "external-data", path: self.path.clone(), message })
+            (behaviour, Reason::new(&reasons::EXTERNAL_DATA, self.path.clone(), message))
         };
         // Earlier releases look up no names: their treatment of such tensors and constants is a feature of its own.
         let (tensors, constants) = match (given, release) {
             _ if release < Release::V0_6 => (None, None),
             (true, Release::V0_6) => (None, Some(Behaviour::Unknown)),
             (true, _) => (None, None),
-            (false, Release::V0_6) => (Some(Behaviour::Dies), Some(Behaviour::Dies)),
-            (false, _) => (Some(Behaviour::Refuses), Some(Behaviour::Dies)),
+            // Without any named data, XNNPACK's delegate looks keys up through a null pointer.
+            (false, Release::V0_6) => {
+                (Some(Behaviour::Dies), Some(if named { Behaviour::Unknown } else { Behaviour::Dies }))
+            }
+            (false, _) if !named => (Some(Behaviour::Refuses), Some(Behaviour::Dies)),
+            (false, Release::LATEST) => (Some(Behaviour::Refuses), Some(Behaviour::Refuses)),
+            (false, _) => (Some(Behaviour::Refuses), Some(Behaviour::Unknown)),
         };
         let tensors = tensors.filter(|_| self.tensors > 0);
         // Tensors are looked up first.

@@ -8,12 +8,16 @@
 mod contents;
 mod external;
 mod features;
+mod loads_in;
 mod operators;
+mod reasons;
 
 pub use external::MissingData;
 pub(super) use external::missing;
 pub use features::{FEATURES, Feature};
-pub use operators::Library;
+pub use loads_in::{LoadsIn, Outcome};
+pub use operators::{Library, NeededKernels};
+pub use reasons::{REASONS, ReasonKind};
 
 use super::history::{History, behaviour};
 use super::{Behaviour, Finding, Level, RULES, Release, Severity};
@@ -25,6 +29,19 @@ use crate::setters::setters;
 use alloc::{string::String, vec::Vec};
 use core::fmt;
 
+/// What the releases do with a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Releases {
+    /// Where it loads.
+    pub loads_in: LoadsIn,
+    /// What each release does with it, oldest first. Empty for an ETDump and for a payload in a file of its own.
+    #[cfg_attr(feature = "serde", serde(rename = "releases"))]
+    pub verdicts: Vec<ReleaseVerdict>,
+}
+
 /// What one release does with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
@@ -33,7 +50,8 @@ use core::fmt;
 pub struct ReleaseVerdict {
     /// The release.
     pub release: Release,
-    /// What its runtime does when it loads the program and its methods: the worst of the three answers.
+    /// What its runtime does when it loads the program and its methods: the worst of the three answers, except that
+    /// payloads that were not checked do not count.
     pub behaviour: Behaviour,
     /// The reason, unless it loads the file.
     pub because: Option<Reason>,
@@ -43,6 +61,8 @@ pub struct ReleaseVerdict {
     pub operators: Answer,
     /// What it does with the contents of delegates' payloads. Only XNNPACK's are read.
     pub delegates: Answer,
+    /// The kernels that it needs from other libraries than the portable one. Not those that the deployment has.
+    pub kernels: Vec<NeededKernels>,
 }
 
 /// One of the answers about a release.
@@ -65,8 +85,8 @@ pub struct Answer {
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let file = std::fs::read("tests/data/1.5.1/linear/linear.pte")?;
-/// let deployment = Deployment::default().with_libraries(&[Library::Portable, Library::Optimized]);
-/// for verdict in Pte::parse(&file)?.releases_with(&deployment) {
+/// let deployment = Deployment::default().with_libraries(Some(&[Library::Portable, Library::Optimized]));
+/// for verdict in Pte::parse(&file)?.releases_with(&deployment).verdicts {
 ///     println!("{verdict}");
 /// }
 /// # Ok(())
@@ -75,8 +95,12 @@ pub struct Answer {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Deployment<'t> {
-    /// The kernel libraries that are linked to the runtime, with the operators that each release has in them.
-    pub libraries: &'t [Library],
+    /// The kernel libraries that are linked to the runtime, with the operators that each release has in them. `None`
+    /// assumes the portable one and whichever others the program needs: the answer names their kernels.
+    pub libraries: Option<&'t [Library]>,
+    /// Whether operators that no library of ExecuTorch has are assumed to be linked: the answer names them. Else releases
+    /// refuse them.
+    pub custom: bool,
     /// Additional kernels: names with overload, such as `aten::add.out`, sorted.
     pub kernels: &'t [&'t str],
     /// The `.ptd` files; `None` assumes that all external data is there.
@@ -85,16 +109,17 @@ pub struct Deployment<'t> {
 
 setters! {
     Deployment<'t> {
-        libraries = with_libraries: &'t [Library],
+        libraries = with_libraries: Option<&'t [Library]>,
+        custom = with_custom: bool,
         kernels = with_kernels: &'t [&'t str],
         data = with_data: Option<&'t [&'t Ptd<'t>]>,
     }
 }
 
-/// Portable kernels, and all external data.
+/// All kernels that the program needs, and all external data.
 impl Default for Deployment<'_> {
     fn default() -> Self {
-        Self { libraries: &[Library::Portable], kernels: &[], data: None }
+        Self { libraries: None, custom: true, kernels: &[], data: None }
     }
 }
 
@@ -105,6 +130,12 @@ impl Answer {
     /// The answer if nothing is known to be wrong.
     const LOADS: Self = Self { behaviour: Behaviour::Loads, because: None };
 
+    /// The reason if it is unknown only because the payloads are of other backends than XNNPACK.
+    fn not_checked(&self) -> Option<&Reason> {
+        let reason = self.because.as_ref().filter(|_| self.behaviour == Behaviour::Unknown);
+        reason.filter(|reason| reason.name == reasons::PAYLOAD_NOT_CHECKED.name)
+    }
+
     fn add(&mut self, found: Found) {
         if found.0 > self.behaviour {
             (self.behaviour, self.because) = (found.0, Some(found.1));
@@ -112,16 +143,25 @@ impl Answer {
     }
 }
 
+impl Releases {
+    /// Nothing is known of an ETDump, or of a payload in a file of its own.
+    pub(super) const NONE: Self = Self { loads_in: LoadsIn::NOTHING, verdicts: Vec::new() };
+
+    fn new(verdicts: Vec<ReleaseVerdict>, checked: Vec<String>) -> Self {
+        Self { loads_in: LoadsIn::of(&verdicts, checked), verdicts }
+    }
+}
+
 impl ReleaseVerdict {
     fn new(release: Release, format: Answer, operators: Answer, delegates: Answer) -> Self {
         let mut worst = &format;
         for answer in [&operators, &delegates] {
-            if answer.behaviour > worst.behaviour {
+            if answer.behaviour > worst.behaviour && answer.not_checked().is_none() {
                 worst = answer;
             }
         }
         let (behaviour, because) = (worst.behaviour, worst.because.clone());
-        Self { release, behaviour, because, format, operators, delegates }
+        Self { release, behaviour, because, format, operators, delegates, kernels: Vec::new() }
     }
 
     /// The verdict for a runtime that is known to have the operators.
@@ -129,25 +169,37 @@ impl ReleaseVerdict {
         Self::new(self.release, self.format, Answer::LOADS, self.delegates)
     }
 
-    /// If the only unknown is that payloads of other backends were not tested, the reason that names these backends.
-    pub fn payloads_not_looked_at(&self) -> Option<&Reason> {
-        let reason = self.delegates.because.as_ref()?;
-        (self.delegates.behaviour == Behaviour::Unknown && reason.name == contents::NOT_LOOKED_AT).then_some(reason)
+    /// The payloads that were not checked, if the others load: a reason that names their backends.
+    pub fn not_checked(&self) -> Option<&Reason> {
+        self.delegates.not_checked()
     }
 }
 
 impl fmt::Display for ReleaseVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.release, self.behaviour)?;
-        let Some(because) = &self.because else { return Ok(()) };
-        write!(f, ": {because}")?;
-        for answer in [&self.format, &self.operators, &self.delegates] {
-            match &answer.because {
-                Some(reason) if reason != because => write!(f, "; {}: {reason}", answer.behaviour)?,
-                _ => {}
-            }
+        let mut before = ": ";
+        // The reason that decides comes first.
+        let others = [&self.format, &self.operators, &self.delegates].into_iter().filter_map(|answer| {
+            let reason = answer.because.as_ref().filter(|reason| Some(*reason) != self.because.as_ref())?;
+            answer.not_checked().is_none().then_some((answer.behaviour, reason))
+        });
+        if let Some(because) = &self.because {
+            write!(f, "{before}{because}")?;
+            before = "; ";
         }
-        Ok(())
+        for (behaviour, reason) in others {
+            write!(f, "{before}{behaviour}: {reason}")?;
+            before = "; ";
+        }
+        if !self.kernels.is_empty() {
+            write!(f, "{before}{}", operators::Outside(&self.kernels))?;
+            before = "; ";
+        }
+        match self.not_checked() {
+            Some(reason) => write!(f, "{before}not checked: {}", reason.message),
+            None => Ok(()),
+        }
     }
 }
 
@@ -157,12 +209,18 @@ impl fmt::Display for ReleaseVerdict {
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Reason {
-    /// The rule that is broken, or what is used.
+    /// The rule that is broken, or the name of one of [`FEATURES`] or [`REASONS`].
     pub name: &'static str,
     /// Where in the file.
     pub path: FieldPath,
     /// The explanation.
     pub message: String,
+}
+
+impl Reason {
+    fn new(kind: &'static ReasonKind, path: FieldPath, message: String) -> Self {
+        Self { name: kind.name, path, message }
+    }
 }
 
 impl fmt::Display for Reason {
@@ -174,7 +232,7 @@ impl fmt::Display for Reason {
     }
 }
 
-pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<ReleaseVerdict> {
+pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Releases {
     let mut strict = pte.validate(Level::Strict);
     // What breaks no rule of the strict level breaks none of those that it includes.
     let mut runtime = if strict.is_empty() { Vec::new() } else { pte.validate(Level::Runtime) };
@@ -188,6 +246,7 @@ pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<ReleaseV
     let features = features::features(pte);
     let operators = operators::Missing::of(pte, deployment);
     let uses = contents::uses(pte, &opened);
+    let named = !pte.named_data().is_empty();
     let verdict = |release: Release| {
         if !release.was_seen() {
             return unseen(release);
@@ -206,7 +265,7 @@ pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<ReleaseV
         }
         uses.iter().filter_map(|used| used.find(release)).for_each(|found| delegates.add(found));
         if let Some(needs) = &needs {
-            let [tensors, constants] = needs.find(release, deployment.data.is_none_or(|data| !data.is_empty()));
+            let [tensors, constants] = needs.find(release, deployment.data.is_none_or(|data| !data.is_empty()), named);
             if let Some(found) = tensors {
                 format.add(found);
             }
@@ -216,12 +275,16 @@ pub(super) fn of_pte(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<ReleaseV
                 delegates.add(found);
             }
         }
-        ReleaseVerdict::new(release, format, lacking, delegates)
+        ReleaseVerdict {
+            kernels: operators.kernels.clone(),
+            ..ReleaseVerdict::new(release, format, lacking, delegates)
+        }
     };
-    Release::ALL.into_iter().map(verdict).collect()
+    let verdicts = Release::ALL.into_iter().map(verdict).collect();
+    Releases::new(verdicts, loads_in::checked(pte, deployment))
 }
 
-pub(super) fn of_ptd(ptd: &Ptd<'_>) -> Vec<ReleaseVerdict> {
+pub(super) fn of_ptd(ptd: &Ptd<'_>) -> Releases {
     let runtime = ptd.validate(Level::Runtime);
     let of_format = |release| {
         let mut format = Answer::LOADS;
@@ -229,15 +292,15 @@ pub(super) fn of_ptd(ptd: &Ptd<'_>) -> Vec<ReleaseVerdict> {
             runtime.iter().for_each(|finding| format.add(broken(finding, release)));
         } else {
             let message = "only the latest release was tested with .ptd files".into();
-            format.add((Behaviour::Unknown, Reason { name: "ptd", path: FieldPath::default(), message }));
+            format.add((Behaviour::Unknown, Reason::new(&reasons::PTD, FieldPath::default(), message)));
         }
         format
     };
     of_the_format(of_format)
 }
 
-/// What each release does with a file that cannot be read, oldest first.
-pub fn releases_of_error(error: &Error) -> Vec<ReleaseVerdict> {
+/// What each release does with a file that cannot be read.
+pub fn releases_of_error(error: &Error) -> Releases {
     let finding = Finding::from(error);
     of_the_format(|release| {
         let mut format = Answer::LOADS;
@@ -246,40 +309,19 @@ pub fn releases_of_error(error: &Error) -> Vec<ReleaseVerdict> {
     })
 }
 
-/// The releases that load the file, as the first and the last of each range without a gap. An untested release does not split a range.
-pub fn loads_in(verdicts: &[ReleaseVerdict]) -> Vec<(Release, Release)> {
-    rows(verdicts, |verdict| verdict.behaviour == Behaviour::Loads)
-}
-
-/// The ranges of releases for which `holds` returns `true`, as for [`loads_in`].
-pub fn rows(verdicts: &[ReleaseVerdict], holds: impl Fn(&ReleaseVerdict) -> bool) -> Vec<(Release, Release)> {
-    let mut rows: Vec<(Release, Release)> = Vec::new();
-    let mut unbroken = false;
-    for verdict in verdicts.iter().filter(|verdict| verdict.release.was_seen()) {
-        let holds = holds(verdict);
-        match rows.last_mut() {
-            Some(row) if holds && unbroken => row.1 = verdict.release,
-            _ if holds => rows.push((verdict.release, verdict.release)),
-            _ => {}
-        }
-        unbroken = holds;
-    }
-    rows
-}
-
 /// Verdicts on files without operators and payloads.
-fn of_the_format(format: impl Fn(Release) -> Answer) -> Vec<ReleaseVerdict> {
+fn of_the_format(format: impl Fn(Release) -> Answer) -> Releases {
     let verdict = |release: Release| match release.was_seen() {
         true => ReleaseVerdict::new(release, format(release), Answer::LOADS, Answer::LOADS),
         false => unseen(release),
     };
-    Release::ALL.into_iter().map(verdict).collect()
+    Releases::new(Release::ALL.into_iter().map(verdict).collect(), alloc::vec!["format".into()])
 }
 
 /// The verdict on a release that was not tested.
 fn unseen(release: Release) -> ReleaseVerdict {
     let message = "this release was not tested".into();
-    let because = Some(Reason { name: "release", path: FieldPath::default(), message });
+    let because = Some(Reason::new(&reasons::RELEASE, FieldPath::default(), message));
     let answer = Answer { behaviour: Behaviour::Unknown, because };
     ReleaseVerdict::new(release, answer.clone(), answer.clone(), answer)
 }
@@ -287,10 +329,12 @@ fn unseen(release: Release) -> ReleaseVerdict {
 /// What a release does with a broken rule.
 fn broken(finding: &Finding, release: Release) -> (Behaviour, Reason) {
     let history = History::find(finding.rule, &finding.path);
-    let seen = history.map_or(Behaviour::Unknown, |history| history.behaviour(release));
+    let is_error = finding.severity >= Severity::Error;
+    let unknown = if is_error { Behaviour::Unknown } else { Behaviour::Loads };
+    let seen = history.map_or(unknown, |history| history.behaviour(release));
     let level = RULES.iter().find(|rule| rule.name == finding.rule).map(|rule| rule.level);
     let behaviour = match seen {
-        _ if finding.severity < Severity::Error => Behaviour::Loads,
+        _ if !is_error && release == Release::LATEST => Behaviour::Loads,
         // The rules of the structure and runtime levels are those of the latest release.
         Behaviour::Dies => seen,
         _ if release == Release::LATEST && level <= Some(Level::Runtime) => Behaviour::Refuses,

@@ -2,9 +2,10 @@
 
 use super::super::report::Name;
 use super::super::{Behaviour, Release};
-use super::{Deployment, Found, Reason};
+use super::{Deployment, Found, Reason, reasons};
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
+use crate::keyed::Keyed;
 use crate::path::{FieldPath, Path};
 use crate::schema::program::{InstructionArguments, Operator};
 use crate::sorted_text;
@@ -12,13 +13,21 @@ use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
 use core::fmt;
 use core::str::FromStr;
 
-/// Operator, then the releases whose portable, optimized and quantized library and whose Python wheel have it. Made from the kernel lists
-/// (`functions.yaml`, `optimized.yaml`, `quantized.yaml`) of the release tags 0.1.0 to 1.4.0 and of 1.5's source, and from what the
-/// libraries in the wheels register. 0.3's wheel was not looked at.
+/// Operator, then the releases whose portable, optimized and quantized library, whose Python wheel and whose Cortex-M library have it.
+/// Made from the kernel lists (`functions.yaml`, `optimized.yaml`, `quantized.yaml`, `operators.yaml`) of the release tags 0.1.0 to 1.4.0
+/// and of 1.5's source, and from what the libraries in the wheels register. 0.3's wheel was not inspected. Names only: the arguments of
+/// some Cortex-M operators changed between releases.
 const TABLE: &str = include_str!("operators.tsv");
 
-/// At most this many missing operators are named in a reason.
+/// The namespaces of the table. An operator in another namespace has a custom kernel.
+const NAMESPACES: [&str; 6] =
+    ["aten", "cortex_m", "dim_order_ops", "et_copy", "executorch_prim", "quantized_decomposed"];
+
+/// At most this many operators are named in a sentence.
 const MOST: usize = 4;
+
+/// At most this many operators of a library are listed.
+const MOST_LISTED: usize = 100;
 
 /// A kernel library of ExecuTorch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,31 +41,37 @@ pub enum Library {
     Optimized,
     /// Kernels of quantized operators.
     Quantized,
+    /// Kernels of quantized operators for Arm's Cortex-M.
+    #[cfg_attr(feature = "serde", serde(rename = "cortex_m", alias = "cortex-m"))]
+    CortexM,
     /// The kernels in the Python wheel.
     PythonWheel,
 }
 
 impl Library {
     /// Every library.
-    pub const ALL: &'static [Self] = &[Self::Portable, Self::Optimized, Self::Quantized, Self::PythonWheel];
+    pub const ALL: &'static [Self] =
+        &[Self::Portable, Self::Optimized, Self::Quantized, Self::CortexM, Self::PythonWheel];
 
-    /// Its name: `portable`, `optimized`, `quantized` or `python-wheel`.
+    /// Its name: `portable`, `optimized`, `quantized`, `cortex_m` or `python-wheel`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Portable => "portable",
             Self::Optimized => "optimized",
             Self::Quantized => "quantized",
+            Self::CortexM => "cortex_m",
             Self::PythonWheel => "python-wheel",
         }
     }
 }
 
-/// From its name.
+/// From its name; `cortex-m` is `cortex_m`, too.
 impl FromStr for Library {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let named = Self::ALL.iter().copied().find(|library| library.name() == text);
+        let name = if text == "cortex-m" { "cortex_m" } else { text };
+        let named = Self::ALL.iter().copied().find(|library| library.name() == name);
         named
             .ok_or_else(|| Error::word("library of kernels", text, &mut Self::ALL.iter().map(|library| library.name())))
     }
@@ -68,12 +83,104 @@ impl fmt::Display for Library {
     }
 }
 
+/// The kernels that a program needs from a library other than the portable one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct NeededKernels {
+    /// The name of the [`Library`], or `custom` for operators that no library of ExecuTorch has.
+    pub library: &'static str,
+    /// The operators, by name and overload, sorted: at most the first 100.
+    pub operators: Vec<String>,
+    /// How many operators there are.
+    pub count: usize,
+}
+
+impl NeededKernels {
+    /// The name for kernels that are in no library of ExecuTorch.
+    pub const CUSTOM: &'static str = "custom";
+}
+
+/// As in `cortex_m: pad, softmax`; of many operators the first ones and their number.
+impl fmt::Display for NeededKernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names: Vec<&str> = self.operators.iter().map(String::as_str).collect();
+        if self.library != Self::CUSTOM {
+            // The library's name says enough: no namespaces and overloads.
+            for name in &mut names {
+                let local = name.split_once("::").map_or(*name, |(_, local)| local);
+                *name = local.split('.').next().unwrap_or(local);
+            }
+        }
+        names.dedup();
+        write!(f, "{}: ", self.library)?;
+        for (at, name) in names.iter().take(MOST).enumerate() {
+            write!(f, "{}{name}", if at > 0 { ", " } else { "" })?;
+        }
+        if names.len() > MOST { write!(f, ", … ({})", self.count) } else { Ok(()) }
+    }
+}
+
+/// What a program needs besides the kernels of the portable library, as a sentence: `needs kernels outside …`.
+pub(super) struct Outside<'t>(pub(super) &'t [NeededKernels]);
+
+impl fmt::Display for Outside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("needs kernels outside the portable library: ")?;
+        for (at, kernels) in self.0.iter().enumerate() {
+            write!(f, "{}{kernels}", if at > 0 { "; " } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// The releases in which each library has an operator.
+struct Columns {
+    portable: &'static str,
+    optimized: &'static str,
+    quantized: &'static str,
+    wheel: &'static str,
+    cortex_m: &'static str,
+}
+
+impl Columns {
+    fn find(operator: &Operator<'_>) -> Option<Self> {
+        let mut columns = sorted_text::row(TABLE, operator.name(), operator.overload())?.split('\t');
+        let mut column = || columns.next().unwrap_or("-");
+        let [portable, optimized, quantized, wheel, cortex_m] = [column(), column(), column(), column(), column()];
+        Some(Self { portable, optimized, quantized, wheel, cortex_m })
+    }
+
+    fn of(&self, library: Library) -> &'static str {
+        match library {
+            Library::Portable => self.portable,
+            Library::Optimized => self.optimized,
+            Library::Quantized => self.quantized,
+            Library::CortexM => self.cortex_m,
+            Library::PythonWheel => self.wheel,
+        }
+    }
+
+    /// Whether it is part of the runtime itself: it is in no library's list, and every build has those that the wheel has.
+    fn is_prim(&self) -> bool {
+        [self.portable, self.optimized, self.quantized, self.cortex_m] == ["-"; 4]
+    }
+
+    /// The first library that has it in any release.
+    fn library(&self) -> Option<Library> {
+        Library::ALL.iter().copied().find(|library| self.of(*library) != "-")
+    }
+}
+
 /// An operator that not every release has.
 struct Rare {
     path: FieldPath,
     name: String,
-    /// The ranges of releases that have it, from the table: one for each library.
+    /// The ranges of releases that have it, one for each library that counts.
     known: Vec<&'static str>,
+    /// Another library, which has it.
+    elsewhere: Option<Library>,
 }
 
 impl Rare {
@@ -82,16 +189,22 @@ impl Rare {
     }
 }
 
-/// The operators of a program that some releases do not have.
+/// The operators of a program that some releases do not have, and the kernels that it needs from other libraries.
 pub(super) struct Missing {
     libraries: String,
     rare: Vec<Rare>,
+    pub(super) kernels: Vec<NeededKernels>,
 }
 
 impl Missing {
     /// Considers the operators that instructions call: one that a method only lists is not looked up when it is loaded.
     pub(super) fn of(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Self {
-        let mut rare: Vec<Rare> = Vec::new();
+        let mut missing = Self { libraries: String::new(), rare: Vec::new(), kernels: Vec::new() };
+        for library in deployment.libraries.into_iter().flatten() {
+            missing.libraries += if missing.libraries.is_empty() { "" } else { " + " };
+            missing.libraries += library.name();
+        }
+        let mut seen = Keyed::new();
         for (method, plan) in pte.methods().iter().enumerate() {
             let mut called = vec![false; plan.operators().len()];
             for (_, instruction) in plan.instructions() {
@@ -101,26 +214,76 @@ impl Missing {
                 }
             }
             for (index, operator) in plan.operators().iter().enumerate() {
-                if called.get(index) != Some(&true) {
-                    continue;
-                }
-                let Some(known) = known(operator, deployment) else { continue };
-                let name = short(operator);
-                // Each operator is listed once. Of operators that are in no release, a few are enough.
-                let told = rare.iter().any(|rare| rare.name == name);
-                if !told && (!known.is_empty() || rare.iter().filter(|rare| rare.known.is_empty()).count() <= MOST) {
+                if called.get(index) == Some(&true) && seen.add((operator.name(), operator.overload())) {
                     let path = Path::ROOT;
                     let path = path.item("execution_plan", method);
-                    rare.push(Rare { path: path.item("operators", index).to_field_path(), name, known });
+                    missing.add(operator, deployment, &path.item("operators", index));
                 }
             }
         }
-        let mut libraries = String::new();
-        for library in deployment.libraries {
-            libraries += if libraries.is_empty() { "" } else { " + " };
-            libraries += library.name();
+        crate::keyed::sort_by_key(&mut missing.kernels, |kernels| {
+            Library::ALL.iter().position(|library| library.name() == kernels.library).unwrap_or(usize::MAX)
+        });
+        missing.kernels.iter_mut().for_each(|kernels| crate::keyed::sort(&mut kernels.operators));
+        missing
+    }
+
+    fn add(&mut self, operator: &Operator<'_>, deployment: &Deployment<'_>, path: &Path<'_>) {
+        let (name, overload) = (operator.name(), operator.overload());
+        if deployment.kernels.binary_search_by(|kernel| sorted_text::compare(kernel, name, overload)).is_ok() {
+            return;
         }
-        Self { libraries, rare }
+        let Some(columns) = Columns::find(operator) else {
+            let namespace = name.split_once("::").map_or("", |(namespace, _)| namespace);
+            if deployment.custom && !NAMESPACES.contains(&namespace) {
+                return self.need(NeededKernels::CUSTOM, operator);
+            }
+            return self.lacks(operator, Vec::new(), None, path);
+        };
+        let library = columns.library();
+        match (deployment.libraries, library) {
+            _ if columns.is_prim() => self.lacks(operator, vec![columns.wheel], None, path),
+            (Some(libraries), _) => {
+                let known = libraries.iter().map(|library| columns.of(*library)).collect();
+                self.lacks(operator, known, library, path);
+            }
+            (None, Some(library)) => {
+                if library != Library::Portable {
+                    self.need(library.name(), operator);
+                }
+                self.lacks(operator, vec![columns.of(library)], None, path);
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// Adds an operator of a library, or of none.
+    fn need(&mut self, library: &'static str, operator: &Operator<'_>) {
+        let at = self.kernels.iter().position(|kernels| kernels.library == library).unwrap_or_else(|| {
+            self.kernels.push(NeededKernels { library, operators: Vec::new(), count: 0 });
+            self.kernels.len() - 1
+        });
+        if let Some(kernels) = self.kernels.get_mut(at) {
+            kernels.count += 1;
+            if kernels.count <= MOST_LISTED {
+                kernels.operators.push(short(operator));
+            }
+        }
+    }
+
+    /// Adds an operator unless every release has it.
+    fn lacks(&mut self, operator: &Operator<'_>, known: Vec<&'static str>, library: Option<Library>, path: &Path<'_>) {
+        let everywhere = |release: Release| !release.was_seen() || known.iter().any(|ranges| release.is_in(ranges));
+        if Release::ALL.into_iter().all(everywhere) {
+            return;
+        }
+        let nowhere = known.iter().all(|ranges| *ranges == "-");
+        // Of operators that are in no release, a few are enough.
+        let few = |rare: &&Rare| rare.known.iter().all(|ranges| *ranges == "-");
+        if !nowhere || self.rare.iter().filter(few).count() <= MOST {
+            let elsewhere = library.filter(|_| nowhere);
+            self.rare.push(Rare { path: path.to_field_path(), name: short(operator), known, elsewhere });
+        }
     }
 
     /// The operators that a release does not have.
@@ -131,20 +294,22 @@ impl Missing {
         for (at, rare) in missing().take(MOST).enumerate() {
             message += if at > 0 { ", " } else { "" };
             message += &rare.name;
-            message += &match Release::ALL.into_iter().find(|release| rare.is_in(*release)) {
-                Some(since) if since > release => format!(" (since {since})"),
-                Some(_) => String::new(),
-                None => " (in no release)".to_owned(),
+            let since = Release::ALL.into_iter().find(|release| rare.is_in(*release));
+            message += &match (since, rare.elsewhere) {
+                (Some(since), _) if since > release => format!(" (since {since})"),
+                (Some(_), _) => String::new(),
+                (None, Some(library)) => format!(" (a kernel of {library})"),
+                (None, None) => " (in no release)".to_owned(),
             };
         }
         if missing().nth(MOST).is_some() {
             message += " and others";
         }
         message += &match self.libraries.as_str() {
-            "" => " among the kernels".to_owned(),
+            "" => " in its kernel libraries".to_owned(),
             libraries => format!(" in its {libraries} kernels"),
         };
-        Some((Behaviour::Refuses, Reason { name: "missing-operators", path: first.path.clone(), message }))
+        Some((Behaviour::Refuses, Reason::new(&reasons::MISSING_OPERATORS, first.path.clone(), message)))
     }
 }
 
@@ -156,37 +321,19 @@ fn short(operator: &Operator<'_>) -> String {
     operator.full_name()
 }
 
-/// The ranges of releases that have it; `None` if every release has it.
-fn known(operator: &Operator<'_>, deployment: &Deployment<'_>) -> Option<Vec<&'static str>> {
-    let (name, overload) = (operator.name(), operator.overload());
-    if deployment.kernels.binary_search_by(|kernel| sorted_text::compare(kernel, name, overload)).is_ok() {
-        return None;
-    }
-    let Some(columns) = sorted_text::row(TABLE, name, overload) else { return Some(Vec::new()) };
-    let mut ranges = columns.split('\t');
-    let mut column = || ranges.next().unwrap_or("-");
-    let [portable, optimized, quantized, wheel] = [column(), column(), column(), column()];
-    // Kernels that are part of the runtime itself are in no list: every build has those that the wheel has.
-    let prim = [portable, optimized, quantized] == ["-"; 3];
-    let of = |library: &Library| match library {
-        _ if prim => wheel,
-        Library::Portable => portable,
-        Library::Optimized => optimized,
-        Library::Quantized => quantized,
-        Library::PythonWheel => wheel,
-    };
-    let mut known: Vec<&'static str> = deployment.libraries.iter().map(of).collect();
-    if prim {
-        known.push(wheel);
-    }
-    let everywhere = |release: Release| !release.was_seen() || known.iter().any(|ranges| release.is_in(ranges));
-    if Release::ALL.into_iter().all(everywhere) { None } else { Some(known) }
-}
-
 #[cfg(test)]
 mod table_tests {
+    use super::*;
+
     #[test]
     fn every_name_of_the_table_is_found_and_none_beside_it() {
-        crate::sorted_text::check_all(super::TABLE);
+        sorted_text::check_all(TABLE);
+    }
+
+    #[test]
+    fn the_namespaces_are_those_of_the_table() {
+        let mut namespaces: Vec<&str> = TABLE.lines().filter_map(|line| Some(line.split_once("::")?.0)).collect();
+        namespaces.dedup();
+        assert_eq!(namespaces, NAMESPACES);
     }
 }

@@ -28,8 +28,8 @@ pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[
     let given = data.filter(|data| !data.is_empty());
     if let Some(verdict) = verdict(target, pte, given) {
         match verdict.behaviour {
-            Behaviour::Loads => {}
-            Behaviour::Unknown => unknown.push(Unknown::Runtime(Box::new(verdict))),
+            Behaviour::Loads if verdict.not_checked().is_none() => {}
+            Behaviour::Loads | Behaviour::Unknown => unknown.push(Unknown::Runtime(Box::new(verdict))),
             _ => lacks.push(Lack::Runtime(Box::new(verdict))),
         }
     }
@@ -69,8 +69,9 @@ fn verdict(target: &Target, pte: &Pte<'_>, data: Option<&[&Ptd<'_>]>) -> Option<
     let runtime = target.runtime?;
     let kernels: Vec<&str> = target.operators.iter().flatten().map(|(name, _)| name.as_str()).collect();
     let libraries = target.libraries.as_deref().unwrap_or(&[Library::Portable]);
-    let deployment = Deployment { libraries, kernels: &kernels, data };
-    let verdict = pte.releases_with(&deployment).into_iter().find(|verdict| verdict.release == runtime)?;
+    // The kernels of the device are listed: it has no others.
+    let deployment = Deployment { libraries: Some(libraries), custom: false, kernels: &kernels, data };
+    let verdict = pte.releases_with(&deployment).verdicts.into_iter().find(|verdict| verdict.release == runtime)?;
     // Without libraries, the list of operators is complete.
     let listed = target.all_operators || (target.libraries.is_none() && target.operators.is_some());
     Some(if listed { verdict.with_operators() } else { verdict })
@@ -151,7 +152,7 @@ fn check_ethos_u(pte: &Pte<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown:
     for opened in pte.open_payloads() {
         for (method, delegate) in &opened.delegates {
             let Some(plan) = pte.methods().get(*method) else { continue };
-            let Some(backend) = plan.delegates().get(*delegate).filter(|backend| backend.id() == ETHOS_U) else {
+            let Some(backend) = plan.delegates().get(*delegate).filter(|backend| backend.backend() == ETHOS_U) else {
                 continue;
             };
             let (method, delegate) = (|| String::from(plan.name()), *delegate);

@@ -6,6 +6,7 @@ use super::quantization::{channels, is_scale};
 use super::{Graph, weights};
 use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
+use crate::error::counted;
 use crate::file::segment::slice;
 use crate::keyed::sort;
 use crate::path::Path;
@@ -60,7 +61,7 @@ pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path:
         }
     }
     if check.missing > 0 {
-        let found = format!("{} constants were not looked up: no .ptd file was given", check.missing);
+        let found = format!("no .ptd file was given, so {} could not be looked up", counted(check.missing, "constant"));
         report.add(rule::XNNPACK_UNCHECKED, path, found);
     }
     if keys == Keys::Own {

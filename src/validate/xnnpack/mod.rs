@@ -226,7 +226,7 @@ fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
 fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
     let mut delegates =
         opened.delegates.iter().filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
-    delegates.any(|delegate| delegate.id() == BACKEND)
+    delegates.any(|delegate| delegate.backend() == BACKEND)
 }
 
 /// Checks that the header is as the exporter writes it, and that there are only zeros around the payload's parts.

@@ -11,7 +11,9 @@ use executorch_format::inspect::{
     Blob, BlobKind, BlobUser, Content, Method, PointerSize, Summary, TempAllocator, Value as MethodValue,
 };
 use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
-use executorch_format::validate::{Behaviour, Finding, Level, ReleaseVerdict, releases_of_error};
+use executorch_format::validate::{
+    Behaviour, Finding, Level, NeededKernels, ReleaseVerdict, Releases, releases_of_error,
+};
 use executorch_format::{FileKind, Model, PROBE_SIZE, Pte, probe};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, HashSet};
@@ -26,6 +28,7 @@ struct Facts {
     program: Option<String>,
     methods: Option<usize>,
     releases: Vec<ReleaseVerdict>,
+    kernels: Vec<NeededKernels>,
     native_code: bool,
     error: Option<(&'static str, String)>,
 }
@@ -88,6 +91,11 @@ fn add_file(
         let verdicts = facts.releases.iter().filter(|verdict| verdict.behaviour == behaviour);
         Value::Texts(verdicts.map(|verdict| verdict.release.to_string()).collect())
     };
+    let kernels = facts
+        .kernels
+        .iter()
+        .flat_map(|kernels| kernels.operators.iter().map(|operator| format!("{}: {operator}", kernels.library)));
+    let kernels = kernels.collect();
     let (metadata_size, metadata_sha256) = facts.metadata.clone().unzip();
     let (error_kind, error) = facts.error.clone().unzip();
     rows.add(
@@ -103,6 +111,7 @@ fn add_file(
             facts.program.clone().into(),
             facts.methods.into(),
             of(Behaviour::Loads),
+            Value::Texts(kernels),
             of(Behaviour::Refuses),
             of(Behaviour::Dies),
             of(Behaviour::Miscomputes),
@@ -122,11 +131,12 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         Ok(model) => model,
         Err(error) => {
             add_finding(rows, name, Finding::from(&error));
-            let releases = releases_of_error(&error);
+            let releases = releases_of_error(&error).verdicts;
             return Ok(Facts { error: Some(("invalid", error.to_string())), releases, ..Facts::default() });
         }
     };
-    let mut facts = Facts { releases: model.releases(), ..Facts::default() };
+    let Releases { loads_in, verdicts, .. } = model.releases();
+    let mut facts = Facts { releases: verdicts, kernels: loads_in.kernels, ..Facts::default() };
     facts.metadata = model.source().map(|source| (source.metadata_size, hex(&Sha256::digest(source.metadata()))));
     model.validate(Level::Runtime).into_iter().for_each(|finding| add_finding(rows, name, finding));
     let summary = model.summary();

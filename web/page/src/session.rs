@@ -7,7 +7,7 @@ use crate::json::json;
 use crate::quantized::{Files, Quantized};
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Growth, Side, diff};
-use executorch_format::validate::{Deployment, Finding, Level, ReleaseVerdict, releases_of_error};
+use executorch_format::validate::{Deployment, Finding, Level, Releases, releases_of_error};
 use executorch_format::{FileKind, Model, Ptd, Pte, Segment};
 use serde::Serialize;
 
@@ -169,7 +169,7 @@ impl Session {
         found
     }
 
-    fn releases(&self, model: &Model<'static>, data: &[&Ptd<'static>]) -> Vec<ReleaseVerdict> {
+    fn releases(&self, model: &Model<'static>, data: &[&Ptd<'static>]) -> Releases {
         let given = Some(data).filter(|data| !data.is_empty());
         model.releases_with(&Deployment::default().with_data(given))
     }

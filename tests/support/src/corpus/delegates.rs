@@ -74,12 +74,11 @@ pub fn cases() -> Vec<Case> {
             pte.program.backend_delegate_data.as_mut().unwrap()[0].data = None;
         })
         .also("xnnpack-payload"),
-        pte("compile-specs", "compile-spec", DELEGATE_INLINE, "compile_specs is absent", |pte| {
+        pte("compile-specs", "compile-specs", DELEGATE_INLINE, "compile_specs is absent", |pte| {
             delegate(pte).compile_specs = None
         })
-        .strict()
         .history("audit: null compile specs"),
-        pte("compile-spec-key", "compile-spec", DELEGATE_INLINE, "a setting without a key", |pte| {
+        pte("compile-spec-key", "compile-specs", DELEGATE_INLINE, "a setting without a key", |pte| {
             delegate(pte).compile_specs = Some(vec![CompileSpec { key: None, value: super::list(b"on") }]);
         })
         .history("audit: null compile specs"),

@@ -1,0 +1,127 @@
+//! Where a file loads: the answer about all releases together.
+
+use super::contents::BACKEND;
+use super::{Behaviour, Deployment, NeededKernels, Release, ReleaseVerdict, operators};
+use crate::file::pte::Pte;
+use alloc::{borrow::ToOwned, format, string::String, vec, vec::Vec};
+use core::fmt;
+
+/// Where a file loads: in the releases that take its format, its operators, and those payloads that were checked. It may need
+/// more kernels than the portable ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct LoadsIn {
+    /// Whether any release loads it.
+    pub outcome: Outcome,
+    /// The releases that load it: the first and the last of each range without a gap. An untested release does not split a
+    /// range.
+    pub ranges: Vec<(Release, Release)>,
+    /// The tested releases for which this is not known, as ranges.
+    pub unknown: Vec<(Release, Release)>,
+    /// The subjects that were checked, such as `format` and `portable operators`.
+    pub checked: Vec<String>,
+    /// The payloads that were not checked, such as `payloads of CoreMLBackend`.
+    pub not_checked: Option<String>,
+    /// The kernels that it needs from other libraries than the portable one. Not those that the deployment has.
+    pub kernels: Vec<NeededKernels>,
+}
+
+/// Whether any release loads a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub enum Outcome {
+    /// At least one does.
+    Loads,
+    /// None does.
+    None,
+    /// None is known to.
+    Unknown,
+}
+
+impl LoadsIn {
+    /// For files that no runtime loads as a program or data.
+    pub(super) const NOTHING: Self = Self {
+        outcome: Outcome::Unknown,
+        ranges: Vec::new(),
+        unknown: Vec::new(),
+        checked: Vec::new(),
+        not_checked: None,
+        kernels: Vec::new(),
+    };
+
+    pub(super) fn of(verdicts: &[ReleaseVerdict], checked: Vec<String>) -> Self {
+        let ranges = ranges_of(verdicts, Behaviour::Loads);
+        let unknown = ranges_of(verdicts, Behaviour::Unknown);
+        let outcome = match (ranges.is_empty(), unknown.is_empty()) {
+            (false, _) => Outcome::Loads,
+            (true, true) => Outcome::None,
+            (true, false) => Outcome::Unknown,
+        };
+        let latest = verdicts.last();
+        let not_checked = latest.and_then(|latest| latest.not_checked()).map(|reason| reason.message.clone());
+        let kernels = latest.map(|latest| latest.kernels.clone()).unwrap_or_default();
+        Self { outcome, ranges, unknown, checked, not_checked, kernels }
+    }
+
+    /// The kernels as a sentence, as in `needs kernels outside the portable library: cortex_m: pad, softmax`; `None` if it
+    /// needs no others.
+    pub fn needs_kernels(&self) -> Option<String> {
+        (!self.kernels.is_empty()).then(|| format!("{}", operators::Outside(&self.kernels)))
+    }
+}
+
+/// The ranges, as in `0.7 to 1.5`; `none` or `not known` if there are none.
+impl fmt::Display for LoadsIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.outcome {
+            Outcome::None => return f.write_str("none"),
+            Outcome::Unknown => return f.write_str("not known"),
+            Outcome::Loads => {}
+        }
+        for (at, (first, last)) in self.ranges.iter().enumerate() {
+            f.write_str(if at > 0 { ", " } else { "" })?;
+            match first == last {
+                true => write!(f, "{first}")?,
+                false => write!(f, "{first} to {last}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The subjects that are checked of a program.
+pub(super) fn checked(pte: &Pte<'_>, deployment: &Deployment<'_>) -> Vec<String> {
+    let operators = match deployment.libraries {
+        None => "portable operators".to_owned(),
+        Some(libraries) => {
+            let names: Vec<&str> = libraries.iter().map(|library| library.name()).collect();
+            format!("{} operators", names.join(" + "))
+        }
+    };
+    let mut checked = vec!["format".to_owned(), operators];
+    let mut delegates = pte.methods().iter().flat_map(|plan| plan.delegates());
+    if delegates.any(|delegate| delegate.backend() == BACKEND) {
+        checked.push("XNNPACK payloads".to_owned());
+    }
+    checked
+}
+
+/// The tested releases with that behaviour.
+fn ranges_of(verdicts: &[ReleaseVerdict], behaviour: Behaviour) -> Vec<(Release, Release)> {
+    let mut ranges: Vec<(Release, Release)> = Vec::new();
+    let mut unbroken = false;
+    for verdict in verdicts.iter().filter(|verdict| verdict.release.was_seen()) {
+        let holds = verdict.behaviour == behaviour;
+        match ranges.last_mut() {
+            Some(range) if holds && unbroken => range.1 = verdict.release,
+            _ if holds => ranges.push((verdict.release, verdict.release)),
+            _ => {}
+        }
+        unbroken = holds;
+    }
+    ranges
+}

@@ -1,0 +1,58 @@
+//! The reasons that are neither a broken rule nor a feature of the format.
+
+/// A reason that a release does not load a file, or that this is not known: other than a broken [rule](super::super::RULES) or
+/// a [feature](super::FEATURES).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ReasonKind {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, which releases it concerns, and what helps.
+    pub what: &'static str,
+}
+
+macro_rules! reasons {
+    ($( $ident:ident $name:literal $what:literal )*) => {
+        $( pub(super) const $ident: ReasonKind = ReasonKind { name: $name, what: $what }; )*
+
+        /// All reasons that are neither a broken rule nor a feature of the format.
+        pub const REASONS: &[ReasonKind] = &[$($ident),*];
+    };
+}
+
+reasons! {
+    MISSING_OPERATORS "missing-operators" "operators for which the release's kernel libraries have no kernel, so that the method is refused when it is loaded; link a library that has them, register custom kernels, or export for an earlier release"
+    EXTERNAL_DATA "external-data" "data that is not in the program, and in none of the .ptd files that were given: name the .ptd files too"
+    PAYLOAD_NOT_CHECKED "payload-not-checked" "payloads of backends other than XNNPACK: releases were not tested with them"
+    RELEASE "release" "a release whose runtime was not tested"
+    PTD "ptd" "a .ptd file: only the latest release was tested with such files"
+    REFERENCE "reference" "a reference to a part that the file does not have, such as the program of a bundle"
+    ABSENT "absent" "a part of the file that is absent and needed to read the rest"
+    UNREAD "xnnpack-unread" "a payload for XNNPACK that cannot be parsed"
+    NEWER_NODE "xnnpack-newer-node" "a node in an XNNPACK payload that the release's XNNPACK delegate does not have yet, and refuses"
+    NODE_DROPPED "xnnpack-node-dropped" "a node in an XNNPACK payload that XNNPACK's delegate no longer supports"
+    NEWER_DATATYPE "xnnpack-newer-datatype" "a datatype in an XNNPACK payload that the release's XNNPACK delegate does not have yet, and refuses"
+    HALF_PRECISION "xnnpack-half-precision" "half precision in an XNNPACK payload: up to 0.4, only one graph was tested, and it was refused"
+    NAMED_CONSTANTS "xnnpack-named-constants" "constants of an XNNPACK payload that are looked up by name: releases before 0.6 read them from another place, and compute wrong results"
+    NEWER_SCALES "xnnpack-newer-scales" "scales of an XNNPACK payload in a form that the release does not read yet"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::RULES;
+    use super::super::FEATURES;
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_name_of_its_own() {
+        let rules = RULES.iter().map(|rule| rule.name);
+        let mut names: alloc::vec::Vec<&str> = rules.chain(FEATURES.iter().map(|feature| feature.name)).collect();
+        names.extend(REASONS.iter().map(|reason| reason.name));
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+}
