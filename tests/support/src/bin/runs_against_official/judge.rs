@@ -128,6 +128,7 @@ pub fn truth(
             return truth(program, plan, [expected, found], verdict, seed ^ 1, 4_000);
         }
         (_, Seen::Invalid(_) | Seen::NoMemory(_)) | (false, Seen::Right) => Truth::Contradiction,
+        (false, Seen::Foreign((_, value))) if program.may_be_view_of_another(value, plan) => Truth::Ambiguous(false),
         (false, _) => Truth::Wrong,
         (true, Seen::Right) if verdict == Verdict::Clean => Truth::Right,
         (true, Seen::Right) => match shadow::judge(program, plan, seed, walks, Decisions::Free) {

@@ -217,6 +217,20 @@ impl Program {
         !plan.alone.is_empty() || places.windows(2).any(|pair| pair[0] == pair[1])
     }
 
+    /// Whether a tensor that no instruction writes could as well be a view of another block, which covers it.
+    pub fn may_be_view_of_another(&self, value: usize, plan: &Plan) -> bool {
+        let Value::Tensor(TensorValue { at: At::Block(own, offset), .. }) = &self.values[value] else { return false };
+        let is_first = self.tensors().find(|(_, tensor)| matches!(&tensor.at, At::Block(block, _) if block == own));
+        if is_first.is_some_and(|(first, _)| first == value) {
+            return false;
+        }
+        let start = plan.offsets[*own] + offset;
+        let end = start + self.tensor(value).bytes();
+        let covers =
+            |(block, place): (usize, &u64)| block != *own && *place <= start && end <= place + self.blocks[block].size;
+        plan.offsets.iter().enumerate().any(covers)
+    }
+
     /// The values that a step names, lists by their items.
     pub fn mentions(&self, step: &Step) -> Vec<usize> {
         match step {

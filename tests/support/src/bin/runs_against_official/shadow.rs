@@ -340,7 +340,11 @@ impl<'p> Shadow<'p> {
                 }
                 self.put(*to, *from, &[row]);
             }
-            Effect::PutRows { to, from, rows } => self.put(*to, *from, rows),
+            Effect::PutRows { to, from, rows } => {
+                // It keeps the other rows.
+                self.read(*to);
+                self.put(*to, *from, rows);
+            }
             Effect::View { of, out } => {
                 let addresses = self.place(*of).map(|(addresses, _)| addresses);
                 let tensor = self.tensors[*out];
