@@ -3,11 +3,13 @@
     from executorch_format import catalog
 
     files = catalog.files("s3://bucket/models")
-    rows = catalog.with_ray(files)                    # a ray.data.Dataset with a row for each file
+    rows = catalog.with_ray(files).materialize()      # a ray.data.Dataset with a row for each file
     catalog.ray_table(rows, "nodes").write_parquet("catalog/nodes")
 
-    rows = catalog.with_spark(spark, files)           # the same as a DataFrame
+    rows = catalog.with_spark(spark, files).persist() # the same as a DataFrame
     catalog.spark_table(rows, "nodes").groupBy("node").count()
+
+Both engines are lazy: without `materialize` or `persist`, each table that is taken from the rows reads every file again.
 
 The tables and their columns are those of `pte catalog`, which needs no engine. Workers need this package and pyarrow, and the variables with which stores
 are reached (`AWS_ACCESS_KEY_ID` and the like). A file that cannot be read is a row that says why, so that no file ends the work.
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TABLES", "batch", "files", "ray_table", "schema", "spark_table", "table", "with_ray", "with_spark"]
 
-TABLES = ("files", "methods", "inputs_outputs", "operators", "delegates", "nodes", "blobs", "findings")
+TABLES = ("files", "methods", "inputs_outputs", "operators", "delegates", "nodes", "blobs", "metadata", "compile_specs", "findings")
 
 
 class _Exported:
@@ -42,7 +44,7 @@ class _Exported:
 
 
 def files(*prefixes: str) -> list[str]:
-    """The model files with these names, in these folders, or below these prefixes of stores."""
+    """The model files with these names, in these folders, or below these prefixes of stores, each once: URLs and absolute paths."""
     return _files(list(prefixes))
 
 
@@ -79,7 +81,9 @@ def _known(name: str) -> str:
 
 
 def with_ray(files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256, **options: Any) -> ray.data.Dataset:
-    """The rows of `batch` by Ray, with `batch_size` files in each task. `options` are passed to `ray.data.Dataset.map_batches`."""
+    """The rows of `batch` by Ray, with `batch_size` files in each task. `options` are passed to `ray.data.Dataset.map_batches`.
+
+    The dataset is lazy: `materialize` it before several tables are taken from it, so that each file is read once."""
     import ray.data
 
     def rows(names: pyarrow.Table) -> pyarrow.Table:
@@ -101,7 +105,9 @@ def ray_table(rows: ray.data.Dataset, name: str) -> ray.data.Dataset:
 def with_spark(
     spark: pyspark.sql.SparkSession, files: Sequence[str], *, hash: bool = False, jobs: int = 64, batch_size: int = 256
 ) -> pyspark.sql.DataFrame:
-    """The rows of `batch` by Spark, with `batch_size` files in each partition."""
+    """The rows of `batch` by Spark, or by Spark Connect, with `batch_size` files in each partition.
+
+    The frame is lazy: `persist` it before several tables are taken from it, so that each file is read once."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     def rows(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
@@ -109,7 +115,7 @@ def with_spark(
             yield batch(names.column(0).to_pylist(), hash=hash, jobs=jobs)
 
     partitions = max(1, -(-len(files) // batch_size))
-    named = spark.sparkContext.parallelize([(name,) for name in files], partitions).toDF("file string")
+    named = spark.createDataFrame([(name,) for name in files], "file string").repartition(partitions)
     return named.mapInArrow(rows, from_arrow_schema(schema()))
 
 

@@ -32,7 +32,7 @@ impl<'t> CompileSetting<'t> {
     }
 
     /// The first settings of a delegate.
-    pub(crate) fn all(delegate: &'t BackendDelegate<'_>) -> Vec<Self> {
+    pub fn all(delegate: &'t BackendDelegate<'_>) -> Vec<Self> {
         delegate.compile_specs().iter().take(MOST).map(Self::of).collect()
     }
 }

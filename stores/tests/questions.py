@@ -11,7 +11,7 @@ from pathlib import Path
 import datafusion
 import duckdb
 
-TABLES = ("files", "methods", "inputs_outputs", "operators", "delegates", "nodes", "blobs", "findings")
+TABLES = ("files", "methods", "inputs_outputs", "operators", "delegates", "nodes", "blobs", "metadata", "compile_specs", "findings")
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "catalog.md"
 
 

@@ -70,3 +70,34 @@ fn a_run_that_was_killed_is_continued() {
     assert!(!left(".unfinished") && left("catalog.json"));
     std::fs::remove_dir_all(&out).unwrap();
 }
+
+#[test]
+fn a_catalogue_is_a_gate_and_has_a_page() {
+    let folder = std::env::temp_dir().join(format!("executorch-format-{}-catalog-gate", std::process::id()));
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(folder.join("models")).unwrap();
+    let model = folder.join("models/<a>.pte");
+    std::fs::copy(data().join("1.5.1/add/add.pte"), &model).unwrap();
+    let run = |arguments: &[&str]| {
+        let output = pte().current_dir(&folder).args(["catalog"]).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let gate = "errors,findings,release=1.5,growth=10%";
+    let written = run(&["models", "--out", "tables", "--fail-on", gate]);
+    assert_eq!(written.0, Some(0), "{}", written.2);
+    std::fs::copy(data().join("1.5.1/linear_xnnpack/linear_xnnpack.pte"), &model).unwrap();
+    let (code, _, said) = run(&["models", "--out", "tables", "--fail-on", gate, "--every", "1h"]);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("growth: 1 files grew by more than 10 %") && said.contains("1072 to 2324 bytes"), "{said}");
+    // Without hashes, the question cannot be answered.
+    assert_eq!(run(&["models", "--out", "tables", "--fail-on", "duplicates=0"]).0, Some(2));
+    assert_eq!(run(&["models", "--out", "tables", "--fail-on", "growth"]).0, Some(2));
+    assert_eq!(run(&["models", "--out", "tables", "--every", "10m"]).0, Some(2), "a watch without a limit");
+
+    let (code, page, said) = run(&["report", "tables", "-o", "-"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(page.contains("/&lt;a&gt;.pte") && !page.contains("<a>") && page.contains("XnnpackBackend"));
+    assert_eq!(run(&["report", "models", "-o", "page.html"]).0, Some(2), "no catalogue is there");
+    assert!(!folder.join("page.html").exists());
+    std::fs::remove_dir_all(&folder).unwrap();
+}

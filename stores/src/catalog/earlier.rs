@@ -1,6 +1,7 @@
 //! The parts of earlier runs, from which the rows of unchanged files are taken.
 
 use super::part::{FIRST, LAST, VERSION, failed, metadata, version};
+use super::rows::History;
 use super::tables::TABLES;
 use crate::error::Result;
 use crate::stores::Found;
@@ -36,9 +37,19 @@ pub struct Earlier {
     files: Mutex<Option<HashMap<String, Identity>>>,
 }
 
+/// What earlier runs know of a file.
+pub enum Known {
+    /// It has not changed since this part was written.
+    Unchanged(Arc<Earlier>),
+    /// It is new or has changed, or its rows lack hashes.
+    Changed(History),
+}
+
 /// The state of a file when its rows were written.
+#[derive(Clone)]
 struct Identity {
     size: Option<i64>,
+    history: History,
     etag: Option<String>,
     modified: Option<i64>,
     hashed: bool,
@@ -65,23 +76,30 @@ impl Parts {
         Self { parts, loaded: Vec::new() }
     }
 
-    /// The part with the rows of a file that has not changed since.
-    pub fn same(&mut self, found: &Found, hash: bool) -> Option<Arc<Earlier>> {
+    /// Looks a file up for a run in the parts, those of later runs first.
+    pub fn same(&mut self, found: &Found, hash: bool, run: u64) -> Known {
         let name = &*found.place.name;
+        let mut history = None;
         let may_have = |part: &&Arc<Earlier>| *part.first <= *name && name <= &*part.last;
         for part in self.parts.iter().filter(may_have) {
-            let has = part.has(found, hash);
+            let identity = part.identity(name);
             // Its list of files is in memory now, whether the file is in it or not.
             self.loaded.retain(|loaded| !Arc::ptr_eq(loaded, part));
             self.loaded.push(Arc::clone(part));
             if self.loaded.len() > LOADED {
                 self.loaded.remove(0).forget();
             }
-            if has {
-                return Some(Arc::clone(part));
+            let Some(identity) = identity else { continue };
+            if identity.is(found) && (identity.hashed || !hash) {
+                return Known::Unchanged(Arc::clone(part));
             }
+            // The last run that saw it knows best.
+            history.get_or_insert(match identity.is(found) {
+                true => identity.history,
+                false => History { run: Some(run), size_before: identity.size },
+            });
         }
-        None
+        Known::Changed(history.unwrap_or(History { run: Some(run), size_before: None }))
     }
 }
 
@@ -114,10 +132,10 @@ impl Earlier {
         Ok((batch, ranges))
     }
 
-    fn has(&self, found: &Found, hash: bool) -> bool {
+    fn identity(&self, name: &str) -> Option<Identity> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let files = files.get_or_insert_with(|| self.load().unwrap_or_default());
-        files.get(&found.place.name).is_some_and(|before| before.is(found, hash))
+        files.get(name).cloned()
     }
 
     fn forget(&self) {
@@ -129,10 +147,16 @@ impl Earlier {
         let text = |name: &str| batch.column_by_name(name)?.as_string_opt::<i32>();
         let (etags, kinds) = (text("etag")?, text("error_kind")?);
         let sizes = batch.column_by_name("size")?.as_primitive_opt::<Int64Type>()?;
+        let numbers = |name: &str| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
+        let (sizes_before, runs) = (numbers("size_before")?, numbers("run")?);
         let times = batch.column_by_name("modified")?.as_primitive_opt::<TimestampMicrosecondType>()?;
         let hashed = batch.column_by_name("hashed")?.as_boolean_opt()?;
         let identity = |row: usize| Identity {
             size: sizes.is_valid(row).then(|| sizes.value(row)),
+            history: History {
+                run: runs.is_valid(row).then(|| runs.value(row)).and_then(|run| u64::try_from(run).ok()),
+                size_before: sizes_before.is_valid(row).then(|| sizes_before.value(row)),
+            },
             etag: etags.is_valid(row).then(|| etags.value(row).to_owned()),
             modified: times.is_valid(row).then(|| times.value(row)),
             hashed: hashed.value(row),
@@ -144,13 +168,13 @@ impl Earlier {
 
 impl Identity {
     /// Whether a file is unchanged: by its ETag and size, or without an ETag, by size and time.
-    fn is(&self, found: &Found, hash: bool) -> bool {
+    fn is(&self, found: &Found) -> bool {
         let etag = found.etag.as_deref().map(|etag| etag.trim_matches('"'));
         let same = match (&self.etag, etag) {
             (Some(before), Some(now)) => before == now,
             (None, None) => self.modified.is_some() && self.modified == found.modified,
             _ => false,
         };
-        same && self.size == i64::try_from(found.size).ok() && !self.unreadable && (self.hashed || !hash)
+        same && self.size == i64::try_from(found.size).ok() && !self.unreadable
     }
 }

@@ -5,11 +5,13 @@
 
 mod earlier;
 mod output;
+mod overview;
 mod part;
 mod rows;
 mod run;
 mod tables;
 
+pub use overview::{Count, Duplicate, FileError, Growth, Limit, Overview, ReleaseCount, Use};
 pub use run::{Options, Progress, Report, write};
 pub use tables::{Column, FORMAT, Kind, TABLES, Table, page};
 
@@ -24,7 +26,7 @@ pub async fn batch(stores: &Stores, files: &[String], hash: bool, jobs: usize) -
     let step = stores.first_read();
     let work = files.iter().map(|name| {
         let found = stores.place(name).map(|place| Found { place, size: 0, etag: None, modified: None });
-        run::spawn(found, name.clone(), hash, step)
+        run::spawn(found, name.clone(), hash, step, Default::default())
     });
     let rows: Vec<_> = stream::iter(work).buffered(jobs.max(1)).collect().await;
     tables::nested(&rows).map_err(|error| Error::Failed(error.to_string()))

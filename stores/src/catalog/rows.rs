@@ -8,7 +8,8 @@ use crate::stores::Found;
 use executorch_format::delegate::xnnpack::ConstantPlace;
 use executorch_format::delegate::{OpenPayload, Payload};
 use executorch_format::inspect::{
-    Blob, BlobKind, BlobUser, Content, Method, PointerSize, Summary, TempAllocator, Value as MethodValue,
+    Blob, BlobKind, BlobUser, CompileSetting, ConstantMethod, Content, Method, PointerSize, Returned, Summary,
+    TempAllocator, Value as MethodValue,
 };
 use executorch_format::schema::program::{ExecutionPlan, KernelTypes};
 use executorch_format::validate::{
@@ -30,11 +31,21 @@ struct Facts {
     releases: Vec<ReleaseVerdict>,
     kernels: Vec<NeededKernels>,
     native_code: bool,
+    sha256: Option<String>,
     error: Option<(&'static str, String)>,
 }
 
+/// What earlier runs into the same folder saw of a file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct History {
+    /// The number of the first run that saw this content; `None` outside of runs.
+    pub run: Option<u64>,
+    /// Bytes of the file before it last changed.
+    pub size_before: Option<i64>,
+}
+
 /// Reads a file, and returns its rows. A file that cannot be read has a row with the error.
-pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
+pub async fn of(found: Found, hash: bool, step: u64, history: History) -> Rows {
     let mut rows = Rows::default();
     let name = found.place.name.clone();
     let file = match File::open(found.place.clone(), Extent::Graphs, step).await {
@@ -43,7 +54,7 @@ pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
             let facts = Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() };
             // A file that was named has no facts from a listing.
             let listed = found.modified.is_some() || found.etag.is_some();
-            add_file(&mut rows, &name, &found, listed.then_some(found.size), (0, 0), false, facts);
+            add_file(&mut rows, &name, &found, listed.then_some(found.size), (0, 0), history, facts);
             return rows;
         }
     };
@@ -64,17 +75,17 @@ pub async fn of(found: Found, hash: bool, step: u64) -> Rows {
     };
     let first = file.bytes();
     facts.kind = probe(first.get(..PROBE_SIZE).unwrap_or(first)).ok().map(|probe| probe.kind);
-    add_file(&mut inside, &name, &listed, Some(file.size()), spent, hash, facts);
+    add_file(&mut inside, &name, &listed, Some(file.size()), spent, history, facts);
     inside
 }
 
 /// The row of a file that does not exist.
-pub fn unplaced(name: &str, error: &Error) -> Rows {
+pub fn unplaced(name: &str, error: &Error, history: History) -> Rows {
     let mut rows = Rows::default();
     let place = crate::stores::Place { spot: crate::stores::Spot::Folder(name.into()), name: name.into() };
     let found = Found { place, size: 0, etag: None, modified: None };
     let facts = Facts { error: Some(("unreadable", error.to_string())), ..Facts::default() };
-    add_file(&mut rows, name, &found, None, (0, 0), false, facts);
+    add_file(&mut rows, name, &found, None, (0, 0), history, facts);
     rows
 }
 
@@ -84,7 +95,7 @@ fn add_file(
     found: &Found,
     size: Option<u64>,
     (requests, read): (u64, u64),
-    hashed: bool,
+    history: History,
     facts: Facts,
 ) {
     let of = |behaviour| {
@@ -100,8 +111,8 @@ fn add_file(
     let (error_kind, error) = facts.error.clone().unzip();
     rows.add(
         "files",
+        name,
         [
-            name.into(),
             facts.kind.map(|kind| kind.extension().trim_start_matches('.')).into(),
             size.into(),
             found.etag.as_deref().map(|etag| etag.trim_matches('"')).into(),
@@ -118,7 +129,10 @@ fn add_file(
             facts.native_code.into(),
             read.into(),
             requests.into(),
-            hashed.into(),
+            facts.sha256.is_some().into(),
+            facts.sha256.clone().into(),
+            history.run.into(),
+            history.size_before.into(),
             error_kind.into(),
             error.into(),
         ],
@@ -127,12 +141,15 @@ fn add_file(
 
 /// All rows of a file. Fails if its bytes cannot be read.
 async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Facts> {
+    let whole = 0..file.size();
     let model = match file.parse() {
         Ok(model) => model,
         Err(error) => {
             add_finding(rows, name, Finding::from(&error));
             let releases = releases_of_error(&error).verdicts;
-            return Ok(Facts { error: Some(("invalid", error.to_string())), releases, ..Facts::default() });
+            let hashes = file.hash(if hash { std::slice::from_ref(&whole) } else { &[] }, |_| ()).await?;
+            let sha256 = hashes.get(&whole).map(|hash| hex(hash));
+            return Ok(Facts { error: Some(("invalid", error.to_string())), releases, sha256, ..Facts::default() });
         }
     };
     let Releases { loads_in, verdicts, .. } = model.releases();
@@ -153,8 +170,10 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
         (Model::Bpte(bpte), Some(program)) => bpte.blobs_with(program),
         _ => model.blobs(),
     };
-    let ranges: Vec<Range<u64>> = if hash { blobs.blobs.iter().filter_map(range).collect() } else { Vec::new() };
+    let ranges: Vec<Range<u64>> =
+        if hash { blobs.blobs.iter().filter_map(range).chain([whole.clone()]).collect() } else { Vec::new() };
     let hashes = file.hash(&ranges, |_| ()).await?;
+    facts.sha256 = hashes.get(&whole).map(|hash| hex(hash));
     let keys = match &model {
         Model::Pte(pte) => Keys::of(pte),
         _ => Keys::default(),
@@ -167,9 +186,8 @@ async fn look(file: &File, name: &str, hash: bool, rows: &mut Rows) -> Result<Fa
 
 fn add_finding(rows: &mut Rows, name: &str, finding: Finding) {
     let Finding { rule, severity, path, offset, message, .. } = finding;
-    let row =
-        [name.into(), rule.into(), severity.to_string().into(), path.to_string().into(), offset.into(), message.into()];
-    rows.add("findings", row);
+    let row = [rule.into(), severity.to_string().into(), path.to_string().into(), offset.into(), message.into()];
+    rows.add("findings", name, row);
 }
 
 fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>, facts: &mut Facts) {
@@ -179,6 +197,15 @@ fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>
     facts.program = program_hash(pte, &opened).ok();
     for method in &program.methods {
         add_method(rows, name, method);
+    }
+    for ConstantMethod { name: method, value, .. } in &program.metadata {
+        let number = match value {
+            Returned::Int(number) => Value::Float(*number as f64),
+            Returned::Double(number) => Value::Float(*number),
+            Returned::Bool(bit) => Value::Float(f64::from(u8::from(*bit))),
+            _ => Value::Null,
+        };
+        rows.add("metadata", name, [(*method).into(), serde_json::to_string(value).ok().into(), number]);
     }
     for (at, plan) in pte.methods().iter().enumerate() {
         for (index, delegate) in plan.delegates().iter().enumerate() {
@@ -196,12 +223,19 @@ fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>
                 Err(error) => Some(error.to_string()),
                 Ok(_) => known.and_then(|facts| facts.summary.error.clone()),
             };
+            for setting in CompileSetting::all(delegate) {
+                let text = setting.text.map(|text| text.into_owned());
+                let (method, backend, key) =
+                    (plan.name().into(), delegate.id().into(), setting.key.into_owned().into());
+                let row = [method, index.into(), backend, key, text.into(), setting.size.into()];
+                rows.add("compile_specs", name, row);
+            }
             let native_code = known.is_some_and(|facts| facts.summary.native_code);
             facts.native_code |= native_code;
             rows.add(
                 "delegates",
+                name,
                 [
-                    name.into(),
                     plan.name().into(),
                     index.into(),
                     delegate.id().into(),
@@ -216,15 +250,8 @@ fn add_program(rows: &mut Rows, name: &str, pte: &Pte<'_>, summary: &Summary<'_>
             );
             if payload.and_then(|payload| payload.delegates.first()) == Some(&(at, index)) {
                 for (node, count) in nodes.unwrap_or_default() {
-                    let of = [
-                        name.into(),
-                        plan.name().into(),
-                        index.into(),
-                        delegate.id().into(),
-                        node.into(),
-                        count.into(),
-                    ];
-                    rows.add("nodes", of);
+                    let of = [plan.name().into(), index.into(), delegate.id().into(), node.into(), count.into()];
+                    rows.add("nodes", name, of);
                 }
             }
         }
@@ -250,8 +277,8 @@ fn add_method(rows: &mut Rows, name: &str, method: &Method<'_>) {
     let calls = |kind: &str| method.instructions.by_kind.get(kind).copied().unwrap_or_default();
     rows.add(
         "methods",
+        name,
         [
-            name.into(),
             method.name.into(),
             method.inputs.len().into(),
             method.outputs.len().into(),
@@ -265,7 +292,7 @@ fn add_method(rows: &mut Rows, name: &str, method: &Method<'_>) {
         ],
     );
     for operator in &method.operators {
-        rows.add("operators", [name.into(), method.name.into(), operator.name.clone().into(), operator.calls.into()]);
+        rows.add("operators", name, [method.name.into(), operator.name.clone().into(), operator.calls.into()]);
     }
     for (direction, values) in [("input", &method.inputs), ("output", &method.outputs)] {
         for (index, value) in values.iter().enumerate() {
@@ -280,8 +307,8 @@ fn add_value(rows: &mut Rows, name: &str, method: &str, direction: &str, index: 
     let order = tensor.map(|tensor| Value::Ints(tensor.dim_order.iter().map(|dim| i64::from(*dim)).collect()));
     rows.add(
         "inputs_outputs",
+        name,
         [
-            name.into(),
             method.into(),
             direction.into(),
             index.into(),
@@ -341,10 +368,11 @@ fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys:
         (BlobKind::Named, Some(_)) if keys.all => Some(false),
         _ => None,
     };
+    let shape = blob.users.iter().find_map(BlobUser::shape);
     rows.add(
         "blobs",
+        name,
         [
-            name.into(),
             serde_json::to_value(blob.kind).ok().and_then(|kind| kind.as_str().map(str::to_owned)).into(),
             blob.offset.into(),
             blob.size.into(),
@@ -353,7 +381,10 @@ fn add_blob(rows: &mut Rows, name: &str, blob: &Blob<'_>, hashes: &Hashes, keys:
             first.and_then(BlobUser::method).into(),
             value.into(),
             key.into(),
-            blob.users.iter().find_map(BlobUser::shape).map(|shape| shape.to_string()).into(),
+            shape.as_ref().map(|shape| shape.scalar_type.to_string()).into(),
+            shape
+                .as_ref()
+                .map_or(Value::Null, |shape| Value::Ints(shape.sizes.iter().map(|size| i64::from(*size)).collect())),
             used.into(),
         ],
     );

@@ -1,12 +1,12 @@
 //! Writes a catalogue: lists files, reads them, and publishes the parts when all are written.
 
-use super::earlier::Parts;
+use super::earlier::{Known, Parts};
 use super::output::{self, Output};
 use super::part::{self, Entry, failed};
-use super::rows;
+use super::rows::{self, History};
 use super::tables::Rows;
 use crate::error::{Error, Result};
-use crate::stores::{Found, Place, Spot, Stores};
+use crate::stores::{Found, Place, Spot, Stores, is_url};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
@@ -133,13 +133,13 @@ pub async fn write(
             Err(error) => return std::future::ready(Err(error)).boxed(),
         };
         let name = found.place.name.clone();
-        match earlier.same(&found, options.hash) {
-            Some(part) => {
+        match earlier.same(&found, options.hash, run) {
+            Known::Unchanged(part) => {
                 let file = name.clone();
                 std::future::ready(Ok((name, Entry::Earlier { part, file }))).boxed()
             }
-            None => {
-                let rows = spawn(Ok(found), name.clone(), options.hash, step);
+            Known::Changed(history) => {
+                let rows = spawn(Ok(found), name.clone(), options.hash, step, history);
                 async move { Ok((name, Entry::New(Box::new(rows.await)))) }.boxed()
             }
         }
@@ -237,10 +237,10 @@ async fn finish(writing: &mut Option<JoinHandle<Result<()>>>) -> Result<()> {
 }
 
 /// Reads a file on another thread.
-pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64) -> BoxFuture<'static, Rows> {
+pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64, history: History) -> BoxFuture<'static, Rows> {
     let found = match found {
         Ok(found) => found,
-        Err(error) => return std::future::ready(rows::unplaced(&name, &error)).boxed(),
+        Err(error) => return std::future::ready(rows::unplaced(&name, &error, history)).boxed(),
     };
     let is_local = matches!(found.place.spot, Spot::Folder(_));
     let work = async move {
@@ -249,7 +249,7 @@ pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64) -> BoxFu
             _ => usize::try_from(found.size >> 20).unwrap_or(MEMORY).clamp(1, MEMORY),
         };
         let _memory = IN_MEMORY.acquire_many(size as u32).await;
-        rows::of(found, hash, step).await
+        rows::of(found, hash, step, history).await
     };
     async move {
         let done = if is_local {
@@ -258,7 +258,7 @@ pub fn spawn(found: Result<Found>, name: String, hash: bool, step: u64) -> BoxFu
         } else {
             tokio::spawn(work).await
         };
-        done.unwrap_or_else(|error| rows::unplaced(&name, &failed(error)))
+        done.unwrap_or_else(|error| rows::unplaced(&name, &failed(error), history))
     }
     .boxed()
 }
@@ -269,18 +269,18 @@ pub async fn list(
     prefixes: &[String],
     counts: Arc<(AtomicU64, AtomicBool)>,
 ) -> Result<BoxStream<'static, Result<Found>>> {
-    let mut prefixes: Vec<&str> = prefixes.iter().map(|prefix| prefix.trim_end_matches('/')).collect();
+    let mut prefixes: Vec<String> = prefixes.iter().map(|prefix| absolute(prefix)).collect::<Result<_>>()?;
     prefixes.sort_unstable();
     let inside =
         |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     prefixes.dedup_by(|one, other| inside(one, other));
     let mut lists = Vec::new();
     for prefix in prefixes {
-        lists.push(match stores.find(prefix).await? {
+        lists.push(match stores.find(&prefix).await? {
             Some(found) => stream::iter([Ok(found)]).boxed(),
             None => {
-                let name = prefix.to_owned();
-                stores.list(prefix)?.map_err(move |error| failed(format!("{name}: {error}"))).boxed()
+                let listed = stores.list(&prefix)?;
+                listed.map_err(move |error| failed(format!("{prefix}: {error}"))).boxed()
             }
         });
     }
@@ -293,6 +293,23 @@ pub async fn list(
         std::task::Poll::Ready(None)
     });
     Ok(all.chain(end).boxed())
+}
+
+/// A prefix without a slash at its end; if it is local, as an absolute path without links, so that a file has one name from every working
+/// folder.
+fn absolute(prefix: &str) -> Result<String> {
+    let trimmed = || prefix.trim_end_matches('/').to_owned();
+    if is_url(prefix) {
+        return Ok(trimmed());
+    }
+    match fs::canonicalize(prefix) {
+        Ok(path) => match path.to_str() {
+            Some(path) => Ok(path.to_owned()),
+            None => Err(Error::Failed(format!("{}: its path is not UTF-8", path.display()))),
+        },
+        // The error is reported when it is opened.
+        Err(_) => Ok(trimmed()),
+    }
 }
 
 impl Stores {

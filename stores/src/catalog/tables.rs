@@ -1,12 +1,14 @@
 //! The tables of a catalogue: their columns, and rows that are converted to Arrow.
 
-use arrow_array::builder::{BooleanBuilder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder};
+use arrow_array::builder::{
+    BooleanBuilder, Float64Builder, Int64Builder, ListBuilder, StringBuilder, TimestampMicrosecondBuilder,
+};
 use arrow_array::{ArrayRef, ListArray, RecordBatch, StructArray};
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use std::sync::Arc;
 
 /// The number of the format of all tables. Columns may be added under the same number; none is removed or changes its meaning.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub enum Kind {
     Int,
     /// A list of numbers.
     Ints,
+    /// A number with a fraction.
+    Float,
     /// Yes or no.
     Bool,
     /// A time, in microseconds since 1970.
@@ -45,7 +49,7 @@ pub struct Table {
     pub name: &'static str,
     /// What a row describes.
     pub about: &'static str,
-    /// The columns. The first one is the file.
+    /// The columns. The first two are the file and its folder.
     pub columns: &'static [Column],
 }
 
@@ -57,9 +61,17 @@ const fn maybe(name: &'static str, kind: Kind, about: &'static str) -> Column {
     Column { name, kind, nullable: true, about }
 }
 
-use Kind::{Bool, Int, Ints, Text, Texts, Time};
+use Kind::{Bool, Float, Int, Ints, Text, Texts, Time};
 
-const FILE: Column = column("file", Text, "The file's URL or path");
+const FILE: Column = column("file", Text, "The file's URL or absolute path");
+
+/// The second column of every table; [`Rows::add`] fills it in.
+const FOLDER: Column = column("folder", Text, "The file's name up to its last slash, to partition tables by");
+
+/// The name of a file up to its last slash.
+fn folder(file: &str) -> &str {
+    file.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
 
 /// Every table. `files` is the first.
 pub const TABLES: &[Table] = &[
@@ -68,6 +80,7 @@ pub const TABLES: &[Table] = &[
         about: "A file",
         columns: &[
             FILE,
+            FOLDER,
             maybe("kind", Text, "pte, ptd, bpte, etdp; null if its first bytes are of no known kind"),
             maybe("size", Int, "Bytes; null if it could not be opened"),
             maybe("etag", Text, "The store's identifier of this content"),
@@ -96,7 +109,14 @@ pub const TABLES: &[Table] = &[
             column("native_code", Bool, "Whether a payload has machine code that runs on the CPU when it is loaded"),
             column("bytes_read", Int, "Bytes that were read for its rows, except for hashes"),
             column("requests", Int, "The number of requests for them"),
-            column("hashed", Bool, "Whether its blobs have hashes"),
+            column("hashed", Bool, "Whether the file and its blobs have hashes"),
+            maybe("sha256", Text, "The SHA-256 of the whole file, with --hash"),
+            maybe(
+                "run",
+                Int,
+                "The number of the first run that saw this content, which `catalog.json` has for the last one; null for rows of Python",
+            ),
+            maybe("size_before", Int, "Its bytes before it last changed; null if no run saw it change"),
             maybe(
                 "error_kind",
                 Text,
@@ -110,6 +130,7 @@ pub const TABLES: &[Table] = &[
         about: "A method that computes something",
         columns: &[
             FILE,
+            FOLDER,
             column("method", Text, "Its name"),
             column("inputs", Int, "How many inputs"),
             column("outputs", Int, "How many outputs"),
@@ -131,6 +152,7 @@ pub const TABLES: &[Table] = &[
         about: "An input or output of a method",
         columns: &[
             FILE,
+            FOLDER,
             column("method", Text, "The method's name"),
             column("direction", Text, "input or output"),
             column("index", Int, "Its index, from 0"),
@@ -152,6 +174,7 @@ pub const TABLES: &[Table] = &[
         about: "An operator that a method lists",
         columns: &[
             FILE,
+            FOLDER,
             column("method", Text, "The method's name"),
             column("operator", Text, "Name and overload: aten::add.out"),
             column("calls", Int, "How many instructions call it"),
@@ -162,6 +185,7 @@ pub const TABLES: &[Table] = &[
         about: "A delegate of a method",
         columns: &[
             FILE,
+            FOLDER,
             column("method", Text, "The method's name"),
             column("delegate", Int, "Its index in the method"),
             column("backend", Text, "The backend's name: XnnpackBackend"),
@@ -179,6 +203,7 @@ pub const TABLES: &[Table] = &[
         about: "An operator inside the payloads of XNNPACK or Vulkan. A payload that several delegates share has rows only for the first one",
         columns: &[
             FILE,
+            FOLDER,
             column("method", Text, "The method's name"),
             column("delegate", Int, "The delegate's index in the method"),
             column("backend", Text, "The backend's name"),
@@ -191,6 +216,7 @@ pub const TABLES: &[Table] = &[
         about: "A range of bytes that something refers to: segments, constants, payloads, named data",
         columns: &[
             FILE,
+            FOLDER,
             column("kind", Text, "segment, constant, mutable, delegate, named, external, program, input, expected"),
             maybe("offset", Int, "Bytes from the start of the file; null if it is not in the file"),
             column("size", Int, "Bytes"),
@@ -199,7 +225,8 @@ pub const TABLES: &[Table] = &[
             maybe("method", Text, "The method of its first user, if that belongs to one"),
             maybe("value", Int, "The index of its first user among the method's values, if that is a tensor"),
             maybe("key", Text, "For named and external data: its name"),
-            maybe("shape", Text, "For a tensor: its type and sizes, such as f32[1, 3]"),
+            maybe("scalar_type", Text, "For a tensor: the type of its elements, such as f32"),
+            maybe("sizes", Ints, "For a tensor: the size of each dimension"),
             maybe(
                 "used",
                 Bool,
@@ -208,10 +235,36 @@ pub const TABLES: &[Table] = &[
         ],
     },
     Table {
+        name: "metadata",
+        about: "A value that a constant method returns, such as get_max_seq_len: the metadata of the exporter",
+        columns: &[
+            FILE,
+            FOLDER,
+            column("method", Text, "The method's name"),
+            column("value", Text, "The value, as JSON: of a tensor, its type and sizes"),
+            maybe("number", Float, "The value, if it is a number or a boolean"),
+        ],
+    },
+    Table {
+        name: "compile_specs",
+        about: "A setting that a delegate was compiled with",
+        columns: &[
+            FILE,
+            FOLDER,
+            column("method", Text, "The method's name"),
+            column("delegate", Int, "The delegate's index in the method"),
+            column("backend", Text, "The backend's name"),
+            column("key", Text, "The setting's name"),
+            maybe("value", Text, "Its value, shortened; null if it is not text"),
+            column("size", Int, "Bytes of the value"),
+        ],
+    },
+    Table {
         name: "findings",
         about: "A broken rule of the level `runtime`: what ExecuTorch 1.5 refuses when it loads the file. `pte verify` checks more",
         columns: &[
             FILE,
+            FOLDER,
             column("rule", Text, "The rule's name: pte verify --explain RULE"),
             column("severity", Text, "error or warning"),
             column("path", Text, "The field"),
@@ -234,6 +287,8 @@ pub enum Value {
     Int(i64),
     /// A list of numbers.
     Ints(Vec<i64>),
+    /// A number with a fraction.
+    Float(f64),
     /// Yes or no.
     Bool(bool),
 }
@@ -287,11 +342,12 @@ impl Default for Rows {
 }
 
 impl Rows {
-    /// Adds a row. Does nothing if there is no such table.
-    pub fn add<const N: usize>(&mut self, table: &str, row: [Value; N]) {
-        let at = TABLES.iter().position(|known| known.name == table && known.columns.len() == N);
-        debug_assert!(at.is_some(), "{table} has not {N} columns");
+    /// Adds a row: the file, and the cells of all columns after its folder. Does nothing if there is no such table.
+    pub fn add<const N: usize>(&mut self, table: &str, file: &str, row: [Value; N]) {
+        let at = TABLES.iter().position(|known| known.name == table && known.columns.len() == N + 2);
+        debug_assert!(at.is_some(), "{table} has not {N} columns after the folder");
         if let Some(cells) = at.and_then(|at| self.cells.get_mut(at)) {
+            cells.extend([file.into(), folder(file).into()]);
             cells.extend(row);
         }
     }
@@ -319,6 +375,7 @@ enum Builder {
     Texts(ListBuilder<StringBuilder>),
     Int(Int64Builder),
     Ints(ListBuilder<Int64Builder>),
+    Float(Float64Builder),
     Bool(BooleanBuilder),
     Time(TimestampMicrosecondBuilder),
 }
@@ -335,6 +392,7 @@ impl Builder {
             Texts => Self::Texts(ListBuilder::new(StringBuilder::new()).with_field(item(DataType::Utf8))),
             Int => Self::Int(Int64Builder::new()),
             Ints => Self::Ints(ListBuilder::new(Int64Builder::new()).with_field(item(DataType::Int64))),
+            Float => Self::Float(Float64Builder::new()),
             Bool => Self::Bool(BooleanBuilder::new()),
             Time => Self::Time(TimestampMicrosecondBuilder::new().with_timezone(ZONE)),
         }
@@ -352,6 +410,8 @@ impl Builder {
                 builder.append_value(numbers.iter().copied().map(Some));
             }
             (Self::Ints(builder), _) => builder.append_null(),
+            (Self::Float(builder), Value::Float(number)) => builder.append_value(*number),
+            (Self::Float(builder), _) => builder.append_null(),
             (Self::Bool(builder), Value::Bool(bit)) => builder.append_value(*bit),
             (Self::Bool(builder), _) => builder.append_null(),
             (Self::Time(builder), Value::Int(time)) => builder.append_value(*time),
@@ -365,6 +425,7 @@ impl Builder {
             Self::Texts(mut builder) => Arc::new(builder.finish()),
             Self::Int(mut builder) => Arc::new(builder.finish()),
             Self::Ints(mut builder) => Arc::new(builder.finish()),
+            Self::Float(mut builder) => Arc::new(builder.finish()),
             Self::Bool(mut builder) => Arc::new(builder.finish()),
             Self::Time(mut builder) => Arc::new(builder.finish()),
         }
@@ -383,6 +444,7 @@ impl Table {
                 Texts => DataType::List(Arc::new(item(DataType::Utf8))),
                 Int => DataType::Int64,
                 Ints => DataType::List(Arc::new(item(DataType::Int64))),
+                Float => DataType::Float64,
                 Bool => DataType::Boolean,
                 Time => DataType::Timestamp(TimeUnit::Microsecond, Some(ZONE.into())),
             };
@@ -437,6 +499,7 @@ pub fn page() -> String {
                 Texts => "list of texts",
                 Int => "64-bit integer",
                 Ints => "list of 64-bit integers",
+                Float => "64-bit float",
                 Bool => "boolean",
                 Time => "timestamp, UTC",
             };
