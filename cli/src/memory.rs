@@ -8,6 +8,7 @@ use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use crate::save::OutputArguments;
+use crate::status;
 use executorch_format::inspect::Memory;
 use serde::Serialize;
 use std::path::Path;
@@ -80,6 +81,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
         } else {
             print::text(path, &memory, arguments.top, std::mem::replace(&mut apart, true))?;
+        }
+        if arguments.svg || arguments.arenas {
+            status::incomplete(path, if arguments.svg { "picture" } else { "list of buffers" }, memory.faults.len());
         }
         Failure::unless_sound(path, &memory.faults)
     })?;

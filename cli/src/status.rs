@@ -1,6 +1,8 @@
 //! Messages on standard error, so that standard output has only data.
 
+use crate::text;
 use std::fmt::Arguments;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -26,5 +28,13 @@ pub fn is_quiet() -> bool {
 pub fn say(line: Arguments<'_>) {
     if !is_quiet() {
         eprintln!("{line}");
+    }
+}
+
+/// Prints why a command that wrote its output fails: the output lacks what the next errors, if there are any, are about.
+pub fn incomplete(file: &Path, output: &str, errors: usize) {
+    if errors > 0 {
+        let errors = text::count(errors, "error");
+        say(format_args!("{}: the {output} is incomplete because of {errors} in the file:", text::path(file)));
     }
 }

@@ -46,7 +46,7 @@ class BlobUser(Answer):
     id: str | None
     """The backend's name."""
     key: str | None
-    location: str | None
+    location: str | int | None
     data_buffer_idx: int | None
     segment_index: int | None
     version: int | None
@@ -103,9 +103,9 @@ class MethodSize(Answer):
     name: str
     program: int
     data: int
-    """The bytes of data that only this method uses."""
+    """The bytes of constants, initial states, payloads and named data that it uses."""
     shared: int
-    """The bytes of data that other methods use too."""
+    """The part of `data` that other methods use too."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -508,14 +508,38 @@ class Diff(Answer):
 
 
 @dataclass(frozen=True, repr=False)
+class EventTarget(Answer):
+    """What an instruction runs, according to the program: an operator, a delegate of a backend, or another kind of instruction."""
+
+    operator: str | None
+    backend: str | None
+    delegate: int | None
+    """Index into the method's delegates."""
+    instruction_kind: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class ProfiledNode(Answer):
+    """A node of an XNNPACK graph."""
+
+    index: int
+    operator: str
+    """The schema's name, such as `XNNFullyConnected`."""
+
+
+@dataclass(frozen=True, repr=False)
 class Event(Answer):
     """An event in a run."""
 
     kind: str
     name: str
+    delegate_debug_id: int | None
+    """The delegate's own number for the event."""
     chain: int | None
     instruction: int | None
-    runs: int | None
+    runs: EventTarget | None
+    node: ProfiledNode | None
+    """The node of an XNNPACK graph that it times, if there are as many events as nodes of a kind."""
     count: int
     total: int
     min: int

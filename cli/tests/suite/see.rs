@@ -177,6 +177,23 @@ fn hostile_names_do_nothing_on_a_terminal_and_are_exact_in_json() {
 }
 
 #[test]
+fn incomplete_output_is_called_incomplete() {
+    let output = crate::cli::TempFile::new("memory.svg", b"");
+    let file = data().join("malformed/planned-memory-index.pte");
+    let run = pte().args(["memory", "--svg", "-o"]).arg(&output.0).arg(&file).output().unwrap();
+    assert_eq!(run.status.code(), Some(1));
+    assert!(std::fs::read(&output.0).unwrap().starts_with(b"<svg"));
+    let text = String::from_utf8(run.stderr).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(lines[0].ends_with(" bytes"), "{text}");
+    assert!(
+        lines[1].ends_with("planned-memory-index.pte: the picture is incomplete because of 1 error in the file:"),
+        "{text}"
+    );
+    assert!(lines[2].contains("planned buffer 9, but there are 1"), "{text}");
+}
+
+#[test]
 fn hostile_names_are_text_in_svg_and_refused_in_yaml() {
     let file = hostile();
     let svg = output(&["memory", "--svg"], &file.0);
