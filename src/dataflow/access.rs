@@ -5,11 +5,16 @@
 //! each argument in the order of a call's, with a `*` before an output and a `!` before what is changed in place.
 
 use super::payloads::DelegateOutputs;
-use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes};
+use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator};
 use crate::sorted_text;
 use alloc::vec::Vec;
 
 const TABLE: &str = include_str!("operators.tsv");
+
+/// The arguments of an operator as its line in the table has them; `None` if it is not there.
+pub(crate) fn signature(operator: &Operator<'_>) -> Option<&'static str> {
+    sorted_text::row(TABLE, operator.name(), operator.overload())
+}
 
 /// What an instruction does with an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +104,7 @@ impl<'t, 'a> Calls<'t, 'a> {
     pub(crate) fn new(plan: &'t ExecutionPlan<'a>, method: usize, delegates: &'t DelegateOutputs) -> Self {
         let mut operators = Vec::with_capacity(plan.operators().len());
         for operator in plan.operators() {
-            let line = sorted_text::row(TABLE, operator.name(), operator.overload());
-            operators.push(line.map(|line| arguments_of(operator.name(), line)));
+            operators.push(signature(operator).map(|line| arguments_of(operator.name(), line)));
         }
         Self { plan, delegates, method, operators }
     }

@@ -17,7 +17,7 @@ mod payloads;
 mod periods;
 mod walk;
 
-pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
+pub(crate) use access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, signature, size};
 pub(crate) use apart::are_apart;
 pub(crate) use events::{Event, Kind};
 pub(crate) use payloads::DelegateOutputs;

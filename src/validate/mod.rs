@@ -39,6 +39,7 @@ mod foreign;
 mod formats;
 mod history;
 mod instructions;
+mod kernels;
 mod memory;
 mod model;
 mod names;

@@ -4,8 +4,8 @@ use super::report::Report;
 #[cfg(feature = "payloads")]
 use super::{Deployment, MissingData, Releases, foreign, payload, releases, xnnpack};
 use super::{
-    Finding, Level, constants, delegates, instructions, memory, names, pairing, plan, program, segments, tensors,
-    values, wire,
+    Finding, Level, constants, delegates, instructions, kernels, memory, names, pairing, plan, program, segments,
+    tensors, values, wire,
 };
 #[cfg(feature = "inspect")]
 use super::{Lack, Target, TargetCheck, target};
@@ -131,7 +131,9 @@ fn strict_rules(pte: &Pte<'_>, report: &mut Report<'_>) {
     names::check_pte(pte, report);
     let outputs = DelegateOutputs::of_program(pte);
     for (index, plan) in pte.methods().iter().enumerate() {
-        memory::check((index, plan), &outputs, &Path::ROOT.item("execution_plan", index), report);
+        let path = &Path::ROOT.item("execution_plan", index);
+        memory::check((index, plan), &outputs, path, report);
+        kernels::check(plan, path, report);
     }
     constants::check(pte, report);
     #[cfg(feature = "payloads")]

@@ -1,6 +1,6 @@
 //! Collects findings, and formats values from the file for their messages.
 
-use super::{Finding, Level, Rule};
+use super::{Finding, Level, Rule, Severity};
 use crate::error::{Error, counted};
 use crate::keyed::sort_by_key;
 use crate::path::{FieldPath, Path};
@@ -99,10 +99,30 @@ impl<'f> Report<'f> {
         offset: Option<u64>,
         message: impl fmt::Display,
     ) {
-        self.put(rule, path, offset, &message);
+        self.put(rule, rule.severity, path, offset, &message);
     }
 
-    fn put(&mut self, rule: &'static Rule, path: &Path<'_>, offset: Option<u64>, message: &dyn fmt::Display) {
+    /// Adds a finding that is less severe than the rule's others.
+    #[cold]
+    pub(super) fn add_as(
+        &mut self,
+        severity: Severity,
+        rule: &'static Rule,
+        path: &Path<'_>,
+        offset: Option<u64>,
+        message: impl fmt::Display,
+    ) {
+        self.put(rule, severity, path, offset, &message);
+    }
+
+    fn put(
+        &mut self,
+        rule: &'static Rule,
+        severity: Severity,
+        path: &Path<'_>,
+        offset: Option<u64>,
+        message: &dyn fmt::Display,
+    ) {
         if rule.level > self.level || !self.counts_one_more(rule) {
             return;
         }
@@ -111,7 +131,7 @@ impl<'f> Report<'f> {
             (Some(cve), None) => format!("{message} ({cve})"),
             (None, _) => message.to_string(),
         };
-        self.findings.push(Finding::new(rule, path.to_field_path(), offset, message));
+        self.findings.push(Finding { severity, ..Finding::new(rule, path.to_field_path(), offset, message) });
     }
 
     /// How many findings there are, with those that are not listed.

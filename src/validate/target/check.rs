@@ -4,7 +4,7 @@ use super::super::release::{Behaviour, Release};
 use super::super::releases::{Deployment, Library, ReleaseVerdict};
 use super::super::report::Name;
 use super::lacks::{Lack, TargetCheck, Unknown};
-use super::{Target, scalar_type};
+use super::{Target, calls, scalar_type};
 use crate::delegate::Payload;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
@@ -38,6 +38,7 @@ pub(in crate::validate) fn check(pte: &Pte<'_>, target: &Target, data: Option<&[
         needed.add(plan, &Path::ROOT);
         check_operators(plan.name(), &needed, target, &mut lacks);
         check_backends(plan.name(), &needed, target, &mut lacks);
+        calls::check(plan, target, &mut lacks, &mut unknown);
         let method = || String::from(plan.name());
         if let Some(available) = target.arena {
             let buffers = plan.planned_memory().buffers;

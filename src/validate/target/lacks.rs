@@ -44,6 +44,19 @@ pub enum Lack {
         /// How many instructions call it with these.
         calls: usize,
     },
+    /// A kernel that takes a call and computes the right numbers.
+    Call {
+        /// The method with the call.
+        method: String,
+        /// The operator's name and overload.
+        operator: String,
+        /// The rule that the call breaks: see [`RULES`](crate::validate::RULES).
+        rule: &'static str,
+        /// How many instructions break it in a call of this operator.
+        calls: usize,
+        /// The first of them, with what the kernel does.
+        message: String,
+    },
     /// A backend.
     Backend {
         /// The method that delegates to it.
@@ -124,6 +137,9 @@ impl fmt::Display for Lack {
             Self::OperatorKernel { method, operator, key, calls } => {
                 write!(f, "method {method:?}: no operator {operator:?} for {key} ({})", counted(*calls, "call"))
             }
+            Self::Call { method, rule, calls, message, .. } => {
+                write!(f, "method {method:?}: {rule}: {message} ({})", counted(*calls, "call"))
+            }
             Self::Backend { method, backend, delegates } => {
                 write!(f, "method {method:?}: no backend {backend:?} ({})", counted(*delegates, "delegate"))
             }
@@ -183,6 +199,21 @@ pub enum Unknown {
         /// The backend's name, cut if it is long.
         backend: String,
     },
+    /// What a kernel does with a call that the latest release refuses or computes wrongly, or may compute wrongly.
+    Call {
+        /// The method with the call.
+        method: String,
+        /// The operator's name and overload.
+        operator: String,
+        /// The rule that the call breaks: see [`RULES`](crate::validate::RULES).
+        rule: &'static str,
+        /// How many instructions break it in a call of this operator.
+        calls: usize,
+        /// The first of them, with what the kernel of the latest release does.
+        message: String,
+        /// The release that the device has.
+        runtime: Release,
+    },
     /// What the runtime takes from the method allocator: the sizes are those of the latest release.
     RuntimeMemory {
         /// The release that the device has.
@@ -199,6 +230,13 @@ impl fmt::Display for Unknown {
             }
             Self::BackendMemory { method, backend } => {
                 write!(f, "method {method:?}: what {backend} takes from the method allocator")
+            }
+            Self::Call { method, rule, calls, message, runtime, .. } => {
+                write!(f, "method {method:?}: {rule}: {message} ({})", counted(*calls, "call"))?;
+                match *runtime == Release::LATEST {
+                    true => Ok(()),
+                    false => write!(f, "; kernels of {runtime} were not tested"),
+                }
             }
             Self::RuntimeMemory { runtime } => {
                 write!(f, "what {runtime} takes from the method allocator: the sizes are those of {}", Release::LATEST)

@@ -1,5 +1,6 @@
 //! Whether a file will run on a device.
 
+mod calls;
 mod check;
 mod lacks;
 

@@ -12,7 +12,7 @@ fn add<'a>(pte: &mut Pte<'a>, instruction: impl Into<InstructionArguments<'a>>) 
     chain(pte).stacktrace = None;
 }
 
-fn kernel<'p, 'a>(pte: &'p mut Pte<'a>, index: usize) -> &'p mut KernelCall<'a> {
+pub fn kernel<'p, 'a>(pte: &'p mut Pte<'a>, index: usize) -> &'p mut KernelCall<'a> {
     match &mut instructions(pte)[index].instr_args {
         InstructionArguments::KernelCall(call) => call,
         other => panic!("instruction {index} is {other:?}"),
@@ -37,8 +37,8 @@ fn only_condition(pte: &mut Pte<'_>, destination: i32) {
     only_jump(pte, jump(condition, destination));
 }
 
-/// Replaces the only operator by the built-in one with this name.
-fn built_in(pte: &mut Pte<'_>, name: &'static str, overload: &'static str) {
+/// Replaces the only operator by the one with this name.
+pub fn built_in(pte: &mut Pte<'_>, name: &'static str, overload: &'static str) {
     let operator = &mut plan(pte).operators.as_mut().unwrap()[0];
     operator.name = Some(name.into());
     operator.overload = Some(overload.into());

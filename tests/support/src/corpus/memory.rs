@@ -120,6 +120,7 @@ pub fn cases() -> Vec<Case> {
                 };
                 call.args.as_mut().unwrap().to_mut().extend([list; 64]);
             },
-        ),
+        )
+        .also("kernel-argument-count"),
     ]
 }

@@ -5,6 +5,7 @@ mod delegates;
 mod flat_tensor;
 mod foreign;
 mod instructions;
+mod kernels;
 mod memory;
 mod payloads;
 mod program;
@@ -165,6 +166,7 @@ pub fn cases() -> Vec<Case> {
         memory::cases(),
         delegates::cases(),
         instructions::cases(),
+        kernels::cases(),
         flat_tensor::cases(),
         bundles::cases(),
         payloads::cases(),

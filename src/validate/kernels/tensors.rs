@@ -1,0 +1,176 @@
+//! Dim orders, ranks, types and sizes of the tensors that a value stands for.
+
+use crate::schema::ScalarType;
+use crate::schema::program::{ExecutionPlan, Tensor};
+use alloc::{string::String, vec::Vec};
+
+/// Dimensions stored in their own order: a bit of a set of dim orders.
+pub(super) const CONTIGUOUS: u8 = 1;
+/// Channels stored last; of tensors of 4 and 5 dimensions only.
+pub(super) const CHANNELS_LAST: u8 = 2;
+/// Another order.
+pub(super) const OTHER: u8 = 4;
+
+/// Sizes differ: a bit of a set of differences.
+pub(super) const SIZES: u8 = 1;
+/// Sizes differ in another dimension than the first.
+pub(super) const INNER: u8 = 2;
+/// Sizes of tensors with more than one element differ.
+pub(super) const BROADCAST: u8 = 4;
+
+/// The tensors that a value stands for: itself, the items of a list, or none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tensors {
+    /// A set of dim orders.
+    pub(super) orders: u8,
+    /// The same, of those whose elements are in another place in memory if they are stored in the other order.
+    pub(super) layouts: u8,
+    /// A set of ranks, up to 7.
+    pub(super) ranks: u8,
+    /// A set of numbers of scalar types, of those with elements.
+    pub(super) types: u32,
+    pub(super) shapes: Shapes,
+}
+
+/// The differences between the sizes of several tensors of 4 or 5 dimensions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Shapes {
+    /// One of them, with more than one element if there is such a one: index of its value.
+    example: Option<usize>,
+    /// A set of differences.
+    pub(super) differences: u8,
+}
+
+impl Tensors {
+    fn of(index: usize, tensor: &Tensor<'_>) -> Self {
+        let (sizes, dim_order) = (tensor.sizes(), tensor.dim_order());
+        let mut tensors = Self::default();
+        // Other rules report tensors that contradict themselves.
+        if sizes.len() == dim_order.len() {
+            let order = order_of(dim_order);
+            tensors.orders = order;
+            tensors.layouts = if is_in_both_orders(sizes, dim_order) { 0 } else { order };
+            tensors.ranks = u32::try_from(sizes.len()).ok().and_then(|rank| 1_u8.checked_shl(rank)).unwrap_or(0);
+        }
+        if matches!(sizes.len(), 4 | 5) {
+            tensors.shapes.example = Some(index);
+        }
+        if !sizes.contains(&0) {
+            tensors.types = type_bit(tensor.scalar_type.0);
+        }
+        tensors
+    }
+
+    fn join(&mut self, other: Self, plan: &ExecutionPlan<'_>) {
+        self.orders |= other.orders;
+        self.layouts |= other.layouts;
+        self.ranks |= other.ranks;
+        self.types |= other.types;
+        self.shapes.join(other.shapes, plan);
+    }
+}
+
+impl Shapes {
+    pub(super) fn join(&mut self, other: Self, plan: &ExecutionPlan<'_>) {
+        self.differences |= other.differences;
+        let Some(second) = other.example else { return };
+        let Some(first) = self.example else {
+            self.example = other.example;
+            return;
+        };
+        let sizes = |index: usize| plan.tensor(index).map(Tensor::sizes).unwrap_or_default();
+        let (one, two) = (sizes(first), sizes(second));
+        if one == two {
+            return;
+        }
+        let is_single = |sizes: &[i32]| sizes.iter().all(|size| *size == 1);
+        self.differences |= SIZES;
+        self.differences |= if one.get(1..) == two.get(1..) { 0 } else { INNER };
+        self.differences |= if is_single(one) || is_single(two) { 0 } else { BROADCAST };
+        if is_single(one) {
+            self.example = other.example;
+        }
+    }
+}
+
+/// A type in a set of types.
+pub(super) fn type_bit(number: i8) -> u32 {
+    u32::try_from(number).ok().and_then(|number| 1_u32.checked_shl(number)).unwrap_or(0)
+}
+
+/// The names of the types in a set.
+pub(super) fn types_in(set: u32) -> String {
+    let mut text = String::new();
+    for number in (0..32).filter(|number| set >> number & 1 == 1) {
+        text += if text.is_empty() { "" } else { ", " };
+        text += ScalarType(number).short_name().unwrap_or("a type without a name");
+    }
+    text
+}
+
+/// The kind of a dim order; nothing if it is not a permutation. A size of 1 makes no difference to kernels.
+fn order_of(dim_order: &[u8]) -> u8 {
+    let mut dimensions = 0_u32;
+    for dimension in dim_order {
+        dimensions |= 1_u32.checked_shl(u32::from(*dimension)).unwrap_or(0);
+    }
+    match dim_order {
+        order if dimensions.trailing_ones() as usize != order.len() => 0,
+        [0, 2, 3, 1] | [0, 2, 3, 4, 1] => CHANNELS_LAST,
+        order if order.iter().enumerate().all(|(at, dimension)| usize::from(*dimension) == at) => CONTIGUOUS,
+        _ => OTHER,
+    }
+}
+
+/// Whether the elements have the same places in memory in the contiguous order, and, with 4 or 5 dimensions, in the
+/// channels-last one: dimensions of size 1 can be anywhere.
+fn is_in_both_orders(sizes: &[i32], dim_order: &[u8]) -> bool {
+    let is_sorted = |order: &[u8]| {
+        let of_some_size = |dimension: &&u8| sizes.get(usize::from(**dimension)).is_some_and(|size| *size != 1);
+        order.iter().filter(of_some_size).is_sorted()
+    };
+    is_sorted(dim_order)
+        && match sizes.len() {
+            4 => is_sorted(&[0, 2, 3, 1]),
+            5 => is_sorted(&[0, 2, 3, 4, 1]),
+            // There is one order only.
+            0 | 1 => true,
+            _ => false,
+        }
+}
+
+/// For each value of a method its tensors.
+pub(super) fn of_values(plan: &ExecutionPlan<'_>) -> Vec<Tensors> {
+    let of_value = |index| plan.tensor(index).map(|tensor| Tensors::of(index, tensor)).unwrap_or_default();
+    let mut tensors: Vec<Tensors> = (0..plan.values().len()).map(of_value).collect();
+    // An item of a list is a tensor, not another list.
+    for (index, value) in plan.values().iter().enumerate() {
+        let Some(items) = value.val.tensors() else { continue };
+        let mut of_list = Tensors::default();
+        for item in items {
+            let item = usize::try_from(*item).ok().filter(|item| plan.tensor(*item).is_some());
+            if let Some(of_item) = item.and_then(|item| tensors.get(item)) {
+                of_list.join(*of_item, plan);
+            }
+        }
+        if let Some(of_value) = tensors.get_mut(index) {
+            *of_value = of_list;
+        }
+    }
+    tensors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dimensions_of_size_1_make_two_orders_the_same() {
+        assert!(is_in_both_orders(&[2, 3, 1, 1], &[0, 2, 3, 1]));
+        assert!(is_in_both_orders(&[2, 1, 4, 5], &[0, 1, 2, 3]));
+        assert!(!is_in_both_orders(&[2, 3, 4, 1], &[0, 1, 2, 3]));
+        assert!(!is_in_both_orders(&[2, 3, 4, 1], &[0, 2, 3, 1]));
+        assert!(!is_in_both_orders(&[2, 3], &[0, 1]));
+        assert!(is_in_both_orders(&[], &[]));
+    }
+}

@@ -1,0 +1,51 @@
+//! Calls that the kernels of a device refuse, end the process on, or compute other numbers for.
+
+use super::super::kernels::{Calls, Kernels, Violation};
+use super::super::release::Release;
+use super::super::releases::Library;
+use super::Target;
+use super::lacks::{Lack, Unknown};
+use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use alloc::collections::BTreeMap;
+use alloc::{format, string::String, vec::Vec};
+
+/// Checks each call of a method with the kernels of the latest release. Calls of one operator that break a rule are
+/// reported together.
+pub(super) fn check(plan: &ExecutionPlan<'_>, target: &Target, lacks: &mut Vec<Lack>, unknown: &mut Vec<Unknown>) {
+    let (Some(runtime), Some(kernels)) = (target.runtime, kernels(target)) else { return };
+    let calls = Calls::new(plan, kernels);
+    let mut found: BTreeMap<(usize, &str), (usize, String, Violation)> = BTreeMap::new();
+    for ((chain, instruction), arguments) in plan.instructions() {
+        let InstructionArguments::KernelCall(call) = arguments else { continue };
+        for violation in calls.judge(call) {
+            let operator = usize::try_from(call.op_index).unwrap_or(usize::MAX);
+            let place = || format!("chains[{chain}].instructions[{instruction}]");
+            let of_rule = found.entry((operator, violation.rule.name)).or_insert_with(|| (0, place(), violation));
+            of_rule.0 += 1;
+        }
+    }
+    for ((operator, rule), (calls, place, Violation { is_certain, message, .. })) in found {
+        let operator = plan.operators().get(operator).map(|operator| operator.full_name()).unwrap_or_default();
+        // The device may have a kernel of its own.
+        if target.operators.as_ref().is_some_and(|operators| operators.contains_key(&operator)) {
+            continue;
+        }
+        let (method, message) = (String::from(plan.name()), format!("{place}: {message}"));
+        if is_certain && runtime == Release::LATEST {
+            lacks.push(Lack::Call { method, operator, rule, calls, message });
+        } else {
+            unknown.push(Unknown::Call { method, operator, rule, calls, message, runtime });
+        }
+    }
+}
+
+/// The official kernels that a device has; `None` if it has others.
+fn kernels(target: &Target) -> Option<Kernels> {
+    let optimized = |library: &Library| matches!(library, Library::Optimized | Library::PythonWheel);
+    match &target.libraries {
+        Some(libraries) if libraries.iter().any(optimized) => Some(Kernels::Optimized),
+        Some(_) => Some(Kernels::Portable),
+        None if target.operators.is_none() => Some(Kernels::Portable),
+        None => None,
+    }
+}

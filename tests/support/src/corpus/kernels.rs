@@ -1,0 +1,63 @@
+//! Calls that kernels refuse, end the process on, or compute other numbers for.
+
+use super::instructions::{built_in, kernel};
+use super::{ADD, Case, list, pte, push, tensor};
+use executorch_format::Pte;
+use executorch_format::schema::ScalarType;
+use executorch_format::schema::program::IntList;
+
+/// Gives the three tensors four dimensions, and those in `last` channels-last memory.
+fn four_dimensions(pte: &mut Pte<'_>, last: &[usize]) {
+    for index in 0..3 {
+        let tensor = tensor(pte, index);
+        tensor.sizes = list(&[1, 2, 1, 2]);
+        tensor.dim_order = list(if last.contains(&index) { &[0, 2, 3, 1] } else { &[0, 1, 2, 3] });
+    }
+}
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        pte("kernel-dim-order", "kernel-dim-order", ADD, "the second operand alone is channels-last", |pte| {
+            four_dimensions(pte, &[1]);
+        }),
+        pte(
+            "kernel-dim-order-portable",
+            "kernel-dim-order",
+            ADD,
+            "aten::exp from a channels-last tensor to a contiguous one",
+            |pte| {
+                built_in(pte, "aten::exp", "out");
+                kernel(pte, 0).args = list(&[0, 2, 2]);
+                four_dimensions(pte, &[0]);
+            },
+        )
+        .also("kernel-wrong-values"),
+        pte("kernel-wrong-values", "kernel-wrong-values", ADD, "aten::flip of a channels-last tensor", |pte| {
+            built_in(pte, "aten::flip", "out");
+            let dims = push(pte, IntList { items: list(&[3]) });
+            kernel(pte, 0).args = list(&[0, dims, 2, 2]);
+            four_dimensions(pte, &[0, 2]);
+        }),
+        pte("kernel-argument-kind", "kernel-argument-kind", ADD, "the second operand is an integer", |pte| {
+            kernel(pte, 0).args = list(&[0, 3, 3, 2, 2]);
+        }),
+        pte("kernel-argument-count", "kernel-argument-count", ADD, "the result is not given again", |pte| {
+            kernel(pte, 0).args = list(&[0, 1, 3, 2]);
+        }),
+        pte("kernel-rank", "kernel-rank", ADD, "aten::mm of tensors of one dimension", |pte| {
+            built_in(pte, "aten::mm", "out");
+            kernel(pte, 0).args = list(&[0, 1, 2, 2]);
+            for index in 0..3 {
+                let tensor = tensor(pte, index);
+                (tensor.sizes, tensor.dim_order) = (list(&[4]), list(&[0]));
+            }
+        }),
+        pte("kernel-type", "kernel-type", ADD, "aten::neg of bools", |pte| {
+            built_in(pte, "aten::neg", "out");
+            kernel(pte, 0).args = list(&[0, 2, 2]);
+            for index in [0, 2] {
+                tensor(pte, index).scalar_type = ScalarType::BOOL;
+            }
+        }),
+    ]
+}
