@@ -151,6 +151,31 @@ impl<K: Ord> Keyed<K, ()> {
     }
 }
 
+/// Numbers texts and other bytes: equal ones have one number. Bytes that many references share, such as the name of a method, are compared
+/// once for each place in memory where they are, and not for each reference.
+#[derive(Default)]
+pub(crate) struct Numbers<'t> {
+    /// By address and length.
+    places: Keyed<(usize, usize), usize>,
+    /// By length and content.
+    numbers: Keyed<(usize, &'t [u8]), usize>,
+}
+
+impl<'t> Numbers<'t> {
+    /// The number of these bytes: the count of different ones before them.
+    pub fn of(&mut self, bytes: &'t [u8]) -> usize {
+        let place = (bytes.as_ptr() as usize, bytes.len());
+        let Self { places, numbers } = self;
+        let next = numbers.len();
+        *places.or_insert_with(place, || *numbers.or_insert((bytes.len(), bytes), next))
+    }
+
+    /// The number of a text.
+    pub fn of_text(&mut self, text: &'t str) -> usize {
+        self.of(text.as_bytes())
+    }
+}
+
 /// A key that is looked for among entries.
 struct Sought<'e, K, V, Q: ?Sized> {
     entries: &'e [(K, V)],
@@ -416,6 +441,15 @@ mod tests {
             assert!(map.sorted().into_iter().map(|(key, value)| (key, value)).eq(&tree));
             assert!(map.into_sorted().into_iter().eq(tree));
         }
+    }
+
+    #[test]
+    fn equal_bytes_have_one_number_wherever_they_are() {
+        let (texts, mut numbers) = (["ab", "a", "ab", "", "abc"].map(alloc::string::String::from), Numbers::default());
+        let found = texts.each_ref().map(|text| numbers.of_text(text));
+        assert_eq!(found, [0, 1, 0, 2, 3]);
+        assert_eq!(texts.each_ref().map(|text| numbers.of_text(text)), found);
+        assert_eq!(numbers.of(b"abc".get(..2).unwrap_or_default()), 0);
     }
 
     #[test]

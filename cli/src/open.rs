@@ -43,6 +43,9 @@ const LEAST_MAPPED: u64 = 64 << 10;
 /// The most bytes of metadata that are read from a pipe: a FlatBuffer cannot be larger.
 const MOST_METADATA: u64 = 1 << 31;
 
+/// The most bytes of a file with settings: a policy, a target, a table of names.
+const MOST_SETTINGS: u64 = 16 << 20;
+
 /// The most bytes that a pipe may have after the end that the file's header states.
 const MOST_TRAILING: u64 = 1 << 20;
 
@@ -166,6 +169,22 @@ impl Input {
     }
 }
 
+/// Reads a file with settings, such as a policy, a target or a table of names: up to 16 MiB, also from a pipe or a device.
+pub fn read_settings(path: &Path) -> Result<String, Failure> {
+    let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
+    let file = File::open(path).map_err(unreadable)?;
+    settings(file).map_err(unreadable)
+}
+
+fn settings(from: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    from.take(MOST_SETTINGS + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MOST_SETTINGS {
+        return Err(io::Error::other(format!("more than {MOST_SETTINGS} bytes, the most for a file with settings")));
+    }
+    Ok(text)
+}
+
 fn read_small(mut file: File) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
@@ -234,6 +253,14 @@ mod tests {
     fn a_pipe_without_end_is_not_read_to_its_end() {
         let path = Path::new("pipe");
         assert_eq!(read_stream(path, io::repeat(0)).map(|bytes| bytes.len()).ok(), Some(PROBE_SIZE));
+    }
+
+    #[test]
+    fn settings_are_read_up_to_their_largest_size() {
+        let read = |size| settings(io::repeat(b'#').take(size)).map(|text| text.len() as u64);
+        assert_eq!(read(MOST_SETTINGS).ok(), Some(MOST_SETTINGS));
+        let error = read(u64::MAX).map_err(|error| error.to_string());
+        assert_eq!(error, Err("more than 16777216 bytes, the most for a file with settings".to_owned()));
     }
 
     #[test]

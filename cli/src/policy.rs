@@ -2,14 +2,15 @@
 
 use crate::diff;
 use crate::failure::Failure;
+use crate::open::read_settings;
 use executorch_format::inspect::DiffLimits;
 use executorch_format::validate::Policy;
 use std::path::Path;
 
 /// Reads a policy file: settings for `verify`, and limits for `diff` in its table `[diff]`.
 pub fn read(path: &Path) -> Result<(Policy, DiffLimits), Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
-    let mut table: toml::Table = toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?;
+    let mut table: toml::Table =
+        toml::from_str(&read_settings(path)?).map_err(|error| Failure::usage_of(path, &error))?;
     if table.is_empty() {
         return Err(Failure::usage_of(path, &"the policy is empty: expected level, deny, allow or a table [diff]"));
     }

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::near::Names;
+use crate::open::read_settings;
 use crate::{status, text};
 use executorch_format::schema::ScalarType;
 use executorch_format::validate::{Lack, Library, Release, Target, TargetCheck};
@@ -68,7 +69,7 @@ pub fn read(path: &Path) -> Result<Target, Failure> {
             text::quoted(&path.to_string_lossy(), 60)
         )));
     }
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+    let text = read_settings(path)?;
     let target = match path.extension().and_then(|ending| ending.to_str()) {
         Some("yaml" | "yml") => selective_build(path, &text)?,
         _ => toml::from_str(&text).map_err(|error| Failure::usage_of(path, &error))?,
@@ -103,7 +104,30 @@ enum OperatorNames {
     Map(BTreeMap<String, yaml_serde::Value>),
 }
 
+/// How deep flow collections can be nested in YAML: as deep as its deserializer goes. Its scanner takes the square of the depth.
+const DEEPEST: usize = 128;
+
+/// Fails if flow collections are nested deeper than [`DEEPEST`]. Brackets in strings and comments count too.
+fn check_depth(path: &Path, text: &str) -> Result<(), Failure> {
+    let mut depth = 0usize;
+    for (line, text) in (1..).zip(text.lines()) {
+        for byte in text.bytes() {
+            match byte {
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            if depth > DEEPEST {
+                let fault = format!("more than {DEEPEST} brackets are open in line {line}: expected lists of names");
+                return Err(Failure::usage_of(path, &fault));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn selective_build(path: &Path, text: &str) -> Result<Target, Failure> {
+    check_depth(path, text)?;
     let file: SelectiveBuild = yaml_serde::from_str(text).map_err(|error| Failure::usage_of(path, &error))?;
     // `f32` and `FLOAT` are the same.
     let long = |name: String| ScalarType::from_short_name(&name).map_or(name, |found| found.to_string());

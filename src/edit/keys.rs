@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::segment::{DataRef, slice};
 use crate::flatbuffer::text::Text;
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, Numbers};
 use crate::schema::flat_tensor::{NamedData, TensorLayout, TensorMetadata};
 use crate::write::alignment;
 use crate::write::collect::NewEntry;
@@ -63,6 +63,7 @@ pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<
     let mut report = EditReport::default();
     let mut merged: Vec<NewEntry<'a>> = Vec::new();
     let mut seen = Keyed::<Text<'a>, (usize, usize)>::new();
+    let mut contents = Numbers::default();
     for (file, ptd) in files.iter().enumerate() {
         for Source { entry, .. } in take_entries(ptd)? {
             let size = entry.bytes.len() as u64;
@@ -73,9 +74,9 @@ pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<
                     merged.push(entry);
                 }
                 Some((first, at)) => {
-                    let same = merged
-                        .get_mut(*at)
-                        .filter(|other| other.tensor_layout == entry.tensor_layout && other.bytes == entry.bytes);
+                    let same = merged.get_mut(*at).filter(|other| {
+                        other.tensor_layout == entry.tensor_layout && same(&mut contents, [&other.bytes, &entry.bytes])
+                    });
                     let Some(same) = same else {
                         let (key, first, second) = (&entry.key, first + 1, file + 1);
                         return Err(Error::unwritable(format!(
@@ -89,6 +90,14 @@ pub(super) fn merge<'a>(files: &[Ptd<'a>], options: &PtdOptions) -> Result<(Ptd<
         }
     }
     Ok((Ptd::build(merged, options)?, report))
+}
+
+/// Whether the bytes are equal. Many keys can share a segment, whose bytes are compared once.
+fn same<'a>(contents: &mut Numbers<'a>, [one, other]: [&Cow<'a, [u8]>; 2]) -> bool {
+    match (one, other) {
+        (Cow::Borrowed(one), Cow::Borrowed(other)) => contents.of(one) == contents.of(other),
+        _ => one == other,
+    }
 }
 
 pub(super) fn split<'a>(

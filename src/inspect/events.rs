@@ -2,10 +2,11 @@
 
 use super::profile::{EventKind, EventTarget, Mismatch};
 use crate::file::pte::Pte;
-use crate::keyed::Keyed;
+use crate::keyed::{Keyed, sort};
+use crate::names::shortened;
 use crate::path::{FieldPath, Path};
 use crate::schema::etdump::{ProfileEvent, RunData};
-use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use crate::schema::program::{ExecutionPlan, InstructionArguments, Operator};
 use alloc::{format, string::String, vec::Vec};
 
 /// Events with equal keys time the same thing.
@@ -100,12 +101,19 @@ pub(super) fn instruction<'t, 'a>(
     Some(&plan.chains().get(chain)?.instructions().get(index)?.instr_args)
 }
 
+/// An operator's full name, shortened, since many events can be of one operator.
+fn shown(operator: &Operator<'_>) -> String {
+    let (name, overload) = (shortened(operator.name()), shortened(operator.overload()));
+    let dot = if overload.is_empty() { "" } else { "." };
+    format!("{name}{dot}{overload}")
+}
+
 pub(super) fn target<'t>(
     plan: &'t ExecutionPlan<'_>,
     instruction: &InstructionArguments<'_>,
 ) -> Option<EventTarget<'t>> {
     Some(match instruction {
-        InstructionArguments::KernelCall(call) => EventTarget::Kernel { operator: plan.operator(call)?.full_name() },
+        InstructionArguments::KernelCall(call) => EventTarget::Kernel { operator: shown(plan.operator(call)?) },
         InstructionArguments::DelegateCall(call) => {
             let delegate = plan.delegates().get(usize::try_from(call.delegate_index).ok()?)?;
             EventTarget::Delegate { backend: delegate.id(), delegate: call.delegate_index }
@@ -114,13 +122,114 @@ pub(super) fn target<'t>(
     })
 }
 
+/// What a method must have at an instruction for an event to be of it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Needed {
+    /// An instruction of any kind.
+    Any,
+    /// This kind of instruction, by the schema's name.
+    Kind(&'static str),
+    /// A call of this operator, by the number of its name without the namespace.
+    Operator(usize),
+}
+
+/// The methods of a program, by their instructions.
+pub(super) struct Methods<'t, 'a> {
+    pte: &'t Pte<'a>,
+    /// The names of operators without the namespace, with the overload: as the runtime writes them.
+    names: Keyed<String, usize>,
+    /// The chain, the instruction, what is there, and the index of the method. Sorted.
+    places: Vec<(usize, usize, Needed, usize)>,
+}
+
+impl<'t, 'a> Methods<'t, 'a> {
+    pub(super) fn of(pte: &'t Pte<'a>) -> Self {
+        let (mut names, mut places) = (Keyed::new(), Vec::new());
+        for (method, plan) in pte.methods().iter().enumerate() {
+            let mut numbers = Vec::with_capacity(plan.operators().len());
+            for operator in plan.operators() {
+                let name = operator.full_name();
+                let short = name.split_once("::").map_or(&*name, |(_, name)| name);
+                let next = names.len();
+                numbers.push(*names.or_insert(short.into(), next));
+            }
+            for ((chain, index), instruction) in plan.instructions() {
+                let mut add = |needed| places.push((chain, index, needed, method));
+                add(Needed::Any);
+                add(Needed::Kind(instruction.name().unwrap_or(UNKNOWN)));
+                if let InstructionArguments::KernelCall(call) = instruction {
+                    let operator = usize::try_from(call.op_index).ok().and_then(|index| numbers.get(index));
+                    operator.into_iter().for_each(|number| add(Needed::Operator(*number)));
+                }
+            }
+        }
+        sort(&mut places);
+        Self { pte, names, places }
+    }
+
+    /// The methods that an event can be of, by what is at its instruction; `None` if it can be of any.
+    fn candidates(&self, key: &Key<'_>) -> Option<&[(usize, usize, Needed, usize)]> {
+        let (chain, index) = key.place()?;
+        let name = key.name.unwrap_or_default();
+        let needed = match (key.kind(), name.strip_prefix(KERNEL)) {
+            (EventKind::Delegate, _) => Needed::Kind("DelegateCall"),
+            (EventKind::Instruction, _) => Needed::Kind(call_named(name)),
+            // Of an operator that no method has.
+            (EventKind::Part, Some(called)) => {
+                Needed::Operator(self.names.get(called).copied().unwrap_or(self.names.len()))
+            }
+            (EventKind::Part | EventKind::Method, _) => Needed::Any,
+        };
+        let place = (chain, index, &needed);
+        let start = self.places.partition_point(|(chain, index, needed, _)| (*chain, *index, needed) < place);
+        let end = self.places.partition_point(|(chain, index, needed, _)| (*chain, *index, needed) <= place);
+        self.places.get(start..end)
+    }
+
+    /// Up to two methods that all events can be of; an error if too many would have to be tried.
+    fn fitting(&self, keys: &[Key<'_>]) -> Result<[Option<&'t ExecutionPlan<'a>>; 2], TooMany> {
+        let fewest = keys.iter().filter_map(|key| self.candidates(key)).min_by_key(|methods| methods.len());
+        let mut found = [None; 2];
+        for (tried, (.., method)) in fewest.unwrap_or_default().iter().enumerate() {
+            if tried >= MOST_TRIED {
+                return Err(TooMany);
+            }
+            let plan = self.pte.methods().get(*method);
+            let Some(plan) = plan.filter(|plan| keys.iter().all(|key| misfit(key, plan).is_none())) else { continue };
+            match &mut found {
+                [first @ None, _] => *first = Some(plan),
+                [_, second] => {
+                    *second = Some(plan);
+                    break;
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// The most methods that are tried for a run: a program may have thousands, and a trace thousands of runs.
+const MOST_TRIED: usize = 256;
+
+/// More methods than [`MOST_TRIED`] have the rarest instruction of a run.
+struct TooMany;
+
+/// In the place of the name of an instruction that the schema does not know.
+const UNKNOWN: &str = "unknown";
+
+/// The schema's name of the instruction that an event of this name is of.
+fn call_named(name: &str) -> &'static str {
+    CALLS.iter().find(|(call, _)| *call == name).map_or("", |(_, kind)| kind)
+}
+
 /// The method that a group of runs ran: the one asked for if it fits, or the only one that fits. Reports if none does.
 pub(super) fn plan_of<'t, 'a>(
-    pte: &'t Pte<'a>,
+    methods: &Methods<'t, 'a>,
     method: Option<&str>,
     (first, keys): (usize, &[Key<'_>]),
     mismatches: &mut Vec<Mismatch>,
 ) -> Option<&'t ExecutionPlan<'a>> {
+    let pte = methods.pte;
     // Loading a method runs no instruction.
     if keys.iter().all(|key| key.place().is_none()) {
         return None;
@@ -131,7 +240,7 @@ pub(super) fn plan_of<'t, 'a>(
     };
     let named = method.map(|name| pte.method(name));
     if let (Some(name), Some(None)) = (method, named) {
-        say(format!("the program has no method {name:?}"));
+        say(format!("the program has no method {:?}", shortened(name)));
         return None;
     }
     let named = named.flatten();
@@ -139,14 +248,18 @@ pub(super) fn plan_of<'t, 'a>(
     if let Some(plan) = named.filter(fits) {
         return Some(plan);
     }
-    let mut fitting = pte.methods().iter().filter(fits);
-    match (fitting.next(), fitting.next()) {
-        (Some(plan), None) => Some(plan),
-        (Some(one), Some(other)) => {
-            say(format!("it fits the methods {:?} and {:?} alike: say which it was", one.name(), other.name()));
+    match methods.fitting(keys) {
+        Err(TooMany) => {
+            say(format!("it may fit more than {MOST_TRIED} methods, of which no more were tried: say which it was"));
             None
         }
-        (None, _) => {
+        Ok([Some(plan), None]) => Some(plan),
+        Ok([Some(one), Some(other)]) => {
+            let [one, other] = [one, other].map(|plan| shortened(plan.name()));
+            say(format!("it fits the methods {one:?} and {other:?} alike: say which it was"));
+            None
+        }
+        Ok([None, _]) => {
             let Some(plan) = named.or(pte.methods().first().filter(|_| pte.methods().len() == 1)) else {
                 say("it fits none of the program's methods".into());
                 return None;
@@ -162,28 +275,43 @@ fn misfit(key: &Key<'_>, plan: &ExecutionPlan<'_>) -> Option<String> {
     let place = key.place()?;
     let Some(found) = instruction(plan, place) else {
         let (chain, index) = place;
-        return Some(format!("instruction {index} of chain {chain}, which method {:?} does not have", plan.name()));
+        let method = shortened(plan.name());
+        return Some(format!("instruction {index} of chain {chain}, which method {method:?} does not have"));
     };
-    let found_name = found.name().unwrap_or("unknown");
+    let found_name = found.name().unwrap_or(UNKNOWN);
     let name = key.name.unwrap_or_default();
     let expected = match key.kind() {
         EventKind::Delegate => "DelegateCall",
-        EventKind::Instruction => CALLS.iter().find(|(call, _)| *call == name).map_or("", |(_, kind)| kind),
+        EventKind::Instruction => call_named(name),
         EventKind::Part if name.starts_with(KERNEL) => "KernelCall",
         EventKind::Part | EventKind::Method => return None,
     };
     let (_, index) = place;
     if found_name != expected {
-        let event = key.delegate_id.unwrap_or(name);
+        let event = shortened(key.delegate_id.unwrap_or(name));
         return Some(format!("{event:?} at instruction {index}, which is a {found_name}, expected a {expected}"));
     }
     let Some((called, InstructionArguments::KernelCall(call))) = name.strip_prefix(KERNEL).zip(Some(found)) else {
         return None;
     };
-    let operator = plan.operator(call).map(|operator| operator.full_name()).unwrap_or_default();
-    // The runtime leaves out the namespace.
-    let short = operator.split_once("::").map_or(&*operator, |(_, name)| name);
-    (short != called).then(|| format!("{name:?} at instruction {index}, which runs {operator:?}"))
+    let operator = plan.operator(call);
+    if operator.is_some_and(|operator| is_called(operator, called)) {
+        return None;
+    }
+    let (name, operator) = (shortened(name), operator.map(shown).unwrap_or_default());
+    Some(format!("{name:?} at instruction {index}, which runs {operator:?}"))
+}
+
+/// Whether the runtime calls an operator by this name: it leaves out the namespace. A long name is not read again for each event.
+fn is_called(operator: &Operator<'_>, called: &str) -> bool {
+    let (name, overload) = (operator.name(), operator.overload());
+    let rest = match (called.strip_suffix(overload), overload) {
+        (Some(rest), "") => Some(rest),
+        (Some(rest), _) => rest.strip_suffix('.'),
+        (None, _) => None,
+    };
+    let namespace = rest.and_then(|rest| name.strip_suffix(rest));
+    namespace.is_some_and(|namespace| namespace.ends_with("::") || namespace.is_empty() && !name.contains("::"))
 }
 
 impl RunData<'_> {

@@ -1,6 +1,6 @@
 //! How long things took, from an ETDump: the events of similar runs, with what they ran according to the program.
 
-use super::events::{Key, Times, instruction, plan_of, target};
+use super::events::{Key, Methods, Times, instruction, plan_of, target};
 use super::linked::{self, ProfiledNode};
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
@@ -201,8 +201,10 @@ pub(super) fn profile<'t>(etdp: &'t Etdp<'_>, program: Option<&'t Pte<'_>>, meth
             }
         }
     }
+    let methods = program.map(Methods::of);
     let profile = |group: Group<'t>| {
-        let plan = program.and_then(|pte| plan_of(pte, method, (group.first, &group.keys), &mut mismatches));
+        let methods = methods.as_ref();
+        let plan = methods.and_then(|all| plan_of(all, method, (group.first, &group.keys), &mut mismatches));
         group.profile(plan)
     };
     let mut runs: Vec<RunProfile<'_>> = groups.into_iter().map(profile).collect();

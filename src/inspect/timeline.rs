@@ -1,6 +1,6 @@
 //! When things happened, from an ETDump: every timing by itself.
 
-use super::events::{Key, Times, instruction, plan_of, target};
+use super::events::{Key, Methods, Times, instruction, plan_of, target};
 use super::profile::EventKind;
 use crate::file::etdp::Etdp;
 use crate::file::pte::Pte;
@@ -33,11 +33,12 @@ pub(super) fn timeline<'t>(
     method: Option<&str>,
 ) -> Vec<TimelineEvent> {
     let mut all = Vec::new();
+    let methods = program.map(Methods::of);
     for (index, run) in etdp.etdump.run_data().iter().enumerate() {
         // Mismatches are reported by the profile.
         let mut mismatches = Vec::new();
         let keys = Times::of(run, index, &mut mismatches).keys;
-        let plan = program.and_then(|pte| plan_of(pte, method, (index, &keys), &mut mismatches));
+        let plan = methods.as_ref().and_then(|all| plan_of(all, method, (index, &keys), &mut mismatches));
         for (_, event) in run.profile_events() {
             let key = Key::of(event);
             let place = key.place();

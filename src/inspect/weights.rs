@@ -8,7 +8,7 @@ use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::segment::DataRef;
-use crate::keyed::{Keyed, sort_by};
+use crate::keyed::{Keyed, Numbers, sort_by};
 use crate::parallel::Jobs;
 use crate::schema::ScalarType;
 use crate::schema::xnnpack::XNNDatatype;
@@ -257,11 +257,11 @@ impl<'t> Collector<'t> {
         let is_tensor = |kind| {
             matches!(kind, BlobKind::Constant | BlobKind::Mutable | BlobKind::Named | BlobKind::DelegateConstant)
         };
-        let mut quantized = Keyed::new();
+        let (mut names, mut quantized) = (Numbers::default(), Keyed::new());
         if let Model::Pte(pte) = model {
             for tensor in pte.dequantized() {
                 let Some(method) = pte.methods().get(tensor.method) else { continue };
-                quantized.insert((method.name(), tensor.value), tensor);
+                quantized.insert((names.of_text(method.name()), tensor.value), tensor);
             }
         }
         let mut counts = Counts::default();
@@ -284,7 +284,7 @@ impl<'t> Collector<'t> {
             }
             let at = self.add(blob.kind, blob.offset, blob.size, blob.users.clone());
             let operator = blob.users.iter().find_map(|user| match user {
-                BlobUser::Tensor { method, value, .. } => quantized.get(&(*method, *value)),
+                BlobUser::Tensor { method, value, .. } => quantized.get(&(names.of_text(method), *value)),
                 _ => None,
             });
             if let (Some(weight), Some(tensor)) = (self.weights.get_mut(at), operator) {

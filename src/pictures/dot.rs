@@ -2,7 +2,7 @@
 
 use super::color;
 use crate::inspect::{Graph, InstructionPlace, Node, NodeKind};
-use crate::names::is_deceptive;
+use crate::names::{is_deceptive, shortened};
 use alloc::vec::Vec;
 use core::fmt::{self, Write};
 
@@ -86,13 +86,13 @@ fn shape(kind: NodeKind) -> &'static str {
     }
 }
 
-/// A quoted string, in which nothing is an escape of Graphviz's.
+/// A quoted string, in which nothing is an escape of Graphviz's. A long one is cut: Graphviz takes up to 16,384 bytes.
 struct Quoted<'t>(&'t str);
 
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_char('"')?;
-        for character in self.0.chars() {
+        for character in shortened(self.0).chars() {
             match character {
                 '"' => f.write_str("\\\"")?,
                 '\\' => f.write_str("\\\\")?,

@@ -25,8 +25,10 @@ use core::fmt;
 #[derive(Default)]
 struct Shared<'a> {
     blobs: Vec<Cow<'a, [u8]>>,
-    /// The indices of the blobs with the same size and sample.
+    /// The indices of the blobs with the same size and sample, in the order of their bytes.
     alike: Keyed<(usize, u64), Vec<u32>>,
+    /// The indices of borrowed bytes, by address and length: many keys can share them.
+    places: Keyed<(usize, usize), u32>,
 }
 
 impl Clone for Shared<'_> {
@@ -48,16 +50,29 @@ impl fmt::Debug for Shared<'_> {
 impl<'a> Shared<'a> {
     /// Adds a blob if it is new, and returns its index.
     fn add(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
+        let Cow::Borrowed(borrowed) = bytes else { return self.find(bytes) };
+        let place = (borrowed.as_ptr() as usize, borrowed.len());
+        if let Some(index) = self.places.get(&place) {
+            return *index;
+        }
+        let index = self.find(bytes);
+        self.places.insert(place, index);
+        index
+    }
+
+    /// Adds a blob if none has the same bytes, and returns its index.
+    fn find(&mut self, bytes: Cow<'a, [u8]>) -> u32 {
         let alike = self.alike.entry((bytes.len(), sample(&bytes)));
-        for index in alike.iter() {
-            if self.blobs.get(*index as usize).is_some_and(|other| **other == *bytes) {
-                return *index;
+        let blob = |index: &u32| self.blobs.get(*index as usize).map(|blob| &**blob);
+        match alike.binary_search_by(|index| blob(index).cmp(&Some(&*bytes))) {
+            Ok(at) => alike.get(at).copied().unwrap_or_default(),
+            Err(at) => {
+                let index = self.blobs.len() as u32;
+                alike.insert(at, index);
+                self.blobs.push(bytes);
+                index
             }
         }
-        let index = self.blobs.len() as u32;
-        alike.push(index);
-        self.blobs.push(bytes);
-        index
     }
 }
 

@@ -133,6 +133,23 @@ fn the_method_is_the_only_one_that_fits() {
 }
 
 #[test]
+fn of_methods_that_are_alike_the_one_asked_for_is_taken() {
+    with_program("profile_control", |etdp, pte| {
+        let mut pte = pte.clone();
+        let plans = pte.program.execution_plan.as_mut().unwrap();
+        let mut same = plans.iter().find(|plan| plan.name() == "other").unwrap().clone();
+        same.name = Some("same".into());
+        plans.push(same);
+        let profile = etdp.profile(Some(&pte), None);
+        let methods: Vec<_> = profile.runs.iter().map(|run| run.method).collect();
+        assert_eq!(methods, [None, Some("forward"), Some("forward"), None]);
+        let message = &profile.mismatches[0].message;
+        assert!(message.contains("fits the methods \"other\" and \"same\" alike"), "{message}");
+        assert_eq!(etdp.profile(Some(&pte), Some("same")).runs[3].method, Some("same"));
+    });
+}
+
+#[test]
 fn another_program_is_said_not_to_fit() {
     with_program("profile_portable", |etdp, _| {
         let other = fixture("payloads/profile_xnnpack.pte");

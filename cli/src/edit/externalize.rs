@@ -5,7 +5,7 @@ use super::scalar_type;
 use super::{Destination, Output, checked, finish, program, refuse};
 use crate::failure::Failure;
 use crate::near::Names;
-use crate::open::Input;
+use crate::open::{Input, read_settings};
 use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject, findings_of_pair, new_errors_of_pair};
@@ -216,7 +216,6 @@ impl Choice {
 }
 
 fn table(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
-    let text = std::fs::read(path).map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
-    serde_json::from_slice(&text)
+    serde_json::from_str(&read_settings(path)?)
         .map_err(|error| Failure::Usage(format!("{}: {error}, expected an object of strings", text::path(path))))
 }

@@ -24,7 +24,7 @@ use executorch_format::edit::{Action, Subject, new_errors_of_image};
 use executorch_format::validate::{Finding, Level};
 use executorch_format::{Image, Model, Ptd, Pte};
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -173,14 +173,15 @@ pub fn finish<'t>(
     let outputs = outputs.into_iter().map(|Output { path, image }| Output { path, image: copied(image) });
     let outputs: Vec<_> = outputs.collect();
     let files: Vec<_> = outputs.iter().filter_map(|output| Some((&output.image, output.path?))).collect();
-    for (index, (_, path)) in files.iter().enumerate() {
-        if files.iter().take(index).any(|(_, other)| is_same_file(other, path)) {
+    let mut written = BTreeSet::new();
+    for (_, path) in &files {
+        if !written.insert(real(path)) {
             return Err(Failure::Usage(format!("{}: two results cannot be the same file", text::path(path))));
         }
     }
     // An edit without changes does not write the file in place. A separate output is written all the same.
-    let kept = report.changes.is_empty()
-        && files.iter().all(|(_, path)| inputs.iter().any(|input| is_same_file(input.path(), path)));
+    let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
+    let kept = report.changes.is_empty() && written.is_subset(&read);
     if !how.dry_run && !kept {
         save_all(&files)?;
     }
@@ -205,11 +206,10 @@ pub fn finish<'t>(
     print(report, [before, after], how.dry_run)
 }
 
-/// Whether two paths name the same file. The crate `same-file` does not fit: it opens both, and an output need not exist yet.
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let real =
-        |path: &Path| path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned());
-    real(one) == real(other)
+/// The path of a file without links; of one that does not exist yet, the absolute path. The crate `same-file` does not fit: it opens
+/// the files.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {

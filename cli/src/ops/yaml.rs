@@ -9,12 +9,11 @@ pub(super) fn text(operators: &Operators, files: &[PathBuf]) -> String {
     let called = operators.operators.iter().filter(|(_, operator)| !operator.kernels.is_empty());
     let kernels = called.map(|(name, operator)| {
         let keys = operator.kernels.keys().map(|key| format!("  - {key}\n"));
-        format!("  {}:\n{}", scalar(name), keys.collect::<String>())
+        format!("  {}:\n{}", key(name), keys.collect::<String>())
     });
     let files: String = files.iter().map(|file| format!("    - {}\n", scalar(&file.display().to_string()))).collect();
     let settings = "    include_all_overloads: false\n    is_root_operator: true\n    is_used_for_training: true\n";
-    let names =
-        operators.operators.keys().map(|name| format!("  {}:\n    debug_info:\n{files}{settings}", scalar(name)));
+    let names = operators.operators.keys().map(|name| format!("  {}:\n    debug_info:\n{files}{settings}", key(name)));
     let (kernels, names) = (map("et_kernel_metadata", kernels), map("operators", names));
     format!(
         "build_features: []\ncustom_classes: []\n{kernels}include_all_non_op_selectives: false\ninclude_all_operators: false\nkernel_metadata: {{}}\n{names}"
@@ -24,6 +23,13 @@ pub(super) fn text(operators: &Operators, files: &[PathBuf]) -> String {
 fn map(name: &str, entries: impl Iterator<Item = String>) -> String {
     let entries: String = entries.collect();
     if entries.is_empty() { format!("{name}: {{}}\n") } else { format!("{name}:\n{entries}") }
+}
+
+/// A name as a key in a map with an indentation of two. YAML's readers look for the colon in 1,024 characters, except after `? `.
+fn key(name: &str) -> String {
+    const LONGEST: usize = 1000;
+    let key = scalar(name);
+    if key.chars().nth(LONGEST).is_some() { format!("? {key}\n  ") } else { key }
 }
 
 /// A string: plain if it has only characters of operators' names, otherwise in quotes, with escapes for characters that could act on a

@@ -120,3 +120,53 @@ fn beyond_limits(
     }
     failed
 }
+
+/// A program that calls an operator of this name once.
+fn calling(operator: String) -> Vec<u8> {
+    use executorch_format::schema::program::{ExecutionPlan, Instruction, Operator, Program, Tensor};
+    use executorch_format::{DataCollector, PteOptions, schema::ScalarType};
+
+    let value = Tensor::new(ScalarType::FLOAT, vec![1]).with_planned(1, 0).into();
+    let call = Instruction::kernel_call(0, vec![0, 0]);
+    let method = ExecutionPlan::new("forward", vec![value], vec![Operator::new(operator, "out")], vec![call], 64);
+    let program = Program { execution_plan: Some(vec![method]), ..Program::default() };
+    DataCollector::new().finish(program, &PteOptions::default()).unwrap().image().unwrap().to_vec().unwrap()
+}
+
+#[test]
+fn a_name_too_long_for_other_readers_is_written_so_that_they_read_it() {
+    let name = format!("aten::{}", "x".repeat(17_000));
+    let file = TempFile::new("long-operator.pte", &calling(name.clone()));
+    let yaml = text(&run(&["ops", "--yaml", file.0.to_str().unwrap()]).stdout);
+    let read: yaml_serde::Value = yaml_serde::from_str(&yaml).unwrap();
+    let key = format!("{name}.out");
+    for map in ["operators", "et_kernel_metadata"] {
+        assert!(read.get(map).unwrap().get(&key).is_some(), "{map}");
+    }
+    let dot = text(&run(&["graph", "--dot", file.0.to_str().unwrap()]).stdout);
+    assert!(dot.contains("label=\"aten::xxx") && dot.lines().all(|line| line.len() < 1000), "{} bytes", dot.len());
+}
+
+#[test]
+fn a_target_of_nested_brackets_is_refused_before_it_is_scanned() {
+    let target = TempFile::new("nested.yaml", "[".repeat(200_000).as_bytes());
+    let model = fixture("1.5.1/linear/linear.pte");
+    let output = run(&["ops", "--check", target.0.to_str().unwrap(), model.path.to_str().unwrap()]);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("more than 128 brackets are open in line 1: expected lists of names"), "{error}");
+}
+
+/// A device without an end is read up to the most bytes that such a file may have.
+#[cfg(unix)]
+#[test]
+fn files_with_settings_are_read_up_to_a_limit() {
+    let model = fixture("1.5.1/linear/linear.pte");
+    let model = model.path.to_str().unwrap();
+    for arguments in [&["verify", "--policy", "/dev/zero", model][..], &["check", "--target", "/dev/zero", model]] {
+        let output = run(arguments);
+        let error = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains("more than 16777216 bytes"), "{error}");
+    }
+}

@@ -20,10 +20,12 @@ pub(super) fn graph<'t>(
     let dataflow = Dataflow::of_reads(plan, &calls);
     let by_argument = by_argument(&dataflow);
     let graph = Graph { method: plan.name(), ..Graph::default() };
+    let operators = plan.operators().iter().map(|operator| short(&operator.full_name()));
     let mut flow = Flow {
         pte,
         plan,
         opened,
+        operators: operators.collect(),
         graph,
         by_argument: &by_argument,
         writers: vec![None; dataflow.events().len()],
@@ -95,6 +97,8 @@ pub(super) struct Flow<'f, 't, 'a> {
     dataflow: &'f Dataflow,
     /// A payload is removed at the first call: later calls show the delegate as one node.
     opened: Opened<'t>,
+    /// The label of each operator.
+    operators: Vec<String>,
     pub(super) graph: Graph<'t>,
     /// The indices of the events, sorted within each time by argument, since an instruction may name many values, or
     /// one many times.
@@ -156,7 +160,8 @@ impl<'f, 't> Flow<'f, 't, '_> {
     ) {
         let (kind, label) = match instruction {
             InstructionArguments::KernelCall(call) => {
-                let operator = self.plan.operator(call).map(|operator| short(&operator.full_name()));
+                let index = usize::try_from(call.op_index).ok();
+                let operator = index.and_then(|index| self.operators.get(index)).cloned();
                 (NodeKind::Kernel, operator.unwrap_or_else(|| format!("operator {}", call.op_index)))
             }
             InstructionArguments::DelegateCall(call) => {
@@ -244,6 +249,8 @@ impl<'f, 't> Flow<'f, 't, '_> {
     /// Adds an edge from each node whose result another node may read.
     fn edges(&mut self) {
         let dataflow = self.dataflow;
+        // A node may take a list of many values that one node has written.
+        let mut found: Vec<(usize, bool)> = Vec::new();
         for reader in core::mem::take(&mut self.readers) {
             for index in self.events_of(reader.time, reader.value) {
                 if !self.spend() {
@@ -256,16 +263,13 @@ impl<'f, 't> Flow<'f, 't, '_> {
                     let Some(written) = dataflow.event(source.write) else { continue };
                     let from = self.writers.get(source.write as usize).copied().flatten();
                     let from = from.or_else(|| self.nodes.get(written.time as usize).copied().flatten());
-                    if let Some(from) = from {
-                        self.graph.edges.push(Edge {
-                            from,
-                            to: reader.node,
-                            value: Some(reader.value),
-                            view: source.view,
-                        });
-                    }
+                    found.extend(from.map(|from| (from, source.view)));
                 }
             }
+            sort(&mut found);
+            found.dedup();
+            let edge = |(from, view)| Edge { from, to: reader.node, value: Some(reader.value), view };
+            self.graph.edges.extend(found.drain(..).map(edge));
         }
     }
 

@@ -4,7 +4,7 @@ use super::weights::PayloadWeights;
 use super::{MethodSize, OperatorSize, SizePart, TypeSize};
 use crate::file::pte::Pte;
 use crate::inspect::BlobUser;
-use crate::keyed::{Keyed, sort, sort_by, sorted_by_position};
+use crate::keyed::{Keyed, Numbers, sort, sort_by, sorted_by_position};
 use crate::schema::ScalarType;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec, vec::Vec};
@@ -39,19 +39,22 @@ pub(super) fn methods<'t>(
     programs: &[u64],
 ) -> Vec<MethodSize<'t>> {
     let named = named_parts(parts);
-    // Which methods use which part.
-    let mut used: Vec<(usize, &str)> = Vec::new();
+    let mut names = Numbers::default();
+    // Which methods use which part, by the numbers of their names.
+    let mut used: Vec<(usize, usize)> = Vec::new();
     for (index, part) in parts.iter().enumerate() {
-        used.extend(part.users.iter().filter_map(BlobUser::method).map(|method| (index, method)));
+        let methods = part.users.iter().filter_map(BlobUser::method);
+        used.extend(methods.map(|method| (index, names.of_text(method))));
     }
     for payload in weights {
+        let methods: Vec<usize> = payload.methods.iter().map(|method| names.of_text(method)).collect();
         for part in payload.weights.iter().filter_map(|weight| part_of(&named, weight.key.as_deref()?)) {
-            used.extend(payload.methods.iter().map(|method| (part, *method)));
+            used.extend(methods.iter().map(|method| (part, *method)));
         }
     }
     sort(&mut used);
     used.dedup();
-    let mut data: Keyed<&str, (u64, u64)> = Keyed::new();
+    let mut data: Keyed<usize, (u64, u64)> = Keyed::new();
     for users in used.chunk_by(|one, other| one.0 == other.0) {
         for (index, method) in users {
             let bytes = parts.get(*index).map_or(0, |part| part.bytes);
@@ -61,7 +64,7 @@ pub(super) fn methods<'t>(
         }
     }
     let size = |(plan, program): (&'t ExecutionPlan<'_>, &u64)| {
-        let (data, shared) = data.get(plan.name()).copied().unwrap_or_default();
+        let (data, shared) = data.get(&names.of_text(plan.name())).copied().unwrap_or_default();
         MethodSize { name: plan.name(), program: *program, data, shared }
     };
     pte.methods().iter().zip(programs).map(size).collect()
@@ -134,21 +137,23 @@ pub(super) fn operators(
     weights: &[PayloadWeights<'_>],
 ) -> Vec<OperatorSize> {
     let named = named_parts(parts);
-    let mut names = Names::default();
-    let mut uses: Keyed<&str, Uses> = Keyed::new();
+    let (mut names, mut method_names) = (Names::default(), Numbers::default());
+    let mut uses: Keyed<usize, Uses> = Keyed::new();
     for plan in methods {
-        uses.insert(plan.name(), Uses::of(plan, &mut names));
+        uses.insert(method_names.of_text(plan.name()), Uses::of(plan, &mut names));
     }
     // Which nodes use which named data.
     let mut nodes: Vec<(usize, usize)> = Vec::new();
     // What nodes inside payloads use, and by how much that reduces each backend's size.
     let (mut inside, mut less) = (Vec::new(), Vec::new());
     for payload in weights {
+        // By the index of the backend, because its name may be long and have many weights.
+        let mut inner: Keyed<(usize, &str), usize> = Keyed::new();
         for weight in &payload.weights {
             let part = weight.key.as_deref().map(|key| part_of(&named, key));
-            for id in &payload.ids {
+            for (index, id) in payload.ids.iter().enumerate() {
                 for node in &weight.nodes {
-                    let number = names.number((*id, *node));
+                    let number = *inner.or_insert_with((index, *node), || names.number((*id, *node)));
                     match part {
                         Some(Some(part)) => nodes.push((part, number)),
                         // It is in a `.ptd`.
@@ -158,7 +163,12 @@ pub(super) fn operators(
                 }
             }
             if part.is_none() && !weight.nodes.is_empty() {
-                less.extend(payload.ids.iter().map(|id| (names.number((id, "")), weight.bytes)));
+                let backends = payload.ids.iter().enumerate();
+                less.extend(
+                    backends.map(|(index, id)| {
+                        (*inner.or_insert_with((index, ""), || names.number((id, ""))), weight.bytes)
+                    }),
+                );
             }
         }
     }
@@ -170,12 +180,13 @@ pub(super) fn operators(
         for user in &part.users {
             match *user {
                 BlobUser::Tensor { method, value, .. } => {
-                    if let Some(uses) = uses.get(method) {
+                    if let Some(uses) = uses.get(&method_names.of_text(method)) {
                         uses.of_value(value, &mut used);
                     }
                 }
                 BlobUser::Delegate { method, index, .. } => {
-                    used.extend(uses.get(method).and_then(|uses| uses.delegates.get(index)));
+                    let uses = uses.get(&method_names.of_text(method));
+                    used.extend(uses.and_then(|uses| uses.delegates.get(index)));
                 }
                 _ => {}
             }

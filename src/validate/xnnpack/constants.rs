@@ -7,8 +7,9 @@ use super::{Graph, weights};
 use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
 use crate::error::counted;
+use crate::file::named_blobs::NamedBlob;
 use crate::file::segment::slice;
-use crate::keyed::sort;
+use crate::keyed::{Keyed, sort};
 use crate::path::Path;
 use crate::schema::xnnpack::{XNNQuantParams, XNNTensorValue, XValue};
 use alloc::{format, vec, vec::Vec};
@@ -36,7 +37,7 @@ pub(super) fn check(graph: &Graph<'_>, blobs: &NamedBlobs<'_>, keys: Keys, path:
         weights::reads(graph, &node.xnode_union, &mut reads);
     }
     sort(&mut reads);
-    let mut check = Check { graph, blobs, keys, reads, missing: 0 };
+    let mut check = Check { graph, blobs, keys, reads, named: Keyed::new(), missing: 0 };
     let tree = &graph.payload.graph;
     for (index, value) in tree.xvalues().iter().enumerate() {
         let path = &path.item("xvalues", index);
@@ -76,6 +77,9 @@ struct Check<'t> {
     keys: Keys,
     /// The bytes that nodes read of constants, by value id.
     reads: Vec<(u32, u64)>,
+    /// The key of each constant that has one, as the runtime reads it, and its blob; `None` if that cannot be read. By index: many values
+    /// can share a constant with a long key.
+    named: Keyed<u32, (&'t str, Option<Option<NamedBlob<'t>>>)>,
     /// How many constants have a key that was not found, if no `.ptd` file was given.
     missing: usize,
 }
@@ -95,7 +99,7 @@ impl<'t> Check<'t> {
                 None
             }
             Some(ConstantPlace::Named { key, size }) => {
-                let bytes = self.named(key, size, path, report)?;
+                let bytes = self.named(index, (key, size), path, report)?;
                 Some((bytes, bytes.len() as u64))
             }
             Some(ConstantPlace::Payload { offset, size }) if self.keys == Keys::Own => {
@@ -121,12 +125,21 @@ impl<'t> Check<'t> {
         }
     }
 
-    fn named(&mut self, key: &str, size: u64, path: &Path<'_>, report: &mut Report<'_>) -> Option<&'t [u8]> {
-        // The runtime reads keys as C strings.
-        let key = key.split('\0').next().unwrap_or_default();
+    fn named(
+        &mut self,
+        index: u32,
+        (key, size): (&'t str, u64),
+        path: &Path<'_>,
+        report: &mut Report<'_>,
+    ) -> Option<&'t [u8]> {
+        let blobs = self.blobs;
+        let (key, blob) = *self.named.or_insert_with(index, || {
+            // The runtime reads keys as C strings.
+            let key = key.split('\0').next().unwrap_or_default();
+            (key, blobs.get(key).ok())
+        });
         // A fault of the blob's segment breaks another rule.
-        let blob = self.blobs.get(key).ok()?;
-        match (self.keys, blob) {
+        match (self.keys, blob?) {
             (Keys::Own, None) => None,
             (Keys::Others, None) => {
                 let found = format!("{}, which neither the .pte nor a .ptd file has", Name(key));

@@ -7,6 +7,7 @@ use super::constants::{Keys, numbers};
 use super::quantization::GROUP;
 use crate::delegate::NamedBlobs;
 use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
+use crate::keyed::Keyed;
 use crate::path::Path;
 use crate::schema::xnnpack::{
     EXTERNAL_INPUT, NO_ID, XNNDatatype, XNNNodeConv, XNNQuantParams, XNNTensorValue, XNode, XNodeUnion, XValue,
@@ -229,6 +230,8 @@ pub(super) fn requantization(
     report: &mut Report<'_>,
 ) {
     const MOST: f32 = 256.0;
+    // Many nodes can share a filter with many scales.
+    let mut largest: Keyed<u32, Option<f32>> = Keyed::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let Some(weights) = weights(&node.xnode_union) else {
             continue;
@@ -244,8 +247,9 @@ pub(super) fn requantization(
         let Some((value, _)) = graph.value(weights.filter) else {
             continue;
         };
-        let most = filter_scales(graph, value, blobs, keys).into_iter().map(|scale| input * scale / output);
-        if let Some(product) = most.into_iter().find(|product| *product >= MOST) {
+        let largest = *largest
+            .or_insert_with(weights.filter, || filter_scales(graph, value, blobs, keys).into_iter().reduce(f32::max));
+        if let Some(product) = largest.map(|scale| input * scale / output).filter(|product| *product >= MOST) {
             let found = format!("scales whose product is {product} times that of the output, expected less than 256");
             let path = path.item("xnodes", index);
             report.add(rule::XNNPACK_SCALES, &path.field("xnode_union").field(node.name()), found);

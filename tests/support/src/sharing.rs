@@ -4,7 +4,7 @@
 use executorch_format::delegate::Xnnpack;
 use executorch_format::schema::program::{
     BackendDelegate, BackendDelegateDataReference, DataLocation, EValue, ExecutionPlan, Instruction, NamedData,
-    Operator, String as Text, Tensor,
+    Operator, String as Text, Tensor, TensorDataLocation,
 };
 use executorch_format::schema::xnnpack::{
     ConstantDataOffset, EXTERNAL_OUTPUT, PerChannelQuant, XNNDatatype, XNNGraph, XNNNode2x1, XNNQuantizedTensorValue,
@@ -91,6 +91,24 @@ pub fn files(scale: Scale) -> Vec<Shared> {
         ("writers", overlapping(nodes(2 * count, (EXTERNAL_OUTPUT, 0)), 1, 0)),
         ("ranges", overlapping(vec![1; length], count, 1)),
     ];
+    files.push(("found", {
+        let mut plan = ExecutionPlan::new("forward", constants(count), Vec::new(), calls(true), 64);
+        plan.delegates = Some(vec![delegate("XnnpackBackend".into(), 0)]);
+        let mut data = collected(count, Some(keyed(name(), count)));
+        data.named(name(), vec![0; 16], 16).expect("an alignment");
+        finished(data, plan)
+    }));
+    files.push(("bytes", {
+        let value = |index| {
+            let mut tensor = Tensor::new(ScalarType::BYTE, vec![length as i32]).with_external(format!("k{index}"));
+            tensor.extra_tensor_info.get_or_insert_default().location = TensorDataLocation::SEGMENT;
+            tensor.with_data(1).into()
+        };
+        let values = (0..count).map(value).collect();
+        let mut data = DataCollector::new();
+        data.constant(vec![7; length]);
+        finished(data, ExecutionPlan::new("forward", values, vec![add()], calls(false), 64))
+    }));
     let inputs = vec![0; 8 * count];
     let plan = ExecutionPlan::new(name(), vec![long().with_external(name()).into()], vec![add()], Vec::new(), 64);
     files.push(("inputs", program(plan.with_inputs(inputs.clone()).with_outputs(inputs), 1, None)));
@@ -99,11 +117,18 @@ pub fn files(scale: Scale) -> Vec<Shared> {
     let long = NewEntry::blob(name(), vec![1]);
     let ptd = Ptd::build(short.chain([long]), &PtdOptions::default()).and_then(|ptd| ptd.image()?.to_vec());
     files.push(Shared { kind: "ptd", ending: "ptd", bytes: ptd.expect("a file") });
+    let shared = (0..count).map(|index| NewEntry::blob(format!("k{index}"), vec![7; length]));
+    let ptd = Ptd::build(shared, &PtdOptions::default()).and_then(|ptd| ptd.image()?.to_vec());
+    files.push(Shared { kind: "segment", ending: "ptd", bytes: ptd.expect("a file") });
     files
 }
 
 /// A program of one method, with `constants` constants of four bytes and one payload.
 fn program(plan: ExecutionPlan<'_>, constants: usize, payload: Option<Vec<u8>>) -> Vec<u8> {
+    finished(collected(constants, payload), plan)
+}
+
+fn collected(constants: usize, payload: Option<Vec<u8>>) -> DataCollector<'static> {
     let mut data = DataCollector::new();
     for index in 0..constants {
         data.constant((index as u32).to_le_bytes().to_vec());
@@ -111,6 +136,10 @@ fn program(plan: ExecutionPlan<'_>, constants: usize, payload: Option<Vec<u8>>) 
     if let Some(payload) = payload {
         data.delegate(payload);
     }
+    data
+}
+
+fn finished<'t>(data: DataCollector<'t>, plan: ExecutionPlan<'t>) -> Vec<u8> {
     let program = Program { execution_plan: Some(vec![plan]), ..Program::default() };
     let pte = data.finish(program, &PteOptions::default()).and_then(|pte| pte.image()?.to_vec());
     pte.expect("a program that is complete")
@@ -258,6 +287,7 @@ pub fn commands(ending: &str) -> &'static [&'static [&'static str]] {
             &["ptd", "filter", "{}", "--remove", "k0", "-o", "{out}/out.ptd"],
             &["ptd", "split", "{}", "--max-size", "20000", "-o", "{out}/out.ptd"],
             &["ptd", "merge", "{}", "{other}", "-o", "{out}/out.ptd"],
+            &["ptd", "merge", "{}", "{}", "-o", "{out}/out.ptd"],
             &["dedup", "{}", "-o", "{out}/out.ptd"],
             &["extract", "{}", "-o", "{out}/blobs"],
             &["convert", "{}", "{out}/out.safetensors", "--skip-unsupported"],
