@@ -2,7 +2,8 @@
 //!
 //! `operators.tsv` has the arguments of the operators of ExecuTorch's portable, quantized, ATen, Cortex-M, Llama and prim kernels: taken
 //! from the schemas of torch 2.13 and from the kernels' own sources. A line is an operator with its overload, a tab, and `name:Type` for
-//! each argument in the order of a call's, with a `*` before an output and a `!` before what is changed in place.
+//! each argument in the order of a call's, with a `*` before an output, a `=` before the output of an elementwise kernel, which may be in the
+//! place of an input, a `!` before what is changed in place, and a `.` before a tensor whose bytes are not read.
 
 use super::payloads::DelegateOutputs;
 use crate::schema::program::{DelegateCall, ExecutionPlan, InstructionArguments, KernelCall, KernelTypes, Operator};
@@ -21,8 +22,12 @@ pub(crate) fn signature(operator: &Operator<'_>) -> Option<&'static str> {
 pub(crate) enum Role {
     /// Reads it.
     Read,
+    /// Uses its type and sizes, or its address, but not its bytes.
+    Refer,
     /// Overwrites it.
     Write,
+    /// Overwrites it element by element, so that it may be in the place of an input.
+    Elementwise,
     /// Reads it, and writes all or part of it.
     InPlace,
     /// Overwrites an argument that is both input and result, as `copy_` does.
@@ -31,8 +36,12 @@ pub(crate) enum Role {
     Fill,
     /// Uses its memory while it runs.
     Scratch,
-    /// Makes it a view of that value: the same bytes.
+    /// Makes it a view of that value: sets its pointer.
     View(i32),
+    /// Makes it that value.
+    Move(i32),
+    /// Takes its memory away.
+    Free,
     /// Repeats its result.
     Again,
 }
@@ -50,7 +59,12 @@ pub(crate) struct Access {
 impl Role {
     /// Whether the argument's content changes.
     pub(crate) fn writes(self) -> bool {
-        !matches!(self, Self::Read | Self::Scratch)
+        !matches!(self, Self::Read | Self::Refer | Self::Scratch | Self::Free)
+    }
+
+    /// Whether the argument is an output, and no input.
+    pub(crate) fn is_output(self) -> bool {
+        matches!(self, Self::Write | Self::Elementwise)
     }
 
     /// Whether the argument is also an input.
@@ -125,16 +139,18 @@ impl<'t, 'a> Calls<'t, 'a> {
             InstructionArguments::DelegateCall(call) => self.delegate(call, list),
             InstructionArguments::MoveCall(call) => {
                 // A tensor's value is a pointer.
-                let is_tensor = self.plan.tensor(call.move_from).is_some();
-                let to = if is_tensor { Role::View(call.move_from) } else { Role::Write };
-                list.extend([Access::new(call.move_from, Role::Read), Access::new(call.move_to, to)]);
+                let from = if self.plan.tensor(call.move_from).is_some() { Role::Refer } else { Role::Read };
+                list.extend([Access::new(call.move_from, from), Access::new(call.move_to, Role::Move(call.move_from))]);
                 None
             }
             InstructionArguments::JumpFalseCall(call) => {
                 list.push(Access::new(call.cond_value_index, Role::Read));
                 None
             }
-            InstructionArguments::FreeCall(_) => None,
+            InstructionArguments::FreeCall(call) => {
+                list.push(Access::new(call.value_index, Role::Free));
+                None
+            }
             _ => Some(UNKNOWN_INSTRUCTION),
         };
     }
@@ -165,10 +181,10 @@ impl<'t, 'a> Calls<'t, 'a> {
             ([result], None) => list.push(Access::new(*result, Role::Write)),
             ([result], Some(written)) => {
                 let other = *result != written.value && self.plan.tensor(*result).is_some();
-                let role = if other { Role::View(written.value) } else { Role::Again };
+                let role = if other { Role::Move(written.value) } else { Role::Again };
                 list.push(Access::new(*result, role));
             }
-            (several, _) if several.len() == list.iter().filter(|access| access.role == Role::Write).count() => {
+            (several, _) if several.len() == list.iter().filter(|access| access.role.is_output()).count() => {
                 list.extend(several.iter().map(|result| Access::new(*result, Role::Again)));
             }
             _ => return None,
@@ -232,16 +248,16 @@ fn arguments_of(operator: &str, line: &'static str) -> Vec<Argument> {
     let mut arguments = Vec::new();
     for text in line.split(' ') {
         let text = text.split_once(':').map_or(text, |(name, _)| name);
-        let (role, name) = match (text.strip_prefix('*'), text.strip_prefix('!')) {
-            (Some(name), _) => (Role::Write, name),
-            (_, Some(name)) => (Role::InPlace, name),
+        let mut marked = text.chars();
+        let (role, name) = match (marked.next(), marked.as_str()) {
+            (Some('*'), name) if operator == "executorch_prim::et_view" => (Role::View(0), name),
+            (Some('*'), name) => (Role::Write, name),
+            (Some('='), name) => (Role::Elementwise, name),
+            (Some('.'), name) => (Role::Refer, name),
+            (Some('!'), name) if operator == "aten::copy_" => (Role::Replace, name),
+            (Some('!'), name) if operator == "executorch_prim::et_copy_index" => (Role::Fill, name),
+            (Some('!'), name) => (Role::InPlace, name),
             _ => (if text.ends_with("scratch") { Role::Scratch } else { Role::Read }, text),
-        };
-        let role = match (operator, role) {
-            ("executorch_prim::et_view", Role::Write) => Role::View(0),
-            ("aten::copy_", Role::InPlace) => Role::Replace,
-            ("executorch_prim::et_copy_index", Role::InPlace) => Role::Fill,
-            _ => role,
         };
         arguments.push(Argument { name, role });
     }
@@ -294,7 +310,7 @@ mod tests {
     #[test]
     fn a_call_has_its_result_once_more() {
         let inputs = [(Some("self"), Role::Read), (Some("other"), Role::Read), (Some("alpha"), Role::Read)];
-        let expected = [&inputs[..], &[(Some("out"), Role::Write), (None, Role::Again)]].concat();
+        let expected = [&inputs[..], &[(Some("out"), Role::Elementwise), (None, Role::Again)]].concat();
         assert_eq!(call("aten::add", "out", &[0, 1, 2, 3, 3]), (expected.clone(), false));
         assert_eq!(call("aten::add", "out", &[0, 1, 2, 3]).0, expected.get(..4).unwrap_or_default());
     }

@@ -1,115 +1,207 @@
 //! Basic blocks of a method: instructions between jumps.
 
-use super::events::{Events, Kind};
+use super::events::Events;
+use crate::keyed::sort_by_key;
 use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::{vec, vec::Vec};
+use core::cmp::Reverse;
 
 /// Consecutive times without a jump between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Block {
     pub(super) first: usize,
     pub(super) last: usize,
-    /// The blocks that may come next.
+    /// The blocks that may come next. If there are two, the second one is the destination of the jump.
     pub(super) next: [Option<usize>; 2],
-    /// The number of blocks that it may come after.
-    pub(super) before: usize,
+    /// The value that decides between two.
+    pub(super) condition: u32,
 }
 
-/// The blocks of a method, in order of time: the first one is before the first instruction, the last one after the
-/// last. Without `jumps`, jumps are ignored.
-pub(super) fn blocks(plan: &ExecutionPlan<'_>, events: &Events, jumps: bool) -> Vec<Block> {
-    let end = events.end();
-    let mut starts = vec![false; end + 1];
-    // The time of each jump, and the times that may come next.
-    let mut ways: Vec<(usize, [Option<usize>; 2])> = Vec::new();
-    let mut constant = None;
-    let mut time = 0;
-    for chain in plan.chains() {
-        let first = time + 1;
-        let count = chain.instructions().len();
-        for instruction in chain.instructions() {
-            time += 1;
-            let InstructionArguments::JumpFalseCall(jump) = &instruction.instr_args else { continue };
-            if !jumps {
-                continue;
-            }
-            let destination = usize::try_from(jump.destination_instruction).ok().filter(|index| *index <= count);
-            let known = constant.get_or_insert_with(|| Conditions::new(plan, events)).get(jump.cond_value_index);
-            let next = (known != Some(false)).then_some(time + 1);
-            let destination = destination.filter(|_| known != Some(true)).map(|index| first + index);
-            ways.push((time, [next, destination]));
-        }
+impl Block {
+    pub(super) fn next(&self) -> impl Iterator<Item = usize> {
+        self.next.into_iter().flatten()
     }
-    let mut start = |time: usize| {
-        if let Some(start) = starts.get_mut(time) {
-            *start = true;
-        }
-    };
-    for time in [0, 1, end] {
-        start(time);
-    }
-    for (time, [_, to]) in &ways {
-        start(*time + 1);
-        if let Some(to) = to {
-            start(*to);
-        }
-    }
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut index = vec![0; end + 1];
-    for (time, (starts, index)) in starts.iter().zip(&mut index).enumerate() {
-        if *starts {
-            blocks.push(Block { first: time, last: time, next: [None, None], before: 0 });
-        }
-        *index = blocks.len() - 1;
-        if let Some(block) = blocks.last_mut() {
-            block.last = time;
-        }
-    }
-    let mut ways = ways.into_iter().peekable();
-    let mut before = vec![0; blocks.len()];
-    for block in &mut blocks {
-        let [one, other] = match ways.next_if(|(time, _)| *time == block.last) {
-            Some((_, next)) => next,
-            None => [Some(block.last + 1).filter(|next| *next <= end), None],
-        };
-        let block_at = |time: Option<usize>| time.and_then(|time| index.get(time).copied());
-        block.next = [block_at(one), block_at(other)];
-        if block.next[0] == block.next[1] {
-            block.next[1] = None;
-        }
-        for next in block.next.into_iter().flatten() {
-            if let Some(count) = before.get_mut(next) {
-                *count += 1;
-            }
-        }
-    }
-    for (block, before) in blocks.iter_mut().zip(before) {
-        block.before = before;
-    }
-    blocks
 }
 
-/// The conditions that no instruction and no input changes: how the exporter writes a jump that is always taken.
-struct Conditions(Vec<Option<bool>>);
+/// A jump, as a path takes it or not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Branch {
+    /// Index of the instruction, over all chains.
+    pub(crate) instruction: usize,
+    pub(crate) jumps: bool,
+}
 
-impl Conditions {
-    fn new(plan: &ExecutionPlan<'_>, events: &Events) -> Self {
-        let mut known = Vec::with_capacity(plan.values().len());
-        for value in plan.values() {
-            known.push(match &value.val {
-                KernelTypes::Bool(value) => Some(value.bool_val),
-                _ => None,
-            });
-        }
-        for event in events.list.iter().filter(|event| event.kind.writes() && event.kind != Kind::Keep) {
-            if let Some(known) = known.get_mut(event.value as usize) {
-                *known = None;
+pub(crate) struct Blocks {
+    /// In order of time: the first one starts before the first instruction, the last one ends after the last.
+    pub(super) list: Vec<Block>,
+    /// The first and the last time of each loop, from the destination of a jump backwards to the jump: in order, outer loops first.
+    pub(super) loops: Vec<(usize, usize)>,
+    /// For each time, the first later one that a jump can reach without it.
+    skipped_to: Vec<usize>,
+}
+
+impl Blocks {
+    pub(super) fn new(plan: &ExecutionPlan<'_>, events: &Events) -> Self {
+        let end = events.end();
+        let mut starts = vec![false; end + 2];
+        // The time of each jump, and the times that may come next.
+        let mut jumps: Vec<(usize, u32, [Option<usize>; 2])> = Vec::new();
+        let mut loops = Vec::new();
+        let mut time = 0;
+        for chain in plan.chains() {
+            let first = time + 1;
+            let count = chain.instructions().len();
+            for instruction in chain.instructions() {
+                time += 1;
+                let InstructionArguments::JumpFalseCall(jump) = &instruction.instr_args else { continue };
+                let destination = usize::try_from(jump.destination_instruction).ok().filter(|index| *index <= count);
+                // The exporter writes a jump that is always taken with a constant.
+                let known = constant(plan, events, jump.cond_value_index);
+                let next = (known != Some(false)).then_some(time + 1);
+                let destination = destination.filter(|_| known != Some(true)).map(|index| first + index);
+                loops.extend(destination.filter(|first| *first <= time).map(|first| (first, time)));
+                for start in [Some(time + 1), destination].into_iter().flatten() {
+                    if let Some(start) = starts.get_mut(start) {
+                        *start = true;
+                    }
+                }
+                jumps.push((time, jump.cond_value_index as u32, [next, destination]));
             }
         }
-        Self(known)
+        sort_by_key(&mut loops, |(first, last)| (*first, Reverse(*last)));
+        let skipped_to = skipped_to(&jumps, end);
+        let mut list: Vec<Block> = Vec::new();
+        let mut index = vec![0; end + 1];
+        for (time, (start, index)) in starts.iter().zip(&mut index).enumerate() {
+            match list.last_mut().filter(|_| !start) {
+                Some(block) => block.last = time,
+                None => list.push(Block { first: time, last: time, next: [None, None], condition: 0 }),
+            }
+            *index = list.len() - 1;
+        }
+        let mut jumps = jumps.into_iter().peekable();
+        for block in &mut list {
+            let next;
+            (block.condition, next) = match jumps.next_if(|(time, ..)| *time == block.last) {
+                Some((_, condition, next)) => (condition, next),
+                None => (0, [Some(block.last + 1), None]),
+            };
+            block.next = next.map(|time| index.get(time?).copied());
+            if block.next[0] == block.next[1] {
+                block.next[1] = None;
+            }
+        }
+        Self { list, loops, skipped_to }
     }
 
-    fn get(&self, value: i32) -> Option<bool> {
-        self.0.get(usize::try_from(value).ok()?).copied().flatten()
+    /// Whether a path to a time passes an earlier one, as far as jumps forwards tell.
+    pub(super) fn is_always_before(&self, time: u32, later: u32) -> bool {
+        self.skipped_to.get(time as usize).is_none_or(|to| *to > later as usize)
+    }
+
+    /// The block of a time.
+    pub(super) fn at(&self, time: usize) -> usize {
+        self.list.partition_point(|block| block.last < time)
+    }
+
+    /// The blocks before each block.
+    pub(super) fn before(&self) -> Vec<Vec<usize>> {
+        let mut before = vec![Vec::new(); self.list.len()];
+        for (index, block) in self.list.iter().enumerate() {
+            for next in block.next() {
+                if let Some(before) = before.get_mut(next) {
+                    before.push(index);
+                }
+            }
+        }
+        before
+    }
+
+    /// The branches on a shortest path from one time to a later one; if there is none, from the start of the method.
+    pub(crate) fn path(&self, from: usize, to: usize) -> Vec<Branch> {
+        let (first, last) = (self.at(from), self.at(to));
+        if first == last && from < to {
+            return Vec::new();
+        }
+        let mut came_from: Vec<Option<usize>> = vec![None; self.list.len()];
+        let mut waiting = VecDeque::from([first]);
+        while let Some(index) = waiting.pop_front() {
+            for next in self.list.get(index).into_iter().flat_map(Block::next) {
+                if let Some(place @ None) = came_from.get_mut(next) {
+                    *place = Some(index);
+                    waiting.push_back(next);
+                }
+            }
+        }
+        let (mut branches, mut at) = (Vec::new(), last);
+        while let Some(before) = came_from.get_mut(at).and_then(Option::take) {
+            if let Some(Block { last, next: [Some(_), Some(jump)], .. }) = self.list.get(before) {
+                branches.push(Branch { instruction: last.saturating_sub(1), jumps: *jump == at });
+            }
+            at = before;
+            if at == first {
+                break;
+            }
+        }
+        branches.reverse();
+        branches
+    }
+
+    /// The instructions at the ends of loops that a run reaches and never leaves.
+    pub(crate) fn endless(&self) -> Vec<usize> {
+        let before = self.before();
+        let reached = reach(0, self.list.len(), |index, next: &mut dyn FnMut(usize)| {
+            self.list.get(index).into_iter().flat_map(Block::next).for_each(next);
+        });
+        let leaves = reach(self.list.len() - 1, self.list.len(), |index, next: &mut dyn FnMut(usize)| {
+            before.get(index).into_iter().flatten().copied().for_each(next);
+        });
+        let mut found = Vec::new();
+        for ((block, reached), leaves) in self.list.iter().zip(reached).zip(leaves) {
+            let is_back = |next: usize| self.list.get(next).is_some_and(|next| next.first <= block.last);
+            if reached && !leaves && block.next().next().is_some() && block.next().all(is_back) {
+                found.push(block.last - 1);
+            }
+        }
+        found
+    }
+}
+
+/// For each time, the first later one that a jump from before it can reach.
+fn skipped_to(jumps: &[(usize, u32, [Option<usize>; 2])], end: usize) -> Vec<usize> {
+    let (mut jumps, mut open) = (jumps.iter().peekable(), BTreeSet::new());
+    let mut skipped = Vec::with_capacity(end + 1);
+    for time in 0..=end {
+        while let Some((_, _, [_, to])) = jumps.next_if(|(from, ..)| *from < time) {
+            open.extend(*to);
+        }
+        while open.first().is_some_and(|to| *to <= time) {
+            open.pop_first();
+        }
+        skipped.push(open.first().copied().unwrap_or(usize::MAX));
+    }
+    skipped
+}
+
+/// Which blocks can be reached from one.
+fn reach(from: usize, count: usize, next: impl Fn(usize, &mut dyn FnMut(usize))) -> Vec<bool> {
+    let (mut reached, mut waiting) = (vec![false; count], vec![from]);
+    while let Some(index) = waiting.pop() {
+        match reached.get_mut(index) {
+            Some(reached @ false) => *reached = true,
+            _ => continue,
+        }
+        next(index, &mut |next| waiting.push(next));
+    }
+    reached
+}
+
+/// A condition that no instruction and no input changes.
+fn constant(plan: &ExecutionPlan<'_>, events: &Events, condition: i32) -> Option<bool> {
+    let changed = *events.changed.get(usize::try_from(condition).ok()?)?;
+    match &plan.value(condition)?.val {
+        KernelTypes::Bool(value) if !changed => Some(value.bool_val),
+        _ => None,
     }
 }

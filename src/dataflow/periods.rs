@@ -1,187 +1,95 @@
-//! When each value's bytes are needed: from a write to its last read, on every path.
+//! When each write's bytes are needed: from the write to its last read, on every path.
 
-use super::blocks::Block;
 use super::events::{Events, Kind};
-use super::walk::{Passed, TooMuch};
+use super::walk::{TooMuch, Walk};
 use super::{BEFORE, Period};
-use crate::keyed::{sort, sort_by_key};
+use crate::keyed::{set, sort_by_key};
 use alloc::{vec, vec::Vec};
 
-/// A set of numbers below a limit, as bits.
-#[derive(Clone, Default)]
-struct Bits(Vec<u64>);
-
-impl Bits {
-    fn set(&mut self, index: usize) {
-        if let Some(word) = self.0.get_mut(index / 64) {
-            *word |= 1 << (index % 64);
-        }
-    }
-
-    fn has(&self, index: usize) -> bool {
-        self.0.get(index / 64).is_some_and(|word| word >> (index % 64) & 1 == 1)
-    }
-
-    /// The numbers, in order.
-    fn all(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0
-            .iter()
-            .enumerate()
-            .flat_map(|(index, word)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| index * 64 + bit))
-    }
-}
-
-/// Of the writes that are read in another block, or earlier in a loop: which of them a block needs.
-#[derive(Clone, Default)]
-struct Needs {
-    /// Needed at the start, for a read in the block.
-    read: Bits,
-    /// Needed at the start.
-    start: Bits,
-    /// Needed at the end.
-    end: Bits,
-    /// Of which some content is left at the end.
-    reach: Bits,
-}
-
 /// Periods in which the content of each write is needed, by write and time.
-pub(super) fn of_writes(
-    events: &Events,
-    blocks: &[Block],
-    passed: &[Passed],
-    budget: &mut usize,
-) -> Result<Vec<(u32, Period)>, TooMuch> {
-    let time_of = |event: u32| events.list.get(event as usize).map_or(0, |event| event.time as usize);
-    let block_of = |time: usize| blocks.partition_point(|block| block.last < time);
-    // By write: the last read after it in its own block; and all reads elsewhere.
-    let mut last_here = vec![0u32; events.list.len()];
-    // (write, block, last time of a read there)
-    let mut elsewhere: Vec<(u32, u32, u32)> = Vec::new();
-    for (block, passed) in passed.iter().enumerate() {
-        for source in passed.sources.iter().filter(|source| source.write != BEFORE && !source.view) {
-            if events.list.get(source.read as usize).is_some_and(|event| event.kind == Kind::Base) {
-                continue;
-            }
-            let (read, write) = (time_of(source.read), time_of(source.write));
-            if block_of(write) == block && read > write {
-                if let Some(last) = last_here.get_mut(source.write as usize) {
-                    *last = (*last).max(read as u32);
-                }
-            } else {
-                elsewhere.push((source.write, block as u32, read as u32));
-            }
-        }
-    }
-    sort(&mut elsewhere);
-    let mut crossing: Vec<u32> = elsewhere.iter().map(|(write, _, _)| *write).collect();
-    crossing.dedup();
-    let words = crossing.len().div_ceil(64);
-    *budget = budget.checked_sub(32 * words * blocks.len()).ok_or(TooMuch)?;
-    let empty = Bits(vec![0; words]);
-    let needs = Needs { read: empty.clone(), start: empty.clone(), end: empty.clone(), reach: empty };
-    let mut needs = vec![needs; blocks.len()];
-    for (write, block, _) in &elsewhere {
-        if let (Some(needs), Ok(at)) = (needs.get_mut(*block as usize), crossing.binary_search(write)) {
-            needs.read.set(at);
-        }
-    }
-    for (needs, passed) in needs.iter_mut().zip(passed) {
-        for write in &passed.reach_out {
-            if let Ok(at) = crossing.binary_search(write) {
-                needs.reach.set(at);
-            }
-        }
-    }
-    // The writes that reach the start of each block and are not overwritten in it.
-    let mut arrives: Vec<Bits> = Vec::with_capacity(blocks.len());
-    for (index, passed) in passed.iter().enumerate() {
-        let mut bits = Bits(vec![0; words]);
-        for write in &passed.reach_in {
-            // A write that goes to one of several places leaves the others unchanged.
-            let first = passed.through.partition_point(|(other, _)| other < write);
-            let is_sure = passed.through.get(first + 1).is_none_or(|(other, _)| other != write);
-            if let (Ok(at), false) = (crossing.binary_search(write), is_sure && block_of(time_of(*write)) == index) {
-                bits.set(at);
-            }
-        }
-        arrives.push(bits);
-    }
-    propagate(blocks, &arrives, words, &mut needs, budget)?;
+pub(super) fn of_writes(walk: &mut Walk<'_>) -> Result<Vec<(u32, Period)>, TooMuch> {
+    let (events, blocks) = (walk.events, walk.blocks);
+    let event = |write: u32| events.list.get(walk.event_of(write) as usize);
     let mut periods: Vec<(u32, Period)> = Vec::new();
-    // Writes that are only read in their own block.
-    for (index, last) in last_here.iter().enumerate() {
-        let write = index as u32;
-        let event = events.list.get(index);
-        if event.is_some_and(|event| event.kind.writes() && !matches!(event.kind, Kind::View(_))) {
-            let first = time_of(write);
-            let block = block_of(first);
-            let Some(needs) = needs.get(block) else { continue };
-            if !passed.get(block).is_some_and(|passed| passed.reached) {
-                continue;
-            }
-            let leaves = crossing.binary_search(&write).is_ok_and(|at| needs.end.has(at) && needs.reach.has(at));
-            let end = blocks.get(block).map_or(first, |block| block.last);
-            let last = if leaves { end } else { (*last as usize).max(first) };
-            periods.push((write, Period { first, last }));
+    let writes = events.list.len() + walk.through.len();
+    for write in 0..writes as u32 {
+        let Some(event) = event(write).filter(|event| event.kind.writes()) else { continue };
+        let time = event.time as usize;
+        let is_own = (write as usize) < events.list.len();
+        let is_reached = walk.passed.get(blocks.at(time)).is_some_and(|passed| passed.reached);
+        if is_reached && (!is_own || walk.is_written.get(write as usize) == Some(&true)) {
+            periods.push((write, Period { first: time, last: time }));
         }
     }
-    for (index, (block, needs)) in blocks.iter().zip(&needs).enumerate() {
-        for at in needs.start.all() {
-            let Some(write) = crossing.get(at) else { continue };
-            *budget = budget.checked_sub(1).ok_or(TooMuch)?;
-            let last = if needs.end.has(at) && needs.reach.has(at) {
-                block.last
-            } else {
-                let key = (*write, index as u32, u32::MAX);
-                let before = elsewhere.partition_point(|entry| *entry <= key).checked_sub(1);
-                before.and_then(|before| elsewhere.get(before)).map_or(block.first, |(_, _, read)| *read as usize)
-            };
-            periods.push((*write, Period { first: block.first, last }));
+    // The reads of each write.
+    let mut reads: Vec<(u32, usize)> = Vec::new();
+    for source in
+        walk.passed.iter().flat_map(|passed| &passed.sources).filter(|source| source.write != BEFORE && !source.view)
+    {
+        let read = events.list.get(source.read as usize).filter(|read| read.kind != Kind::Refer);
+        reads.extend(read.map(|read| (source.write, read.time as usize)));
+    }
+    let reads = set(reads);
+    let before = blocks.before();
+    // By block, the number of the last write that was followed into it.
+    let mut visited = vec![BEFORE; blocks.list.len()];
+    let mut steps = 0usize;
+    for of_write in reads.chunk_by(|one, other| one.0 == other.0) {
+        let Some((write, _)) = of_write.first().copied() else { continue };
+        let Some(written) = event(write) else { continue };
+        let (time, own) = (written.time as usize, blocks.at(written.time as usize));
+        // A fill starts when its loop does, and a write that goes to one of several places leaves what was in the others.
+        let starts_here = written.kind != Kind::Fill && (write as usize) < events.list.len();
+        let mut waiting: Vec<usize> = Vec::new();
+        for (_, read) in of_write.iter().rev() {
+            steps += 1;
+            let block = blocks.at(*read);
+            if starts_here && block == own && *read > time {
+                periods.push((write, Period { first: time, last: *read }));
+            } else if let Some(visit) = visited.get_mut(block).filter(|visit| **visit != write) {
+                *visit = write;
+                periods.push((
+                    write,
+                    Period { first: blocks.list.get(block).map_or(0, |block| block.first), last: *read },
+                ));
+                waiting.push(block);
+            }
+        }
+        while let Some(block) = waiting.pop() {
+            for block in before.get(block).into_iter().flatten().copied() {
+                steps += 1;
+                let (Some(passed), Some(times)) = (walk.passed.get(block), blocks.list.get(block)) else { continue };
+                if passed.left.binary_search(&write).is_err() {
+                    continue;
+                }
+                if starts_here && block == own {
+                    periods.push((write, Period { first: time, last: times.last }));
+                } else {
+                    periods.push((write, Period { first: times.first, last: times.last }));
+                    if let Some(visit) = visited.get_mut(block).filter(|visit| **visit != write) {
+                        *visit = write;
+                        waiting.push(block);
+                    }
+                }
+            }
+            if steps > walk.budget {
+                return Err(TooMuch);
+            }
         }
     }
     Ok(merged(periods))
 }
 
-/// Repeats until nothing changes: a block needs at its end what a next block needs at its start and this block
-/// provides.
-fn propagate(
-    blocks: &[Block],
-    arrives: &[Bits],
-    words: usize,
-    needs: &mut [Needs],
-    budget: &mut usize,
-) -> Result<(), TooMuch> {
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (index, block) in blocks.iter().enumerate().rev() {
-            *budget = budget.checked_sub(1 + 4 * words).ok_or(TooMuch)?;
-            let (Some(mut own), Some(arrives)) = (needs.get_mut(index).map(core::mem::take), arrives.get(index)) else {
-                continue;
-            };
-            for next in block.next.into_iter().flatten() {
-                // The block is its own successor.
-                let of_next = if next == index {
-                    own.start.clone()
-                } else {
-                    needs.get(next).map_or_else(Bits::default, |needs| needs.start.clone())
-                };
-                for (end, start) in own.end.0.iter_mut().zip(&of_next.0) {
-                    *end |= start;
-                }
-            }
-            let through = own.end.0.iter().zip(&own.reach.0).zip(&arrives.0).zip(&own.read.0);
-            for (start, (((end, reach), arrives), read)) in own.start.0.iter_mut().zip(through) {
-                let new = *start | read | (end & reach & arrives);
-                changed |= new != *start;
-                *start = new;
-            }
-            if let Some(place) = needs.get_mut(index) {
-                *place = own;
-            }
+/// Without dataflow: each value is needed from its first mention to its last.
+pub(super) fn of_mentions(events: &Events) -> Vec<(u32, Period)> {
+    let uses = (0u32..).zip(&events.list).map(|(index, event)| (event.value, index, event.time as usize));
+    let mut periods = Vec::new();
+    for uses in set(uses.collect::<Vec<_>>()).chunk_by(|one, other| one.0 == other.0) {
+        if let (Some((_, event, first)), Some((_, _, last))) = (uses.first(), uses.last()) {
+            periods.push((*event, Period { first: *first, last: *last }));
         }
     }
-    Ok(())
+    merged(periods)
 }
 
 /// Sorts periods by key and time, and merges those that overlap or touch.

@@ -1,10 +1,16 @@
 //! Follows every path through a method, until nothing new is found.
+//!
+//! A value is a tensor, and a tensor has a pointer, as in the runtime: `MoveCall` makes a value the tensor that another one
+//! is, `et_view` sets a tensor's pointer, `FreeCall` takes it away.
 
-use super::blocks::Block;
-use super::events::{Event, Events, Kind};
-use super::held::{BEFORE, Held, Place, VALUES, VIEWS};
+use super::blocks::Blocks;
+use super::bytes::{BEFORE, Place};
+use super::events::{Events, Kind};
+use super::state::{Pointer, State};
+use super::values::{NOWHERE, Values};
 use crate::keyed::sort;
-use crate::schema::program::{ExecutionPlan, Tensor};
+use crate::schema::program::{ExecutionPlan, TensorShapeDynamism};
+use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
 /// Where the content of a read may come from.
@@ -12,12 +18,38 @@ use alloc::{vec, vec::Vec};
 pub(crate) struct Source {
     /// The reading event.
     pub(crate) read: u32,
-    /// The event that wrote it; [`BEFORE`](super::BEFORE) if none did.
+    /// The write; [`BEFORE`] if there was none.
     pub(crate) write: u32,
-    /// The value whose memory is read: if the event's value is a view, its base.
-    pub(crate) base: u32,
-    /// Whether the write made the value a view instead of writing its bytes.
+    /// The value whose memory is read.
+    pub(crate) memory: u32,
+    /// Whether the write set the value's pointer instead of writing its bytes.
     pub(crate) view: bool,
+}
+
+/// Bytes that a value needs and that another value overwrites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Conflict {
+    /// The value that overwrites them, and the one that needs them.
+    pub(crate) new: u32,
+    pub(crate) old: u32,
+    /// The event that writes, and the one that reads, or is another output of the same call.
+    pub(crate) write: u32,
+    pub(crate) read: u32,
+    /// The value whose memory is read.
+    pub(crate) memory: u32,
+    /// The places of both.
+    pub(crate) places: [Place; 2],
+}
+
+/// A use of a null pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Null {
+    /// The tensor.
+    pub(crate) tensor: u32,
+    /// The event that frees it, if one does.
+    pub(crate) freed_by: Option<u32>,
+    /// The event that uses it.
+    pub(crate) used_by: u32,
 }
 
 /// What the walk found for a block.
@@ -25,11 +57,12 @@ pub(crate) struct Source {
 pub(super) struct Passed {
     /// In order of the reads.
     pub(super) sources: Vec<Source>,
-    /// Each write through a view, and the values whose memory it writes.
-    pub(super) through: Vec<(u32, u32)>,
-    /// The writes of which some content is left at its start and its end, in order.
-    pub(super) reach_in: Vec<u32>,
-    pub(super) reach_out: Vec<u32>,
+    pub(super) conflicts: Vec<Conflict>,
+    /// Memory that is read although nothing wrote it.
+    pub(super) unwritten: Vec<u32>,
+    pub(super) nulls: Vec<Null>,
+    /// The writes of which some content is left at its end, in order.
+    pub(super) left: Vec<u32>,
     /// Whether any path leads to it.
     pub(super) reached: bool,
 }
@@ -37,291 +70,311 @@ pub(super) struct Passed {
 /// The error of a walk that takes too long.
 pub(super) struct TooMuch;
 
-/// A view of more values than this is not followed.
-const MOST_BASES: usize = 16;
-
 pub(super) struct Walk<'e> {
-    events: &'e Events,
-    /// The place of each value.
-    places: &'e [Place],
-    /// Whether an instruction makes the value a view.
-    is_view: Vec<bool>,
-    /// Whether the value is in planned memory, or anything changes it.
-    changes: Vec<bool>,
-    /// The values whose memory each view may have.
-    bases: Vec<Vec<u32>>,
-    passed: Vec<Passed>,
+    pub(super) plan: &'e ExecutionPlan<'e>,
+    pub(super) events: &'e Events,
+    pub(super) values: &'e Values,
+    pub(super) blocks: &'e Blocks,
+    /// The events that fill a tensor in a loop: after the first and the last time of the loop, in order.
+    fills: Vec<(usize, usize, u32)>,
+    /// Of each event, whether it is one of them.
+    pub(super) is_fill: Vec<bool>,
+    /// Whether a value's tensor may be another value's too.
+    pub(super) is_moved: Vec<bool>,
+    /// Writes to memory that is not the value's own, by event and memory. Their numbers follow those of events.
+    pub(super) through: Vec<(u32, u32)>,
+    pub(super) numbers: BTreeMap<(u32, u32), u32>,
+    /// Pointers when a run starts, of values whose pointer is null or left by the run before.
+    entry: BTreeMap<u32, Vec<Pointer>>,
+    /// Whether a value is used with the pointer that it had when the run started.
+    pub(super) is_exposed: Vec<bool>,
+    pub(super) passed: Vec<Passed>,
+    /// How much of that is kept.
+    found_count: usize,
     /// How many more steps it may take.
-    budget: usize,
-    /// How many pieces and sources may be kept at one time.
-    room: usize,
-    /// How many sources are kept.
-    sources: usize,
-    /// Whether to find what reaches each block.
-    reach: bool,
-    /// What a read finds.
-    found: Vec<u32>,
-}
-
-/// The place of each value's content.
-pub(super) fn places(plan: &ExecutionPlan<'_>) -> Vec<Place> {
-    let mut places = Vec::with_capacity(plan.values().len());
-    for index in 0..plan.values().len() {
-        let planned = plan.tensor(index).and_then(planned);
-        places.push(planned.unwrap_or_else(|| Place::of_value(VALUES, index as u32)));
-    }
-    places
-}
-
-/// A tensor's bytes in planned memory, if it has any.
-pub(super) fn planned(tensor: &Tensor<'_>) -> Option<Place> {
-    let allocation = tensor.allocation_info?;
-    let start = allocation.memory_offset();
-    let end = start.checked_add(tensor.shape().count_bytes().ok()?).filter(|end| *end > start)?;
-    Some(Place { buffer: allocation.memory_id, start, end })
-        .filter(|place| place.buffer != VALUES && place.buffer != VIEWS)
+    pub(super) budget: usize,
+    /// Whether to record the sources of reads and what is left at the end of each block, or only conflicts.
+    pub(super) records: bool,
+    /// Of each event, whether it writes the value's own memory.
+    pub(super) is_written: Vec<bool>,
+    /// Of a read.
+    pub(super) found: Vec<u32>,
 }
 
 impl<'e> Walk<'e> {
-    pub(super) fn new(events: &'e Events, places: &'e [Place], budget: usize, room: usize, reach: bool) -> Self {
-        let mut is_view = vec![false; places.len()];
-        let mut changes: Vec<bool> = places.iter().map(|place| place.buffer != VALUES).collect();
-        let mark = |marks: &mut [bool], value: u32| {
-            if let Some(mark) = marks.get_mut(value as usize) {
-                *mark = true;
+    pub(super) fn new(
+        plan: &'e ExecutionPlan<'e>,
+        events: &'e Events,
+        values: &'e Values,
+        blocks: &'e Blocks,
+        records: bool,
+    ) -> Self {
+        let mut is_moved = vec![false; values.places.len()];
+        let (mut fills, mut is_fill) = (Vec::new(), vec![false; events.list.len()]);
+        let (mut loops, mut open) = (blocks.loops.iter().peekable(), Vec::<(usize, usize)>::new());
+        for (index, event) in events.list.iter().enumerate() {
+            let time = event.time as usize;
+            while let Some(next) = loops.next_if(|(first, _)| *first <= time) {
+                open.push(*next);
             }
-        };
-        for event in events.list.iter().filter(|event| event.kind.writes()) {
-            mark(&mut changes, event.value);
-            if matches!(event.kind, Kind::View(_)) {
-                mark(&mut is_view, event.value);
+            while open.last().is_some_and(|(_, last)| *last < time) {
+                open.pop();
+            }
+            match (event.kind, open.last(), is_fill.get_mut(index)) {
+                (Kind::Move(of), ..) => is_moved.get_mut(of as usize).into_iter().for_each(|moved| *moved = true),
+                (Kind::Fill, Some((first, last)), Some(place)) => {
+                    fills.push((*first, *last, index as u32));
+                    *place = true;
+                }
+                _ => {}
             }
         }
-        // A view's base may be written through it.
-        events.views.iter().for_each(|base| mark(&mut changes, *base));
-        let bases = vec![Vec::new(); events.views.len()];
-        let (passed, found) = (Vec::new(), Vec::new());
-        Self { events, places, is_view, changes, bases, passed, budget, room, sources: 0, reach, found }
+        sort(&mut fills);
+        let mut entry = BTreeMap::new();
+        for (value, _) in (0u32..).zip(&values.is_nowhere).filter(|(_, is_nowhere)| **is_nowhere) {
+            entry.insert(value, vec![Pointer { memory: NOWHERE, ..Pointer::of(value) }]);
+        }
+        Self {
+            plan,
+            events,
+            values,
+            blocks,
+            fills,
+            is_fill,
+            is_moved,
+            through: Vec::new(),
+            numbers: BTreeMap::new(),
+            entry,
+            is_written: vec![false; events.list.len()],
+            is_exposed: vec![false; values.places.len()],
+            passed: vec![Passed::default(); blocks.list.len()],
+            found_count: 0,
+            budget: (1 << 19) + 64 * events.size,
+            records,
+            found: Vec::new(),
+        }
     }
 
-    fn is_view(&self, value: u32) -> bool {
-        self.is_view.get(value as usize) == Some(&true)
-    }
-
-    fn take(&mut self, steps: usize) -> Result<(), TooMuch> {
+    pub(super) fn take(&mut self, steps: usize) -> Result<(), TooMuch> {
         self.budget = self.budget.checked_sub(steps).ok_or(TooMuch)?;
         Ok(())
     }
 
-    /// Walks until the content at the start of each block is complete.
-    pub(super) fn run(mut self, blocks: &[Block]) -> Result<(Vec<Passed>, usize), TooMuch> {
-        self.passed.resize(blocks.len(), Passed::default());
+    /// Walks until the state at the start of each block is complete, and that of the first block has what the last one leaves.
+    pub(super) fn run(&mut self) -> Result<(), TooMuch> {
         loop {
-            let before = self.bases.iter().map(Vec::len).sum::<usize>();
-            self.all(blocks)?;
-            // In a loop, the base of a view may be found only after a use of the view.
-            if blocks.len() <= 3 || before == self.bases.iter().map(Vec::len).sum::<usize>() {
-                return Ok((self.passed, self.budget));
+            let end = self.run_once()?;
+            let mut more = false;
+            for (value, pointers) in end.map(|state| state.pointers).unwrap_or_default() {
+                if self.is_exposed.get(value as usize) != Some(&true) {
+                    continue;
+                }
+                let entry = self.entry.entry(value).or_insert_with(|| vec![Pointer::of(value)]);
+                for pointer in pointers {
+                    let is_unbound = |value: u32| {
+                        let tensor = self.plan.tensor(value as usize);
+                        tensor.is_some_and(|tensor| tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND)
+                    };
+                    if entry.iter().all(|other| !other.is_same(&pointer)) && !is_unbound(pointer.tensor) {
+                        entry.push(Pointer { strange: Vec::new(), ..pointer });
+                        more = true;
+                    }
+                }
+            }
+            if !more {
+                return Ok(());
             }
         }
     }
 
-    fn all(&mut self, blocks: &[Block]) -> Result<(), TooMuch> {
-        let mut starts: Vec<Option<Held>> = vec![None; blocks.len()];
-        let mut waiting = vec![false; blocks.len()];
+    /// Walks until the state at the start of each block is complete; returns the state at the end.
+    fn run_once(&mut self) -> Result<Option<State>, TooMuch> {
+        let blocks = self.blocks;
+        let mut starts: Vec<Option<State>> = vec![None; blocks.list.len()];
+        let mut waiting = vec![false; blocks.list.len()];
+        let before = blocks.before();
+        // Pieces and sources that may be kept at one time.
+        let room = (1 << 16) + 4 * self.events.size;
+        let has_several = self.entry.values().any(|pointers| pointers.len() > 1);
+        let entry = State { pointers: self.entry.clone(), has_several, ..State::default() };
+        let mut end = None;
         if let (Some(start), Some(waiting)) = (starts.first_mut(), waiting.first_mut()) {
-            (*start, *waiting) = (Some(Held::default()), true);
+            (*start, *waiting) = (Some(entry), true);
         }
         // The number of pieces in `starts`.
         let mut pieces = 0usize;
         let mut again = true;
         while again {
             again = false;
-            self.take(blocks.len())?;
-            for (index, block) in blocks.iter().enumerate() {
+            self.take(blocks.list.len())?;
+            for (index, block) in blocks.list.iter().enumerate() {
                 let Some(true) = waiting.get_mut(index).map(core::mem::take) else { continue };
+                let is_joined = before.get(index).is_some_and(|before| before.len() > 1);
                 let start = starts.get_mut(index);
                 // The start of a block with several predecessors is kept, to be joined with more.
                 let start =
-                    if block.before > 1 { start.and_then(|held| held.clone()) } else { start.and_then(Option::take) };
-                let Some(held) = start else { continue };
-                if block.before <= 1 {
-                    pieces = pieces.saturating_sub(held.len());
+                    if is_joined { start.and_then(|start| start.clone()) } else { start.and_then(Option::take) };
+                let Some(mut state) = start else { continue };
+                if !is_joined {
+                    pieces = pieces.saturating_sub(state.len());
                 }
-                self.take(2 * held.len())?;
-                let mut held = Some(self.block(index, block, held)?);
-                let [one, other] = block.next;
-                for (next, is_last) in [(one, other.is_none()), (other, true)] {
+                self.take(2 * state.len())?;
+                self.block(index, &mut state)?;
+                if index + 1 == blocks.list.len() {
+                    end = Some(state);
+                    continue;
+                }
+                let condition = state.conditions.get(&block.condition).copied();
+                for (next, holds) in block.next.into_iter().zip([true, false]) {
                     let Some(next) = next else { continue };
-                    let held = if is_last { held.take() } else { held.clone() };
-                    let Some(held) = held else { continue };
+                    let mut state = state.clone();
+                    if block.next().count() > 1 {
+                        if condition.is_some_and(|known| known != holds) {
+                            continue;
+                        }
+                        state.conditions.insert(block.condition, holds);
+                    }
+                    self.enter(block.last, next, &mut state)?;
                     let (Some(start), Some(waits)) = (starts.get_mut(next), waiting.get_mut(next)) else { continue };
-                    let joins = blocks.get(next).is_some_and(|block| block.before > 1);
-                    let mut steps = 2 * held.len() + 1;
+                    self.take(4 * state.len() + 1)?;
                     let new = match start {
-                        Some(start) if joins => {
-                            steps += 4 * start.len();
+                        Some(start) => {
                             let before = start.len();
-                            let new = start.join(&held);
-                            pieces = (pieces + start.len()).saturating_sub(before);
+                            self.take(4 * before)?;
+                            let new = self.join(start, &state)?;
+                            pieces += start.len() - before;
                             new
                         }
-                        start => {
-                            pieces = (pieces + held.len()).saturating_sub(start.as_ref().map_or(0, Held::len));
-                            *start = Some(held);
+                        None => {
+                            pieces += state.len();
+                            *start = Some(state);
                             true
                         }
                     };
                     *waits |= new;
                     again |= new && next <= index;
-                    self.take(steps)?;
-                    if pieces > self.room {
-                        return Err(TooMuch);
-                    }
+                }
+                if pieces + self.found_count > room {
+                    return Err(TooMuch);
                 }
             }
+        }
+        Ok(end)
+    }
+
+    /// Starts the loops that a path enters: a tensor that is filled row by row is undefined before the first row, so that all
+    /// of its bytes are those of the fill.
+    fn enter(&mut self, from: usize, next: usize, state: &mut State) -> Result<(), TooMuch> {
+        let Some(to) = self.blocks.list.get(next).map(|block| block.first) else { return Ok(()) };
+        let start = self.fills.partition_point(|(first, ..)| *first < to);
+        for index in start..self.fills.len() {
+            let Some((_, last, write)) = self.fills.get(index).copied().filter(|(first, ..)| *first == to) else {
+                break;
+            };
+            if let Some(event) = self.events.list.get(write as usize).filter(|_| !(to..=last).contains(&from)) {
+                self.write(write, event.value, state, true)?;
+            }
+            self.take(1)?;
         }
         Ok(())
     }
 
-    /// The writes of which some content is left, if that was asked for.
-    fn left(&self, held: &Held) -> Vec<u32> {
-        if self.reach { held.all() } else { Vec::new() }
-    }
-
-    /// Walks a block, and records the sources of its reads.
-    fn block(&mut self, index: usize, block: &Block, mut held: Held) -> Result<Held, TooMuch> {
-        let mut passed = Passed { reached: true, reach_in: self.left(&held), ..Passed::default() };
+    /// Walks a block, and records what it finds.
+    fn block(&mut self, index: usize, state: &mut State) -> Result<(), TooMuch> {
+        let Some(block) = self.blocks.list.get(index) else { return Ok(()) };
+        let mut passed = Passed { reached: true, ..Passed::default() };
         for time in block.first..=block.last {
-            self.step(time, &mut held, &mut passed)?;
+            self.step(time, state, &mut passed)?;
         }
-        passed.reach_out = self.left(&held);
-        self.take(2 * passed.reach_out.len())?;
+        if self.records && self.blocks.list.len() > 1 {
+            passed.left = state.bytes.all();
+            self.take(2 * passed.left.len())?;
+        }
         if let Some(place) = self.passed.get_mut(index) {
-            self.sources = (self.sources + passed.sources.len()).saturating_sub(place.sources.len());
+            let count = |passed: &Passed| passed.sources.len() + passed.left.len() + passed.conflicts.len();
+            self.found_count = self.found_count + count(&passed) - count(place);
             *place = passed;
         }
-        if self.sources > self.room {
-            return Err(TooMuch);
-        }
-        Ok(held)
+        Ok(())
     }
 
-    /// Handles reads first, because a call may write what it reads.
-    fn step(&mut self, time: usize, held: &mut Held, passed: &mut Passed) -> Result<(), TooMuch> {
-        let events = self.events;
-        let range = events.at(time);
-        // The range is one of this list.
-        let of_time = events.list.get(range.clone()).unwrap_or_default();
-        let numbered = || range.clone().zip(of_time);
-        for (index, event) in numbered().filter(|(_, event)| event.kind.reads()) {
-            self.read(index as u32, event, held, &mut passed.sources)?;
-        }
-        for (index, event) in numbered().filter(|(_, event)| event.kind.writes()) {
-            let write = index as u32;
-            if let Kind::View(view) = event.kind {
-                let of = events.views.get(view as usize).copied().unwrap_or(event.value);
-                let bases = self.bases_of(of, held)?;
-                let place = Place::of_value(VIEWS, event.value);
-                let steps = held.write(place, write);
-                self.take(steps + bases.len())?;
-                let known = self.bases.get_mut(view as usize);
-                if let Some(known) = known {
-                    known.extend(bases);
-                    sort(known);
-                    known.dedup();
-                    if known.len() > MOST_BASES {
-                        return Err(TooMuch);
-                    }
+    /// Adds the state of another path; returns whether anything was added.
+    fn join(&mut self, state: &mut State, other: &State) -> Result<bool, TooMuch> {
+        let mut more = false;
+        let values: Vec<u32> = crate::keyed::set(state.pointers.keys().chain(other.pointers.keys()).copied().collect());
+        for value in values {
+            let (left_own, right_own) = (Pointer::of(value), Pointer::of(value));
+            let (left, right) = (state.pointers_of(value, &left_own), other.pointers_of(value, &right_own));
+            if let ([left], [right]) = (left, right) {
+                if left.is_same(right) {
+                    continue;
                 }
-                continue;
             }
-            if !self.is_view(event.value) {
-                let Some(place) = self.places.get(event.value as usize) else { continue };
-                let steps = held.write(*place, write);
+            let mut joined = self.apart(left, state)?;
+            for pointer in self.apart(right, other)? {
+                match joined.iter_mut().find(|other| other.is_same(&pointer)) {
+                    Some(other) => pointer.strange.into_iter().for_each(|write| add(&mut other.strange, write)),
+                    None => joined.push(pointer),
+                }
+            }
+            if joined.len() > MOST_POINTERS {
+                return Err(TooMuch);
+            }
+            self.take(joined.iter().map(|pointer| 1 + pointer.strange.len()).sum())?;
+            if joined != left {
+                more = true;
+                state.set(value, joined);
+            }
+        }
+        let conditions = state.conditions.len();
+        state.conditions.retain(|condition, holds| other.conditions.get(condition) == Some(holds));
+        more |= state.conditions.len() < conditions;
+        Ok(state.bytes.join(&other.bytes) | more)
+    }
+
+    /// The pointers of a value that becomes several tensors: with what is wrong with each on this path.
+    fn apart(&mut self, pointers: &[Pointer], state: &State) -> Result<Vec<Pointer>, TooMuch> {
+        let mut pointers = pointers.to_vec();
+        if let [pointer] = pointers.as_mut_slice() {
+            if let Some(place) = self.place(pointer) {
+                let steps = state.bytes.read(place, &mut pointer.strange);
                 self.take(steps)?;
-                continue;
-            }
-            let bases = self.bases_of(event.value, held)?;
-            for base in &bases {
-                passed.through.push((write, *base));
-                let Some(place) = self.places.get(*base as usize) else { continue };
-                let steps = if bases.len() == 1 { held.write(*place, write) } else { held.may_write(*place, write) };
-                self.take(steps)?;
+                let memory = pointer.memory;
+                pointer.strange.retain(|write| *write == BEFORE || !self.is_own(*write, memory));
             }
         }
-        Ok(())
+        Ok(pointers)
     }
 
-    /// The values whose memory a value may use: itself, or the bases that it is a view of.
-    fn bases_of(&mut self, value: u32, held: &Held) -> Result<Vec<u32>, TooMuch> {
-        if !self.is_view(value) {
-            return Ok(vec![value]);
-        }
-        let (mut made, mut bases) = (Vec::new(), Vec::new());
-        let steps = held.read(Place::of_value(VIEWS, value), &mut made);
-        self.take(steps)?;
-        for write in made {
-            match self.events.list.get(write as usize).map(|event| event.kind) {
-                Some(Kind::View(view)) => bases.extend(self.bases.get(view as usize).into_iter().flatten()),
-                _ => bases.push(value),
-            }
-        }
-        self.take(bases.len())?;
-        sort(&mut bases);
-        bases.dedup();
-        Ok(bases)
+    /// The bytes that a pointer leads to.
+    pub(super) fn place(&self, pointer: &Pointer) -> Option<Place> {
+        let memory = self.values.places.get(pointer.memory as usize)?;
+        let tensor = self.values.places.get(pointer.tensor as usize)?;
+        let end = memory.start.saturating_add(tensor.end - tensor.start);
+        Some(Place { end, ..*memory }).filter(|place| place.start < place.end)
     }
 
-    fn read(&mut self, read: u32, event: &Event, held: &Held, sources: &mut Vec<Source>) -> Result<(), TooMuch> {
-        if !self.is_view(event.value) {
-            return self.read_base(read, event, event.value, held, sources);
-        }
-        let mut found = core::mem::take(&mut self.found);
-        found.clear();
-        held.read(Place::of_value(VIEWS, event.value), &mut found);
-        for write in found.iter().filter(|write| **write != BEFORE) {
-            sources.push(Source { read, write: *write, base: event.value, view: true });
-        }
-        self.found = found;
-        for base in self.bases_of(event.value, held)? {
-            self.read_base(read, event, base, held, sources)?;
-        }
-        Ok(())
+    /// The event of a write.
+    pub(super) fn event_of(&self, write: u32) -> u32 {
+        let through = (write as usize).checked_sub(self.events.list.len());
+        through.and_then(|at| self.through.get(at)).map_or(write, |(event, _)| *event)
     }
 
-    /// Reads the memory of a value.
-    fn read_base(
-        &mut self,
-        read: u32,
-        event: &Event,
-        base: u32,
-        held: &Held,
-        sources: &mut Vec<Source>,
-    ) -> Result<(), TooMuch> {
-        let Some(place) = self.places.get(base as usize) else { return Ok(()) };
-        self.found.clear();
-        let steps = if self.changes.get(base as usize) == Some(&true) {
-            held.read(*place, &mut self.found)
-        } else {
-            self.found.push(BEFORE);
-            1
-        };
-        self.take(steps + self.found.len())?;
-        if sources.len() > self.room {
-            return Err(TooMuch);
+    /// The value whose memory a write is in.
+    pub(super) fn memory_of(&self, write: u32) -> u32 {
+        match (write as usize).checked_sub(self.events.list.len()) {
+            None => self.events.list.get(write as usize).map_or(NOWHERE, |event| event.value),
+            Some(at) => self.through.get(at).map_or(NOWHERE, |(_, memory)| *memory),
         }
-        for write in &self.found {
-            let unread = match event.kind {
-                // The first piece that is filled replaces the content before.
-                Kind::Fill => *write == BEFORE,
-                Kind::Replace => *write != BEFORE,
-                _ => false,
-            };
-            if !unread {
-                sources.push(Source { read, write: *write, base, view: false });
-            }
-        }
-        Ok(())
+    }
+}
+
+/// A value that may be more tensors than this is not followed.
+pub(super) const MOST_POINTERS: usize = 64;
+
+/// Adds a write to a list, once.
+pub(super) fn add(writes: &mut Vec<u32>, write: u32) {
+    if !writes.contains(&write) {
+        writes.push(write);
     }
 }

@@ -3,11 +3,11 @@
 use super::constant_methods::{Returned, double};
 use super::delegate_code::{self, DelegateCode};
 use super::{Fault, ValueShape};
-use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role};
+use crate::dataflow::{Accesses, Calls, DelegateOutputs, Role, ValueFacts};
 use crate::error::Error;
 use crate::file::pte::{Pte, TensorData};
 use crate::file::segment::DataRef;
-use crate::keyed::{self, Keyed};
+use crate::keyed;
 use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
 use alloc::{format, vec::Vec};
@@ -157,8 +157,8 @@ pub struct Argument {
     pub output: bool,
     /// Whether it is also read, and so changed in place.
     pub in_place: bool,
-    /// The value whose bytes it has. Either the instruction makes it a view of that value, or no instruction writes it
-    /// and that value was written at the same place in planned memory.
+    /// The value whose bytes it has: the instruction makes it a view of that value or that value, or no instruction makes the view, and
+    /// it has that value's place in planned memory.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub view_of: Option<i32>,
     /// Index into the method's values.
@@ -277,54 +277,22 @@ fn method_code<'t>(
         .enumerate()
         .map(|(index, chain)| chain_code(plan, chain, &calls, &root.item("chains", index), faults))
         .collect();
-    for code in chains.iter().flat_map(|chain| &chain.instructions) {
-        for written in code.operation.written() {
-            if let Some(value) = usize::try_from(written).ok().and_then(|index| values.get_mut(index)) {
-                value.written = true;
-            }
-        }
-    }
     let (inputs, outputs) = (plan.inputs(), plan.outputs());
+    let facts = ValueFacts::of(plan, &calls);
+    for (value, written) in values.iter_mut().zip(&facts.is_written) {
+        value.written = *written;
+    }
     let mut chains = chains;
-    find_aliases(&mut chains, &values, inputs);
-    MethodCode { name: plan.name(), inputs, outputs, values, chains, delegates: Vec::new() }
-}
-
-/// Finds values that are read although no instruction writes them, at the place in planned memory of a value that was
-/// written: the exporter leaves out the instructions that make such views.
-fn find_aliases(chains: &mut [ChainCode<'_>], values: &[CodeValue<'_>], inputs: &[i32]) {
-    let place = |value: i32| match values.get(usize::try_from(value).ok()?)? {
-        CodeValue { place: Some(TensorPlace::Planned { buffer, offset }), .. } => Some((*buffer, *offset)),
-        _ => None,
-    };
-    let inputs = keyed::set(inputs.to_vec());
-    let mut last: Keyed<(u32, u64), i32> = Keyed::new();
-    for input in &inputs {
-        if let Some(place) = place(*input) {
-            last.insert(place, *input);
-        }
-    }
-    let mut written = Vec::new();
-    for code in chains.iter().flat_map(|chain| &chain.instructions) {
-        written.extend(
-            code.operation.arguments().iter().filter(|argument| argument.output).map(|argument| argument.value),
-        );
-    }
-    let written = keyed::set(written);
-    let is_own = |value: &i32| written.binary_search(value).is_ok() || inputs.binary_search(value).is_ok();
     for code in chains.iter_mut().flat_map(|chain| &mut chain.instructions) {
         let (Operation::Kernel { arguments, .. } | Operation::Delegate { arguments, .. }) = &mut code.operation else {
             continue;
         };
-        for argument in arguments.iter_mut().filter(|argument| !argument.output && !is_own(&argument.value)) {
-            argument.view_of = place(argument.value).and_then(|place| last.get(&place)).copied();
-        }
-        for argument in arguments.iter().filter(|argument| argument.output) {
-            if let Some(place) = place(argument.value) {
-                last.insert(place, argument.value);
-            }
+        for argument in arguments.iter_mut().filter(|argument| !argument.output) {
+            let base = usize::try_from(argument.value).ok().and_then(|value| facts.bases.get(value).copied().flatten());
+            argument.view_of = base.and_then(|base| i32::try_from(base).ok());
         }
     }
+    MethodCode { name: plan.name(), inputs, outputs, values, chains, delegates: Vec::new() }
 }
 
 fn code_value<'t>(value: &'t EValue<'_>) -> CodeValue<'t> {
@@ -415,7 +383,7 @@ fn operation<'t>(
     for access in accesses.list {
         let (output, in_place) = (access.role.writes(), access.role.is_in_place());
         let view_of = match access.role {
-            Role::View(of) => Some(of),
+            Role::View(of) | Role::Move(of) => Some(of),
             _ => None,
         };
         arguments.push(Argument { name: access.name, output, in_place, view_of, value: access.value });
@@ -455,24 +423,6 @@ impl fmt::Display for TensorPlace<'_> {
 }
 
 impl Operation<'_> {
-    /// The values that it is known to write.
-    fn written(&self) -> impl Iterator<Item = i32> {
-        let (arguments, to) = match self {
-            Self::Kernel { arguments, .. } => (arguments.as_slice(), None),
-            Self::Move { to, .. } => (Default::default(), Some(*to)),
-            _ => Default::default(),
-        };
-        arguments.iter().filter(|argument| argument.output).map(|argument| argument.value).chain(to)
-    }
-
-    /// What a kernel or a delegate works on.
-    fn arguments(&self) -> &[Argument] {
-        match self {
-            Self::Kernel { arguments, .. } | Self::Delegate { arguments, .. } => arguments,
-            _ => Default::default(),
-        }
-    }
-
     /// The instruction that it may jump to.
     fn destination(&self) -> Option<usize> {
         match self {

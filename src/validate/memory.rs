@@ -1,15 +1,17 @@
-//! Rules about planned memory: tensors that are needed at the same time must not overlap.
+//! Rules about what instructions do to memory: a value must keep its bytes until their last use, and a pointer must not be null.
 //!
-//! Memory planners let tensors share memory on purpose: one after the other, a result in its input's memory, a view in the
-//! memory of its base. An overlap is an error only if writing one tensor overwrites another that is still to be read.
+//! Memory planners let tensors share memory on purpose: one after the other, the result of an elementwise kernel in its input's memory,
+//! a view in the memory of its base. An overlap is an error only if a value gets bytes that another one wrote.
 
 use super::report::Report;
 use super::rule;
-use crate::dataflow::{BEFORE, Calls, Dataflow, DelegateOutputs, Event, Kind, Overlap, are_apart, arguments};
-use crate::keyed::sort;
+use crate::dataflow::{Branch, Calls, Conflict, Dataflow, DelegateOutputs, Event, Null};
+use crate::keyed::{sort, sort_by_key};
 use crate::path::Path;
-use crate::schema::program::{ExecutionPlan, InstructionArguments, Tensor, TensorShapeDynamism};
-use alloc::{format, vec, vec::Vec};
+use crate::schema::program::{ExecutionPlan, InstructionArguments};
+use alloc::format;
+use alloc::string::String;
+use core::fmt::Write;
 
 pub(super) fn check(
     (method, plan): (usize, &ExecutionPlan<'_>),
@@ -17,152 +19,165 @@ pub(super) fn check(
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
-    no_memory(plan, path, report);
-    if plan.tensors().all(|(_, tensor)| tensor.allocation_info.is_none()) {
-        return;
-    }
-    let calls = Calls::new(plan, method, delegates);
-    let are_apart = are_apart(plan, &calls);
-    // Builds with checks, which are those of tests, look nevertheless.
-    if are_apart && !cfg!(debug_assertions) {
-        return;
-    }
-    let flow = Dataflow::of_reads(plan, &calls);
-    if let Some(unknown) = flow.unknown.iter().find(|unknown| unknown.time.is_none()) {
-        report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{}: not all overlaps were checked", unknown.why));
-    }
-    let mut found = overwritten(&flow, plan.values().len());
-    found.extend(in_one_call(&flow));
-    // Each pair of values is reported once, at its first overlap.
-    sort(&mut found);
-    found.dedup_by_key(|found| (found.new, found.old));
-    debug_assert!(!are_apart || found.is_empty(), "tensors that are apart do not overlap");
-    for found in found {
-        if let Some(overlap) = flow.overlap(found.new, found.old) {
-            report_overlap(&found, &overlap, path, report);
+    let mut flow = Dataflow::check(plan, &Calls::new(plan, method, delegates));
+    sort(&mut flow.conflicts);
+    flow.conflicts.dedup_by_key(|found| (found.new, found.old));
+    // A use in the same run comes first.
+    sort_by_key(&mut flow.nulls, |null| (null.tensor, null.freed_by, null.freed_by > Some(null.used_by), null.used_by));
+    flow.nulls.dedup_by_key(|found| (found.tensor, found.freed_by));
+    let mut unknown =
+        flow.unknown.iter().find(|unknown| unknown.time.is_none()).map(|unknown| String::from(unknown.why));
+    let method = Method { plan, flow, path };
+    for (shown, conflict) in method.flow.conflicts.iter().enumerate() {
+        match method.doubt(conflict) {
+            None => method.overlap(conflict, shown < MOST_PATHS, report),
+            Some(why) => {
+                unknown = unknown
+                    .or_else(|| Some(format!("value {} may overwrite value {}, and {why}", conflict.new, conflict.old)))
+            }
         }
     }
+    if let Some(why) = unknown {
+        report.add(rule::PLANNED_MEMORY_UNKNOWN, path, format_args!("{why}: not all overlaps were checked"));
+    }
+    for (shown, null) in method.flow.nulls.iter().enumerate() {
+        method.null(null, shown < MOST_PATHS, report);
+    }
+    method.frees(report);
+    method.loops(report);
 }
 
-/// Reports tensors that calls use, that have neither planned memory nor data, and to which a caller cannot give memory:
-/// they are no inputs or outputs, and have no name by which a runner could find them.
-fn no_memory(plan: &ExecutionPlan<'_>, path: &Path<'_>, report: &mut Report<'_>) {
-    let has = |tensor: &Tensor<'_>| {
-        // No release gives a tensor without bounds memory before it runs: another rule reports it.
-        tensor.allocation_info.is_some()
-            || tensor.data_buffer_idx != 0
-            || tensor.extra_tensor_info.is_some()
-            || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND
-    };
-    let mut without = plan.tensors().filter(|(_, tensor)| !has(tensor)).peekable();
-    // Most programs have none.
-    if without.peek().is_none() {
-        return;
-    }
-    // Of each value, whether a call uses it, and whether somebody gives it memory.
-    let mut marks = vec![(false, false); plan.values().len()];
-    let mut mark = |value: &i32, used: bool| {
-        if let Some((is_used, is_given)) = usize::try_from(*value).ok().and_then(|value| marks.get_mut(value)) {
-            *(if used { is_used } else { is_given }) = true;
+/// The paths of this many findings are searched for.
+const MOST_PATHS: usize = 16;
+
+struct Method<'m, 't, 'a> {
+    plan: &'t ExecutionPlan<'a>,
+    flow: Dataflow,
+    path: &'m Path<'m>,
+}
+
+impl Method<'_, '_, '_> {
+    /// Why a conflict may be none.
+    fn doubt(&self, conflict: &Conflict) -> Option<&'static str> {
+        let (write, read) = (self.flow.event(conflict.write)?, self.flow.event(conflict.read)?);
+        if let Some(event) = [write, read].into_iter().find(|event| !event.certain) {
+            let unknown = self.flow.unknown.iter().find(|unknown| unknown.time == Some(event.time as usize));
+            return Some(unknown.map_or("what the call does is not known", |unknown| unknown.why));
         }
-    };
-    plan.inputs().iter().chain(plan.outputs()).for_each(|value| mark(value, false));
-    for (_, instruction) in plan.instructions() {
-        arguments(instruction).iter().for_each(|value| mark(value, true));
-        if let InstructionArguments::MoveCall(call) = instruction {
-            mark(&call.move_to, false);
-        }
+        let instruction = self.plan.instructions().nth((write.time as usize).checked_sub(1)?)?.1;
+        let is_delegate = matches!(instruction, InstructionArguments::DelegateCall(_));
+        let in_place = write.time == read.time && read.kind.reads() && conflict.places[0] == conflict.places[1];
+        (is_delegate && in_place).then_some("whether the delegate runs in place is not known")
     }
-    for (index, tensor) in without {
-        let needed = marks.get(index) == Some(&(true, false));
-        if needed && tensor.byte_size().is_ok_and(|bytes| bytes > 0) {
+
+    fn overlap(&self, conflict: &Conflict, with_path: bool, report: &mut Report<'_>) {
+        let (Some(write), Some(read)) = (self.flow.event(conflict.write), self.flow.event(conflict.read)) else {
+            return;
+        };
+        let Conflict { new, old, memory, places: [place, old_place], .. } = conflict;
+        let mut text = format!(
+            "bytes {} to {} of planned buffer {} overlap bytes {} to {} of value {old}",
+            place.start, place.end, place.buffer, old_place.start, old_place.end
+        );
+        if memory != old {
+            let _ = write!(text, ", which has the memory of value {memory}");
+        }
+        let writer = self.instruction(write);
+        let _ = if write.time != read.time {
+            write!(text, ": {writer} writes to them, and {} still needs value {old}", self.instruction(read))
+        } else if read.kind.reads() {
+            write!(text, ": {writer} reads value {old} while it writes value {new}")
+        } else {
+            write!(text, ": {writer} writes both")
+        };
+        if with_path && write.time != read.time {
+            self.branches(write, read, &mut text);
+        }
+        let path = self.path.item("values", *new as usize);
+        let path = path.field("val.Tensor");
+        report.add(rule::PLANNED_MEMORY_OVERLAP, &path.field("allocation_info"), text);
+    }
+
+    fn null(&self, null: &Null, with_path: bool, report: &mut Report<'_>) {
+        let (Some(used), Some(tensor)) = (self.flow.event(null.used_by), self.plan.tensor(null.tensor as usize)) else {
+            return;
+        };
+        let path = self.path.item("values", null.tensor as usize);
+        let path = path.field("val.Tensor");
+        let Some(freed) = null.freed_by.and_then(|freed| self.flow.event(freed)) else {
             let found = format!("{} without planned memory or data, expected one of them", tensor.shape());
-            report.add(rule::TENSOR_MEMORY, &path.item("values", index).field("val.Tensor"), found);
+            return report.add(rule::TENSOR_MEMORY, &path, found);
+        };
+        let run = if freed.time < used.time { "" } else { " in the run before or an earlier round of a loop" };
+        let mut text = format!("{} uses it after {} freed it{run}", self.instruction(used), self.instruction(freed));
+        if with_path && freed.time < used.time {
+            self.branches(freed, used, &mut text);
+        }
+        report.add(rule::USE_AFTER_FREE, &path, text);
+    }
+
+    /// Adds the branches from one event to another.
+    fn branches(&self, from: &Event, to: &Event, text: &mut String) {
+        const MOST: usize = 8;
+        let branches = self.flow.path(from.time as usize, to.time as usize);
+        for (index, Branch { instruction, jumps }) in branches.iter().take(MOST).enumerate() {
+            let when = if index == 0 { ", when" } else { " and" };
+            let verb = if *jumps { "jumps" } else { "does not jump" };
+            let _ = write!(text, "{when} instruction {instruction} {verb}");
         }
     }
-}
 
-/// A value whose write overwrites another one.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
-    new: u32,
-    old: u32,
-    /// The time of the write.
-    time: u32,
-}
-
-/// Finds reads of a value whose bytes were overwritten by another value since it was written.
-fn overwritten(flow: &Dataflow, values: usize) -> Vec<Found> {
-    // The first write of each value.
-    let mut written: Vec<Option<u32>> = vec![None; values];
-    for event in flow.events().iter().filter(|event| event.kind.writes() && !matches!(event.kind, Kind::View(_))) {
-        if let Some(first) = written.get_mut(event.value as usize) {
-            first.get_or_insert(event.time);
+    /// The instruction of an event.
+    fn instruction(&self, event: &Event) -> String {
+        match (event.time as usize).checked_sub(1) {
+            None => "setting the inputs".into(),
+            Some(_) if event.time as usize == self.flow.end() => match event.kind {
+                crate::dataflow::Kind::Keep => "the next run".into(),
+                _ => "the caller".into(),
+            },
+            Some(instruction) => format!("instruction {instruction}"),
         }
     }
-    let first_write = |value: u32| written.get(value as usize).copied().flatten();
-    let mut found = Vec::new();
-    for of_read in flow.sources.chunk_by(|one, other| one.read == other.read) {
-        // A value that is moved in one of two branches has other bytes after each branch.
-        let one_base = of_read
-            .windows(2)
-            .all(|pair| matches!(pair, [one, other] if one.view || other.view || one.base == other.base));
-        for source in of_read.iter().filter(|source| one_base && !source.view && source.write != BEFORE) {
-            let (Some(read), Some(write)) = (flow.event(source.read), flow.event(source.write)) else { continue };
-            let (old, new) = (source.base, write.value);
-            let before = first_write(old).is_some_and(|time| time <= write.time && time < read.time);
-            let before = before && read.kind != Kind::Base;
-            let Some(overlap) = flow.overlap(new, old).filter(|_| new != old && before) else { continue };
-            // A call may work in place, return a view, or change a view in place.
-            let call = flow.at(write.time as usize).1;
-            let in_place = write.kind != Kind::Write && first_write(new) == Some(write.time);
-            let named = write.time > 0 && names(call, old);
-            if !(overlap.inside && (in_place || named || !write.certain)) {
-                found.push(Found { new, old, time: write.time });
+
+    /// Reports tensors that are freed although they are used outside the run.
+    fn frees(&self, report: &mut Report<'_>) {
+        for ((chain, index), instruction) in self.plan.instructions() {
+            let InstructionArguments::FreeCall(call) = instruction else { continue };
+            let Some(tensor) = self.plan.tensor(call.value_index) else { continue };
+            let kind = if self.plan.inputs().contains(&call.value_index) {
+                "an input"
+            } else if self.plan.outputs().contains(&call.value_index) {
+                "an output"
+            } else if tensor.allocation_info.is_none() && (tensor.data_buffer_idx > 0 || tensor.is_external()) {
+                "a constant"
+            } else {
+                continue;
+            };
+            let path = self.path.item("chains", chain);
+            let path = path.item("instructions", index);
+            let path = path.field("instr_args.FreeCall");
+            let found = format!("value {} is {kind}, expected a temporary tensor", call.value_index);
+            report.add(rule::FREE_USED, &path.field("value_index"), found);
+        }
+    }
+
+    /// Reports loops without an end.
+    fn loops(&self, report: &mut Report<'_>) {
+        for time in self.flow.endless() {
+            let Some(((chain, index), instruction)) = self.plan.instructions().nth(time) else { continue };
+            let InstructionArguments::JumpFalseCall(jump) = instruction else { continue };
+            // A jump to itself breaks another rule.
+            if usize::try_from(jump.destination_instruction) == Ok(index) {
+                continue;
             }
+            let path = self.path.item("chains", chain);
+            let path = path.item("instructions", index);
+            let path = path.field("instr_args.JumpFalseCall");
+            let found = format!(
+                "always jumps back to instruction {}, and nothing in between jumps out: the run never ends",
+                jump.destination_instruction
+            );
+            report.add(rule::ENDLESS_LOOP, &path.field("destination_instruction"), found);
         }
     }
-    found
-}
-
-/// Whether a call uses a value. Also true if there are too many to search.
-fn names(call: &[Event], value: u32) -> bool {
-    const MOST: usize = 64;
-    call.len() > MOST || call.iter().any(|event| event.value == value)
-}
-
-/// Finds a call that writes a value and reads or writes another one in some of the same bytes. If each has bytes that
-/// the other does not have, it is neither a view nor a call in place.
-fn in_one_call(flow: &Dataflow) -> Vec<Found> {
-    const MOST: usize = 64;
-    let mut found = Vec::new();
-    for time in 0..=flow.end() {
-        let (_, events) = flow.at(time);
-        let writes = |event: &&Event| matches!(event.kind, Kind::Write | Kind::InPlace | Kind::Replace | Kind::Fill);
-        for new in events.iter().filter(writes).take(MOST) {
-            for old in events.iter().filter(|old| old.value != new.value).take(MOST) {
-                // If both are written, the first is taken as the old one.
-                let twice = writes(&old) && old.value > new.value;
-                if !twice && flow.overlap(new.value, old.value).is_some_and(|overlap| !overlap.inside) {
-                    found.push(Found { new: new.value, old: old.value, time: new.time });
-                }
-            }
-        }
-    }
-    found
-}
-
-fn report_overlap(found: &Found, overlap: &Overlap, path: &Path<'_>, report: &mut Report<'_>) {
-    let when = match found.time.checked_sub(1) {
-        Some(instruction) => format!("instruction {instruction} writes to them"),
-        None => "the inputs are set".into(),
-    };
-    let [(start, end), (old_start, old_end)] = overlap.bytes;
-    let text = format!(
-        "bytes {start} to {end} of planned buffer {} overlap bytes {old_start} to {old_end} of value {}, which is still needed when {when}",
-        overlap.buffer, found.old
-    );
-    let path = path.item("values", found.new as usize);
-    let path = path.field("val.Tensor");
-    report.add(rule::PLANNED_MEMORY_OVERLAP, &path.field("allocation_info"), text);
 }

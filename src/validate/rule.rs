@@ -224,6 +224,9 @@ rules! {
 
     COMPILE_SPECS "compile-specs" Strict Warning "a list of compile specs, or the key of one, that is absent: runtimes before 1.3 crash without the list"
     TENSOR_MEMORY "tensor-memory" Strict Error "a tensor that an instruction uses and that has no memory: kernels dereference a null pointer"
+    USE_AFTER_FREE "use-after-free" Strict Error "a tensor that is used after its memory was freed: kernels and delegates dereference a null pointer"
+    FREE_USED "free-used" Strict Error "freeing an input, an output or a constant, which is used outside the run"
+    ENDLESS_LOOP "endless-loop" Strict Error "a loop that a run never leaves"
     DELEGATE_CALL_INDEX "delegate-call-index" Strict Error "a call of a delegate that is not in the list of delegates, which the runtime notices only when it runs"
     UNKNOWN_ENUM "unknown-enum" Strict Error "an unknown enum value, which a reader may take for another one"
     HEADER_LENGTH "header-length" Strict Error "a header that extends past the metadata"

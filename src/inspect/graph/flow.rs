@@ -142,8 +142,8 @@ impl<'f, 't> Flow<'f, 't, '_> {
 
     /// Adds a node for each tensor that is kept from run to run.
     fn states(&mut self) {
-        for state in &self.dataflow.kept {
-            let Ok(value) = i32::try_from(*state) else { return };
+        for state in self.dataflow.kept() {
+            let Ok(value) = i32::try_from(state) else { return };
             let Some(tensor) = self.plan.tensor(value) else { continue };
             let name = tensor.fully_qualified_name().map_or_else(|| format!("%{value}"), String::from);
             let node = self.node(NodeKind::State, short(&format!("state {name}")), None, [gives(value)]);
@@ -239,7 +239,8 @@ impl<'f, 't> Flow<'f, 't, '_> {
             if !self.spend() {
                 return;
             }
-            let writes = self.dataflow.events().get(*index).is_some_and(|event| event.kind.writes());
+            let writes =
+                self.dataflow.events().get(*index).is_some_and(|event| event.kind.writes() || event.kind.points());
             if let (true, Some(writer)) = (writes, self.writers.get_mut(*index)) {
                 *writer = Some(node);
             }
@@ -260,8 +261,9 @@ impl<'f, 't> Flow<'f, 't, '_> {
                     if !self.spend() {
                         return;
                     }
-                    let Some(written) = dataflow.event(source.write) else { continue };
-                    let from = self.writers.get(source.write as usize).copied().flatten();
+                    let write = dataflow.event_of(source.write);
+                    let Some(written) = dataflow.event(write) else { continue };
+                    let from = self.writers.get(write as usize).copied().flatten();
                     let from = from.or_else(|| self.nodes.get(written.time as usize).copied().flatten());
                     found.extend(from.map(|from| (from, source.view)));
                 }

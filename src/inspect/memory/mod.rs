@@ -229,8 +229,9 @@ fn method<'t>(
     // The rest of the dataflow takes as much memory as all that is found with it.
     let (needs, all_kept, unknown, instructions) = {
         let flow = Dataflow::of(plan, &Calls::new(plan, index, delegates));
-        let (needs, end) = (flow.needs(), flow.end());
-        (needs, flow.kept, flow.unknown, end.saturating_sub(1))
+        let (needs, kept): (_, Vec<u32>) = (flow.needs(), flow.kept().collect());
+        let instructions = flow.end().saturating_sub(1);
+        (needs, kept, flow.unknown, instructions)
     };
     let (mut periods, mut views) = (needs.periods.as_slice(), needs.views.as_slice());
     for (value, tensor) in plan.tensors() {

@@ -1,7 +1,7 @@
 //! Which tensors share bytes.
 
 use super::PlannedTensor;
-use crate::dataflow::{Held, Place};
+use crate::dataflow::{Bytes, Place};
 use alloc::vec::Vec;
 
 /// At most this many neighbours of a tensor are visited, since a file may have many for each.
@@ -10,7 +10,7 @@ const MOST: usize = 64;
 /// Sets `shares_with` and `replaces`. The tensors are in order of their first times.
 pub(super) fn find(tensors: &mut [PlannedTensor<'_>]) {
     // For each byte, the index of the tensor that used it last.
-    let mut owners = Held::default();
+    let mut owners = Bytes::default();
     for index in 0..tensors.len() {
         let Some(tensor) = tensors.get(index).filter(|tensor| tensor.bytes > 0) else { continue };
         let (first, last, end) = (tensor.first, tensor.last, tensor.end());

@@ -4,7 +4,7 @@ use super::values::unknown;
 use super::{ADD, ADD_MUL, Case, DELEGATE, DYNAMIC, STACK_TRACE, chain, instructions, list, plan, pte, push, tensor};
 use executorch_format::Pte;
 use executorch_format::schema::program::{
-    FreeCall, Instruction, InstructionArguments, Int, JumpFalseCall, KernelCall, MoveCall,
+    Bool, FreeCall, Instruction, InstructionArguments, Int, JumpFalseCall, KernelCall, MoveCall,
 };
 
 fn add<'a>(pte: &mut Pte<'a>, instruction: impl Into<InstructionArguments<'a>>) {
@@ -137,6 +137,31 @@ fn rest() -> Vec<Case> {
         pte("free-kind", "free-kind", ADD, "one more instruction frees an integer", |pte| {
             add(pte, FreeCall { value_index: 3 });
         }),
+        pte("use-after-free", "use-after-free", ADD_MUL, "an intermediate result is freed before it is read", |pte| {
+            let (inputs, outputs) = (plan(pte).inputs().to_vec(), plan(pte).outputs().to_vec());
+            let inside = plan(pte).tensors().map(|(value, tensor)| (value as i32, tensor.allocation_info));
+            let inside = inside.filter(|(value, place)| place.is_some() && !inputs.contains(value));
+            let value_index = inside.map(|(value, _)| value).find(|value| !outputs.contains(value)).unwrap();
+            instructions(pte).insert(1, Instruction { instr_args: FreeCall { value_index }.into() });
+        })
+        .history("SIGSEGV when run in ExecuTorch 1.5.1"),
+        pte("free-used", "free-used", ADD_MUL, "one more instruction frees a constant", |pte| {
+            let constant = plan(pte).tensors().find(|(_, tensor)| tensor.data_buffer_idx > 0);
+            let value_index = constant.unwrap().0 as i32;
+            add(pte, FreeCall { value_index });
+        })
+        .history("SIGSEGV in the second run in ExecuTorch 1.5.1"),
+        pte(
+            "endless-loop",
+            "endless-loop",
+            ADD,
+            "a jump back to the start whose condition is the constant false",
+            |pte| {
+                let condition = push(pte, Bool { bool_val: false });
+                add(pte, jump(condition, 0));
+            },
+        )
+        .history("runs forever in ExecuTorch 1.5.1"),
         pte("jump-condition-index", "jump-condition-index", ADD, "a jump whose condition is value 99", |pte| {
             only_jump(pte, jump(99, 1));
         })

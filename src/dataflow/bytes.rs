@@ -1,0 +1,286 @@
+//! The content of memory: for each byte, the writes that it may come from.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+/// Bytes of one piece of memory: a planned buffer, or what a value has for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) buffer: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Place {
+    pub(crate) fn overlaps(&self, other: &Self) -> bool {
+        self.buffer == other.buffer && self.start < other.end && other.start < self.end
+    }
+
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        self.buffer == other.buffer && self.start <= other.start && other.end <= self.end
+    }
+}
+
+/// In the place of a write: the content was there before the first instruction, or is undefined.
+pub(crate) const BEFORE: u32 = u32::MAX;
+
+/// The writes that bytes may come from: one, or several where paths join.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Writes {
+    first: u32,
+    /// Without repetition.
+    others: Vec<u32>,
+}
+
+impl Writes {
+    fn all(&self) -> impl Iterator<Item = u32> + '_ {
+        core::iter::once(self.first).chain(self.others.iter().copied())
+    }
+
+    fn add(&mut self, write: u32) -> bool {
+        let new = self.all().all(|other| other != write);
+        if new {
+            self.others.push(write);
+        }
+        new
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    start: u64,
+    writes: Writes,
+}
+
+/// The content of all memory at one time. Bytes without a piece are unchanged since the start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bytes {
+    /// By buffer and end. Pieces do not overlap.
+    pieces: BTreeMap<(u64, u64), Piece>,
+}
+
+impl Bytes {
+    /// The number of pieces, which is the cost of a copy.
+    pub(super) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The pieces that overlap a place, with their starts and ends.
+    fn overlapping(&self, place: Place) -> impl Iterator<Item = (u64, u64, &Writes)> {
+        let Place { buffer, start, end } = place;
+        let after = self.pieces.range((buffer, start.saturating_add(1))..);
+        let inside = after.take_while(move |((other, _), piece)| *other == buffer && piece.start < end);
+        inside.map(|((_, end), piece)| (piece.start, *end, &piece.writes))
+    }
+
+    /// Adds the writes that a place's content may come from to a list, without repetition; returns the cost.
+    pub(super) fn read(&self, place: Place, found: &mut Vec<u32>) -> usize {
+        let (from, mut at, mut steps) = (found.len(), place.start, 1);
+        let mut add = |write: u32| {
+            steps += 1 + found.len() - from;
+            if !found.iter().skip(from).any(|other| *other == write) {
+                found.push(write);
+            }
+        };
+        for (start, end, writes) in self.overlapping(place) {
+            if start > at {
+                add(BEFORE);
+            }
+            writes.all().for_each(&mut add);
+            at = end;
+        }
+        if at < place.end {
+            add(BEFORE);
+        }
+        steps
+    }
+
+    /// The first pieces that overlap a place: start, end and the first write that the content may come from.
+    pub(crate) fn pieces(&self, place: Place, most: usize) -> Vec<(u64, u64, u32)> {
+        self.overlapping(place).take(most).map(|(start, end, writes)| (start, end, writes.first)).collect()
+    }
+
+    /// Sets the content of a place to that of a write; returns the cost.
+    pub(crate) fn write(&mut self, place: Place, write: u32) -> usize {
+        let Place { buffer, start, end } = place;
+        let mut steps = 1;
+        let new = Piece { start, writes: Writes { first: write, others: Vec::new() } };
+        // What is left of the first and the last piece stays.
+        while let Some((key, piece)) = self.pieces.range_mut((buffer, start.saturating_add(1))..).next() {
+            let (of, old_end) = *key;
+            if of != buffer || piece.start >= end {
+                break;
+            }
+            if (piece.start, old_end) == (start, end) {
+                // Most places are written with the size that they had.
+                *piece = new;
+                return steps;
+            }
+            steps += 1;
+            let left = (piece.start < start).then(|| piece.clone());
+            if old_end > end {
+                piece.start = end;
+            } else {
+                self.pieces.remove(&(of, old_end));
+            }
+            if let Some(left) = left {
+                self.pieces.insert((buffer, start), left);
+            }
+            if old_end >= end {
+                break;
+            }
+        }
+        self.pieces.insert((buffer, end), new);
+        steps
+    }
+
+    /// Adds a write that the content of a place may come from; returns the cost.
+    pub(super) fn may_write(&mut self, place: Place, write: u32) -> usize {
+        self.cut(place.buffer, place.start);
+        self.cut(place.buffer, place.end);
+        let (mut at, mut gaps, mut steps) = (place.start, Vec::new(), 1);
+        for ((buffer, end), piece) in self.pieces.range_mut((place.buffer, place.start.saturating_add(1))..) {
+            if *buffer != place.buffer || piece.start >= place.end {
+                break;
+            }
+            steps += 1 + piece.writes.others.len();
+            piece.writes.add(write);
+            if piece.start > at {
+                gaps.push((at, piece.start));
+            }
+            at = *end;
+        }
+        if at < place.end {
+            gaps.push((at, place.end));
+        }
+        for (start, end) in gaps {
+            let writes = Writes { first: BEFORE, others: [write].into() };
+            self.pieces.insert((place.buffer, end), Piece { start, writes });
+        }
+        steps
+    }
+
+    /// Cuts the piece that has bytes on both sides of a position.
+    fn cut(&mut self, buffer: u64, at: u64) {
+        let Some((key, piece)) = self.pieces.range_mut((buffer, at.saturating_add(1))..).next() else { return };
+        if key.0 == buffer && piece.start < at {
+            let left = piece.clone();
+            piece.start = at;
+            self.pieces.insert((buffer, at), left);
+        }
+    }
+
+    /// Adds the content of another path; returns whether anything was added.
+    pub(super) fn join(&mut self, other: &Self) -> bool {
+        let mut other = other.clone();
+        let bounds = |bytes: &Self| -> Vec<(u64, u64)> {
+            bytes.pieces.iter().flat_map(|((buffer, end), piece)| [(*buffer, piece.start), (*buffer, *end)]).collect()
+        };
+        bounds(&other).into_iter().for_each(|(buffer, at)| self.cut(buffer, at));
+        bounds(self).into_iter().for_each(|(buffer, at)| other.cut(buffer, at));
+        // Now two pieces are equal, or have no byte in common.
+        let mut more = false;
+        for (key, piece) in &mut self.pieces {
+            match other.pieces.remove(key) {
+                Some(new) => new.writes.all().for_each(|write| more |= piece.writes.add(write)),
+                None => more |= piece.writes.add(BEFORE),
+            }
+        }
+        for (key, mut piece) in other.pieces {
+            more |= piece.writes.first != BEFORE || !piece.writes.others.is_empty();
+            piece.writes.add(BEFORE);
+            self.pieces.insert(key, piece);
+        }
+        more
+    }
+
+    /// All writes of which some content is left, in order.
+    pub(super) fn all(&self) -> Vec<u32> {
+        crate::keyed::set(self.pieces.values().flat_map(|piece| piece.writes.all()).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+
+    fn place(start: u64, end: u64) -> Place {
+        Place { buffer: 1, start, end }
+    }
+
+    fn read(bytes: &Bytes, start: u64, end: u64) -> Vec<u32> {
+        let mut found = Vec::new();
+        bytes.read(place(start, end), &mut found);
+        found.sort_unstable();
+        found
+    }
+
+    #[test]
+    fn a_write_takes_only_its_own_bytes_from_those_before() {
+        let mut bytes = Bytes::default();
+        bytes.write(place(0, 64), 1);
+        bytes.write(place(16, 32), 2);
+        assert_eq!(read(&bytes, 0, 16), [1]);
+        assert_eq!(read(&bytes, 16, 32), [2]);
+        assert_eq!(read(&bytes, 40, 80), [1, BEFORE]);
+        assert_eq!(read(&bytes, 0, 64), [1, 2]);
+        bytes.write(place(8, 64), 3);
+        assert_eq!(bytes.all(), [1, 3]);
+    }
+
+    #[test]
+    fn many_writes_and_joins_leave_the_same_as_in_a_list_of_bytes() {
+        let (mut bytes, mut expected) = (Bytes::default(), vec![vec![BEFORE]; 1024]);
+        let mut random = 1u64;
+        let mut next = |most: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 33) % most
+        };
+        for write in 0..4000 {
+            let start = next(1000);
+            let end = start + 1 + if write % 100 == 0 { next(1024 - start) } else { next(8).min(1023 - start) };
+            let range = expected.get_mut(start as usize..end as usize).unwrap_or_default();
+            match next(9) {
+                0 => {
+                    bytes.may_write(place(start, end), write);
+                    range.iter_mut().for_each(|byte| byte.push(write));
+                }
+                1 => {
+                    let mut other = bytes.clone();
+                    other.write(place(start, end), write);
+                    assert!(bytes.join(&other) && !bytes.join(&other));
+                    range.iter_mut().for_each(|byte| byte.push(write));
+                }
+                _ => {
+                    bytes.write(place(start, end), write);
+                    range.fill(vec![write]);
+                }
+            }
+            let (from, to) = (next(1000), next(24));
+            let range = expected.get(from as usize..(from + 1 + to) as usize).unwrap_or_default();
+            assert_eq!(
+                read(&bytes, from, from + 1 + to),
+                crate::keyed::set(range.concat()).into_iter().fold(Vec::new(), |mut all, write| {
+                    if all.last() != Some(&write) {
+                        all.push(write);
+                    }
+                    all
+                })
+            );
+        }
+        assert!(bytes.len() > 100);
+    }
+
+    #[test]
+    fn after_a_join_both_paths_may_have_written() {
+        let (mut one, mut other) = (Bytes::default(), Bytes::default());
+        one.write(place(0, 32), 1);
+        other.write(place(16, 48), 2);
+        assert!(one.join(&other));
+        assert_eq!(read(&one, 0, 16), [1, BEFORE]);
+        assert_eq!(read(&one, 16, 32), [1, 2]);
+        assert_eq!(read(&one, 32, 48), [2, BEFORE]);
+        assert!(!one.join(&other));
+    }
+}

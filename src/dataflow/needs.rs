@@ -1,0 +1,67 @@
+//! When values need their bytes.
+
+use super::{BEFORE, Dataflow, Period, periods};
+use crate::keyed::set;
+use alloc::vec::Vec;
+
+/// When values need their bytes.
+pub(crate) struct Needs {
+    /// Sorted by value and time. A view needs the bytes that it shares as long as it is used; the value that wrote them
+    /// needs them at least as long.
+    pub(crate) periods: Vec<(u32, Period)>,
+    /// A value, and a value whose bytes it reads.
+    pub(crate) views: Vec<(u32, u32)>,
+}
+
+impl Dataflow {
+    /// When each value's bytes are needed, and the values that it is a view of.
+    pub(crate) fn needs(&self) -> Needs {
+        let mut periods = Vec::new();
+        for (write, period) in &self.periods {
+            periods.extend(self.memory_of(*write).map(|memory| (memory, *period)));
+        }
+        periods.extend(self.kept().map(|value| (value, Period { first: 0, last: self.end() })));
+        // Uses of bytes that are in another value's memory: the value, the other one, the time, and whether its own place is used.
+        let mut uses: Vec<(u32, u32, usize, bool)> = Vec::new();
+        for source in self.sources.iter().filter(|source| !source.view) {
+            let Some(read) = self.event(source.read) else { continue };
+            let time = read.time as usize;
+            match self.memory_of(source.write).filter(|_| source.write != BEFORE) {
+                Some(memory) if memory != read.value => {
+                    uses.push((read.value, memory, time, source.memory == read.value))
+                }
+                Some(_) => {}
+                None => periods.push((source.memory, Period { first: time, last: time })),
+            }
+        }
+        for (event, memory) in &self.through {
+            uses.extend(self.event(*event).map(|event| (event.value, *memory, event.time as usize, false)));
+        }
+        let periods = periods::merged(periods);
+        let uses = set(uses);
+        let (mut views, mut of_views) = (Vec::new(), Vec::new());
+        // Many views may have the bytes of one value that is needed in many periods.
+        let mut budget = 16 * self.events.list.len();
+        for of_view in uses.chunk_by(|one, other| (one.0, one.1) == (other.0, other.1)) {
+            let Some((value, memory, ..)) = of_view.first().copied() else { continue };
+            views.push((value, memory));
+            let times = || of_view.iter().filter(|(_, _, _, own)| *own).map(|(_, _, time, _)| *time);
+            let (Some(first), Some(last)) = (times().min(), times().max()) else { continue };
+            let start = periods.partition_point(|(other, period)| (*other, period.last) < (memory, first));
+            let needed =
+                periods.iter().skip(start).take_while(|(other, period)| *other == memory && period.first <= last);
+            let mut parts = 0;
+            for (_, period) in needed.take(budget) {
+                parts += 1;
+                of_views.push((value, Period { first: period.first.max(first), last: period.last.min(last) }));
+            }
+            budget -= parts;
+            if budget == 0 {
+                of_views.push((value, Period { first, last }));
+            }
+        }
+        let mut all = periods;
+        all.append(&mut of_views);
+        Needs { periods: periods::merged(all), views }
+    }
+}

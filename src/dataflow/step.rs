@@ -1,0 +1,307 @@
+//! What one instruction does.
+
+use super::bytes::{BEFORE, Place};
+use super::events::{Event, Kind};
+use super::state::{Pointer, State};
+use super::values::NOWHERE;
+use super::walk::{Conflict, MOST_POINTERS, Null, Passed, Source, TooMuch, Walk, add};
+use alloc::{vec, vec::Vec};
+
+impl Walk<'_> {
+    /// Handles reads first, because a call may write what it reads.
+    pub(super) fn step(&mut self, time: usize, state: &mut State, passed: &mut Passed) -> Result<(), TooMuch> {
+        let events = self.events;
+        let range = events.at(time);
+        // The range is one of this list.
+        let of_time = events.list.get(range.clone()).unwrap_or_default();
+        let numbered = || (range.start as u32..).zip(of_time);
+        for (index, event) in numbered().filter(|(_, event)| event.kind.reads()) {
+            self.read(index, event, state, passed)?;
+        }
+        if !self.records && time > 0 {
+            self.in_one_call(range.start as u32, of_time, state, passed)?;
+        }
+        for (index, event) in numbered() {
+            if event.kind.writes() || event.kind.points() {
+                state.conditions.remove(&event.value);
+            }
+            match event.kind {
+                kind if time == 0 && kind.writes() => {
+                    if self.values.is_planned(event.value) {
+                        self.note_null(index, event, state, passed);
+                    } else {
+                        // A caller sets its pointer.
+                        state.pointers.remove(&event.value);
+                    }
+                    self.write(index, event.value, state, true)?;
+                }
+                Kind::View(of) | Kind::Move(of) => self.point(index, event, of, state)?,
+                Kind::Free => self.set_memory(index, event.value, vec![(NOWHERE, Vec::new())], state)?,
+                Kind::Fill => {
+                    // In a loop, only a row.
+                    let whole = self.is_fill.get(index as usize) != Some(&true);
+                    self.note_null(index, event, state, passed);
+                    self.write(index, event.value, state, whole)?;
+                }
+                kind if kind.writes() => {
+                    self.note_null(index, event, state, passed);
+                    self.write(index, event.value, state, true)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, read: u32, event: &Event, state: &State, passed: &mut Passed) -> Result<(), TooMuch> {
+        self.note_null(read, event, state, passed);
+        let own = Pointer::of(event.value);
+        let pointers = state.pointers_of(event.value, &own);
+        let mut found = core::mem::take(&mut self.found);
+        for pointer in pointers {
+            if self.records && pointer.set_by != BEFORE && pointer.memory != NOWHERE {
+                passed.sources.push(Source { read, write: pointer.set_by, memory: pointer.memory, view: true });
+            }
+            let Some(place) = self.place(pointer) else { continue };
+            found.clear();
+            let steps = state.bytes.read(place, &mut found);
+            self.take(steps + pointer.strange.len())?;
+            // If it may be several tensors, others may be undefined here.
+            if pointers.len() > 1 {
+                found.retain(|write| *write != BEFORE && self.is_own(*write, pointer.memory));
+                found.extend_from_slice(&pointer.strange);
+            }
+            for write in &found {
+                if self.records && (*write != BEFORE || self.values.is_planned(pointer.memory)) {
+                    passed.sources.push(Source { read, write: *write, memory: pointer.memory, view: false });
+                }
+                if event.kind == Kind::Refer {
+                    continue;
+                }
+                if *write == BEFORE {
+                    if event.certain && self.values.is_planned(pointer.memory) {
+                        passed.unwritten.push(pointer.memory);
+                    }
+                } else if !self.records && !self.is_own(*write, pointer.memory) {
+                    let written = self.values.places.get(self.memory_of(*write) as usize).copied();
+                    passed.conflicts.push(Conflict {
+                        new: self.events.list.get(self.event_of(*write) as usize).map_or(0, |event| event.value),
+                        old: event.value,
+                        write: self.event_of(*write),
+                        read,
+                        memory: pointer.memory,
+                        places: [written.unwrap_or(place), place],
+                    });
+                }
+            }
+        }
+        self.found = found;
+        Ok(())
+    }
+
+    /// Whether a write is one of the value whose memory is read, or of a value that is meant to share it.
+    pub(super) fn is_own(&self, write: u32, memory: u32) -> bool {
+        self.values.is_same_memory(self.memory_of(write), memory)
+    }
+
+    /// Notes the use of a null pointer.
+    fn note_null(&mut self, used_by: u32, event: &Event, state: &State, passed: &mut Passed) {
+        let own = Pointer::of(event.value);
+        let pointers = state.pointers_of(event.value, &own);
+        self.note_exposed(event.value, pointers);
+        for pointer in pointers {
+            let has_bytes =
+                self.values.places.get(pointer.tensor as usize).is_some_and(|place| place.end > place.start);
+            if pointer.memory == NOWHERE && has_bytes && !matches!(event.kind, Kind::Refer | Kind::Keep) {
+                let freed_by = Some(pointer.set_by).filter(|event| *event != BEFORE);
+                let freed_by = freed_by.filter(|event| {
+                    self.events.list.get(*event as usize).is_some_and(|event| event.kind == Kind::Free)
+                });
+                passed.nulls.push(Null { tensor: pointer.tensor, freed_by, used_by });
+            }
+        }
+    }
+
+    /// Finds outputs of a call that share bytes with each other or with an input: only an elementwise kernel may write
+    /// over its input, and only at the same place.
+    fn in_one_call(&mut self, first: u32, events: &[Event], state: &State, passed: &mut Passed) -> Result<(), TooMuch> {
+        let mut outputs = Vec::new();
+        for (index, event) in (first..).zip(events).filter(|(_, event)| event.kind.writes()) {
+            let own = Pointer::of(event.value);
+            for pointer in state.pointers_of(event.value, &own) {
+                let place = self.place(pointer).filter(|_| self.values.is_planned(pointer.memory));
+                outputs.extend(place.map(|place| (place, index, (pointer.tensor, pointer.memory))));
+            }
+        }
+        if outputs.is_empty() {
+            return Ok(());
+        }
+        crate::keyed::sort_by_key(&mut outputs, |(place, index, _)| (*place, *index));
+        let conflict = |write: u32, place: Place, read: u32, old: Place, memory: u32| Conflict {
+            new: self.events.list.get(write as usize).map_or(0, |event| event.value),
+            old: self.events.list.get(read as usize).map_or(0, |event| event.value),
+            write,
+            read,
+            memory,
+            places: [place, old],
+        };
+        // A call that names one value twice does what the program says, if it is known at all.
+        let is_meant = |write: u32, read: u32| {
+            let event = |index: u32| self.events.list.get(index as usize);
+            event(write).zip(event(read)).is_some_and(|(write, read)| write.value == read.value && !write.certain)
+        };
+        let mut is_apart = true;
+        for pair in outputs.windows(2) {
+            let [(old, read, pointer), (new, write, _)] = pair else { continue };
+            if old.overlaps(new) && read != write && !is_meant(*write, *read) {
+                is_apart = false;
+                passed.conflicts.push(conflict(*write, *new, *read, *old, pointer.1));
+            }
+        }
+        let reads = (first..).zip(events).filter(|(_, event)| matches!(event.kind, Kind::Read | Kind::Change));
+        for (read, event) in reads.filter(|_| is_apart) {
+            let own = Pointer::of(event.value);
+            for pointer in state.pointers_of(event.value, &own) {
+                let Some(old) = self.place(pointer).filter(|_| self.values.is_planned(pointer.memory)) else {
+                    continue;
+                };
+                let from = outputs.partition_point(|(place, ..)| (place.buffer, place.end) <= (old.buffer, old.start));
+                let rest = outputs.get(from..).unwrap_or_default();
+                for (new, write, (tensor, _)) in rest.iter().take_while(|(place, ..)| place.overlaps(&old)) {
+                    let kind = self.events.list.get(*write as usize).map(|event| event.kind);
+                    let in_place = kind == Some(Kind::Elementwise) && old == *new;
+                    let in_place = in_place && self.is_same_order(pointer.tensor, *tensor);
+                    if *write != read && !in_place && !is_meant(*write, read) {
+                        passed.conflicts.push(conflict(*write, *new, read, old, pointer.memory));
+                    }
+                }
+            }
+        }
+        let steps = events.len() + outputs.len();
+        self.take(steps)
+    }
+
+    /// Whether the elements of two tensors of the same size in bytes are at the same places.
+    fn is_same_order(&self, one: u32, other: u32) -> bool {
+        let tensor = |value: u32| self.plan.tensor(value as usize);
+        let (Some(one), Some(other)) = (tensor(one), tensor(other)) else { return false };
+        let is_same_rank = one.sizes.as_deref().map(<[i32]>::len) == other.sizes.as_deref().map(<[i32]>::len);
+        one.scalar_type.element_size() == other.scalar_type.element_size()
+            && (!is_same_rank || one.dim_order == other.dim_order)
+    }
+
+    /// Writes a value's bytes: all of them if `whole`, else some.
+    pub(super) fn write(&mut self, write: u32, value: u32, state: &mut State, whole: bool) -> Result<(), TooMuch> {
+        let own = Pointer::of(value);
+        let pointers = state.pointers_of(value, &own);
+        let mut targets = Vec::with_capacity(pointers.len());
+        for pointer in pointers {
+            if let Some(place) = self.place(pointer) {
+                targets.push((place, pointer.memory));
+            }
+        }
+        let sure = whole && targets.len() == 1;
+        for (place, memory) in targets {
+            let number = if memory == value { write } else { self.number(write, memory) };
+            if let Some(written) = self.is_written.get_mut(number as usize) {
+                *written = true;
+            }
+            let bytes = &mut state.bytes;
+            let steps = if sure { bytes.write(place, number) } else { bytes.may_write(place, number) };
+            self.take(steps)?;
+            if state.has_several {
+                self.spoil(number, place, sure, state)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of a write to memory that is not the value's own.
+    fn number(&mut self, write: u32, memory: u32) -> u32 {
+        let new = (self.events.list.len() + self.through.len()) as u32;
+        let number = *self.numbers.entry((write, memory)).or_insert(new);
+        if number == new {
+            self.through.push((write, memory));
+        }
+        number
+    }
+
+    /// Notes a write in values that may be several tensors: it spoils those that it is not meant for.
+    fn spoil(&mut self, write: u32, place: Place, sure: bool, state: &mut State) -> Result<(), TooMuch> {
+        let mut steps = state.pointers.len();
+        for pointer in state.pointers.values_mut().filter(|pointers| pointers.len() > 1).flatten() {
+            let Some(old) = self.place(pointer).filter(|old| old.overlaps(&place)) else { continue };
+            steps += 1 + pointer.strange.len();
+            if !self.is_own(write, pointer.memory) {
+                add(&mut pointer.strange, write);
+            } else if sure && place.covers(&old) {
+                pointer.strange.clear();
+            }
+        }
+        self.take(steps)
+    }
+
+    /// Makes a value a view of another one, or that value.
+    fn point(&mut self, set_by: u32, event: &Event, of: u32, state: &mut State) -> Result<(), TooMuch> {
+        let own = Pointer::of(of);
+        let pointers = state.pointers_of(of, &own);
+        self.note_exposed(of, pointers);
+        if let Kind::Move(_) = event.kind {
+            let moved = pointers.iter().map(|pointer| Pointer { set_by, ..pointer.clone() }).collect();
+            state.set(event.value, moved);
+            return self.take(1);
+        }
+        let memory = pointers.iter().map(|pointer| (pointer.memory, pointer.strange.clone())).collect();
+        self.set_memory(set_by, event.value, memory, state)
+    }
+
+    /// Sets the pointer of the tensor that a value is, which other values may be too. If it may be several tensors, each of
+    /// them may keep its pointer.
+    fn set_memory(
+        &mut self,
+        set_by: u32,
+        value: u32,
+        memory: Vec<(u32, Vec<u32>)>,
+        state: &mut State,
+    ) -> Result<(), TooMuch> {
+        let own = Pointer::of(value);
+        let pointers = state.pointers_of(value, &own);
+        self.note_exposed(value, pointers);
+        let tensors: Vec<u32> = crate::keyed::set(pointers.iter().map(|pointer| pointer.tensor).collect());
+        for tensor in &tensors {
+            let mut values = vec![value];
+            if tensor != &value || self.is_moved.get(*tensor as usize) == Some(&true) {
+                self.take(state.pointers.len())?;
+                let is_it = |pointers: &Vec<Pointer>| pointers.iter().any(|pointer| pointer.tensor == *tensor);
+                let others = state.pointers.iter().filter(|(_, pointers)| is_it(pointers));
+                values.extend(others.map(|(value, _)| *value));
+                values.extend(Some(*tensor).filter(|tensor| !state.pointers.contains_key(tensor)));
+            }
+            for value in crate::keyed::set(values) {
+                let own = Pointer::of(value);
+                let before = state.pointers_of(value, &own).iter();
+                let mut new: Vec<Pointer> =
+                    before.filter(|pointer| tensors.len() > 1 || pointer.tensor != *tensor).cloned().collect();
+                for (memory, strange) in &memory {
+                    let pointer = Pointer { tensor: *tensor, memory: *memory, set_by, strange: strange.clone() };
+                    if new.iter().all(|other| !other.is_same(&pointer)) {
+                        new.push(pointer);
+                    }
+                }
+                if new.len() > MOST_POINTERS {
+                    return Err(TooMuch);
+                }
+                self.take(new.len())?;
+                state.set(value, new);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that a value is used with a pointer that it had when the run started.
+    fn note_exposed(&mut self, value: u32, pointers: &[Pointer]) {
+        if let Some(exposed) = self.is_exposed.get_mut(value as usize) {
+            *exposed |= pointers.iter().any(|pointer| pointer.set_by == BEFORE);
+        }
+    }
+}
