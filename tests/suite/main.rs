@@ -18,6 +18,8 @@ mod dump;
 mod edit;
 mod edits;
 mod files;
+#[cfg(feature = "layout")]
+mod flow;
 mod foreign;
 #[cfg(feature = "layout")]
 mod graphs;

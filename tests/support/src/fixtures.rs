@@ -104,7 +104,9 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir()
-            && !["attacks", "malformed", "damaged"].map(Some).contains(&path.file_name().and_then(OsStr::to_str))
+            && !["attacks", "malformed", "damaged", "flow"]
+                .map(Some)
+                .contains(&path.file_name().and_then(OsStr::to_str))
         {
             walk(&path, paths);
         } else if path.is_file() {
