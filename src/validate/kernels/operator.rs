@@ -53,8 +53,10 @@ impl Called {
         let mut arguments = Vec::new();
         for argument in signature(operator)?.split(' ') {
             let (name, text) = argument.split_once(':')?;
-            let is_output = name.starts_with('*');
-            arguments.push(Argument { name: name.trim_start_matches(['*', '!']), kinds: Kinds::of(text)?, is_output });
+            // The marks are explained where the table is read.
+            let is_output = name.starts_with(['*', '=']);
+            let name = name.trim_start_matches(['*', '=', '!', '.']);
+            arguments.push(Argument { name, kinds: Kinds::of(text)?, is_output });
         }
         let kernel = Kernel::read(line, &arguments)?;
         let portable = sorted_text::row(PORTABLE, name, overload).and_then(|line| Kernel::read(line, &arguments));
