@@ -145,17 +145,14 @@ impl Walk<'_> {
             memory,
             places: [place, old],
         };
-        // A call that names one value twice does what the program says, if it is known at all.
-        let is_meant = |write: u32, read: u32| {
-            let event = |index: u32| self.events.list.get(index as usize);
-            event(write).zip(event(read)).is_some_and(|(write, read)| write.value == read.value && !write.certain)
-        };
         let mut is_apart = true;
         for pair in outputs.windows(2) {
             let [(old, read, pointer), (new, write, _)] = pair else { continue };
-            if old.overlaps(new) && read != write && !is_meant(*write, *read) {
+            let found = conflict(*write, *new, *read, *old, pointer.1);
+            // A call may name one value twice, as scratch memory and output.
+            if old.overlaps(new) && found.new != found.old {
                 is_apart = false;
-                passed.conflicts.push(conflict(*write, *new, *read, *old, pointer.1));
+                passed.conflicts.push(found);
             }
         }
         let reads = (first..).zip(events).filter(|(_, event)| matches!(event.kind, Kind::Read | Kind::Change));
@@ -171,8 +168,11 @@ impl Walk<'_> {
                     let kind = self.events.list.get(*write as usize).map(|event| event.kind);
                     let in_place = kind == Some(Kind::Elementwise) && old == *new;
                     let in_place = in_place && self.is_same_order(pointer.tensor, *tensor);
-                    if *write != read && !in_place && !is_meant(*write, read) {
-                        passed.conflicts.push(conflict(*write, *new, read, old, pointer.memory));
+                    let found = conflict(*write, *new, read, old, pointer.memory);
+                    // An unknown call may name one value as input and output.
+                    let is_meant = found.new == found.old && !event.certain;
+                    if *write != read && !in_place && !is_meant {
+                        passed.conflicts.push(found);
                     }
                 }
             }
