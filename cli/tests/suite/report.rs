@@ -205,11 +205,13 @@ fn a_search_says_what_it_finds_and_goes_there() {
     browser.evaluate("document.querySelector('input').focus()").unwrap();
     browser.type_text("addmm").unwrap();
     assert_eq!(texts(&mut browser, ".tools [role=status]"), "1 match; Enter shows the next");
-    let place = browser.evaluate("viewer.graph.box(153)").unwrap();
+    let found = "viewer.graph.nodes.findIndex((node) => JSON.stringify(node).includes('aten::addmm'))";
+    let found = browser.evaluate(found).unwrap();
+    let place = browser.evaluate(&format!("viewer.graph.box({found})")).unwrap();
     assert!(place[1].as_f64().unwrap() < 800.0, "{place}");
     browser.press("Enter").unwrap();
     assert_eq!(texts(&mut browser, ".tools [role=status]"), "1 of 1 match");
-    assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), 153);
+    assert_eq!(browser.evaluate("viewer.graph.chosen()").unwrap(), found);
     browser.type_text("nowhere").unwrap();
     assert_eq!(texts(&mut browser, ".tools [role=status]"), "No match");
     // From the list of operators.
