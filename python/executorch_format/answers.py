@@ -612,6 +612,11 @@ class Release(Answer):
     kernels: Answers[NeededKernels]
     """The kernels that it needs from other libraries than the portable one."""
 
+    @property
+    def version(self) -> tuple[int, ...]:
+        """The numbers of the release, which compare as releases do: `(1, 10)` is after `(1, 5)`, and `"1.10"` is not after `"1.5"`."""
+        return tuple(map(int, self.release.split(".")))
+
 
 @dataclass(frozen=True, repr=False)
 class LoadsIn(Answer):
@@ -627,11 +632,6 @@ class LoadsIn(Answer):
     not_checked: str | None
     kernels: Answers[NeededKernels]
     """The kernels that it needs from other libraries than the portable one."""
-
-    @property
-    def version(self) -> tuple[int, ...]:
-        """The numbers of the release, which compare as releases do: `(1, 10)` is after `(1, 5)`, and `"1.10"` is not after `"1.5"`."""
-        return tuple(map(int, self.release.split(".")))
 
 
 @dataclass(frozen=True, repr=False)
