@@ -256,7 +256,8 @@ def test_times_are_instructions_or_those_of_inputs_and_outputs(path: Path) -> No
         for tensor in [tensor for buffer in memory.buffers for tensor in buffer.tensors]:
             assert -1 <= tensor.first <= tensor.last <= memory.instructions
             last = memory.moment(tensor.last)
-            if tensor.value in outputs:
+            # A method that never ends gives no outputs.
+            if tensor.value in outputs and path.stem != "jump_forever":
                 assert last == "outputs"
             if isinstance(last, int):
                 assert method.instructions[last]
