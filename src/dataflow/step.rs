@@ -136,7 +136,9 @@ impl Walk<'_> {
         if outputs.is_empty() {
             return Ok(());
         }
-        crate::keyed::sort_by_key(&mut outputs, |(place, index, _)| (*place, *index));
+        if outputs.len() > 1 {
+            crate::keyed::sort_by_key(&mut outputs, |(place, index, _)| (*place, *index));
+        }
         let conflict = |write: u32, place: Place, read: u32, old: Place, memory: u32| Conflict {
             new: self.events.list.get(write as usize).map_or(0, |event| event.value),
             old: self.events.list.get(read as usize).map_or(0, |event| event.value),
@@ -192,16 +194,26 @@ impl Walk<'_> {
 
     /// Writes a value's bytes: all of them if `whole`, else some.
     pub(super) fn write(&mut self, write: u32, value: u32, state: &mut State, whole: bool) -> Result<(), TooMuch> {
-        let own = Pointer::of(value);
-        let pointers = state.pointers_of(value, &own);
-        let mut targets = Vec::with_capacity(pointers.len());
-        for pointer in pointers {
-            if let Some(place) = self.place(pointer) {
-                targets.push((place, pointer.memory));
-            }
+        let Some(pointers) = state.pointers.get(&value) else {
+            return self.write_to(write, &Pointer::of(value), state, whole, value);
+        };
+        let sure = whole && pointers.iter().filter(|pointer| pointer.memory != NOWHERE).count() == 1;
+        for pointer in pointers.clone() {
+            self.write_to(write, &pointer, state, sure, value)?;
         }
-        let sure = whole && targets.len() == 1;
-        for (place, memory) in targets {
+        Ok(())
+    }
+
+    /// Writes the bytes that a pointer leads to.
+    fn write_to(
+        &mut self,
+        write: u32,
+        pointer: &Pointer,
+        state: &mut State,
+        sure: bool,
+        value: u32,
+    ) -> Result<(), TooMuch> {
+        if let (Some(place), memory) = (self.place(pointer), pointer.memory) {
             let number = if memory == value { write } else { self.number(write, memory) };
             if let Some(written) = self.is_written.get_mut(number as usize) {
                 *written = true;

@@ -156,13 +156,16 @@ impl Values {
             };
             let same = owners.get(owners.partition_point(|owner| owner.0 < place)..).unwrap_or_default();
             let same = same.get(..same.partition_point(|owner| owner.0 == place)).unwrap_or_default();
-            let nearest = |(_, other, _): &&(Place, u32, u32)| (*other < value, *other);
-            let mut base = same.iter().filter(is_before).max_by_key(nearest);
+            let (lower, higher) = same.split_at(same.partition_point(|owner| owner.1 < value));
+            let mut steps = 0;
+            let mut base = lower.iter().rev().chain(higher).inspect(|_| steps += 1).find(is_before);
             if base.is_none() {
-                let Some(left) = budget.checked_sub(owners.len()) else { return false };
-                budget = left;
-                base = owners.iter().filter(is_before).filter(|owner| owner.0.covers(&place)).max_by_key(nearest);
+                steps += owners.len();
+                let covering = owners.iter().filter(is_before).filter(|owner| owner.0.covers(&place));
+                base = covering.max_by_key(|owner| (owner.1 < value, owner.1));
             }
+            let Some(left) = budget.checked_sub(steps) else { return false };
+            budget = left;
             if base.is_none() {
                 // Its parts may be written one by one.
                 let mut parts = owners.iter().filter(is_before).filter(|owner| place.covers(&owner.0)).peekable();
