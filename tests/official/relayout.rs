@@ -97,7 +97,9 @@ fn official_readers_find_the_same_after_a_relayout() {
     let Some(official) = Official::find("relayout") else {
         return;
     };
-    let (misread, fixtures): (Vec<_>, Vec<_>) = fixtures().into_iter().partition(misread);
+    // What a program does that dies, or that a kernel refuses, may depend on where its bytes are.
+    let fixtures = fixtures().into_iter().filter(|fixture| !fixture.name().starts_with("kernels/"));
+    let (misread, fixtures): (Vec<_>, Vec<_>) = fixtures.partition(misread);
     // A program and its data are in one folder.
     let mut folders = BTreeMap::<PathBuf, Vec<Fixture>>::new();
     for fixture in fixtures {

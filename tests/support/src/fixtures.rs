@@ -104,8 +104,7 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir()
-            // Programs that go wrong on purpose have tests of their own.
-            && !["attacks", "malformed", "damaged", "flow", "kernels"]
+            && !["attacks", "malformed", "damaged", "flow"]
                 .map(Some)
                 .contains(&path.file_name().and_then(OsStr::to_str))
         {
