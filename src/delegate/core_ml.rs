@@ -1,11 +1,11 @@
 //! Core ML's payloads: the files of a model package, one after the other, followed by JSON that lists them, stored
 //! backwards. The format follows `inmemory_filesystem.cpp` of ExecuTorch's Core ML backend.
 
-use super::json::{Json, parse};
 use crate::error::{Error, ErrorKind, Result};
-use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
 use alloc::{format, string::String, vec, vec::Vec};
 use core::ops::Range;
+use serde::Deserialize;
 
 /// The start of a payload whose package is in named data; JSON follows.
 const MULTIPLE: &[u8] = b"CMJR";
@@ -67,15 +67,11 @@ impl CoreMl {
             return function(json);
         }
         let (reversed, start) = reversed_json(payload).ok_or_else(|| bad(payload.len(), "no JSON at the end of it"))?;
-        let json =
-            parse(&reversed).ok_or_else(|| bad(start, "the JSON at the end of it, read backwards, is broken"))?;
-        let nodes =
-            json.field("nodes").and_then(Json::items).ok_or_else(|| bad(start, "its JSON has no list 'nodes'"))?;
-        let mut list = nodes.iter().map(|node| CoreMlNode::of(node, start)).collect::<Result<Vec<_>>>()?;
+        let Package { nodes } = from_json(&reversed, start)?;
+        let mut list = nodes.iter().map(|node| node.inside(start)).collect::<Result<Vec<_>>>()?;
         for (index, node) in nodes.iter().enumerate() {
-            for (_, child) in node.field("children").and_then(Json::fields).unwrap_or_default() {
-                let child = child.number().and_then(|child| usize::try_from(child).ok());
-                match child.and_then(|child| list.get_mut(child)) {
+            for child in node.children.iter().flat_map(BTreeMap::values) {
+                match usize::try_from(*child).ok().and_then(|child| list.get_mut(child)) {
                     Some(child) => child.parent = Some(index),
                     None => return Err(bad(start, format!("node {index} of its JSON has a child that is no node"))),
                 }
@@ -108,37 +104,62 @@ fn path(nodes: &[CoreMlNode], node: &CoreMlNode) -> String {
     path
 }
 
-impl CoreMlNode {
-    /// `end` is where the files end.
-    fn of(json: &Json, end: usize) -> Result<Self> {
-        let wrong = |what: &str| bad(end, format!("a node of its JSON has no {what}"));
-        let name = json.field("name").and_then(Json::text).ok_or_else(|| wrong("name"))?;
-        let kind = json.field("kind").and_then(Json::number).ok_or_else(|| wrong("kind"))?;
-        let region = json.field("dataRegion").ok_or_else(|| wrong("dataRegion"))?;
-        let [start, size] = ["offset", "size"].map(|field| region.field(field).and_then(Json::number));
-        let (Some(start), Some(size)) = (start, size) else {
-            return Err(wrong("dataRegion with offset and size"));
-        };
-        let is_folder = kind == 1;
-        let last = start.checked_add(size).filter(|last| *last <= end as u64 || is_folder);
-        let Some(last) = last else {
-            return Err(bad(
+/// The JSON after the files of a package.
+#[derive(Deserialize)]
+struct Package {
+    nodes: Vec<Node>,
+}
+
+/// A node of that JSON.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    name: String,
+    /// 1: a folder.
+    kind: u64,
+    data_region: Region,
+    /// Indices of nodes by name.
+    children: Option<BTreeMap<String, u64>>,
+}
+
+#[derive(Deserialize)]
+struct Region {
+    offset: u64,
+    size: u64,
+}
+
+impl Node {
+    /// Checks that a file is inside a payload whose files end at `end`.
+    fn inside(&self, end: usize) -> Result<CoreMlNode> {
+        let Region { offset, size } = self.data_region;
+        let is_folder = self.kind == 1;
+        match offset.checked_add(size).filter(|last| *last <= end as u64 || is_folder) {
+            Some(last) => Ok(CoreMlNode { name: self.name.clone(), parent: None, is_folder, range: offset..last }),
+            None => Err(bad(
                 end,
-                format!("a file of {size} bytes from {start}, expected an end inside the {end} before the JSON"),
-            ));
-        };
-        Ok(Self { name: name.to_owned(), parent: None, is_folder, range: start..last })
+                format!("a file of {size} bytes from {offset}, expected an end inside the {end} before the JSON"),
+            )),
+        }
     }
 }
 
+/// The JSON of a function in a shared package.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Function {
+    key: String,
+    function_name: String,
+}
+
 fn function(json: &[u8]) -> Result<CoreMl> {
-    let at = MULTIPLE.len();
-    let json = parse(json).ok_or_else(|| bad(at, "its JSON is broken"))?;
-    let text = |field: &str| json.field(field).and_then(Json::text).map(ToOwned::to_owned);
-    match (text("key"), text("functionName")) {
-        (Some(key), Some(function_name)) => Ok(CoreMl::Function { key, function_name }),
-        _ => Err(bad(at, "its JSON has no key or no functionName")),
-    }
+    let Function { key, function_name } = from_json(json, MULTIPLE.len())?;
+    Ok(CoreMl::Function { key, function_name })
+}
+
+/// Parses JSON that is at an offset.
+fn from_json<'j, T: Deserialize<'j>>(json: &'j [u8], at: usize) -> Result<T> {
+    let text = core::str::from_utf8(json).map_err(|error| bad(at, format!("its JSON is not UTF-8: {error}")))?;
+    serde_json::from_str(text).map_err(|error| bad(at, format!("its JSON is broken: {error}")))
 }
 
 /// The JSON at the end of a payload, turned around, and where it starts.

@@ -24,7 +24,6 @@
 
 pub mod core_ml;
 pub mod ethos_u;
-mod json;
 mod kind;
 mod summary;
 mod vulkan;
