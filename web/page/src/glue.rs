@@ -41,12 +41,18 @@ impl Page {
 
     /// The list of files, with their kinds.
     pub fn roles(&self) -> Result<String, String> {
-        crate::json::json(&self.0.roles())
+        crate::session::json(&self.0.roles())
     }
 
     /// A part of a file's report.
     pub fn part(&self, name: &str) -> Result<String, String> {
         self.0.part(name)
+    }
+
+    /// The things that the main program needs and a device lacks. Only for the npm package: reading a target is 16 KB of the module. `target` is the device as JSON.
+    #[cfg(feature = "fit")]
+    pub fn fit(&self, target: &str) -> Result<String, String> {
+        self.0.fit(target)
     }
 
     /// The differences between two files.

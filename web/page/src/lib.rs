@@ -6,7 +6,6 @@ mod export;
 mod file;
 mod glue;
 mod jobs;
-mod json;
 mod quantized;
 mod report;
 mod session;

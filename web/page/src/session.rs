@@ -3,13 +3,17 @@
 use crate::export::{Export, Form};
 use crate::file::{File, Storage};
 use crate::jobs::{Plain, Spread};
-use crate::json::json;
 use crate::quantized::{Files, Quantized};
 use crate::report;
 use executorch_format::inspect::{DiffOptions, Growth, Side, diff};
 use executorch_format::validate::{Deployment, Finding, Level, Releases, releases_of_error};
 use executorch_format::{FileKind, Model, Ptd, Pte, Segment};
 use serde::Serialize;
+
+/// An answer as JSON.
+pub fn json(value: &(impl Serialize + ?Sized)) -> Result<String, String> {
+    serde_json::to_string(value).map_err(|error| error.to_string())
+}
 
 /// The files that the page shows.
 #[derive(Default)]
@@ -172,6 +176,16 @@ impl Session {
     fn releases(&self, model: &Model<'static>, data: &[&Ptd<'static>]) -> Releases {
         let given = Some(data).filter(|data| !data.is_empty());
         model.releases_with(&Deployment::default().with_data(given))
+    }
+
+    /// Compares the main program with a device, a `Target` as JSON.
+    #[cfg(feature = "fit")]
+    pub fn fit(&self, target: &str) -> Result<String, String> {
+        let target: executorch_format::validate::Target =
+            serde_json::from_str(target).map_err(|error| format!("target: {error}"))?;
+        let program = self.main()?.program().ok_or("only a program can be compared with a device")?;
+        let data = self.data();
+        json(&program.check_target_with(&target, Some(&data[..]).filter(|data| !data.is_empty())))
     }
 
     /// The trace, if there is one.
