@@ -49,6 +49,7 @@ const TOO_MUCH: &str = "the method jumps so often, or its tensors overlap so oft
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Period {
     /// The first time.
     #[cfg_attr(feature = "serde", serde(serialize_with = "as_instruction"))]

@@ -29,8 +29,11 @@ macro_rules! each_kind {
     };
 }
 
-/// For traits that only this crate implements.
-pub trait Sealed {}
+mod sealed {
+    /// A supertrait that other crates cannot name, so that they cannot implement the traits below.
+    pub trait Sealed {}
+}
+pub(crate) use sealed::Sealed;
 
 /// A table of a schema: the types in [`schema`](crate::schema), and no others.
 ///

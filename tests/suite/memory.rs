@@ -1,7 +1,7 @@
 //! The planned memory of methods.
 
 use crate::damage::scaled;
-use executorch_format::inspect::{BufferMemory, Period, PlannedTensor};
+use executorch_format::inspect::{BufferMemory, PlannedTensor};
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::program::{
     AllocationDetails, Bool, EValue, ExecutionPlan, Instruction, InstructionArguments, JumpFalseCall, KernelTypes,
@@ -202,7 +202,7 @@ fn what_one_branch_needs_is_not_needed_in_the_other() {
     // Read by the first instruction of each branch.
     let input = tensor(buffer, 1);
     assert_eq!((input.first, input.last), (0, 7));
-    assert_eq!(input.idle, [Period { first: 3, last: 6 }]);
+    assert_eq!(input.idle.iter().map(|idle| (idle.first, idle.last)).collect::<Vec<_>>(), [(3, 6)]);
     assert!(!input.is_needed_at(5) && input.is_needed_at(7));
     // The output is one of the branches' results: its own memory is not used.
     assert_eq!(method.unused, 1);

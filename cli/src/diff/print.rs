@@ -64,7 +64,7 @@ impl<W: Write> Printer<W> {
             *match change.kind {
                 DifferenceKind::Added => added,
                 DifferenceKind::Removed => removed,
-                DifferenceKind::Changed | DifferenceKind::Moved => changed,
+                _ => changed,
             } += 1;
         }
         let mut table = Table::new([
@@ -146,8 +146,8 @@ impl<W: Write> Printer<W> {
         let (mark, paint) = match change.kind {
             DifferenceKind::Added => ('+', GREEN),
             DifferenceKind::Removed => ('-', RED),
-            DifferenceKind::Changed => ('~', YELLOW),
             DifferenceKind::Moved => ('>', YELLOW),
+            _ => ('~', YELLOW),
         };
         let mut head = format!("{indent}{mark} {}", noun(change.subject));
         if !change.name.is_empty() {

@@ -1,8 +1,8 @@
 //! Limits on the differences between a file and the one that replaces it.
 
 use super::{Diff, DifferenceKind, DifferenceSubject};
-use crate::file::model::Model;
 use crate::file::pte::Pte;
+use crate::model::Model;
 use crate::setters::setters;
 use alloc::borrow::ToOwned;
 use alloc::{format, string::String, string::ToString, vec::Vec};
@@ -53,6 +53,7 @@ setters! {
 
 /// By how much a number of bytes may grow.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum GrowthLimit {
     /// This many bytes.
     Bytes(u64),

@@ -10,11 +10,11 @@ mod tree;
 
 use super::numbers::Distance;
 use crate::file::header::Header;
-use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::Pte;
 use crate::file::source::Source;
 use crate::keyed::{Keyed, sort};
+use crate::model::Model;
 use crate::names::shortened;
 use crate::schema::program::ExecutionPlan;
 use crate::setters::setters;
@@ -102,6 +102,7 @@ pub struct Difference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "lowercase"))]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub enum DifferenceKind {
     /// It is only in the second file.
     Added,
