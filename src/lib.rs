@@ -133,6 +133,7 @@ mod flatbuffer;
 pub mod inspect;
 mod json_schema;
 mod keyed;
+mod model;
 mod names;
 #[cfg(any(feature = "diff", feature = "layout"))]
 mod parallel;
@@ -161,7 +162,6 @@ pub use file::bpte::Bpte;
 pub use file::etdp::Etdp;
 pub use file::header::{FileKind, Header, PROBE_SIZE, Probe, PtdHeader, PteHeader, probe};
 pub use file::key_index::KeyIndex;
-pub use file::model::Model;
 pub use file::options::ParseOptions;
 pub use file::ptd::{Entry, Ptd};
 pub use file::pte::{Pte, TensorData};
@@ -172,6 +172,7 @@ pub use file::style::{ALIGNMENT, SEGMENT_ALIGNMENT, WriteStyle};
 pub use flatbuffer::read::Limits;
 pub use flatbuffer::text::Text;
 pub use flatbuffer::write::{FieldOrder, VtableSharing};
+pub use model::Model;
 pub use names::{Escaped, is_deceptive, shortened};
 pub use path::{FieldPath, Path, Step};
 #[cfg(feature = "payloads")]

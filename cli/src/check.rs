@@ -4,7 +4,7 @@ mod init;
 
 use crate::data::{DataFiles, each_program, each_program_at_once, serving};
 use crate::failure::Failure;
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use crate::save::OutputArguments;
@@ -48,6 +48,7 @@ Examples:
   pte check --recursive --jsonl models/ --target board.toml
 
 Exit codes: 0 nothing that was checked is missing, 1 something is missing or a file is invalid, 2 wrong usage, or a file cannot be read.")]
+#[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

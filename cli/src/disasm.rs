@@ -6,7 +6,7 @@ mod print;
 use crate::data::each_program;
 use crate::edit::pattern::{self, Patterns};
 use crate::failure::Failure;
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use executorch_format::inspect::Disassembly;
@@ -27,6 +27,7 @@ Examples:
   pte disasm model.pte --method forward > forward.txt
   diff <(pte disasm --oneline old.pte) <(pte disasm --oneline new.pte)"
 )]
+#[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

@@ -8,7 +8,17 @@ use std::{fs, io};
 /// The extensions of files that are taken from folders, in upper or lower case.
 const ENDINGS: [&str; 5] = ["pte", "ptd", "bpte", "etdp", "etdump"];
 
-/// The files of a command that takes several.
+/// The help of FILE for commands about programs.
+pub const PROGRAMS: &str =
+    ".pte and .bpte files, by path or URL; - is standard input; .ptd files named with them hold their external data";
+
+/// The help of FILE for commands about bundles.
+pub const BUNDLES: &str = ".bpte files, by path or URL; - is standard input";
+
+/// The help of FILE for commands about traces.
+pub const TRACES: &str = ".etdp (.etdump) files, by path or URL; - is standard input";
+
+/// The files of a command that takes several, of any kind unless the command has another help for `files`.
 #[derive(clap::Args)]
 pub struct FileArguments {
     /// .pte, .ptd, .bpte and .etdp (.etdump) files, by path or URL; - is standard input

@@ -2,7 +2,7 @@
 
 use crate::data::each_program;
 use crate::failure::Failure;
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::near::Names;
 use crate::open::Input;
@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
     pte graph model.pte --dot | dot -Tpdf > model.pdf\n  \
     pte graph model.pte --model-explorer -o model.json && model-explorer model.json")]
 #[command(group = clap::ArgGroup::new("any").args(["svg", "dot", "model_explorer", "json", "jsonl"]).required(true))]
+#[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

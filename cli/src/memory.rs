@@ -4,7 +4,7 @@ mod print;
 
 use crate::data::each_program;
 use crate::failure::Failure;
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use crate::save::OutputArguments;
@@ -25,6 +25,7 @@ Examples:
   pte memory model.pte --arenas
   pte memory model.pte --json | jq '.files[].arenas'"
 )]
+#[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

@@ -7,7 +7,7 @@ use crate::check;
 use crate::convert::refused;
 use crate::data::each_program;
 use crate::failure::Failure;
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::remote::Need;
 use crate::save::OutputArguments;
@@ -30,6 +30,7 @@ Examples:
   pte ops --yaml --merge a.pte b.pte > selected_operators.yaml
   pte ops --check firmware.yaml model.pte"
 )]
+#[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

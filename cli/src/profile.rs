@@ -1,7 +1,7 @@
 //! `pte profile`: the times in an ETDump.
 
 use crate::failure::{Failure, each};
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::save::OutputArguments;
@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
   pte profile new.etdp --before old.etdp --by operator
   pte profile trace.etdp --program model.pte --timeline -o trace.json   (then open it in ui.perfetto.dev)
   pte profile --json trace.etdp | jq '.files[].runs[].events[] | [.name, .total]'")]
+#[command(mut_arg("files", |argument| argument.help(files::TRACES)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
   pte rewrite --segment-alignment 4096 --delegate segment model.pte model.pte
   curl -s https://example.com/model.pte | pte rewrite --relayout - - > model.pte")]
 pub struct Arguments {
-    /// A .pte, .ptd or .bpte file, or an XNNPACK payload cut out of a .pte; - is standard input
+    /// A .pte, .ptd, .bpte or .etdp file, or an XNNPACK payload cut out of a .pte; - is standard input
     input: PathBuf,
     #[command(flatten)]
     output: LastArgument,

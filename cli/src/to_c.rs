@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
   pte to-c model.pte --section .rodata.model
   pte to-c model.pte --operators >> CMakeLists.txt")]
 pub struct Arguments {
-    /// A .pte or .ptd file
+    /// A .pte, .ptd, .bpte or .etdp file
     file: PathBuf,
     /// The name of the array and of the written files [default: the file's name]
     #[arg(long)]

@@ -2,10 +2,10 @@
 
 use super::report::{Subject, User};
 use crate::error::{Error, Result};
-use crate::file::model::Model;
 use crate::file::segment::DataRef;
 use crate::inspect::{Blob, BlobKind, BlobUser};
 use crate::keyed::Keyed;
+use crate::model::Model;
 use crate::names::shortened;
 use crate::tensor::TensorShape;
 use alloc::{format, string::String, vec::Vec};

@@ -3,12 +3,12 @@
 use super::Strip;
 use super::verify::new_errors_of_image;
 use crate::error::Result;
-use crate::file::model::Model;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::keyed::sort_by_key;
+use crate::model::Model;
 use crate::validate::Level;
 use crate::write::detect::Detected;
 use crate::write::options::{PtdOptions, PteOptions};

@@ -1,10 +1,10 @@
 //! Checks that an edit adds no errors.
 
 use crate::error::Result;
-use crate::file::model::Model;
 use crate::file::options::ParseOptions;
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
+use crate::model::Model;
 use crate::validate::rule::{self, Rule};
 use crate::validate::{Finding, Level, Severity};
 use crate::write::image::Image;

@@ -1,7 +1,6 @@
 //! Files: headers, segments, and where their data is.
 //!
-//! [`header`] identifies a file by its first bytes. [`pte`], [`ptd`], [`bpte`] and [`etdp`] are the kinds, [`model`] is any of
-//! them. [`segment`] and [`references`] find data and what refers to it, [`named_blobs`] finds blobs by key. [`style`] and
+//! [`header`] identifies a file by its first bytes. [`pte`], [`ptd`], [`bpte`] and [`etdp`] are the kinds. [`segment`] and [`references`] find data and what refers to it, [`named_blobs`] finds blobs by key. [`style`] and
 //! [`source`] hold what a tree does not say about its file.
 
 #[cfg(feature = "devtools")]
@@ -11,7 +10,6 @@ pub(crate) mod etdp;
 pub(crate) mod foreign;
 pub(crate) mod header;
 pub(crate) mod key_index;
-pub(crate) mod model;
 #[cfg(feature = "payloads")]
 pub(crate) mod named_blobs;
 pub(crate) mod options;

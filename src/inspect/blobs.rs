@@ -4,12 +4,12 @@ use super::Fault;
 #[cfg(doc)]
 use crate::delegate::Xnnpack;
 use crate::error::Error;
-use crate::file::model::Model;
 use crate::file::ptd::{Entry, Ptd};
 use crate::file::pte::{Pte, TensorData};
 use crate::file::references::DataUser;
 use crate::file::segment::{DataRef, slice};
 use crate::keyed::Keyed;
+use crate::model::Model;
 use crate::path::{FieldPath, Path};
 use crate::schema::DataSegment;
 use crate::schema::program::DataLocation;

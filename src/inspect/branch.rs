@@ -1,12 +1,12 @@
 //! One level of a file's tree at a time: its fields or items, and where their bytes are.
 
 use crate::error::{Error, Result};
-use crate::file::model::Model;
 use crate::flatbuffer::any::{AnyNumber, AnyTable, AnyTables, Value};
 use crate::flatbuffer::description::{FieldKind, TableDescription};
 use crate::flatbuffer::number::parsed;
 use crate::flatbuffer::read::Limits;
 use crate::flatbuffer::walk::{Part, PartKind, Wanted, walk_at};
+use crate::model::Model;
 use crate::path::{FieldPath, Step};
 use alloc::{borrow::ToOwned, format, string::String, string::ToString, vec::Vec};
 

@@ -3,9 +3,9 @@
 use super::{Blob, Blobs, SizeReport, Summary, blobs};
 use crate::error::Result;
 use crate::file::header::Header;
-use crate::file::model::{Model, each_file};
 #[cfg(doc)]
 use crate::file::pte::Pte;
+use crate::model::{Model, each_file};
 use alloc::borrow::Cow;
 
 impl Model<'_> {

@@ -6,9 +6,9 @@ use super::{
     runtime_memory, size, summary,
 };
 use crate::error::Result;
-#[cfg(doc)]
-use crate::file::model::Model;
 use crate::file::pte::Pte;
+#[cfg(doc)]
+use crate::model::Model;
 use crate::schema::program::ExecutionPlan;
 use alloc::vec::Vec;
 

@@ -1,7 +1,7 @@
 //! Everything that a page about a file shows, as one value.
 
 use super::{Graph, GraphLayout, Memory, NodeGroup, Operators, Outline, SizeReport, Summary, Weight};
-use crate::file::model::Model;
+use crate::model::Model;
 use alloc::vec::Vec;
 
 /// What a page about a file shows: the answers to most questions, and the layout of the graphs.

@@ -3,9 +3,9 @@
 #[cfg(feature = "payloads")]
 use super::{Deployment, Releases, releases};
 use super::{Finding, Level};
-use crate::file::model::{Model, each_file};
 #[cfg(doc)]
 use crate::file::pte::Pte;
+use crate::model::{Model, each_file};
 use alloc::vec::Vec;
 
 impl Model<'_> {

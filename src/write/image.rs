@@ -3,7 +3,6 @@
 use super::detect;
 use crate::error::{Error, ErrorKind, Result, counted};
 use crate::file::header::{PTD_IDENTIFIER, PTE_IDENTIFIER};
-use crate::file::model::{Model, each_file};
 use crate::file::ptd::Ptd;
 use crate::file::pte::Pte;
 use crate::file::segment::{self, Segment};
@@ -11,6 +10,7 @@ use crate::file::source::Source;
 use crate::file::style::WriteStyle;
 use crate::flatbuffer::write::{Finished, HEAD_SIZE};
 use crate::keyed::sort_by;
+use crate::model::{Model, each_file};
 use crate::schema::DataSegment;
 use alloc::{format, vec, vec::Vec};
 use core::fmt;

@@ -26,6 +26,7 @@ mod graphs;
 mod malformed;
 mod memory;
 mod operators;
+mod pages;
 mod payloads;
 mod profiles;
 mod ranges;

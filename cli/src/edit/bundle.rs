@@ -2,7 +2,7 @@
 
 use super::{Destination, EditReport, Output, finish};
 use crate::failure::{Failure, each};
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::info::test_value;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
   pte bundle model.bpte
   pte bundle model.bpte --extract-program -o model.pte
   pte bundle model.bpte --program new.pte -i")]
+#[command(mut_arg("files", |argument| argument.help(files::BUNDLES)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

@@ -3,7 +3,7 @@
 use super::{Destination, EditReport, program};
 use crate::data::each_program;
 use crate::failure::Failure;
-use crate::files::FileArguments;
+use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
@@ -20,6 +20,7 @@ use std::path::Path;
   pte metadata model.pte
   pte metadata model.pte --set get_vocab_size=32000 --set metadata.author=someone -i
   pte metadata model.pte --remove metadata.author -o new.pte")]
+#[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
 pub struct Arguments {
     #[command(flatten)]
     files: FileArguments,

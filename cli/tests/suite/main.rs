@@ -18,6 +18,7 @@ mod hostile;
 #[cfg(feature = "remote")]
 mod hostile_store;
 mod jobs;
+mod kinds;
 mod manners;
 mod outputs;
 mod payloads;

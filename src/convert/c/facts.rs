@@ -3,10 +3,10 @@
 use super::joined;
 use super::names::{check_identifier, comment, literal, upper};
 use crate::error::{Result, counted};
-use crate::file::model::Model;
 use crate::file::pte::Pte;
 use crate::inspect::{ConstantMethod, Content, Method, PointerSize, ProgramSummary, Returned, TempAllocator, Value};
 use crate::keyed::{Keyed, sort};
+use crate::model::Model;
 use crate::names::{check_operator_name, shortened};
 use crate::schema::program::TensorShapeDynamism;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};

@@ -4,8 +4,8 @@ mod facts;
 mod names;
 
 use crate::error::{Error, Result};
-use crate::file::model::Model;
 use crate::file::style::{ALIGNMENT, alignment};
+use crate::model::Model;
 use crate::setters::setters;
 use crate::write::options::{PtdOptions, PteOptions};
 use alloc::{format, string::String, vec::Vec};

@@ -3,8 +3,8 @@
 use super::{Diff, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Side, diff, matched, tree};
 use crate::file::bpte::Bpte;
 use crate::file::etdp::Etdp;
-use crate::file::model::Model;
 use crate::flatbuffer::any::AnyTable;
+use crate::model::Model;
 use crate::path::Path;
 use crate::schema::bundled::BundledMethodTestSuite;
 use crate::schema::etdump::{Event, RunData};

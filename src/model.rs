@@ -1,19 +1,19 @@
 //! A file of any kind.
 
-#[cfg(feature = "devtools")]
-use super::bpte::Bpte;
-#[cfg(feature = "devtools")]
-use super::etdp::Etdp;
-use super::header::{FileKind, probe};
-use super::options::ParseOptions;
-use super::ptd::Ptd;
-use super::pte::Pte;
-use super::source::Source;
 #[cfg(feature = "payloads")]
 use crate::delegate::Xnnpack;
 use crate::error::Result;
 #[cfg(not(all(feature = "devtools", feature = "payloads")))]
 use crate::error::{Error, ErrorKind};
+#[cfg(feature = "devtools")]
+use crate::file::bpte::Bpte;
+#[cfg(feature = "devtools")]
+use crate::file::etdp::Etdp;
+use crate::file::header::{FileKind, probe};
+use crate::file::options::ParseOptions;
+use crate::file::ptd::Ptd;
+use crate::file::pte::Pte;
+use crate::file::source::Source;
 use crate::flatbuffer::any::AnyTable;
 #[cfg(not(all(feature = "devtools", feature = "payloads")))]
 use alloc::format;
@@ -57,14 +57,14 @@ pub enum Model<'a> {
 macro_rules! each_file {
     ($model:expr, $file:ident => $value:expr) => {
         match $model {
-            $crate::file::model::Model::Pte($file) => $value,
-            $crate::file::model::Model::Ptd($file) => $value,
+            $crate::model::Model::Pte($file) => $value,
+            $crate::model::Model::Ptd($file) => $value,
             #[cfg(feature = "devtools")]
-            $crate::file::model::Model::Bpte($file) => $value,
+            $crate::model::Model::Bpte($file) => $value,
             #[cfg(feature = "devtools")]
-            $crate::file::model::Model::Etdp($file) => $value,
+            $crate::model::Model::Etdp($file) => $value,
             #[cfg(feature = "payloads")]
-            $crate::file::model::Model::Xnnpack($file) => $value,
+            $crate::model::Model::Xnnpack($file) => $value,
         }
     };
 }

@@ -1,0 +1,220 @@
+//! Pages for contributors and users are true: paths exist, lists are complete, numbers and rows are those of the code.
+
+use executorch_format_support::crate_root;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+fn read(path: impl AsRef<Path>) -> String {
+    let path = crate_root().join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The files in a folder of the repository and the folders in it, with their paths in the repository.
+fn files(folder: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::from(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(crate_root().join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(path)
+            } else {
+                files.push(path.to_str().unwrap().to_owned())
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The texts in backquotes, without blocks of code.
+fn quoted(page: &str) -> impl Iterator<Item = &str> {
+    let texts = page.split("```").step_by(2);
+    texts.flat_map(|text| text.lines()).flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// The part of a page under a heading.
+fn section<'p>(page: &'p str, heading: &str) -> &'p str {
+    let after = page.split_once(&format!("## {heading}\n")).unwrap_or_else(|| panic!("no heading {heading}")).1;
+    after.split("\n## ").next().unwrap()
+}
+
+/// The first column of the rows of a table in Markdown.
+fn first_column(section: &str) -> impl Iterator<Item = &str> {
+    section.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next())
+}
+
+#[test]
+fn paths_that_pages_name_exist() {
+    let root = crate_root();
+    let folders: BTreeSet<String> = std::fs::read_dir(&root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| root.join(name).is_dir() && name != "target")
+        .collect();
+    let mut count = 0;
+    for page in
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "docs/library.md", "docs/stability.md"]
+    {
+        let text = read(page);
+        for word in quoted(&text).flat_map(|code| code.split([' ', '…'])) {
+            // Paths of the repository, and of the library's sources.
+            let Some((folder, rest)) = word.split_once('/') else { continue };
+            let is_source = root.join("src").join(folder).is_dir() && !folder.is_empty();
+            if !folders.contains(folder) && !is_source || rest.contains(['*', '(', ':', '=']) {
+                continue;
+            }
+            // What a word in capitals stands for is not there.
+            let is_placeholder = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_uppercase());
+            let path = word.split('/').take_while(|part| !is_placeholder(part)).collect::<PathBuf>();
+            assert!(root.join(&path).exists() || root.join("src").join(&path).exists(), "{page} names {word}");
+            count += 1;
+        }
+    }
+    assert!(count > 50, "only {count} paths were found");
+}
+
+/// The modules at the top of the library, in the rows of the table.
+fn modules() -> Vec<Vec<String>> {
+    let page = read("ARCHITECTURE.md");
+    let rows = first_column(section(&page, "Modules"));
+    rows.map(|row| row.split(", ").map(|name| name.trim_matches('`').trim_end_matches('/').to_owned()).collect())
+        .collect()
+}
+
+#[test]
+fn the_table_of_modules_and_crates_is_complete() {
+    let there: BTreeSet<String> = std::fs::read_dir(crate_root().join("src"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "lib.rs")
+        .collect();
+    assert_eq!(modules().concat().into_iter().collect::<BTreeSet<_>>(), there);
+    let (page, manifest) = (read("ARCHITECTURE.md"), read("Cargo.toml"));
+    let members = manifest.split_once("members = [").unwrap().1.split(']').next().unwrap();
+    for member in members.split(',').map(|member| member.trim().trim_matches('"')) {
+        assert!(section(&page, "Crates").contains(&format!("`{member}")), "the crate {member}");
+    }
+}
+
+#[test]
+fn modules_use_only_modules_above_or_beside_them() {
+    let rows = modules();
+    let row_of: BTreeMap<&str, usize> = (0..)
+        .zip(&rows)
+        .flat_map(|(row, names)| names.iter().map(move |name| (name.trim_end_matches(".rs"), row)))
+        .collect();
+    let mut wrong = Vec::new();
+    for file in
+        files("src").iter().filter(|file| file.ends_with(".rs") && !file.contains("/tests") && *file != "src/lib.rs")
+    {
+        let own = row_of[file.split('/').nth(1).unwrap().trim_end_matches(".rs")];
+        let text = read(file);
+        // Without unit tests, which may use anything, and comments.
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            for used in line.split("crate::").skip(1) {
+                let used = used.split(|letter: char| !letter.is_ascii_lowercase() && letter != '_').next().unwrap();
+                if row_of.get(used).is_some_and(|row| *row > own) {
+                    wrong.push(format!("{file} uses {used}"));
+                }
+            }
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// The files, besides tests of single commands and generated ones, that contain nearly all of the names.
+fn lists_of(names: &[&str], folders: &[&str]) -> BTreeSet<String> {
+    let of_folders = folders.iter().flat_map(|folder| files(folder));
+    let files = of_folders.chain(["README.md".to_owned()]).filter(|file| !file.contains("/schema/"));
+    files
+        .filter(|file| [".rs", ".md", ".tsv", ".py"].iter().any(|ending| file.ends_with(ending)))
+        .filter(|file| {
+            let text = read(file).to_lowercase().replace('_', "-");
+            let words: BTreeSet<&str> =
+                text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-').collect();
+            let contained = names.iter().filter(|name| words.contains(**name)).count();
+            contained * 10 >= names.len() * 8
+        })
+        .collect()
+}
+
+fn assert_recipe_names(heading: &str, lists: &BTreeSet<String>) {
+    let page = read("CONTRIBUTING.md");
+    let recipe = section(&page, heading);
+    let missing: Vec<&String> = lists.iter().filter(|list| !recipe.contains(&format!("`{list}`"))).collect();
+    assert!(!lists.is_empty() && missing.is_empty(), "{heading} leaves out {missing:?}, which have all of them");
+}
+
+#[test]
+#[cfg(feature = "verify")]
+fn the_recipe_for_a_rule_names_every_list_of_rules() {
+    let names: Vec<&str> = executorch_format::validate::RULES.iter().map(|rule| rule.name).collect();
+    assert_recipe_names("Adding a rule", &lists_of(&names, &["src", "cli", "docs", "python"]));
+}
+
+#[test]
+fn the_recipe_for_a_subcommand_names_every_list_of_subcommands() {
+    // Those in the help, where each is in one group.
+    let help = read("cli/src/help.rs");
+    let groups = help.split_once("const GROUPS").unwrap().1.split_once("];\n").unwrap().0;
+    let names: Vec<&str> =
+        groups.split('"').skip(1).step_by(2).filter(|name| name.starts_with(char::is_lowercase)).collect();
+    assert!(names.len() > 25, "{names:?}");
+    assert_recipe_names("Adding a subcommand", &lists_of(&names, &["cli", "docs"]));
+}
+
+#[test]
+#[cfg(feature = "verify")]
+fn the_readme_states_the_number_of_rules_and_the_releases() {
+    use executorch_format::validate::{RULES, Release};
+    let page = read("README.md");
+    assert!(page.contains(&format!("{} rules", RULES.len())), "there are {} rules", RULES.len());
+    let (first, last) = (Release::ALL.first().unwrap(), Release::ALL.last().unwrap());
+    assert!(page.contains(&format!("each release from {first} to {last}")), "releases are {first} to {last}");
+}
+
+/// The types of one kind in the list of the public API: path, and whether it is `#[non_exhaustive]`.
+fn types<'l>(list: &'l str, kind: &str) -> Vec<(&'l str, bool)> {
+    let start = format!("pub {kind} ");
+    let lines = list.lines().filter_map(|line| line.split_once(&start));
+    let lines = lines.filter(|(before, _)| before.is_empty() || before.starts_with("#["));
+    lines
+        .map(|(before, path)| (path.split(['<', '(', ' ']).next().unwrap(), before.contains("non_exhaustive")))
+        .collect()
+}
+
+#[test]
+fn the_page_of_stability_has_each_type_that_others_build_or_match() {
+    let (page, list) = (read("docs/stability.md"), read(".ci/public-api.txt"));
+    let row = |start: &str| -> BTreeSet<&str> {
+        let row = page.lines().find(|line| line.starts_with(&format!("| {start}"))).unwrap();
+        row.split(" | ").next().unwrap().split('`').skip(1).step_by(2).collect()
+    };
+    let name = |path: &str| path.rsplit("::").next().unwrap().to_owned();
+
+    let complete = row("enums that are complete");
+    let enums = types(&list, "enum");
+    for (path, is_open) in &enums {
+        assert_eq!(complete.contains(&*name(path)), !is_open, "{path}, in the row of complete enums");
+    }
+    assert!(complete.iter().all(|listed| enums.iter().any(|(path, _)| name(path) == *listed)), "{complete:?}");
+
+    // A struct without private fields can be built, unless it is `#[non_exhaustive]`. The list has public fields only, so a struct that has
+    // both is not exhaustive or stands in the row.
+    let fields: BTreeSet<&str> = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub ")?.split_once(": ")?.0.rsplit_once("::"))
+        .map(|(owner, _)| owner)
+        .collect();
+    let built: BTreeSet<&str> =
+        row("tables of a schema").union(&row("other structs that you may build")).copied().collect();
+    for (path, is_open) in types(&list, "struct") {
+        if !path.contains("::schema::") {
+            let is_built = !is_open && fields.contains(path);
+            assert_eq!(built.contains(&*name(path)), is_built, "{path}, in the rows of structs that are built");
+        }
+    }
+}
