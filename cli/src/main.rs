@@ -1,14 +1,9 @@
 //! The command `pte`.
 
-#![deny(unsafe_code)]
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-mod heap;
+#![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    heap::set_up();
     ExitCode::from(pte::run(std::env::args_os()))
 }
