@@ -8,6 +8,7 @@ use crate::edit::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::names::NamesArguments;
 use crate::remote::Need;
 use executorch_format::inspect::Disassembly;
 use glob::Pattern;
@@ -25,6 +26,7 @@ Examples:
   pte disasm model.pte --oneline | grep aten::mm
   pte disasm model.pte --operator 'aten::*mm*' --range 100..200
   pte disasm model.pte --method forward > forward.txt
+  pte disasm model.pte --names model.etrecord
   diff <(pte disasm --oneline old.pte) <(pte disasm --oneline new.pte)"
 )]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
@@ -39,6 +41,8 @@ pub struct Arguments {
     oneline: bool,
     #[command(flatten)]
     filter: Filter,
+    #[command(flatten)]
+    names: NamesArguments,
     #[command(flatten)]
     form: JsonArguments,
 }
@@ -87,7 +91,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;
     let outcome = each_program(&arguments.files, Need::All, documents.as_mut(), |path, pte, documents| {
+        let files = arguments.names.open(path)?;
+        let sources = files.sources()?;
         let mut disassembly = pte.disassembly();
+        let names = files.names(pte, &disassembly, &sources)?;
+        names.add_to_disassembly(&mut disassembly);
         if !arguments.filter.operator.is_empty() {
             let names = print::names(&disassembly);
             Patterns(&arguments.filter.operator).check(path, "operator like", names.iter().map(String::as_str))?;

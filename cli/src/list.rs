@@ -6,6 +6,7 @@ mod print;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::remote::Need;
 use clap::ValueEnum;
@@ -36,6 +37,8 @@ pub struct Arguments {
     /// Maximum blobs to show
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    #[command(flatten)]
+    names: NamesArguments,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -110,7 +113,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         };
         let model = input.parse()?;
         match &model {
-            Model::Pte(pte) => print(pte.blobs(), pte.delegate_constants(), pte.methods().len()),
+            Model::Pte(pte) => {
+                let files = arguments.names.open(path)?;
+                let sources = files.sources()?;
+                let names = files.names(pte, &pte.disassembly(), &sources)?;
+                let (mut blobs, mut inside) = (pte.blobs(), pte.delegate_constants());
+                names.add_to_blobs(pte, &mut blobs);
+                names.add_to_delegate_constants(pte, &mut inside);
+                print(blobs, inside, pte.methods().len())
+            }
             Model::Bpte(bpte) => {
                 let program = bpte.program().map_err(|error| Failure::bad(path, &error))?;
                 let methods = program.methods().len();

@@ -2,19 +2,36 @@
 
 use executorch_format::Pte;
 
-/// The method and the index of a value. The method can be left out if the program has only one. The form of keys (`forward.012`) and the
+/// The method and the index of a value. The method can be left out if the program has only one that computes something. The form of keys (`forward.012`) and the
 /// form without a percent sign (`forward:12`) are accepted too, if there is such a method.
 pub fn parse<'p>(text: &str, pte: &'p Pte<'_>) -> Option<(&'p str, usize)> {
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
     if let Some(value) = text.strip_prefix('%') {
-        return match pte.methods() {
-            [only] => Some((only.name(), number(value)?)),
+        return match computing(pte)[..] {
+            [only] => Some((only, number(value)?)),
             _ => None,
         };
     }
     let (method, value) = text.rsplit_once([':', '.'])?;
     let value = value.strip_prefix('%').unwrap_or(value);
     Some((pte.method(method)?.name(), number(value)?))
+}
+
+/// The methods that values without a method's name can belong to: those that compute something, or the only one.
+fn computing<'p>(pte: &'p Pte<'_>) -> Vec<&'p str> {
+    match pte.methods() {
+        [only] => vec![only.name()],
+        all => all.iter().filter(|plan| !plan.is_constant()).map(|plan| plan.name()).collect(),
+    }
+}
+
+/// What to write instead of a value without a method's name, in a program with several methods.
+pub fn ambiguous(text: &str, pte: &Pte<'_>) -> Option<String> {
+    let is_value = text.strip_prefix('%').is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
+    let methods = computing(pte);
+    let first = methods.first().filter(|_| is_value && methods.len() > 1)?;
+    let method = crate::text::name(first, 40);
+    Some(format!("{text} is a value of each of {} methods: write the method too, as in {method}:{text}", methods.len()))
 }
 
 /// All names of a value, for patterns.
@@ -43,5 +60,7 @@ mod tests {
         }
         assert_eq!(parse("%3", &several), None);
         assert_eq!(parse("decode:%3", &several), Some(("decode", 3)));
+        assert!(ambiguous("%3", &several).is_some_and(|hint| hint.contains(":%3")));
+        assert_eq!(ambiguous("%3", &one), None);
     }
 }

@@ -48,6 +48,10 @@ class BlobUser(Answer):
     key: str | None
     location: str | int | None
     data_buffer_idx: int | None
+    name: str | None
+    """A tensor's name, if the file has it."""
+    named_by: str | None
+    """Where the name is known from: `file`."""
     segment_index: int | None
     version: int | None
     test_case: int | None
@@ -330,6 +334,8 @@ class Value(Answer):
     """The schema's name of its type, such as `Tensor` or `Int`."""
     name: str | None
     """The name of a weight."""
+    named_by: str | None
+    """Where the name is known from: `file`."""
     scalar_type: ScalarType | None
     sizes: tuple[int, ...] | None
     dim_order: tuple[int, ...] | None

@@ -73,7 +73,8 @@ OTHERS: dict[type[Answer], set[str]] = {
     answers.Size: {"savings"},
     # The place in a list of the document.
     answers.Value: {"index"},
-    answers.Instruction: {"chain", "index"},
+    # Only the command reads other files for the names.
+    answers.Instruction: {"chain", "index", "label", "module", "source"},
     # Only with a trace.
     answers.GraphNode: {"time"},
     # Only `pte diff --tensors` has it.

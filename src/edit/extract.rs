@@ -3,7 +3,7 @@
 use super::report::{Subject, User};
 use crate::error::{Error, Result};
 use crate::file::segment::DataRef;
-use crate::inspect::{Blob, BlobKind, BlobUser};
+use crate::inspect::{Blob, BlobKind, BlobUser, Blobs, NamedBy};
 use crate::keyed::Keyed;
 use crate::model::Model;
 use crate::names::shortened;
@@ -70,7 +70,13 @@ impl<'m> Model<'m> {
             let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
             return Err(Error::unwritable(reason));
         }
-        let found = self.blobs();
+        self.extraction_of(self.blobs())
+    }
+
+    /// Does the same for blobs that were found before, such as those that have more names.
+    ///
+    /// Fails as [`extraction`](Self::extraction) does.
+    pub fn extraction_of<'t>(&'t self, found: Blobs<'t>) -> Result<Extraction<'t>> {
         if let Some(fault) = found.faults.into_iter().next() {
             return Err(fault.error);
         }
@@ -114,7 +120,7 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
         (BlobKind::Named, _) => return None,
         (BlobKind::Program | BlobKind::Input | BlobKind::Expected, _) => return None,
     };
-    let name = blob.users.iter().find_map(|user| name(user, model));
+    let name = blob.users.iter().find_map(name);
     let stem = match (name, first) {
         (Some(name), _) => safe(name),
         (None, BlobUser::Delegate { method, index, .. }) => format!("{}.delegate{index}", safe(method)),
@@ -127,12 +133,10 @@ fn extracted<'t>(blob: &Blob<'t>, model: &'t Model<'_>, taken: &mut Keyed<String
     Some(Extracted { file, subject, name, users, shape, offset: blob.offset, size: blob.size, data })
 }
 
-fn name<'t>(user: &BlobUser<'t>, model: &'t Model<'_>) -> Option<&'t str> {
-    let name = match (*user, model) {
-        (BlobUser::Key { key, .. }, _) => Some(key),
-        (BlobUser::Tensor { method, value, .. }, Model::Pte(pte)) => {
-            pte.method(method)?.tensor(value)?.fully_qualified_name()
-        }
+fn name<'t>(user: &BlobUser<'t>) -> Option<&'t str> {
+    let name = match *user {
+        BlobUser::Key { key, .. } => Some(key),
+        BlobUser::Tensor { name, named_by, .. } => name.filter(|_| named_by.is_some_and(NamedBy::is_given)),
         _ => None,
     };
     name.filter(|name| !name.is_empty())

@@ -1,6 +1,6 @@
 //! The blobs of a file: every range of bytes that something refers to, with its users.
 
-use super::Fault;
+use super::{Fault, NamedBy};
 #[cfg(doc)]
 use crate::delegate::Xnnpack;
 use crate::error::Error;
@@ -117,6 +117,18 @@ pub enum BlobUser<'t> {
         value: usize,
         /// Index of the constant or initial state.
         data_buffer_idx: u32,
+        /// Its name, if it is known.
+        #[cfg_attr(
+            feature = "serde",
+            serde(
+                skip_serializing_if = "Option::is_none",
+                serialize_with = "crate::names::serialize_shortened_option"
+            )
+        )]
+        name: Option<&'t str>,
+        /// Where the name is known from.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        named_by: Option<NamedBy>,
         /// The tensor's shape.
         #[cfg_attr(feature = "serde", serde(flatten))]
         shape: TensorShape<'t>,
@@ -306,7 +318,9 @@ fn blob_user<'t>(user: &DataUser<'t>, key: &'t str) -> BlobUser<'t> {
         }
         DataUser::Tensor { plan, value, tensor, .. } => {
             let data_buffer_idx = tensor.data_buffer_idx;
-            BlobUser::Tensor { method: plan.name(), value, data_buffer_idx, shape: tensor.shape() }
+            let name = tensor.fully_qualified_name().filter(|name| !name.is_empty());
+            let named_by = name.map(|_| NamedBy::File);
+            BlobUser::Tensor { method: plan.name(), value, data_buffer_idx, name, named_by, shape: tensor.shape() }
         }
         DataUser::Delegate { plan, index, delegate, .. } => {
             let location = delegate.processed.map_or(DataLocation::INLINE, |processed| processed.location);

@@ -1,6 +1,6 @@
 //! What is inside delegates: how many operators of each kind, and every constant.
 
-use super::{BlobCount, Fault, OperatorCalls};
+use super::{BlobCount, Fault, NamedBy, OperatorCalls};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, OpenPayload, Payload, Xnnpack};
 use crate::file::pte::Pte;
@@ -57,6 +57,15 @@ pub struct DelegateConstantUser<'t> {
     /// Index of the value in the payload; `None` if no value uses it.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub value: Option<usize>,
+    /// The value's name, if it is known.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub name: Option<&'t str>,
+    /// Where the name is known from.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub named_by: Option<NamedBy>,
     /// Whether it holds the value's scales instead of its elements.
     pub scales: bool,
     /// The type of its elements.
@@ -140,8 +149,9 @@ fn uses<'m>(
     };
     let row = |value, scales, datatype, dims| {
         let key = key.clone();
+        let (constant, name, named_by) = (constant.index, None, None);
         let user =
-            DelegateConstantUser { method, delegate, constant: constant.index, key, value, scales, datatype, dims };
+            DelegateConstantUser { method, delegate, constant, key, value, name, named_by, scales, datatype, dims };
         DelegateConstant { offset, size, user }
     };
     if constant.uses.is_empty() {
@@ -215,4 +225,24 @@ pub(super) fn sorted(operators: &Keyed<&'static str, usize>) -> Vec<OperatorCall
 /// Puts the most frequent first.
 pub(super) fn most_first(operators: &mut [OperatorCalls]) {
     sort_by(operators, |one, other| other.calls.cmp(&one.calls));
+}
+
+/// For each value, the nodes that take it, and the argument's name.
+pub(super) type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
+
+pub(super) fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
+    let ids = xnnpack.graph.values_by_id();
+    let mut takers = Takers::new();
+    for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
+        for (name, id) in node.xnode_union.ids().inputs {
+            let role = match name.trim_end_matches("_id") {
+                "filter" => "weight",
+                other => other,
+            };
+            if let Some(value) = ids.get(&id) {
+                takers.entry(*value).push((index, role));
+            }
+        }
+    }
+    takers
 }

@@ -1,5 +1,7 @@
 //! What a program does, instruction by instruction.
 
+#[cfg(all(doc, feature = "names"))]
+use super::Names;
 use super::constant_methods::{Returned, double};
 use super::delegate_code::{self, DelegateCode};
 use super::{Fault, ValueShape};
@@ -10,7 +12,7 @@ use crate::file::segment::DataRef;
 use crate::keyed;
 use crate::path::Path;
 use crate::schema::program::{Chain, EValue, ExecutionPlan, Frame, InstructionArguments, KernelTypes};
-use alloc::{format, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 use core::fmt;
 
 /// The instructions of all methods of a program.
@@ -89,9 +91,60 @@ pub struct Code<'t> {
     /// Why `output` of its arguments is an assumption; `None` if it is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub assumed: Option<&'static str>,
+    /// The operator or backend without its namespace, and how many such instructions come before it, such as `convolution.3`.
+    /// [`Names`] adds this and what follows.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub label: Option<&'t str>,
+    /// The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub module: Option<&'t str>,
+    /// The line of the model's source that it comes from.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub source: Option<&'t SourceLine>,
     /// The Python calls that led to it, outermost first, if the file has them.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "<[_]>::is_empty"))]
     pub stack: &'t [Frame<'t>],
+}
+
+/// A line of Python source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct SourceLine {
+    /// The file.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The function.
+    pub function: String,
+    /// The text of the line.
+    pub text: String,
+}
+
+/// Where a name is known from. The first of these that has one gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub enum NamedBy {
+    /// The file itself: a tensor's `fully_qualified_name`, or a constant method with the names of a training program's parameters.
+    File,
+    /// An ETRecord.
+    Record,
+    /// A state dict, in which a tensor has the same bytes.
+    StateDict,
+    /// Its place among the inputs of the method.
+    Input,
+    /// The instruction that takes or writes it, counted by operator, and the argument: `convolution.3 weight`.
+    Operator,
+}
+
+impl NamedBy {
+    /// Whether the name is the author's, rather than made from a place in the program.
+    pub fn is_given(self) -> bool {
+        self <= Self::StateDict
+    }
 }
 
 /// What an instruction does.
@@ -183,6 +236,9 @@ pub struct CodeValue<'t> {
     /// The type and shape, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub tensor: Option<ValueShape<'t>>,
+    /// Where the tensor's name is known from. [`Names`] adds names that the file does not have.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub named_by: Option<NamedBy>,
     /// Where its bytes are, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub place: Option<TensorPlace<'t>>,
@@ -310,7 +366,11 @@ fn code_value<'t>(value: &'t EValue<'_>) -> CodeValue<'t> {
             code.constant = Some(Returned::List(list.items().iter().map(|item| Returned::Bool(*item)).collect()));
         }
         KernelTypes::IntList(list) => code.items = Some(list.items().to_vec()),
-        KernelTypes::Tensor(tensor) => code.tensor = Some(ValueShape::of(tensor)),
+        KernelTypes::Tensor(tensor) => {
+            let shape = ValueShape::of(tensor);
+            code.named_by = shape.name.map(|_| NamedBy::File);
+            code.tensor = Some(shape);
+        }
         list => code.items = list.tensors().map(wide),
     }
     code
@@ -369,7 +429,8 @@ fn chain_code<'t>(
     let mut stacks = chain.stacktrace().iter();
     let code = |(index, (operation, assumed))| {
         let stack = stacks.next().map(|frames| frames.items()).unwrap_or_default();
-        Code { operation, jumped_to: destinations.binary_search(&index).is_ok(), assumed, stack }
+        let jumped_to = destinations.binary_search(&index).is_ok();
+        Code { operation, jumped_to, assumed, label: None, module: None, source: None, stack }
     };
     ChainCode { instructions: operations.into_iter().zip(assumed).enumerate().map(code).collect() }
 }

@@ -36,6 +36,8 @@ mod graph;
 mod linked;
 mod memory;
 mod model;
+#[cfg(feature = "names")]
+mod names;
 mod numbers;
 mod operators;
 mod payloads;
@@ -72,7 +74,9 @@ pub use dequantized::QuantizedTensor;
 pub use diff::{
     Diff, DiffLimits, DiffOptions, Difference, DifferenceKind, DifferenceSubject, Excess, GrowthLimit, Side, diff,
 };
-pub use disassembly::{Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, Operation, TensorPlace};
+pub use disassembly::{
+    Argument, ChainCode, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, SourceLine, TensorPlace,
+};
 #[cfg(feature = "devtools")]
 pub use etdp::{TraceRun, TraceSummary};
 pub use graph::{Edge, Graph, GraphArgument, InstructionPlace, Node, NodeKind};
@@ -81,6 +85,10 @@ pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Way};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
+#[cfg(feature = "names")]
+pub use names::{
+    EtRecord, InstructionName, MethodNames, Name, NameSource, Names, Parameter, RecordedMethod, RecordedNode,
+};
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;

@@ -1,5 +1,6 @@
 //! The tensors of a file, and what delegates say of them.
 
+use super::delegates::{Takers, takers};
 use super::{BlobKind, BlobUser, Histogram, HistogramCounter};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, Payload, Xnnpack};
@@ -118,26 +119,6 @@ fn uses<'t>(
         }
     }
     uses
-}
-
-/// For each value, the nodes that take it, and the argument's name.
-type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
-
-fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
-    let ids = xnnpack.graph.values_by_id();
-    let mut takers = Takers::new();
-    for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
-        for (name, id) in node.xnode_union.ids().inputs {
-            let role = match name.trim_end_matches("_id") {
-                "filter" => "weight",
-                other => other,
-            };
-            if let Some(value) = ids.get(&id) {
-                takers.entry(*value).push((index, role));
-            }
-        }
-    }
-    takers
 }
 
 /// A type's short name, if PyTorch has the type too, and otherwise XNNPACK's name.

@@ -25,6 +25,8 @@ mod foreign;
 mod graphs;
 mod malformed;
 mod memory;
+#[cfg(feature = "names")]
+mod names;
 mod operators;
 mod pages;
 mod payloads;

@@ -1,7 +1,7 @@
 //! Instructions, each on a line: `%7 f32[2, 2] = aten::mm.out(%3 f32[2, 2], %4 f32[2, 2] constant 1)`.
 
 use super::Filter;
-use super::print::{NAME, Out, name, scalar, value};
+use super::print::{NAME, Out, given_name, name, scalar, value};
 use crate::text;
 use executorch_format::inspect::{Argument, Code, MethodCode, Operation, TensorPlace};
 use std::io::{self, Write};
@@ -83,7 +83,7 @@ fn operand(method: &MethodCode<'_>, index: i32) -> String {
         return if value.written { format!("%{index}") } else { shown };
     };
     let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-    let place = match (tensor.name, &value.place) {
+    let place = match (given_name(value), &value.place) {
         (Some(name), _) => format!(" {}", text::quoted(name, NAME)),
         (None, Some(TensorPlace::Constant { index, .. })) => format!(" constant {index}"),
         (None, Some(TensorPlace::Mutable { index, .. })) => format!(" state {index}"),

@@ -4,8 +4,8 @@ use super::{Arguments, Filter, oneline};
 use crate::failure::Failure;
 use crate::text;
 use executorch_format::inspect::{
-    Argument, Code, CodeValue, DelegateCode, Disassembly, InsideArgument, InsideNode, MethodCode, Operation, Returned,
-    TensorPlace,
+    Argument, Code, CodeValue, DelegateCode, Disassembly, InsideArgument, InsideNode, MethodCode, NamedBy, Operation,
+    Returned, TensorPlace,
 };
 use executorch_format::shortened;
 use std::io::{self, BufWriter, StdoutLock, Write};
@@ -175,7 +175,7 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
         Operation::Kernel { operator, overload, arguments } => {
             let dot = if overload.is_empty() { "" } else { "." };
             let overload = if overload.is_empty() { String::new() } else { text::name(overload, NAME) };
-            writeln!(out, "{index:6}  {}{dot}{overload}", text::name(operator, 2 * NAME))?;
+            writeln!(out, "{index:6}  {}{dot}{overload}{}", text::name(operator, 2 * NAME), module(code))?;
             print_assumed(out, code)?;
             // The last argument of a call repeats its result.
             let arguments = match arguments.as_slice() {
@@ -185,7 +185,7 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
             print_arguments(out, method, arguments)?;
         }
         Operation::Delegate { backend, delegate, arguments } => {
-            writeln!(out, "{index:6}  delegate {delegate}: {}", text::name(backend, NAME))?;
+            writeln!(out, "{index:6}  delegate {delegate}: {}{}", text::name(backend, NAME), module(code))?;
             print_assumed(out, code)?;
             print_arguments(out, method, arguments)?;
         }
@@ -204,6 +204,10 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
         }
         _ => writeln!(out, "{index:6}  unknown instruction")?,
     }
+    if let Some(line) = code.source.filter(|_| code.stack.is_empty()) {
+        let [file, function, source] = [&line.file, &line.function, &line.text].map(|part| text::name(part, NAME));
+        writeln!(out, "        from {file}:{} in {function}: {source}", line.line)?;
+    }
     // The innermost frame first: the instruction comes from there.
     for frame in code.stack.iter().rev() {
         let (file, function) = (text::name(frame.filename(), NAME), text::name(frame.name(), NAME));
@@ -215,6 +219,17 @@ fn print_code(out: &mut Out, method: &MethodCode<'_>, index: usize, code: &Code<
         )?;
     }
     Ok(())
+}
+
+/// The module that an instruction comes from, after its operator.
+fn module(code: &Code<'_>) -> String {
+    let module = code.module.filter(|module| !module.is_empty());
+    module.map(|module| format!("  {}", text::name(module, 2 * NAME))).unwrap_or_default()
+}
+
+/// The name that the model's author gave to a tensor.
+pub(super) fn given_name<'t>(value: &CodeValue<'t>) -> Option<&'t str> {
+    value.tensor.as_ref()?.name.filter(|_| value.named_by.is_some_and(NamedBy::is_given))
 }
 
 /// Why the marks of an instruction's outputs may be wrong.
@@ -253,7 +268,7 @@ fn operand(method: &MethodCode<'_>, index: i32) -> String {
     let what = match (&value.tensor, &value.place) {
         (Some(tensor), place) => {
             let shape = tensor.shape().to_string_with(tensor.shape_dynamism);
-            let name = tensor.name.map(|name| format!(" {}", text::quoted(name, NAME))).unwrap_or_default();
+            let name = given_name(value).map(|name| format!(" {}", text::quoted(name, NAME))).unwrap_or_default();
             format!("{shape}{name}  {}", place.as_ref().map_or_else(|| "unknown place".to_owned(), place_text))
         }
         (None, _) => scalar(method, value),

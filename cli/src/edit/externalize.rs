@@ -4,6 +4,7 @@ use super::pattern::{self, Patterns};
 use super::scalar_type;
 use super::{Destination, Output, checked, finish, program, refuse};
 use crate::failure::Failure;
+use crate::names::{self, GivenNames, NameFiles};
 use crate::near::Names;
 use crate::open::{Input, read_settings};
 use crate::{text, value};
@@ -32,8 +33,8 @@ pub struct Arguments {
     data: PathBuf,
     #[command(flatten)]
     choice: Choice,
-    /// A JSON object from names to keys: {"%12": "linear.weight"}
-    #[arg(long, value_name = "TABLE.json")]
+    /// The names that become keys: an ETRecord, the state dict as safetensors, or a JSON object from names to keys, {"%12": "linear.weight"}
+    #[arg(long, value_name = "FILE")]
     names: Option<PathBuf>,
     #[command(flatten)]
     destination: Destination,
@@ -77,9 +78,18 @@ enum Kind {
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let input = Input::open(&arguments.file)?;
     let before = program(&input)?;
-    let names = arguments.names.as_deref().map_or_else(|| Ok(BTreeMap::new()), table)?;
+    let (names, given) = match &arguments.names {
+        None => (BTreeMap::new(), GivenNames::default()),
+        Some(path) if names::has_names(path)? => {
+            (BTreeMap::new(), NameFiles::open(std::slice::from_ref(path))?.given(&before)?)
+        }
+        Some(path) => (table(path)?, GivenNames::default()),
+    };
     let faulty = |error| Failure::Usage(format!("{}: {error}", text::path(input.path())));
-    let keys = keys(&before, &names).map_err(faulty)?;
+    let keys = keys(&before, &names, &given).map_err(faulty)?;
+    if let Some(path) = arguments.names.as_deref().filter(|_| names.is_empty() && keys.is_empty()) {
+        return Err(Failure::usage_of(path, &format!("it names no data of {}", text::path(input.path()))));
+    }
     let choice = &arguments.choice;
     let there = choice.check(&before, input.path()).map_err(faulty)??;
     if let Some(name) = names.keys().find(|name| !keys.values().any(|(own, _)| own == *name)) {
@@ -119,16 +129,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn keys(
     pte: &Pte<'_>,
     names: &BTreeMap<String, String>,
+    given: &GivenNames,
 ) -> executorch_format::Result<BTreeMap<String, (String, String)>> {
     let (mut keys, several) = (BTreeMap::new(), pte.methods().len() > 1);
-    if names.is_empty() {
-        return Ok(keys);
-    }
     pte.candidates(|candidate| {
         for name in std::iter::once(candidate.key.to_owned()).chain(called(candidate, several)) {
             if let Some(key) = names.get(&name) {
                 keys.insert(candidate.key.to_owned(), (name, key.clone()));
             }
+        }
+        let name = given.of(candidate.method, candidate.index).filter(|_| candidate.subject != Subject::NamedData);
+        if let Some(name) = name {
+            keys.entry(candidate.key.to_owned()).or_insert_with(|| (name.to_owned(), name.to_owned()));
         }
     })?;
     Ok(keys)

@@ -3,6 +3,7 @@
 use super::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
+use crate::names::{GivenNames, NamesArguments};
 use crate::open::Input;
 use crate::save::make_output_folder;
 use crate::table::{Column, Table};
@@ -34,6 +35,8 @@ pub struct Arguments {
     /// The form of tensors
     #[arg(long = "as", value_enum, default_value_t = Form::Raw)]
     tensors: Form,
+    #[command(flatten)]
+    names: NamesArguments,
     #[command(flatten)]
     json: JsonArguments,
 }
@@ -92,15 +95,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // For a bundle, the program inside.
     let model = input.unbundled()?.model;
     let several = matches!(&model, Model::Pte(pte) if pte.methods().len() > 1);
-    let mut extraction = model.extraction().map_err(|error| Failure::bad(input.path(), &error))?;
+    let given = match &model {
+        Model::Pte(pte) => arguments.names.open(input.path())?.given(pte)?,
+        _ => GivenNames::default(),
+    };
+    let mut blobs = model.blobs();
+    given.add_to(&mut blobs);
+    let mut extraction = model.extraction_of(blobs).map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);
     let mut matches = patterns.matches();
     for file in &extraction.files {
-        matches.see(file.name.unwrap_or(&file.file), &called(file, several));
+        matches.see(file.name.unwrap_or(&file.file), &called(file, several, &given));
     }
     matches.check(input.path(), "blob like")?;
     extraction.files.retain(|file| {
-        patterns.allow(file.name.unwrap_or(&file.file)) || called(file, several).iter().any(|name| patterns.any(name))
+        patterns.allow(file.name.unwrap_or(&file.file))
+            || called(file, several, &given).iter().any(|name| patterns.any(name))
     });
     let Some(folder) = &arguments.output else {
         return match arguments.json.any() {
@@ -125,9 +135,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 /// The names of a blob besides its own: those of its value.
-fn called(file: &Extracted<'_>, several: bool) -> Vec<String> {
+fn called(file: &Extracted<'_>, several: bool, given: &GivenNames) -> Vec<String> {
     let values = file.users.iter().filter_map(|user| match user {
-        User::Value { method, value } => Some(value::names(method, *value, several)),
+        User::Value { method, value } => {
+            let mut names = value::names(method, *value, several);
+            names.extend(given.of(method, *value).map(str::to_owned));
+            Some(names)
+        }
+        User::Key { key } => given.of_key(key).map(|name| vec![name.to_owned()]),
         _ => None,
     });
     values.flatten().collect()

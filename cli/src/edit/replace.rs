@@ -3,6 +3,7 @@
 use super::source::Source;
 use super::{Destination, EditReport};
 use crate::failure::Failure;
+use crate::names::{GivenNames, NamesArguments};
 use crate::near::Names;
 use crate::open::Input;
 use crate::{text, value};
@@ -42,6 +43,8 @@ pub struct Arguments {
     #[arg(long)]
     shared: bool,
     #[command(flatten)]
+    names: NamesArguments,
+    #[command(flatten)]
     destination: Destination,
 }
 
@@ -69,18 +72,21 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Model::Pte(before) => {
             let mut pte = before.clone();
             let looked_up = before.xnnpack_keys();
+            let given = arguments.names.open(input.path())?.given(&before)?;
             for (name, source) in &sources {
-                let target = target(name, &before);
-                if let Selector::Name(name) = target {
-                    known(name, &before, input.path())?;
-                }
+                let targets = targets(name, &before, &given, input.path())?;
                 let new = arguments.asked_of(source.read(name)?);
                 let sha256 = || text::hex(&Sha256::digest(&new.bytes));
-                let key = || if arguments.keep_key { (*name).to_owned() } else { sha256() };
-                let key = looked_up.contains(*name).then(key);
-                let new = new.with_key(key);
-                let more = pte.replace(&target, &new).map_err(bad)?;
-                done.add(name, new.bytes, more, input.path())?;
+                for target in &targets {
+                    let key = match target {
+                        Selector::Name(key) if looked_up.contains(*key) => {
+                            Some(if arguments.keep_key { (*key).to_owned() } else { sha256() })
+                        }
+                        _ => None,
+                    };
+                    let more = pte.replace(target, &new.clone().with_key(key)).map_err(bad)?;
+                    done.add(name, new.bytes.clone(), more, input.path())?;
+                }
             }
             arguments.destination.finish(&input, before, pte, &done.report())
         }
@@ -139,8 +145,17 @@ impl<'t> Done<'t> {
     }
 }
 
-/// Fails where no data has that name.
-fn known(name: &str, pte: &Pte<'_>, file: &Path) -> Result<(), Failure> {
+/// A value of a method if the text has the form of one; else the data with that name in the file; else the values and constants of
+/// delegates that another file gives that name. Fails where there is none.
+fn targets<'t>(
+    text: &'t str,
+    pte: &'t Pte<'_>,
+    given: &'t GivenNames,
+    file: &Path,
+) -> Result<Vec<Selector<'t>>, Failure> {
+    if let Some((method, value)) = value::parse(text, pte) {
+        return Ok(vec![Selector::Value { method, value }]);
+    }
     let mut there = Names::default();
     for (user, _) in pte.data_users() {
         let own = match user {
@@ -148,16 +163,19 @@ fn known(name: &str, pte: &Pte<'_>, file: &Path) -> Result<(), Failure> {
             DataUser::NamedData { named, .. } => named.key(),
             _ => continue,
         };
-        if own == name {
-            return Ok(());
+        if own == text {
+            return Ok(vec![Selector::Name(text)]);
         }
         there.add(own);
     }
-    Err(Failure::no_match(file, "data with the name or key", name, there))
-}
-
-/// A value of a method if the text has the form of one, else a name.
-fn target<'t>(text: &'t str, pte: &'t Pte<'_>) -> Selector<'t> {
-    let value = value::parse(text, pte).map(|(method, value)| Selector::Value { method, value });
-    value.unwrap_or(Selector::Name(text))
+    let values = given.values(text).map(|(method, value)| Selector::Value { method, value });
+    let found: Vec<_> = values.chain(given.keys(text).map(Selector::Name)).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    given.iter().for_each(|name| there.add(name));
+    if let Some(hint) = value::ambiguous(text, pte) {
+        return Err(Failure::usage_of(file, &hint));
+    }
+    Err(Failure::no_match(file, "data with the name or key", text, there))
 }

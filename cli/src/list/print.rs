@@ -123,6 +123,7 @@ fn what(user: &User<'_>) -> String {
         User::Inside(user) => return inside_payload(user),
     };
     match user {
+        BlobUser::Tensor { name: Some(name), shape, .. } => format!("{} {shape}", text::name(name, 60)),
         BlobUser::Tensor { shape, .. } => shape.to_string(),
         BlobUser::Delegate { id, location, .. } => format!("{} ({location})", text::name(id, 40)),
         BlobUser::Key { key, shape, .. } => match shape {
@@ -138,7 +139,11 @@ fn what(user: &User<'_>) -> String {
 
 /// The role of a constant in its payload.
 fn inside_payload(user: &DelegateConstantUser<'_>) -> String {
-    let value = user.value.map_or_else(|| "unused".to_owned(), |value| format!("value {value}"));
+    let value = match (user.name, user.value) {
+        (Some(name), _) => text::name(name, 60),
+        (None, Some(value)) => format!("value {value}"),
+        (None, None) => "unused".to_owned(),
+    };
     let dims: Vec<String> = user.dims.iter().take(TensorShape::MOST_SHOWN).map(u32::to_string).collect();
     let more = if user.dims.len() > dims.len() { ", …" } else { "" };
     let datatype = user.datatype.to_string();

@@ -20,6 +20,7 @@ mod hostile_store;
 mod jobs;
 mod kinds;
 mod manners;
+mod names;
 mod outputs;
 mod payloads;
 mod readme;

@@ -74,6 +74,14 @@ pub enum ConstantUse<'t> {
     },
 }
 
+impl ConstantUse<'_> {
+    /// The value that uses the constant: an index into `xvalues`.
+    pub fn value(&self) -> usize {
+        let (Self::Tensor { value, .. } | Self::Scales { value, .. }) = *self;
+        value
+    }
+}
+
 /// If the scales of a quantization are in a constant: its index, the number of scales, and the size of each in bytes.
 pub(crate) fn scales_constant(quantization: &XNNQuantParams<'_>) -> Option<(u32, u32, u32)> {
     match quantization {

@@ -1,0 +1,165 @@
+//! Names from other files: ETRecords and state dicts.
+
+use crate::failure::Failure;
+use crate::open::Input;
+use crate::remote;
+use crate::{status, text};
+use executorch_format::inspect::{BlobUser, Blobs, Disassembly, NameSource, NamedBy, Names};
+use executorch_format::{Error, Pte};
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+#[derive(clap::Args)]
+pub struct NamesArguments {
+    /// Take the model's own names from an ETRecord, or from its state dict as safetensors. By default, an ETRecord beside MODEL.pte is
+    /// used: MODEL.etrecord
+    #[arg(long, value_name = "FILE")]
+    names: Vec<PathBuf>,
+}
+
+impl NamesArguments {
+    /// Opens the files with names, or the ETRecord beside a program.
+    pub fn open(&self, program: &Path) -> Result<NameFiles, Failure> {
+        let beside = program.with_extension("etrecord");
+        if !self.names.is_empty() {
+            return NameFiles::open(&self.names);
+        }
+        // A record that is not asked for stops nothing.
+        let found = (remote::url(program).is_none() && beside.is_file()).then(|| Input::open(&beside));
+        Ok(NameFiles { inputs: found.into_iter().flatten().collect(), were_found: true })
+    }
+}
+
+/// Open files with names.
+pub struct NameFiles {
+    inputs: Vec<Input>,
+    /// Whether they are beside the program, rather than asked for.
+    were_found: bool,
+}
+
+impl NameFiles {
+    /// Opens files that were asked for.
+    pub fn open(paths: &[PathBuf]) -> Result<Self, Failure> {
+        let inputs = paths.iter().map(|path| Input::open(path)).collect::<Result<_, _>>()?;
+        Ok(Self { inputs, were_found: false })
+    }
+
+    /// Reads the files.
+    pub fn sources(&self) -> Result<Vec<NameSource<'_>>, Failure> {
+        let mut sources = Vec::new();
+        for input in &self.inputs {
+            match NameSource::parse(input.bytes()) {
+                Ok(source) => sources.push(source),
+                Err(error) => self.unless_found(input.path(), &error)?,
+            }
+        }
+        Ok(sources)
+    }
+
+    /// Finds the names in a program.
+    pub fn names<'t>(
+        &self,
+        pte: &'t Pte<'_>,
+        disassembly: &Disassembly<'t>,
+        sources: &'t [NameSource<'_>],
+    ) -> Result<Names<'t>, Failure> {
+        let error = match Names::new(pte, disassembly, sources) {
+            Ok(names) => return Ok(names),
+            Err(error) => error,
+        };
+        let file = self.inputs.first().map_or(Path::new(""), |input| input.path());
+        self.unless_found(file, &error)?;
+        Names::new(pte, disassembly, &[]).map_err(|error| Failure::usage_of(file, &error))
+    }
+
+    /// Finds the names that the author of a model gave to its values, and to the constants of delegates that are named data.
+    pub fn given(&self, pte: &Pte<'_>) -> Result<GivenNames, Failure> {
+        let sources = self.sources()?;
+        let names = self.names(pte, &pte.disassembly(), &sources)?;
+        let mut given = Vec::new();
+        for (plan, names) in pte.methods().iter().zip(&names.methods) {
+            for (value, name) in names.values.iter().enumerate() {
+                if let Some(name) = name.as_ref().filter(|name| name.named_by.is_given()) {
+                    given.push((plan.name().to_owned(), value, name.name.to_string()));
+                }
+            }
+        }
+        given.sort_unstable();
+        let mut inside = pte.delegate_constants();
+        names.add_to_delegate_constants(pte, &mut inside);
+        let mut keys = BTreeMap::new();
+        for user in inside.constants.into_iter().map(|constant| constant.user).filter(|user| !user.scales) {
+            let name = user.name.filter(|_| user.named_by.is_some_and(NamedBy::is_given));
+            if let (Some(key), Some(name)) = (user.key, name) {
+                keys.entry(key).or_insert_with(|| name.to_owned());
+            }
+        }
+        Ok(GivenNames { values: given, keys })
+    }
+
+    /// Fails, or only says that a file that was found is not used.
+    fn unless_found(&self, file: &Path, error: &Error) -> Result<(), Failure> {
+        if !self.were_found {
+            return Err(Failure::usage_of(file, error));
+        }
+        let error = text::message(&error.to_string());
+        status::say(format_args!("{} is not used for names: {error}", text::path(file)));
+        Ok(())
+    }
+}
+
+/// Whether a file is one that [`NameSource::parse`] reads, rather than JSON. Either of its forms has a zero byte at its start.
+pub fn has_names(path: &Path) -> Result<bool, Failure> {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    read.map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+    Ok(start.contains(&0))
+}
+
+/// Names that the author of a model gave.
+#[derive(Default)]
+pub struct GivenNames {
+    /// The method, the value, and its name, in this order.
+    values: Vec<(String, usize, String)>,
+    /// The names of constants inside delegates, by the key of the named data that they are.
+    keys: BTreeMap<String, String>,
+}
+
+impl GivenNames {
+    /// The name of a value.
+    pub fn of(&self, method: &str, value: usize) -> Option<&str> {
+        let at = self.values.binary_search_by(|(own, index, _)| (own.as_str(), *index).cmp(&(method, value))).ok()?;
+        self.values.get(at).map(|(_, _, name)| name.as_str())
+    }
+
+    /// The values with a name.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = (&str, usize)> {
+        self.values.iter().filter(move |(_, _, own)| own == name).map(|(method, value, _)| (method.as_str(), *value))
+    }
+
+    /// Adds the names to the blobs of the same program.
+    pub fn add_to<'t>(&'t self, blobs: &mut Blobs<'t>) {
+        for user in blobs.blobs.iter_mut().flat_map(|blob| &mut blob.users) {
+            let BlobUser::Tensor { method, value, name, named_by, .. } = user else { continue };
+            if let (None, Some(given)) = (&name, self.of(method, *value)) {
+                (*name, *named_by) = (Some(given), Some(NamedBy::Record));
+            }
+        }
+    }
+
+    /// The name of the constant that is the named data with a key.
+    pub fn of_key(&self, key: &str) -> Option<&str> {
+        self.keys.get(key).map(String::as_str)
+    }
+
+    /// The keys of named data whose constant has a name.
+    pub fn keys(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.keys.iter().filter(move |(_, own)| *own == name).map(|(key, _)| key.as_str())
+    }
+
+    /// All names.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(|(_, _, name)| name).chain(self.keys.values()).map(String::as_str)
+    }
+}

@@ -1,0 +1,136 @@
+//! Names from ETRecords and state dicts, as commands show and take them.
+
+use crate::cli::{TempFile, pte};
+use executorch_format::Ptd;
+use executorch_format_support::data;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Output;
+
+fn run(arguments: &[&str]) -> Output {
+    pte().current_dir(data().join("etrecord")).args(arguments).output().unwrap()
+}
+
+/// The standard output of a command that succeeds.
+fn text(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// The message of a command that fails with that code.
+fn error(arguments: &[&str], code: i32) -> String {
+    let output = run(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// A copy of a program with no ETRecord beside it.
+fn alone(name: &str) -> TempFile {
+    TempFile::new(name, &std::fs::read(data().join("etrecord").join(name)).unwrap())
+}
+
+#[test]
+fn a_record_beside_the_program_names_its_weights() {
+    let listed = text(&["list", "net_portable.pte"]);
+    assert!(listed.contains("%2                layers.0.conv.weight f32[8, 8, 3, 3]"), "{listed}");
+    let listed = text(&["list", "net_xnnpack.pte"]);
+    assert!(listed.contains("constant 1, stem.weight fp32[8, 3, 3, 3]"), "{listed}");
+    let code = text(&["disasm", "net_portable.pte"]);
+    assert!(code.contains("     1  aten::convolution.out  layers.0.conv\n"), "{code}");
+    assert!(code.contains("weight          %2  f32[8, 8, 3, 3] \"layers.0.conv.weight\"  constant 3"), "{code}");
+    assert!(code.contains("from net.py:16 in forward: x = s.stem(x)"), "{code}");
+    let code: Value = serde_json::from_str(&text(&["disasm", "--json", "net_portable.pte"])).unwrap();
+    let method = &code["files"][0]["methods"][0];
+    assert_eq!(
+        (&method["values"][2]["name"], &method["values"][2]["named_by"]),
+        (&"layers.0.conv.weight".into(), &"record".into())
+    );
+    assert_eq!(
+        (&method["values"][19]["name"], &method["values"][19]["named_by"]),
+        (&"convolution.0".into(), &"operator".into())
+    );
+    let first = &method["chains"][0]["instructions"][0];
+    assert_eq!(
+        (&first["label"], &first["module"], &first["source"]["line"]),
+        (&"convolution.0".into(), &"stem".into(), &16.into())
+    );
+}
+
+#[test]
+fn names_are_those_of_the_file_that_was_given() {
+    let program = alone("net_portable.pte");
+    let path = program.0.to_str().unwrap();
+    assert!(text(&["list", path]).contains("convolution.1 weight f32[8, 8, 3, 3]"));
+    assert!(!text(&["disasm", path]).contains("convolution.1"));
+    assert!(text(&["list", path, "--names", "net.safetensors"]).contains("layers.0.conv.weight f32[8, 8, 3, 3]"));
+    assert!(text(&["list", path, "--names", "net_portable.etrecord"]).contains("layers.0.bn.running_var f32[8]"));
+    let message = error(&["list", path, "--names", "net_xnnpack.etrecord"], 2);
+    assert!(message.contains("net_xnnpack.etrecord") && message.contains("not that of this program"), "{message}");
+    assert!(error(&["list", path, "--names", "net.py"], 2).contains("net.py"));
+    // A record that is only found beside another program is named, and stops nothing.
+    let record = PathBuf::from(path).with_extension("etrecord");
+    std::fs::copy(data().join("etrecord/net_xnnpack.etrecord"), &record).unwrap();
+    let output = run(&["list", path]);
+    std::fs::remove_file(&record).unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("is not used for names"));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("convolution.1 weight"));
+}
+
+#[test]
+fn a_weight_is_replaced_and_extracted_by_its_name() {
+    let bytes: Vec<u8> = [1f32, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|number| number.to_le_bytes()).collect();
+    let (new, out) = (TempFile::new("bias.bin", &bytes), TempFile::new("out.pte", b""));
+    let (target, out) = (format!("head.bias={}", new.0.display()), out.0.to_str().unwrap());
+    for program in ["net_portable.pte", "net_xnnpack.pte"] {
+        text(&["replace", program, &target, "-o", out]);
+        let extracted =
+            text(&["extract", out, "--names", &program.replace(".pte", ".etrecord"), "--name", "head.bias", "--json"]);
+        let extracted: Value = serde_json::from_str(&extracted).unwrap();
+        let blob = &extracted["files"][0]["blobs"][0];
+        let start = blob["offset"].as_u64().unwrap() as usize;
+        assert_eq!(std::fs::read(out).unwrap()[start..start + 20], bytes);
+    }
+    let message = error(&["replace", "net_portable.pte", &target.replace("bias=", "bia="), "-o", out], 2);
+    assert!(message.contains("did you mean \"head.bias\""), "{message}");
+}
+
+#[test]
+fn externalized_weights_have_keys_that_a_trainer_knows() {
+    let (program, weights) = (TempFile::new("out.pte", b""), TempFile::new("out.ptd", b""));
+    let paths = [&program, &weights].map(|file| file.0.to_str().unwrap());
+    let all = ["externalize", "net_portable.pte", "--all", "-o", paths[0], "--data", paths[1], "--names"];
+    for (names, count) in [("net_portable.etrecord", 10), ("net.safetensors", 8)] {
+        text(&[&all[..], &[names]].concat());
+        let bytes = std::fs::read(paths[1]).unwrap();
+        let ptd = Ptd::parse(&bytes).unwrap();
+        let named = ptd.entries().filter(|entry| !entry.key().starts_with("forward.")).count();
+        assert_eq!(named, count, "{names}");
+        assert!(ptd.get("layers.0.conv.weight").is_some());
+        assert!(text(&["verify", paths[0], paths[1]]).contains("ok"));
+    }
+    let other = data().join("1.5.1/linear/linear.pte");
+    let message = error(
+        &[
+            "externalize",
+            other.to_str().unwrap(),
+            "--all",
+            "-o",
+            paths[0],
+            "--data",
+            paths[1],
+            "--names",
+            "net.safetensors",
+        ],
+        2,
+    );
+    assert!(message.contains("it names no data of"), "{message}");
+}
+
+#[test]
+fn a_value_needs_its_method_only_where_several_compute_something() {
+    let several = data().join("1.5.1/multi_method/multi_method.pte");
+    let message = error(&["replace", several.to_str().unwrap(), "%3=net.py", "-o", "out.pte"], 2);
+    assert!(message.contains("%3 is a value of each of 3 methods") && message.contains(":%3"), "{message}");
+}

@@ -1,0 +1,13 @@
+use executorch_format::Pte;
+use executorch_format::inspect::{NameSource, Names};
+use std::hint::black_box;
+
+const PROGRAM: &[u8] = include_bytes!("../../tests/data/etrecord/net_portable.pte");
+
+/// Reads an ETRecord or a state dict, and takes names from it.
+pub fn read_etrecord(bytes: &[u8]) {
+    let Ok(source) = NameSource::parse(bytes) else { return };
+    let pte = Pte::parse(PROGRAM).unwrap_or_default();
+    let sources = [source];
+    let _ = black_box(Names::new(&pte, &pte.disassembly(), &sources));
+}

@@ -1,0 +1,348 @@
+//! ETRecords: what ExecuTorch's devtools keep about a program when it is exported. Read as in ExecuTorch 1.5.1 (`devtools/etrecord`, `exir/serde`).
+//! The pickles in them, with weights and example inputs, are never read.
+
+#[cfg(doc)]
+use crate::error::ErrorKind;
+use crate::error::{Error, Result};
+use crate::inspect::SourceLine;
+use crate::names::shortened;
+use alloc::collections::BTreeMap;
+use alloc::{format, string::String, vec::Vec};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::io::{Cursor, Read};
+use zip::ZipArchive;
+
+/// The entry that makes a ZIP file an ETRecord.
+const IDENTIFIER: &str = "ETRECORD_V0";
+
+/// The entries with the edge program of each method: the name, after a `/`, is that of the method. Older records have one program, of
+/// `forward`, without a name.
+const EDGE_PROGRAM: &str = "edge_dialect_exported_program";
+
+/// The entry that maps instructions to handles of nodes.
+const HANDLES: &str = "debug_handle_map";
+
+/// An entry may take so many times the bytes of the whole file. JSON is compressed less.
+const MOST_EXPANSION: u64 = 64;
+
+/// The names and places in the source that an ETRecord has for a program.
+///
+/// ```
+/// use executorch_format::inspect::EtRecord;
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let record = EtRecord::parse(&std::fs::read("tests/data/etrecord/net_portable.etrecord")?)?;
+/// let node = &record.methods[0].nodes[1];
+/// assert_eq!((node.operator.as_str(), node.module.as_str()), ("aten::convolution", "layers.0.conv"));
+/// assert_eq!(node.parameters["weight"].name, "layers.0.conv.weight");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct EtRecord {
+    /// The methods, sorted by name.
+    pub methods: Vec<RecordedMethod>,
+}
+
+/// A method as it was exported, before it was lowered.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RecordedMethod {
+    /// Its name.
+    pub name: String,
+    /// For each instruction that has some, by its index: the handles of the nodes that it runs. 0 is none.
+    pub handles: BTreeMap<usize, Vec<u32>>,
+    /// The operators, in the order of the graph.
+    pub nodes: Vec<RecordedNode>,
+    /// The names of the inputs that a caller gives, in order.
+    pub inputs: Vec<String>,
+}
+
+/// An operator of an exported graph.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct RecordedNode {
+    /// The graph's name of it, such as `aten_convolution_default_1`.
+    pub name: String,
+    /// The operator without its overload, such as `aten::convolution`.
+    pub operator: String,
+    /// What instructions refer to it by; `None` if it has no handle.
+    pub handle: Option<u32>,
+    /// The path of the module that it is in, such as `layers.0.conv`; empty for the model itself.
+    pub module: String,
+    /// The line of the model's source that it comes from.
+    pub source: Option<SourceLine>,
+    /// The parameters, buffers and constants that it takes, by the name of the argument.
+    pub parameters: BTreeMap<String, Parameter>,
+}
+
+/// A parameter, a buffer, or a constant of a model.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Parameter {
+    /// The model's name of it, such as `layers.0.conv.weight`.
+    pub name: String,
+    /// The size of each dimension, in elements; `None` if the record does not have it.
+    pub sizes: Option<Vec<u64>>,
+}
+
+impl EtRecord {
+    /// Whether bytes are a ZIP file that may be an ETRecord.
+    pub fn is_zip(bytes: &[u8]) -> bool {
+        bytes.starts_with(b"PK\x03\x04")
+    }
+
+    /// Reads the edge programs of a record, and which instruction runs which of their nodes.
+    ///
+    /// Fails with [`ErrorKind::Other`] if it is not a ZIP file with these entries, or if their JSON is broken.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let mut archive =
+            ZipArchive::new(Cursor::new(bytes)).map_err(|error| bad(format!("not a ZIP file: {error}")))?;
+        if archive.index_for_name(IDENTIFIER).is_none() {
+            return Err(bad(format!("a ZIP file without the entry {IDENTIFIER}")));
+        }
+        let handles: BTreeMap<String, BTreeMap<String, Handles>> = read(&mut archive, HANDLES, bytes.len())?;
+        let mut methods = Vec::new();
+        for (method, instructions) in handles {
+            let entry = match archive.index_for_name(&format!("{EDGE_PROGRAM}/{method}")) {
+                Some(_) => format!("{EDGE_PROGRAM}/{method}"),
+                None => EDGE_PROGRAM.into(),
+            };
+            let program: Exported = read(&mut archive, &entry, bytes.len())?;
+            let mut recorded = program.method();
+            for (instruction, handles) in instructions {
+                let index = instruction.parse().map_err(|_| {
+                    bad(format!(
+                        "{HANDLES}: {method}: {:?} is not the number of an instruction",
+                        shortened(&instruction)
+                    ))
+                })?;
+                recorded.handles.insert(index, handles.list());
+            }
+            recorded.name = method;
+            methods.push(recorded);
+        }
+        Ok(Self { methods })
+    }
+}
+
+/// Reads an entry as JSON.
+fn read<T: DeserializeOwned>(archive: &mut ZipArchive<Cursor<&[u8]>>, name: &str, file_size: usize) -> Result<T> {
+    let about = |error: &dyn core::fmt::Display| bad(format!("entry {}: {error}", shortened(name)));
+    let entry = archive.by_name(name).map_err(|error| about(&error))?;
+    let most = MOST_EXPANSION * file_size as u64;
+    let mut json = Vec::new();
+    entry.take(most + 1).read_to_end(&mut json).map_err(|error| about(&error))?;
+    if json.len() as u64 > most {
+        return Err(about(&format!("over {most} bytes, which is {MOST_EXPANSION} times the file")));
+    }
+    serde_json::from_slice(&json).map_err(|error| about(&error))
+}
+
+#[cold]
+fn bad(what: String) -> Error {
+    Error::other("ETRecord", 0, what)
+}
+
+/// The handles of an instruction: one, or those of all nodes that a delegate took over.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Handles {
+    One(u32),
+    Several(Vec<u32>),
+}
+
+impl Handles {
+    fn list(self) -> Vec<u32> {
+        match self {
+            Self::One(handle) => alloc::vec![handle],
+            Self::Several(handles) => handles,
+        }
+    }
+}
+
+/// `ExportedProgram` of PyTorch's `export/serde/schema.py`, as far as names need it.
+#[derive(Deserialize)]
+struct Exported {
+    graph_module: GraphModule,
+}
+
+#[derive(Deserialize)]
+struct GraphModule {
+    graph: Graph,
+    signature: Signature,
+}
+
+#[derive(Deserialize)]
+struct Graph {
+    nodes: Vec<Node>,
+    #[serde(default)]
+    tensor_values: BTreeMap<String, TensorMeta>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    name: Option<String>,
+    target: String,
+    #[serde(default)]
+    inputs: Vec<NamedArgument>,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Deserialize)]
+struct NamedArgument {
+    #[serde(default)]
+    name: String,
+    arg: ArgumentValue,
+}
+
+/// An argument, of whose many forms tensors alone have names.
+#[derive(Deserialize)]
+struct ArgumentValue {
+    as_tensor: Option<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    debug_handle: Option<String>,
+    nn_module_stack: Option<String>,
+    stack_trace: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct TensorMeta {
+    sizes: Vec<Size>,
+}
+
+/// A size: a number, or else an expression.
+#[derive(Deserialize)]
+struct Size {
+    as_int: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Signature {
+    input_specs: Vec<InputSpec>,
+}
+
+/// An input of the graph: one of these.
+#[derive(Deserialize)]
+struct InputSpec {
+    parameter: Option<ParameterSpec>,
+    buffer: Option<ParameterSpec>,
+    tensor_constant: Option<ParameterSpec>,
+    user_input: Option<UserInput>,
+}
+
+#[derive(Deserialize)]
+struct ParameterSpec {
+    arg: Named,
+    #[serde(alias = "buffer_name", alias = "tensor_constant_name")]
+    parameter_name: String,
+}
+
+#[derive(Deserialize)]
+struct UserInput {
+    arg: ArgumentValue,
+}
+
+impl Exported {
+    fn method(self) -> RecordedMethod {
+        let GraphModule { graph, signature } = self.graph_module;
+        let mut parameters: BTreeMap<String, Parameter> = BTreeMap::new();
+        let mut inputs = Vec::new();
+        for spec in signature.input_specs {
+            if let Some(input) = spec.user_input {
+                inputs.push(input.arg.as_tensor.map(|named| shortened(&named.name).into_owned()).unwrap_or_default());
+            }
+            let Some(spec) = spec.parameter.or(spec.buffer).or(spec.tensor_constant) else { continue };
+            let sizes = graph.tensor_values.get(&spec.arg.name);
+            let sizes = sizes.and_then(|meta| meta.sizes.iter().map(|size| size.as_int).collect());
+            parameters.insert(spec.arg.name, Parameter { name: shortened(&spec.parameter_name).into_owned(), sizes });
+        }
+        let nodes = graph.nodes.into_iter().map(|node| node.recorded(&parameters)).collect();
+        RecordedMethod { nodes, inputs, ..RecordedMethod::default() }
+    }
+}
+
+impl Node {
+    fn recorded(self, parameters: &BTreeMap<String, Parameter>) -> RecordedNode {
+        let Metadata { debug_handle, nn_module_stack, stack_trace } = self.metadata;
+        let parameter = |argument: NamedArgument| {
+            let parameter = parameters.get(&argument.arg.as_tensor?.name)?;
+            Some((shortened(&argument.name).into_owned(), parameter.clone()))
+        };
+        RecordedNode {
+            name: self.name.map(|name| shortened(&name).into_owned()).unwrap_or_default(),
+            operator: operator(&self.target),
+            handle: debug_handle.and_then(|handle| handle.parse().ok()).filter(|handle| *handle != 0),
+            module: nn_module_stack.as_deref().map(module).unwrap_or_default(),
+            source: stack_trace.as_deref().and_then(source_line),
+            parameters: self.inputs.into_iter().filter_map(parameter).collect(),
+        }
+    }
+}
+
+/// `aten::convolution` of `executorch.exir.dialects.edge.ops.aten.convolution.default`; a target of another form as it is.
+fn operator(target: &str) -> String {
+    let name = target.rsplit_once(".ops.").and_then(|(_, name)| {
+        let mut parts = name.split('.');
+        Some(format!("{}::{}", parts.next()?, parts.next()?))
+    });
+    shortened(&name.unwrap_or_else(|| target.into())).into_owned()
+}
+
+/// The innermost path of a stack of modules: `KEY,PATH,CLASS` each, separated by semicolons, outermost first.
+fn module(stack: &str) -> String {
+    let innermost = stack.rsplit(';').next().and_then(|entry| entry.split(',').nth(1));
+    shortened(innermost.unwrap_or_default()).into_owned()
+}
+
+/// The innermost line of a stack trace that is not in an installed package.
+fn source_line(trace: &str) -> Option<SourceLine> {
+    let mut lines = trace.lines();
+    let mut found = None;
+    while let Some(line) = lines.next() {
+        let Some((file, rest)) =
+            line.trim_start().strip_prefix("File \"").and_then(|rest| rest.split_once("\", line "))
+        else {
+            continue;
+        };
+        let Some((number, function)) = rest.split_once(", in ") else { continue };
+        let Ok(number) = number.parse() else { continue };
+        let is_installed = file.contains("site-packages/") || file.contains("dist-packages/");
+        if found.is_none() || !is_installed {
+            let text = lines.clone().next().map(str::trim).unwrap_or_default();
+            let [file, function, text] = [file, function, text].map(|text| shortened(text).into_owned());
+            found = Some(SourceLine { file, line: number, function, text });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_line_of_the_model_itself_is_its_source() {
+        let trace = "File \"net.py\", line 16, in forward\n    x = s.stem(x)\n  \
+                     File \"site-packages/torch/nn/modules/conv.py\", line 565, in forward\n    return s._conv_forward(x)";
+        let line = source_line(trace).unwrap();
+        assert_eq!((line.file.as_str(), line.line, line.text.as_str()), ("net.py", 16, "x = s.stem(x)"));
+        assert_eq!(source_line("File \"net.py\", line x, in f\nFile \""), None);
+        assert_eq!(operator("torch.ops.aten.add.Tensor"), "aten::add");
+        assert_eq!(operator("_operator.getitem"), "_operator.getitem");
+        assert_eq!(module("L__self__,,Net;L__self__layers.0,layers.0,Block"), "layers.0");
+        assert_eq!(module(""), "");
+    }
+}

@@ -1,0 +1,460 @@
+//! Names of values, instructions and constants, as the author of a model knows them.
+
+mod etrecord;
+mod state_dict;
+
+pub use etrecord::{EtRecord, Parameter, RecordedMethod, RecordedNode};
+
+use super::delegates::takers;
+use super::{
+    BlobUser, Blobs, Code, CodeValue, DelegateConstants, Disassembly, MethodCode, NamedBy, Operation, Returned,
+    SourceLine, TensorPlace, short,
+};
+use crate::convert::Safetensors;
+use crate::delegate::Payload;
+#[cfg(doc)]
+use crate::error::ErrorKind;
+use crate::error::{Error, Result};
+use crate::file::pte::Pte;
+use alloc::collections::BTreeMap;
+use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
+
+/// A name, and where it is known from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct Name<'t> {
+    /// The name.
+    pub name: Cow<'t, str>,
+    /// Where it is known from.
+    pub named_by: NamedBy,
+}
+
+/// Files besides the program that have names.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum NameSource<'a> {
+    /// What the exporter recorded.
+    Record(EtRecord),
+    /// The weights of the model, by name.
+    StateDict(Safetensors<'a>),
+}
+
+impl<'a> NameSource<'a> {
+    /// Reads an ETRecord or a safetensors file.
+    ///
+    /// Fails as [`EtRecord::parse`] and [`Safetensors::parse`] do.
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        match EtRecord::is_zip(bytes) {
+            true => EtRecord::parse(bytes).map(Self::Record),
+            false => Safetensors::parse(bytes).map(Self::StateDict),
+        }
+    }
+}
+
+/// The names in a program.
+///
+/// ```
+/// use executorch_format::Pte;
+/// use executorch_format::inspect::{NameSource, Names};
+///
+/// # fn main() -> executorch_format::Result<()> {
+/// let file = std::fs::read("tests/data/etrecord/net_portable.pte")?;
+/// let pte = Pte::parse(&file)?;
+/// let disassembly = pte.disassembly();
+///
+/// let names = Names::new(&pte, &disassembly, &[])?;
+/// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "convolution.1 weight");
+///
+/// let record = std::fs::read("tests/data/etrecord/net_portable.etrecord")?;
+/// let sources = [NameSource::parse(&record)?];
+/// let names = Names::new(&pte, &disassembly, &sources)?;
+/// assert_eq!(names.methods[0].values[2].as_ref().unwrap().name, "layers.0.conv.weight");
+/// assert_eq!(names.methods[0].chains[0][1].module, Some("layers.0.conv"));
+/// assert_eq!(names.values("layers.0.conv.weight"), [(0, 2)]);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Names<'t> {
+    /// The methods, in the file's order.
+    pub methods: Vec<MethodNames<'t>>,
+}
+
+/// The names in a method.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct MethodNames<'t> {
+    /// For each value: its name, if it is a tensor that something takes or writes.
+    pub values: Vec<Option<Name<'t>>>,
+    /// For each chain: its instructions.
+    pub chains: Vec<Vec<InstructionName<'t>>>,
+    /// For each delegate whose payload is one of XNNPACK: the names of its constants, by the index of the value in the payload.
+    pub delegates: Vec<BTreeMap<usize, Name<'t>>>,
+}
+
+/// The name of an instruction, and where in the model it comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct InstructionName<'t> {
+    /// The operator or backend without its namespace, and how many such instructions come before it: `convolution.3`.
+    pub label: String,
+    /// The path of the module, such as `layers.0.conv`, if a record has it; empty for the model itself. Of a delegate, the module that
+    /// contains all of its nodes.
+    pub module: Option<&'t str>,
+    /// The line of source, if a record has it. Of a delegate, that of its first node.
+    pub source: Option<&'t SourceLine>,
+}
+
+impl<'t> Names<'t> {
+    /// Finds the names in a program: from the file itself, and from other files if they are given.
+    ///
+    /// Takes time in proportion to the program, and to the bytes of constants and state dicts.
+    ///
+    /// Fails with [`ErrorKind::Reference`] if an ETRecord is that of another program: if it has instructions that a method does not have,
+    /// parameters of another size, or other operators for most instructions.
+    pub fn new(pte: &'t Pte<'_>, disassembly: &Disassembly<'t>, sources: &'t [NameSource<'_>]) -> Result<Self> {
+        let records = sources.iter().filter_map(|source| match source {
+            NameSource::Record(record) => Some(record),
+            NameSource::StateDict(_) => None,
+        });
+        let records: Vec<&EtRecord> = records.collect();
+        for record in &records {
+            if !record.methods.iter().any(|method| disassembly.methods.iter().any(|code| code.name == method.name)) {
+                let methods: Vec<&str> = record.methods.iter().map(|method| method.name.as_str()).take(8).collect();
+                return Err(misfit(&format!("its methods are {methods:?}, which the program does not have")));
+            }
+        }
+        let mut names = Self::default();
+        for code in &disassembly.methods {
+            let recorded = records.iter().flat_map(|record| &record.methods).find(|method| method.name == code.name);
+            names.methods.push(Method::new(code, recorded).names()?);
+        }
+        names.add_training(pte);
+        names.add_constants_of_delegates(pte, &records);
+        for source in sources {
+            if let NameSource::StateDict(state) = source {
+                state_dict::add(&mut names, pte, state);
+            }
+        }
+        Ok(names)
+    }
+
+    /// The values with a name: the indices of the method and the value.
+    pub fn values(&self, name: &str) -> Vec<(usize, usize)> {
+        let mut found = Vec::new();
+        for (method, names) in self.methods.iter().enumerate() {
+            let is = |(_, own): &(usize, &Option<Name<'_>>)| own.as_ref().is_some_and(|own| own.name == name);
+            found.extend(names.values.iter().enumerate().filter(is).map(|(value, _)| (method, value)));
+        }
+        found
+    }
+
+    /// Adds the names to a disassembly of the same program.
+    pub fn add_to_disassembly<'n>(&'n self, disassembly: &mut Disassembly<'n>) {
+        for (names, code) in self.methods.iter().zip(&mut disassembly.methods) {
+            for (name, value) in names.values.iter().zip(&mut code.values) {
+                if let (Some(name), Some(tensor)) = (name, &mut value.tensor) {
+                    (tensor.name, value.named_by) = (Some(&*name.name), Some(name.named_by));
+                }
+            }
+            for (names, chain) in names.chains.iter().zip(&mut code.chains) {
+                for (name, code) in names.iter().zip(&mut chain.instructions) {
+                    (code.label, code.module, code.source) = (Some(&*name.label), name.module, name.source);
+                }
+            }
+        }
+    }
+
+    /// Adds the names to the blobs of the same program.
+    pub fn add_to_blobs<'n>(&'n self, pte: &Pte<'_>, blobs: &mut Blobs<'n>) {
+        let methods = self.by_method(pte);
+        for user in blobs.blobs.iter_mut().flat_map(|blob| &mut blob.users) {
+            let BlobUser::Tensor { method, value, name: own, named_by, .. } = user else { continue };
+            let name = methods.get(*method).and_then(|method| method.values.get(*value)?.as_ref());
+            if let Some(name) = name {
+                (*own, *named_by) = (Some(&*name.name), Some(name.named_by));
+            }
+        }
+    }
+
+    /// Adds the names to the constants of delegates of the same program.
+    pub fn add_to_delegate_constants<'n>(&'n self, pte: &Pte<'_>, constants: &mut DelegateConstants<'n>) {
+        let methods = self.by_method(pte);
+        for user in constants.constants.iter_mut().map(|constant| &mut constant.user) {
+            let (Some(method), Some(delegate), Some(value)) = (user.method, user.delegate, user.value) else {
+                continue;
+            };
+            let name = methods.get(method).and_then(|method| method.delegates.get(delegate)?.get(&value));
+            if let Some(name) = name {
+                (user.name, user.named_by) = (Some(&*name.name), Some(name.named_by));
+            }
+        }
+    }
+
+    fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> BTreeMap<&'p str, &'n MethodNames<'t>> {
+        pte.methods().iter().map(|plan| plan.name()).zip(&self.methods).rev().collect()
+    }
+
+    /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters by constant methods.
+    fn add_training(&mut self, pte: &'t Pte<'_>) {
+        let constant = |kind: &str, method: &str| {
+            let name = format!("__et_training_{kind}_{method}");
+            pte.method(&name).and_then(|plan| plan.constant())
+        };
+        for (plan, names) in pte.methods().iter().zip(&mut self.methods) {
+            let Some(Returned::List(parameters)) = constant("fqn", plan.name()) else { continue };
+            for (kind, what) in [("gradients_index", "gradient of "), ("parameters_index", "")] {
+                let Some(Returned::Int(first)) = constant(kind, plan.name()) else { continue };
+                let outputs = usize::try_from(first).ok().and_then(|first| plan.outputs().get(first..));
+                for (output, parameter) in outputs.unwrap_or_default().iter().zip(&parameters) {
+                    let Returned::String(parameter) = *parameter else { continue };
+                    let name = match what {
+                        "" => Cow::Borrowed(parameter),
+                        what => Cow::Owned(format!("{what}{}", short(parameter))),
+                    };
+                    names.set(i64::from(*output), name, NamedBy::File);
+                }
+            }
+        }
+    }
+
+    /// Names the constants of XNNPACK's payloads by the node that takes them. A record has the node's arguments.
+    fn add_constants_of_delegates(&mut self, pte: &'t Pte<'_>, records: &[&'t EtRecord]) {
+        for opened in pte.open_payloads() {
+            let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+            let takers = takers(xnnpack);
+            for (method, delegate) in &opened.delegates {
+                let (Some(names), Some(plan)) = (self.methods.get_mut(*method), pte.methods().get(*method)) else {
+                    continue;
+                };
+                let methods = records.iter().flat_map(|record| &record.methods);
+                let recorded = methods.filter(|recorded| recorded.name == plan.name()).map(ByHandle::new).next();
+                let mut constants = BTreeMap::new();
+                for used in xnnpack.constants().into_iter().flat_map(|constant| constant.uses) {
+                    let value = used.value();
+                    let Some((node, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
+                    let Some(node) = xnnpack.graph.xnodes().get(*node).map(|xnode| (*node, xnode)) else { continue };
+                    let parameter =
+                        recorded.as_ref().and_then(|recorded| recorded.parameter(node.1.debug_handle, role));
+                    let name = match parameter {
+                        Some(parameter) => Name { name: Cow::Borrowed(&*parameter.name), named_by: NamedBy::Record },
+                        None => {
+                            let name = format!("{} {} {role}", node.1.name(), node.0);
+                            Name { name: Cow::Owned(name), named_by: NamedBy::Operator }
+                        }
+                    };
+                    constants.entry(value).or_insert(name);
+                }
+                if let Some(own) = names.delegates.get_mut(*delegate) {
+                    *own = constants;
+                }
+            }
+        }
+    }
+}
+
+impl<'t> MethodNames<'t> {
+    /// Names a value, unless a better name is known.
+    fn set(&mut self, value: i64, name: Cow<'t, str>, named_by: NamedBy) {
+        let own = usize::try_from(value).ok().and_then(|value| self.values.get_mut(value));
+        if let Some(own) = own.filter(|own| own.as_ref().is_none_or(|own| named_by < own.named_by)) {
+            *own = Some(Name { name, named_by });
+        }
+    }
+}
+
+/// A method of a record, with its nodes by handle.
+struct ByHandle<'t> {
+    recorded: &'t RecordedMethod,
+    nodes: BTreeMap<u32, Vec<&'t RecordedNode>>,
+}
+
+impl<'t> ByHandle<'t> {
+    fn new(recorded: &'t RecordedMethod) -> Self {
+        let mut nodes: BTreeMap<u32, Vec<&RecordedNode>> = BTreeMap::new();
+        for node in &recorded.nodes {
+            if let Some(handle) = node.handle {
+                nodes.entry(handle).or_default().push(node);
+            }
+        }
+        Self { recorded, nodes }
+    }
+
+    fn of(&self, handle: u32) -> &[&'t RecordedNode] {
+        self.nodes.get(&handle).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The parameter that a node takes as an argument of that name.
+    fn parameter(&self, handle: u32, argument: &str) -> Option<&'t Parameter> {
+        self.of(handle).iter().find_map(|node| node.parameters.get(argument))
+    }
+
+    /// The nodes that an instruction runs.
+    fn nodes(&self, instruction: usize) -> impl Iterator<Item = &'t RecordedNode> {
+        let handles = self.recorded.handles.get(&instruction).map(Vec::as_slice).unwrap_or_default();
+        handles.iter().flat_map(|handle| self.of(*handle)).copied()
+    }
+}
+
+/// A method whose names are being found.
+struct Method<'c, 't> {
+    code: &'c MethodCode<'t>,
+    record: Option<ByHandle<'t>>,
+    found: MethodNames<'t>,
+    /// How many instructions there were of each operator.
+    counts: BTreeMap<&'t str, usize>,
+    /// Instructions with nodes in the record, and those among them whose operator is that of a node.
+    recorded: usize,
+    fitting: usize,
+}
+
+impl<'c, 't> Method<'c, 't> {
+    fn new(code: &'c MethodCode<'t>, recorded: Option<&'t RecordedMethod>) -> Self {
+        let found = MethodNames {
+            values: vec![None; code.values.len()],
+            chains: Vec::new(),
+            delegates: vec![BTreeMap::new(); code.delegates.len()],
+        };
+        let record = recorded.map(ByHandle::new);
+        Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
+    }
+
+    fn names(mut self) -> Result<MethodNames<'t>> {
+        let count = self.code.chains.first().map_or(0, |chain| chain.instructions.len());
+        let last = self.record.as_ref().and_then(|record| record.recorded.handles.last_key_value());
+        if let Some((last, _)) = last.filter(|(last, _)| **last >= count) {
+            return Err(misfit(&format!(
+                "it has instruction {last} of method {}, which has {count}",
+                short(self.code.name)
+            )));
+        }
+        self.inputs();
+        for (value, code) in self.code.values.iter().enumerate() {
+            if let Some(name) = code.tensor.as_ref().and_then(|tensor| tensor.name).filter(|name| !name.is_empty()) {
+                self.found.set(value as i64, Cow::Borrowed(name), NamedBy::File);
+            }
+        }
+        for (index, chain) in self.code.chains.iter().enumerate() {
+            let mut labels = Vec::new();
+            for (instruction, code) in chain.instructions.iter().enumerate() {
+                // A record counts the instructions of the only chain.
+                labels.push(self.instruction(code, (index == 0).then_some(instruction))?);
+            }
+            self.found.chains.push(labels);
+        }
+        if self.fitting * 2 < self.recorded {
+            return Err(misfit(&format!(
+                "it has other operators for {} of {} instructions of method {}",
+                self.recorded - self.fitting,
+                self.recorded,
+                short(self.code.name)
+            )));
+        }
+        Ok(self.found)
+    }
+
+    fn inputs(&mut self) {
+        let recorded = self.record.as_ref().map(|record| &record.recorded.inputs);
+        let recorded = recorded.filter(|recorded| recorded.len() == self.code.inputs.len());
+        for (index, value) in self.code.inputs.iter().enumerate() {
+            match recorded.and_then(|recorded| recorded.get(index)).filter(|name| !name.is_empty()) {
+                Some(name) => self.found.set(i64::from(*value), Cow::Borrowed(name), NamedBy::Record),
+                None => self.found.set(i64::from(*value), Cow::Owned(format!("input {index}")), NamedBy::Input),
+            }
+        }
+    }
+
+    fn instruction(&mut self, code: &Code<'t>, index: Option<usize>) -> Result<InstructionName<'t>> {
+        let (runs, arguments) = match &code.operation {
+            Operation::Kernel { operator, arguments, .. } => (*operator, arguments.as_slice()),
+            Operation::Delegate { backend, arguments, .. } => (*backend, arguments.as_slice()),
+            Operation::Move { .. } => ("move", Default::default()),
+            Operation::JumpFalse { .. } => ("jump", Default::default()),
+            Operation::Free { .. } => ("free", Default::default()),
+            Operation::Unknown => ("unknown", Default::default()),
+        };
+        let count = self.counts.entry(runs).or_default();
+        let name = runs.rsplit_once("::").map_or(runs, |(_, name)| name);
+        let label = format!("{}.{count}", short(name));
+        *count += 1;
+        let nodes: Vec<&'t RecordedNode> = match (&self.record, index) {
+            (Some(record), Some(index)) => record.nodes(index).collect(),
+            _ => Vec::new(),
+        };
+        let same = nodes.iter().copied().find(|node| node.operator == runs);
+        // The emitter and its passes rename operators of other namespaces.
+        if matches!(code.operation, Operation::Kernel { .. }) && runs.starts_with("aten::") && !nodes.is_empty() {
+            self.recorded += 1;
+            self.fitting += usize::from(same.is_some());
+        }
+        let is_output = |argument: &&super::Argument| argument.output;
+        let outputs = arguments.iter().filter(is_output).map(|argument| argument.value).collect::<Vec<_>>();
+        let several = outputs.iter().any(|output| Some(output) != outputs.first());
+        for (at, argument) in arguments.iter().enumerate() {
+            let Some(value) = usize::try_from(argument.value).ok().and_then(|value| self.code.values.get(value)) else {
+                continue;
+            };
+            let Some(tensor) = &value.tensor else { continue };
+            let place = match argument.name {
+                Some(name) => Cow::Borrowed(name),
+                None => Cow::Owned(format!("{at}")),
+            };
+            if argument.output && !argument.in_place {
+                let name = if several { format!("{label} {place}") } else { label.clone() };
+                self.found.set(argument.value.into(), Cow::Owned(name), NamedBy::Operator);
+                continue;
+            }
+            if let Some(parameter) = same.and_then(|node| node.parameters.get(&*place)) {
+                let own =
+                    tensor.sizes.iter().try_fold(1u64, |product, size| product.checked_mul(u64::try_from(*size).ok()?));
+                let elements =
+                    |sizes: &&Vec<u64>| sizes.iter().try_fold(1u64, |product, size| product.checked_mul(*size));
+                if let Some(sizes) = parameter.sizes.as_ref().filter(|sizes| elements(sizes) != own) {
+                    return Err(misfit(&format!(
+                        "its {} has the sizes {sizes:?}, but %{} of method {}, {label} {place}, has {:?}",
+                        parameter.name,
+                        argument.value,
+                        short(self.code.name),
+                        tensor.sizes
+                    )));
+                }
+                self.found.set(argument.value.into(), Cow::Borrowed(&*parameter.name), NamedBy::Record);
+            }
+            if has_data(value) {
+                self.found.set(argument.value.into(), Cow::Owned(format!("{label} {place}")), NamedBy::Operator);
+            }
+        }
+        let module = nodes.first().map(|first| match same {
+            Some(node) => node.module.as_str(),
+            None => nodes.iter().fold(first.module.as_str(), |common, node| common_module(common, &node.module)),
+        });
+        let source = same.or(nodes.first().copied()).and_then(|node| node.source.as_ref());
+        Ok(InstructionName { label, module, source })
+    }
+}
+
+/// Whether the content of a value is data of the file, or of a `.ptd` file.
+fn has_data(value: &CodeValue<'_>) -> bool {
+    use TensorPlace::{Constant, External, Mutable};
+    matches!(value.place, Some(Constant { .. } | Mutable { .. } | External { .. }))
+}
+
+/// The innermost module that contains both.
+fn common_module<'t>(one: &'t str, other: &str) -> &'t str {
+    let contains = |outer: &str| {
+        outer.is_empty() || other.strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut common = one;
+    while !contains(common) {
+        common = common.rsplit_once('.').map_or("", |(outer, _)| outer);
+    }
+    common
+}
+
+#[cold]
+fn misfit(what: &str) -> Error {
+    Error::reference(format!("the ETRecord is not that of this program: {what}"))
+}

@@ -1,0 +1,66 @@
+//! Names from a state dict: constants with the same bytes as one of its tensors.
+
+use super::{NamedBy, Names};
+use crate::convert::{SafeTensor, Safetensors};
+use crate::file::pte::{Pte, TensorData};
+use alloc::collections::BTreeMap;
+use alloc::{borrow::Cow, vec::Vec};
+
+/// At most this many tensors with the same bytes are told apart.
+const MOST: usize = 64;
+
+/// Names the constants and initial states that have the bytes of a tensor, or those of a matrix after it is transposed. Of several tensors
+/// with the same bytes, the one whose name ends in the argument's (`weight`) is meant, if it is the only one.
+pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safetensors<'_>) {
+    let mut by_bytes: BTreeMap<Cow<'t, [u8]>, Vec<&'t str>> = BTreeMap::new();
+    for tensor in &state.tensors {
+        for bytes in [Some(Cow::Borrowed(&*tensor.bytes)), transposed(tensor).map(Cow::Owned)].into_iter().flatten() {
+            let same = by_bytes.entry(bytes).or_default();
+            if same.len() < MOST && same.last() != Some(&&*tensor.name) {
+                same.push(&tensor.name);
+            }
+        }
+    }
+    for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
+        for (value, tensor) in plan.tensors() {
+            let (Ok(TensorData::Constant(data)) | Ok(TensorData::Mutable(data))) = pte.tensor_data(tensor) else {
+                continue;
+            };
+            let Some(bytes) = pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty()) else { continue };
+            let same = by_bytes.get(bytes).map(Vec::as_slice).unwrap_or_default();
+            let argument = names
+                .values
+                .get(value)
+                .and_then(|own| own.as_ref()?.name.rsplit_once(' '))
+                .map(|(_, argument)| argument);
+            let ends = |name: &&&str| name.rsplit_once('.').is_some_and(|(_, last)| Some(last) == argument);
+            let mut meant = same.iter().filter(ends);
+            let name = match (same, meant.next(), meant.next()) {
+                ([only], ..) => Some(*only),
+                (_, Some(only), None) => Some(*only),
+                _ => None,
+            };
+            if let Some(name) = name.filter(|_| same.len() < MOST) {
+                names.set(value as i64, Cow::Borrowed(name), NamedBy::StateDict);
+            }
+        }
+    }
+}
+
+/// The bytes of a matrix after it is transposed; `None` for a tensor that is no matrix, or whose bytes would be the same.
+fn transposed(tensor: &SafeTensor<'_>) -> Option<Vec<u8>> {
+    let [rows, columns] = <[u64; 2]>::try_from(tensor.shape.as_slice()).ok()?;
+    let elements = usize::try_from(rows.checked_mul(columns)?).ok().filter(|_| rows > 1 && columns > 1)?;
+    let size = tensor.bytes.len() / elements;
+    // Elements of less than a byte are not transposed.
+    if size == 0 || size * elements != tensor.bytes.len() {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(tensor.bytes.len());
+    for column in 0..columns as usize {
+        for row in tensor.bytes.chunks_exact(size * columns as usize) {
+            bytes.extend_from_slice(row.get(column * size..(column + 1) * size)?);
+        }
+    }
+    Some(bytes)
+}
