@@ -4,7 +4,7 @@ mod rename;
 
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::{LastArgument, refuse_existing, save_all};
+use crate::save::{LastArgument, Pending, prepare_all, refuse_existing};
 use crate::{json, status, text, to_c};
 use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
@@ -61,17 +61,24 @@ impl Arguments {
     }
 
     /// Writes files that belong together, unless it is a dry run.
-    fn write<'t>(&self, inputs: &[&'t Input], files: Vec<(Image<'t>, PathBuf)>) -> Result<Vec<Written>, Failure> {
+    fn write<'t>(
+        &self,
+        inputs: &[&'t Input],
+        files: Vec<(Image<'t>, PathBuf)>,
+    ) -> Result<(Pending<'static>, Vec<Written>), Failure> {
         let copied = |image| inputs.iter().fold(image, |image, input| input.copied(image));
         let files: Vec<_> = files.into_iter().map(|(image, path)| (copied(image), path)).collect();
-        if self.dry_run {
+        let pending = if self.dry_run {
             for (image, path) in files.iter().filter(|_| !self.form.any()) {
                 status::say(format_args!("{}: would have {} bytes", text::path(path), image.size()));
             }
+            Pending::default()
         } else {
-            save_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>())?;
-        }
-        Ok(files.iter().map(|(image, path)| Written { file: path.display().to_string(), size: image.size() }).collect())
+            prepare_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>())?
+        };
+        let written =
+            |(image, path): &(Image<'_>, PathBuf)| Written { file: path.display().to_string(), size: image.size() };
+        Ok((pending, files.iter().map(written).collect()))
     }
 }
 
@@ -124,14 +131,14 @@ impl Format {
 }
 
 /// Converts a file.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let format = Format::of(arguments.output.path())?;
     let input = Input::open(&arguments.input)?;
     match (format, ending(&arguments.input)) {
         (Format::C, _) if arguments.dry_run => Err(Failure::Usage(
             "--dry-run is for weights: `pte to-c` says what it would write in its header".to_owned(),
         )),
-        (Format::C, _) => to_c::write(&input, arguments.output.path()),
+        (Format::C, _) => to_c::write(&input, arguments.output.path()).map(|()| Pending::default()),
         (Format::Weights(to), "safetensors") => finish(arguments, to, &[&input], parse(&input)?, Vec::new()),
         (Format::Weights(to), "json") => sharded(arguments, to, &input),
         (Format::Weights(Weights::Ptd), _) => {
@@ -147,7 +154,7 @@ fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
     Safetensors::parse(input.bytes()).map_err(|error| Failure::bad(input.path(), &error))
 }
 
-fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
+fn models<'a>(arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| refused(input.path(), &error);
     let (ptd, mut skipped) = match input.unbundled()?.model {
         Model::Pte(pte) => pte.weights().map_err(bad)?,
@@ -159,7 +166,7 @@ fn models(arguments: &Arguments, input: &Input) -> Result<(), Failure> {
     finish(arguments, Weights::Safetensors, &[input], safetensors, skipped)
 }
 
-fn sharded(arguments: &Arguments, to: Weights, index_file: &Input) -> Result<(), Failure> {
+fn sharded<'a>(arguments: &'a Arguments, to: Weights, index_file: &Input) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| refused(index_file.path(), &error);
     let index = ShardIndex::parse(index_file.bytes()).map_err(bad)?;
     let folder = index_file.path().parent().unwrap_or(Path::new(""));
@@ -174,20 +181,20 @@ fn sharded(arguments: &Arguments, to: Weights, index_file: &Input) -> Result<(),
     finish(arguments, to, &inputs, safetensors, skipped)
 }
 
-/// Writes tensors in the requested format.
-fn finish(
-    arguments: &Arguments,
+/// Writes tensors in the requested format, to be named and reported when the inputs are closed.
+fn finish<'a>(
+    arguments: &'a Arguments,
     to: Weights,
     inputs: &[&Input],
     mut safetensors: Safetensors<'_>,
     mut skipped: Vec<Skipped>,
-) -> Result<(), Failure> {
+) -> Result<Pending<'a>, Failure> {
     let renames = arguments.renames.read()?;
     safetensors.rename(|name| renames.apply(name));
     renames.check(&arguments.input)?;
     let bad = |error: Error| refused(&arguments.input, &error);
     let mut tensors = safetensors.tensors.len();
-    let outputs = match to {
+    let (pending, outputs) = match to {
         Weights::Ptd => {
             let options = PtdOptions::default().with_segment_alignment(arguments.alignment).with_style(None);
             let (ptd, more) = safetensors.into_ptd(&options, arguments.unsupported()).map_err(bad)?;
@@ -201,15 +208,18 @@ fn finish(
                 .write(inputs, vec![(safetensors.image().map_err(bad)?, arguments.output.path().to_owned())])?,
         },
     };
-    for Skipped { kind, name, reason, .. } in &skipped {
-        status::say(format_args!("left out: {kind} {}: {}", text::quoted(name, 80), text::message(reason)));
-    }
-    if arguments.form.any() {
-        let files = json::Named::all(inputs.iter().map(|input| input.path()));
-        return json::print(&Outcome { files, outputs, dry_run: arguments.dry_run, tensors, skipped }, &arguments.form);
-    }
-    status::say(format_args!("{}", text::count(tensors, "tensor")));
-    Ok(())
+    let files = json::Named::all(inputs.iter().map(|input| input.path()));
+    Ok(pending.then(move || {
+        for Skipped { kind, name, reason, .. } in &skipped {
+            status::say(format_args!("left out: {kind} {}: {}", text::quoted(name, 80), text::message(reason)));
+        }
+        if arguments.form.any() {
+            let outcome = Outcome { files, outputs, dry_run: arguments.dry_run, tensors, skipped };
+            return json::print(&outcome, &arguments.form);
+        }
+        status::say(format_args!("{}", text::count(tensors, "tensor")));
+        Ok(())
+    }))
 }
 
 /// Writes shards in one folder, and their index; a single one is an ordinary file.
@@ -218,7 +228,7 @@ fn write_shards(
     inputs: &[&Input],
     shards: &[Safetensors<'_>],
     bad: impl Fn(Error) -> Failure,
-) -> Result<Vec<Written>, Failure> {
+) -> Result<(Pending<'static>, Vec<Written>), Failure> {
     let output = arguments.output.path();
     if let [only] = shards {
         return arguments.write(inputs, vec![(only.image().map_err(bad)?, output.to_owned())]);

@@ -47,6 +47,8 @@ pub use crate::report::page;
 #[cfg(feature = "schemars")]
 pub use crate::schemas::{Document, schemas};
 
+use crate::failure::Failure;
+use crate::save::Pending;
 use clap::{FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::io::{self, IsTerminal};
@@ -123,42 +125,48 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     status::set(arguments.quiet, arguments.verbose);
     #[cfg(feature = "remote")]
     remote::set(arguments.stores);
-    let outcome = match arguments.command {
-        Command::Check(arguments) => check::run(&arguments),
-        Command::Info(arguments) => info::run(&arguments),
-        Command::Diff(arguments) => diff::run(&arguments),
-        Command::Dump(arguments) => dump::run(&arguments),
-        Command::Graph(arguments) => graph::run(&arguments),
-        Command::List(arguments) => list::run(&arguments),
-        Command::Report(arguments) => report::run(&arguments),
-        Command::Size(arguments) => size::run(&arguments),
-        Command::Memory(arguments) => memory::run(&arguments),
-        Command::Ops(arguments) => ops::run(&arguments),
-        Command::Disasm(arguments) => disasm::run(&arguments),
-        Command::Profile(arguments) => profile::run(&arguments),
-        Command::Rewrite(arguments) => rewrite::run(&arguments),
-        Command::Verify(arguments) => verify::run(&arguments),
-        Command::Replace(arguments) => edit::replace::run(&arguments),
-        Command::Externalize(arguments) => edit::externalize::run(&arguments),
-        Command::Internalize(arguments) => edit::internalize::run(&arguments),
-        Command::Dedup(arguments) => edit::dedup::run(&arguments),
-        Command::Strip(arguments) => edit::strip::run(&arguments),
-        Command::Select(arguments) => edit::select::run(&arguments),
-        Command::Metadata(arguments) => edit::metadata::run(&arguments),
-        Command::Extract(arguments) => edit::extract::run(&arguments),
-        Command::Bundle(arguments) => edit::bundle::run(&arguments),
-        Command::Ptd(arguments) => edit::ptd::run(&arguments),
-        Command::Convert(arguments) => convert::run(&arguments),
-        #[cfg(feature = "remote")]
-        Command::Catalog(arguments) => catalog::run(&arguments),
-        Command::ToC(arguments) => to_c::run(&arguments),
-        Command::Completions(arguments) => manual::complete(&arguments),
-        Command::Man(arguments) => manual::print(&arguments),
-    };
+    let outcome = save::finish(|| prepare(&arguments.command));
     let Err(failure) = outcome else { return 0 };
     if json::is_asked(&matches) {
         // The failure says so if standard output is closed too.
         let _ = json::print_failure(&failure);
     }
     failure.report()
+}
+
+/// Runs a command, except that the files which it writes with its inputs open are not named yet.
+fn prepare(command: &Command) -> Result<Pending<'_>, Failure> {
+    let read = match command {
+        Command::Rewrite(arguments) => return rewrite::run(arguments),
+        Command::Replace(arguments) => return edit::replace::run(arguments),
+        Command::Externalize(arguments) => return edit::externalize::run(arguments),
+        Command::Internalize(arguments) => return edit::internalize::run(arguments),
+        Command::Dedup(arguments) => return edit::dedup::run(arguments),
+        Command::Strip(arguments) => return edit::strip::run(arguments),
+        Command::Select(arguments) => return edit::select::run(arguments),
+        Command::Metadata(arguments) => return edit::metadata::run(arguments),
+        Command::Bundle(arguments) => return edit::bundle::run(arguments),
+        Command::Ptd(arguments) => return edit::ptd::run(arguments),
+        Command::Convert(arguments) => return convert::run(arguments),
+        Command::Check(arguments) => check::run(arguments),
+        Command::Info(arguments) => info::run(arguments),
+        Command::Diff(arguments) => diff::run(arguments),
+        Command::Dump(arguments) => dump::run(arguments),
+        Command::Graph(arguments) => graph::run(arguments),
+        Command::List(arguments) => list::run(arguments),
+        Command::Report(arguments) => report::run(arguments),
+        Command::Size(arguments) => size::run(arguments),
+        Command::Memory(arguments) => memory::run(arguments),
+        Command::Ops(arguments) => ops::run(arguments),
+        Command::Disasm(arguments) => disasm::run(arguments),
+        Command::Profile(arguments) => profile::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
+        Command::Extract(arguments) => edit::extract::run(arguments),
+        #[cfg(feature = "remote")]
+        Command::Catalog(arguments) => catalog::run(arguments),
+        Command::ToC(arguments) => to_c::run(arguments),
+        Command::Completions(arguments) => manual::complete(arguments),
+        Command::Man(arguments) => manual::print(arguments),
+    };
+    read.map(|()| Pending::default())
 }

@@ -67,12 +67,13 @@ impl Input {
         let bytes = if path.as_os_str() == text::STANDARD {
             Bytes::Read(read_stream(path, io::stdin().lock())?)
         } else {
-            let file = File::open(path).map_err(unreadable)?;
-            let metadata = file.metadata().map_err(unreadable)?;
-            if metadata.is_dir() {
+            // Windows does not open folders.
+            if path.is_dir() {
                 let hint = "it is a folder: name the files in it, or use --recursive where a command has it";
                 return Err(unreadable(io::Error::other(hint)));
             }
+            let file = File::open(path).map_err(unreadable)?;
+            let metadata = file.metadata().map_err(unreadable)?;
             // A file of the system may say that it is empty and be endless.
             if !metadata.is_file() || metadata.len() == 0 {
                 Bytes::Read(read_stream(path, file)?)

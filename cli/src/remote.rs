@@ -165,3 +165,23 @@ mod session {
 }
 
 pub use session::*;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drive_letter_is_no_scheme() {
+        for path in [
+            "C:\\models\\m.pte",
+            "c:/models/m.pte",
+            "c://models/m.pte",
+            "\\\\server\\share\\m.pte",
+            "m.pte",
+            "://m.pte",
+        ] {
+            assert_eq!(url(Path::new(path)), None, "{path}");
+        }
+        assert_eq!(url(Path::new("s3://models/m.pte")), Some("s3://models/m.pte"));
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::{LastArgument, save};
+use crate::save::{LastArgument, Pending, prepare};
 use crate::{status, text};
 use clap::ValueEnum;
 use executorch_format::delegate::Xnnpack;
@@ -96,7 +96,7 @@ fn header_length(text: &str) -> Result<u32, String> {
 }
 
 /// Writes the file again.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.input)?;
     let (options, output) = (&arguments.options, arguments.output.path());
     let unwritable = |error: Error| Failure::unwritable(output, error);
@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Model::Pte(pte) => {
             options.check_trailing(pte.trailing_bytes(), input.path())?;
             let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
-            save(&input.copied(pte.image().map_err(unwritable)?), output)
+            prepare(&input.copied(pte.image().map_err(unwritable)?), output)
         }
         Model::Ptd(ptd) => {
             if let Some(option) = options.for_programs() {
@@ -113,9 +113,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             }
             options.check_trailing(ptd.trailing_bytes(), input.path())?;
             let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
-            save(&input.copied(ptd.image().map_err(unwritable)?), output)
+            prepare(&input.copied(ptd.image().map_err(unwritable)?), output)
         }
-        Model::Bpte(bpte) if !options.any() => save(&input.copied(bpte.image().map_err(unwritable)?), output),
+        Model::Bpte(bpte) if !options.any() => prepare(&input.copied(bpte.image().map_err(unwritable)?), output),
         Model::Bpte(_) => {
             let file = text::path(input.path());
             Err(Failure::Usage(format!(
@@ -124,9 +124,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         }
         Model::Xnnpack(payload) => {
             let payload = options.for_payload(payload, input.path())?;
-            save(&input.copied(payload.image().map_err(unwritable)?), output)
+            prepare(&input.copied(payload.image().map_err(unwritable)?), output)
         }
-        Model::Etdp(etdp) if !options.any() => save(&input.copied(etdp.image().map_err(unwritable)?), output),
+        Model::Etdp(etdp) if !options.any() => prepare(&input.copied(etdp.image().map_err(unwritable)?), output),
         _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", text::path(input.path())))),
     }
 }

@@ -66,13 +66,49 @@ impl OutputArguments {
     }
 }
 
-/// Writes a file to `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. On SIGINT
-/// and SIGTERM, the incomplete file is removed.
-pub fn save(image: &Image<'_>, output: &Path) -> Result<(), Failure> {
-    save_all(&[(image, output)])
+/// Files that are written but not named yet, and the report that follows. A command returns them from the function that opened its inputs,
+/// so that no input is open or mapped when a file is replaced: Windows replaces no file that is mapped.
+#[derive(Default)]
+#[must_use]
+pub struct Pending<'a> {
+    files: Vec<PendingFile>,
+    report: Option<Box<dyn FnOnce() -> Result<(), Failure> + 'a>>,
 }
 
-/// Writes a file as [`save`] does, while it is made.
+struct PendingFile {
+    prepared: Prepared,
+    path: PathBuf,
+    size: u64,
+}
+
+impl Pending<'_> {
+    /// Adds a report, printed when all files have their names.
+    pub fn then<'a>(self, report: impl FnOnce() -> Result<(), Failure> + 'a) -> Pending<'a> {
+        Pending { files: self.files, report: Some(Box::new(report)) }
+    }
+
+    /// Gives files their names. Private, so that a command, which has inputs open, cannot call it.
+    fn commit(self) -> Result<(), Failure> {
+        for PendingFile { prepared, path, size } in self.files {
+            prepared.commit().map_err(|error| Failure::unwritable(&path, error))?;
+            status::say(format_args!("{}: {size} bytes", text::path(&path)));
+        }
+        self.report.map_or(Ok(()), |report| report())
+    }
+}
+
+/// Runs a command, which opens its inputs and closes them, and then gives its files their names.
+pub fn finish<'a>(command: impl FnOnce() -> Result<Pending<'a>, Failure>) -> Result<(), Failure> {
+    command()?.commit()
+}
+
+/// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. On SIGINT
+/// and SIGTERM, the incomplete file is removed.
+pub fn prepare(image: &Image<'_>, output: &Path) -> Result<Pending<'static>, Failure> {
+    prepare_all(&[(image, output)])
+}
+
+/// Writes a file whole, or not at all, while it is made.
 pub fn save_with(output: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if output.as_os_str() == text::STANDARD {
         refuse_terminal()?;
@@ -124,22 +160,18 @@ fn refuse_terminal() -> Result<(), Failure> {
 }
 
 /// Writes files that belong together: if one cannot be written, none of them appears.
-pub fn save_all(files: &[(&Image<'_>, &Path)]) -> Result<(), Failure> {
+pub fn prepare_all(files: &[(&Image<'_>, &Path)]) -> Result<Pending<'static>, Failure> {
     let (pipes, files): (Vec<_>, Vec<_>) = files.iter().partition(|(_, output)| output.as_os_str() == text::STANDARD);
     if !pipes.is_empty() {
         refuse_terminal()?;
     }
     catch_signals();
     files.iter().try_for_each(|(_, output)| make_folder(output))?;
-    let prepared = files.iter().map(|(image, output)| prepare(image, output)).collect::<Result<Vec<_>, _>>()?;
+    let files = files.iter().map(|(image, output)| prepare_file(image, output)).collect::<Result<Vec<_>, _>>()?;
     for (image, _) in pipes {
         image.write_to(io::stdout().lock()).map_err(|error| Failure::Output(error.into()))?;
     }
-    for ((image, output), prepared) in files.into_iter().zip(prepared) {
-        prepared.commit().map_err(|error| Failure::unwritable(output, error))?;
-        status::say(format_args!("{}: {} bytes", text::path(output), image.size()));
-    }
-    Ok(())
+    Ok(Pending { files, report: None })
 }
 
 /// Creates the folder of a file.
@@ -199,11 +231,12 @@ pub fn refuse_existing<'p>(overwrite: bool, mut files: impl Iterator<Item = &'p 
     }
 }
 
-fn prepare(image: &Image<'_>, output: &Path) -> Result<Prepared, Failure> {
+fn prepare_file(image: &Image<'_>, output: &Path) -> Result<PendingFile, Failure> {
     let bar = progress::hidden(image.size());
     let prepared = image.prepare(output, Bar { bar: bar.clone(), start: Instant::now() });
     bar.finish_and_clear();
-    prepared.map_err(|error| unwritten(output, error))
+    let prepared = prepared.map_err(|error| unwritten(output, error))?;
+    Ok(PendingFile { prepared, path: output.to_owned(), size: image.size() })
 }
 
 /// The failure of a file that was not written, perhaps because of a signal.
@@ -243,5 +276,65 @@ impl Progress for Bar {
 
     fn is_cancelled(&self) -> bool {
         CANCELLED.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+    use super::*;
+    use crate::open::Input;
+    use clap::Parser;
+    use executorch_format::{NewEntry, Ptd, PtdOptions};
+    use std::os::unix::fs::MetadataExt;
+
+    /// Whether this process has the file open or mapped.
+    fn is_in_use(file: &Path) -> bool {
+        let maps = fs::read_to_string("/proc/self/maps").expect("a list of maps");
+        let open = fs::read_dir("/proc/self/fd").expect("a list of open files").flatten();
+        let name = file.to_str().expect("a path in UTF-8");
+        maps.lines().any(|line| line.ends_with(name))
+            || open.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|path| path == file)
+    }
+
+    /// Windows replaces no file that is mapped.
+    #[test]
+    fn no_input_is_open_or_mapped_when_a_file_is_replaced() {
+        let folder = std::env::temp_dir().canonicalize().expect("a folder");
+        let folder = folder.join(format!("executorch-format-{}-closed", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        let (program, data) = (folder.join("model.pte"), folder.join("weights.ptd"));
+        let fixture = executorch_format_support::data().join("bench/llama6_external.pte");
+        fs::copy(fixture, &program).expect("a program");
+        let entries = ["a", "b"].map(|key| NewEntry::blob(key, vec![key.len() as u8; 100_000]));
+        let ptd = Ptd::build(entries, &PtdOptions::default()).expect("data");
+        ptd.image().and_then(|image| image.save(&data)).expect("a file");
+
+        for (file, line) in [
+            (&program, "rewrite FILE FILE"),
+            (&program, "metadata FILE --set get_answer=42 -i"),
+            (&program, "select FILE --keep forward -o FILE"),
+            (&data, "rewrite --relayout FILE FILE"),
+            (&data, "ptd rename FILE a=c -i"),
+            (&data, "ptd merge FILE FILE -o FILE"),
+            (&data, "ptd filter FILE --keep c -i"),
+            (&data, "replace FILE c=FILE:c -o FILE"),
+        ] {
+            let input = Input::open(file).expect("an input");
+            assert!(is_in_use(file), "{line}: {} bytes are not mapped", input.bytes().len());
+            drop(input);
+            let inode = || fs::metadata(file).expect("a file").ino();
+            let before = inode();
+            let name = file.to_str().expect("a path in UTF-8");
+            let words = ["pte"].into_iter().chain(line.split(' ')).map(|word| word.replace("FILE", name));
+            let arguments = crate::Arguments::try_parse_from(words).expect("arguments");
+            let pending = crate::prepare(&arguments.command).unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
+            assert_eq!((inode(), is_in_use(file)), (before, false), "{line}");
+            assert_eq!(pending.files.len(), 1, "{line}");
+            pending.commit().unwrap_or_else(|failure| panic!("{line}: {failure:?}"));
+            assert_ne!(inode(), before, "{line}");
+        }
+        fs::remove_dir_all(folder).expect("an empty place");
     }
 }

@@ -95,11 +95,18 @@ fn command(saving: &Saving, path: &Path) -> String {
     format!("pte {}", words.join(" "))
 }
 
-/// A path as one word of a shell.
+/// A path as one word of a shell; on Windows, of cmd and PowerShell, where no path has a quotation mark.
 fn quoted(path: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "._/:@%+=,-".contains(c);
+    let others = if cfg!(windows) { r"._/:\+=-" } else { "._/:@%+=,-" };
+    let plain = |c: char| c.is_alphanumeric() || others.contains(c);
     let path = if path.starts_with('-') && path != text::STANDARD { format!("./{path}") } else { path.to_owned() };
-    if path.chars().all(plain) { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
+    if path.chars().all(plain) {
+        path
+    } else if cfg!(windows) {
+        format!("\"{path}\"")
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
 }
 
 /// Where the bytes of two files go: the first is before, the second after.

@@ -176,7 +176,9 @@ pub fn path(path: &Path) -> String {
     if path.as_os_str() == STANDARD {
         return "standard input".to_owned();
     }
-    Escaped(&path.to_string_lossy()).to_string()
+    let escaped = Escaped(&path.to_string_lossy()).to_string();
+    // On Windows, a backslash separates names, and no name has one.
+    if cfg!(windows) { escaped.replace(r"\\", r"\") } else { escaped }
 }
 
 /// A message, in which names may be escaped already or not. Characters that could act on a terminal are escaped.

@@ -8,7 +8,9 @@ use crate::error::{Error, Result};
 use crate::file::segment::offset_in;
 use std::fs;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
+use std::thread;
+use std::time::Duration;
 
 /// Receives progress while a file is written. A closure over the two numbers implements it.
 pub trait Progress {
@@ -128,7 +130,12 @@ impl Image<'_> {
     /// A process that is killed while it writes leaves the temporary file. With the feature `tmpfile`, on Linux and on
     /// file systems with `O_TMPFILE`, it leaves nothing, because the file has no name until it is complete.
     ///
-    /// The tree may borrow from a memory map of the file that is replaced: the old bytes stay valid until it is unmapped.
+    /// "Synced" is [`std::fs::File::sync_all`], which on Apple's systems is `F_FULLFSYNC`: the bytes are on the medium, not only in the
+    /// drive's cache. The folder is synced too, except on Windows, which cannot do that.
+    ///
+    /// Except on Windows, the tree may borrow from a memory map of the file that is replaced: the old bytes stay valid until it is
+    /// unmapped. Windows replaces no file that is mapped: there, [`prepare`](Self::prepare) the new file, drop the tree and the map,
+    /// and [`commit`](Prepared::commit). It also replaces no file with the read-only attribute.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
@@ -196,7 +203,8 @@ impl Prepared {
         Ok(Self { file, path: path.to_path_buf() })
     }
 
-    /// Gives the file its name, and replaces any file with that name.
+    /// Gives the file its name, and replaces any file with that name. On Windows, a file that another program has open for a moment, such
+    /// as a virus scanner, is waited for, for about a second.
     ///
     /// Fails with [`ErrorKind::Io`](crate::ErrorKind::Io), which names the path.
     pub fn commit(self) -> Result<()> {
@@ -209,16 +217,21 @@ fn prepare(
     path: &Path,
     write: impl FnOnce(&mut FileWriter<'_>) -> io::Result<()>,
 ) -> io::Result<Option<(Beside, PathBuf)>> {
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+    if is_device(path) || fs::metadata(path).is_ok_and(|there| !there.is_file()) {
         // A pipe or a device is not replaced. A folder cannot be opened.
         write_file(&mut fs::OpenOptions::new().write(true).open(path)?, write)?;
         return Ok(None);
     }
     // A link stays a link: the file that it points to is replaced.
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let permissions = fs::metadata(&path).map(|old| old.permissions()).ok();
+    // Such a file can be replaced on other systems only. It is refused before anything is written.
+    if cfg!(windows) && permissions.as_ref().is_some_and(fs::Permissions::readonly) {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is read-only"));
+    }
     let mut beside = Beside::create(&path)?;
-    if let Ok(old) = fs::metadata(&path) {
-        beside.file.set_permissions(old.permissions())?;
+    if let Some(permissions) = permissions {
+        beside.file.set_permissions(permissions)?;
     }
     write_file(&mut beside.file, write)?;
     beside.file.sync_all()?;
@@ -265,7 +278,7 @@ impl Beside {
             self.path = Some(name);
         }
         if let Some(name) = &self.path {
-            fs::rename(name, path)?;
+            retry(|| fs::rename(name, path), is_temporary)?;
         }
         self.path = None;
         sync_folder(path);
@@ -280,6 +293,32 @@ impl Drop for Beside {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// Whether a path is the name of a device of Windows, such as `NUL` or `CON`, in any folder and, on old systems, with any extension.
+fn is_device(path: &Path) -> bool {
+    let Ok(path) = std::path::absolute(path) else { return false };
+    let first = path.components().next();
+    cfg!(windows) && matches!(first, Some(Component::Prefix(prefix)) if matches!(prefix.kind(), Prefix::DeviceNS(_)))
+}
+
+/// Whether another program may have a file open for a moment, such as a virus scanner or an indexer. Only on Windows that is an error.
+fn is_temporary(error: &io::Error) -> bool {
+    const ACCESS_DENIED: i32 = 5;
+    const SHARING_VIOLATION: i32 = 32;
+    const LOCK_VIOLATION: i32 = 33;
+    cfg!(windows) && matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION | LOCK_VIOLATION))
+}
+
+/// Tries again after such errors, for about a second.
+fn retry(attempt: impl Fn() -> io::Result<()>, is_temporary: impl Fn(&io::Error) -> bool) -> io::Result<()> {
+    for milliseconds in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512] {
+        match attempt() {
+            Err(error) if is_temporary(&error) => thread::sleep(Duration::from_millis(milliseconds)),
+            done => return done,
+        }
+    }
+    attempt()
 }
 
 /// Calls `make` with free names in the folder of `path` until one works.
@@ -340,9 +379,39 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Makes the rename durable. The file is already replaced, so a folder that cannot be synced is not an error.
+/// Makes the rename durable. The file is already replaced, so a folder that cannot be synced is not an error; Windows opens no folder.
 fn sync_folder(path: &Path) {
     if let Ok(folder) = fs::File::open(folder(path)) {
         let _ = folder.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_rename_is_tried_again_only_after_temporary_errors_and_not_without_end() {
+        let renamed = |failures: usize, code: i32| {
+            let attempts = Cell::new(0);
+            let attempt = || {
+                attempts.set(attempts.get() + 1);
+                if attempts.get() > failures { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+            };
+            let done = retry(attempt, |error| error.raw_os_error() == Some(32));
+            (done.map_err(|error| error.raw_os_error()), attempts.get())
+        };
+        assert_eq!(renamed(0, 32), (Ok(()), 1));
+        assert_eq!(renamed(3, 32), (Ok(()), 4));
+        assert_eq!(renamed(3, 17), (Err(Some(17)), 1));
+        assert_eq!(renamed(usize::MAX, 32), (Err(Some(32)), 11));
+    }
+
+    #[test]
+    fn only_windows_has_names_of_devices() {
+        for name in ["NUL", "nul", "models/model.pte", "C:\\models\\model.pte", "model.pte"] {
+            assert_eq!(is_device(Path::new(name)), cfg!(windows) && name.eq_ignore_ascii_case("nul"), "{name}");
+        }
     }
 }

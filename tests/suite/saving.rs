@@ -104,6 +104,82 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
     }
 }
 
+/// Windows limits paths to 260 characters unless they are absolute in a form of their own.
+#[test]
+fn a_file_with_a_long_path_is_saved_and_replaced() {
+    let folder = TempFolder::new("long");
+    let long = (0..10).fold(folder.0.clone(), |path, _| path.join("x".repeat(40)));
+    std::fs::create_dir_all(&long).unwrap();
+    let path = long.join("model.pte");
+    assert!(path.as_os_str().len() > 400);
+    let file = fixture("1.5.1/add/add.pte");
+    let image = Pte::parse(file.bytes()).unwrap();
+    let image = image.image().unwrap();
+    for _ in 0..2 {
+        image.save(&path).unwrap();
+        assert!(std::fs::read(&path).unwrap() == file.bytes());
+    }
+    assert_eq!(std::fs::read_dir(long).unwrap().count(), 1);
+}
+
+/// Other systems ask the folder whether a file in it may be replaced.
+#[cfg(windows)]
+#[test]
+fn a_read_only_file_is_refused_and_no_other_file_is_left() {
+    let folder = TempFolder::new("read-only");
+    let path = folder.0.join("model.pte");
+    std::fs::write(&path, "old").unwrap();
+    let set = |readonly| {
+        let mut permissions = std::fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(readonly);
+        std::fs::set_permissions(&path, permissions).unwrap();
+    };
+    set(true);
+    let file = fixture("1.5.1/add/add.pte");
+    let image = Pte::parse(file.bytes()).unwrap();
+    let image = image.image().unwrap();
+    assert_eq!(kind(image.save(&path)), io::ErrorKind::PermissionDenied);
+    assert_eq!((std::fs::read(&path).unwrap(), folder.files()), (b"old".to_vec(), vec!["model.pte".to_owned()]));
+    set(false);
+    image.save(&path).unwrap();
+    assert!(std::fs::read(&path).unwrap() == file.bytes());
+}
+
+#[cfg(windows)]
+#[test]
+fn a_file_that_another_program_has_open_is_replaced_only_when_it_is_closed() {
+    use std::os::windows::fs::OpenOptionsExt;
+
+    const SHARE_READ: u32 = 1;
+    let folder = TempFolder::new("in-use");
+    let path = folder.0.join("model.pte");
+    std::fs::write(&path, "old").unwrap();
+    let file = fixture("1.5.1/add/add.pte");
+    let image = Pte::parse(file.bytes()).unwrap();
+    let image = image.image().unwrap();
+    let user = std::fs::OpenOptions::new().read(true).share_mode(SHARE_READ).open(&path).unwrap();
+    image.save(&path).unwrap_err();
+    assert_eq!((std::fs::read(&path).unwrap(), folder.files()), (b"old".to_vec(), vec!["model.pte".to_owned()]));
+    drop(user);
+    image.save(&path).unwrap();
+    assert!(std::fs::read(&path).unwrap() == file.bytes());
+}
+
+/// `NUL` is a device in every folder.
+#[cfg(windows)]
+#[test]
+fn a_device_is_written_to_and_no_file_of_its_name_appears() {
+    let folder = TempFolder::new("device");
+    let file = fixture("1.5.1/add/add.pte");
+    let image = Pte::parse(file.bytes()).unwrap();
+    let image = image.image().unwrap();
+    for name in ["NUL", "nul"] {
+        image.save(name).unwrap();
+        image.save(folder.0.join(name)).unwrap();
+    }
+    assert_eq!(folder.files(), Vec::<String>::new());
+}
+
 #[cfg(unix)]
 #[test]
 fn a_symbolic_link_stays_a_link() {

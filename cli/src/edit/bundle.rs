@@ -6,6 +6,7 @@ use crate::files::{self, FileArguments};
 use crate::info::test_value;
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
+use crate::save::Pending;
 use crate::table::{Column, Table};
 use crate::text;
 use executorch_format::edit::{Action, Change, Subject};
@@ -49,13 +50,14 @@ pub struct Listing<'t> {
 }
 
 /// Lists bundles, or changes one.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let Arguments { files, extract_program, program, destination } = arguments;
     if !extract_program && program.is_none() {
         if destination.is_given() {
             return Err(Failure::Usage("nothing to write: give --extract-program, or --program NEW.pte".into()));
         }
-        return list_all(files, &destination.how().form);
+        list_all(files, &destination.how().form)?;
+        return Ok(Pending::default());
     }
     let input = Input::open(files.single("a change of a bundle")?)?;
     let Model::Bpte(before) = input.parse()? else {
@@ -67,7 +69,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let new = Input::open(program)?;
     let mut after = before.clone();
     let report = after.replace_program(new.bytes()).map_err(|error| Failure::bad(new.path(), &error))?;
-    destination.finish(&input, before, after, &report)
+    destination.finish(&input, before, after, report)
 }
 
 fn list_all(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> {
@@ -84,13 +86,13 @@ fn list_all(files: &FileArguments, form: &JsonArguments) -> Result<(), Failure> 
     outcome
 }
 
-fn extract(input: &Input, bpte: &Bpte<'_>, destination: &Destination) -> Result<(), Failure> {
+fn extract<'a>(input: &Input, bpte: &Bpte<'_>, destination: &'a Destination) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| Failure::bad(input.path(), &error);
     let program = bpte.program().map_err(bad)?;
     let output = Output::new(destination.path(input.path())?, program.image(), input.path())?;
     let size = bpte.bundled_program.program().len() as u64;
     let report = EditReport::from(vec![Change::new(Action::Extracted, Subject::Program, "", size, size)]);
-    finish(&[input], vec![output], &report, destination.how())
+    finish(&[input], vec![output], report, destination.how())
 }
 
 fn list(path: &Path, bpte: Bpte<'_>, named: bool, documents: Option<&mut json::Files>) -> Result<(), Failure> {

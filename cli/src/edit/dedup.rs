@@ -3,6 +3,7 @@
 use super::{Destination, open};
 use crate::failure::Failure;
 use crate::open::Input;
+use crate::save::Pending;
 use crate::{json, text};
 use executorch_format::edit::{Copies, copies};
 use executorch_format::{Error, Model};
@@ -32,9 +33,10 @@ pub struct Common<'t> {
 }
 
 /// Removes copies.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let [file] = &arguments.files[..] else {
-        return common(arguments);
+        common(arguments)?;
+        return Ok(Pending::default());
     };
     let input = Input::open(file)?;
     let bad = |error: Error| Failure::bad(input.path(), &error);
@@ -42,12 +44,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         Model::Pte(before) => {
             let mut after = before.clone();
             let report = after.dedup().map_err(bad)?;
-            arguments.destination.finish(&input, before, after, &report)
+            arguments.destination.finish(&input, before, after, report)
         }
         Model::Ptd(before) => {
             let mut after = before.clone();
             let report = after.dedup().map_err(bad)?;
-            arguments.destination.finish(&input, before, after, &report)
+            arguments.destination.finish(&input, before, after, report)
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }

@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::names::{self, GivenNames, NameFiles};
 use crate::near::Names;
 use crate::open::{Input, read_settings};
+use crate::save::Pending;
 use crate::{text, value};
 use clap::ValueEnum;
 use executorch_format::edit::{Candidate, METADATA_PREFIX, Subject, findings_of_pair, new_errors_of_pair};
@@ -75,7 +76,7 @@ enum Kind {
 }
 
 /// Moves data out.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let before = program(&input)?;
     let (names, given) = match &arguments.names {
@@ -121,7 +122,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     for output in outputs.iter().skip(1) {
         output.keeps(&trailing, input.path())?;
     }
-    finish(&[&input], outputs, &report, arguments.destination.how())
+    finish(&[&input], outputs, report, arguments.destination.how())
 }
 
 /// From the key that data would get to its name in the table and the key that the table gives it. Data that several tensors

@@ -4,6 +4,7 @@ use super::pattern::{self, Patterns};
 use super::{Destination, data, open, program};
 use crate::failure::Failure;
 use crate::open::Input;
+use crate::save::Pending;
 use crate::text;
 use executorch_format::Ptd;
 use glob::Pattern;
@@ -31,7 +32,7 @@ pub struct Arguments {
 }
 
 /// Copies data into a program.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let files = open(&arguments.data)?;
     let ptds = files.iter().map(data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
@@ -45,5 +46,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         let there = report.notes.join("; ");
         return Err(Failure::usage_of(input.path(), &format!("nothing to take from these .ptd files: {there}")));
     }
-    arguments.destination.finish(&input, before, after, &report)
+    arguments.destination.finish(&input, before, after, report)
 }

@@ -7,6 +7,7 @@ use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::open::Input;
 use crate::remote::Need;
+use crate::save::Pending;
 use crate::{status, text};
 use executorch_format::Pte;
 use executorch_format::edit::{Metadata, MetadataContent, MetadataValue};
@@ -47,13 +48,14 @@ pub struct Listing<'t> {
 }
 
 /// Lists or changes metadata.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let Arguments { set, set_string, remove, destination, .. } = arguments;
     if set.is_empty() && set_string.is_empty() && remove.is_empty() {
         if destination.is_given() {
             return Err(Failure::Usage("nothing to write: give --set, --set-string or --remove".into()));
         }
-        return list(&arguments.files, &destination.how().form);
+        list(&arguments.files, &destination.how().form)?;
+        return Ok(Pending::default());
     }
     let input = Input::open(arguments.files.single("a change of metadata")?)?;
     let before = program(&input)?;
@@ -83,7 +85,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             report.notes.push(format!("{} was {old}, is {new}", text::name(name, 60)));
         }
     }
-    destination.finish(&input, before, after, &report)
+    destination.finish(&input, before, after, report)
 }
 
 fn typed_value(text: &str) -> MetadataValue {

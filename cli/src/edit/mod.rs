@@ -17,7 +17,7 @@ pub mod strip;
 use crate::failure::Failure;
 use crate::json::JsonArguments;
 use crate::open::Input;
-use crate::save::save_all;
+use crate::save::{Pending, prepare_all};
 use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
 use executorch_format::edit::{Action, Subject, new_errors_of_image};
@@ -55,14 +55,14 @@ pub struct How {
 /// What was done, as JSON.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
-pub struct Outcome<'t> {
+pub struct Outcome {
     /// The files that were read.
     files: Vec<json::Named>,
     /// The files that were written, or would be.
     outputs: Vec<Written>,
     dry_run: bool,
     #[serde(flatten)]
-    report: &'t EditReport,
+    report: EditReport,
 }
 
 /// A file that was written, or would be.
@@ -119,14 +119,14 @@ impl Destination {
         Ok(if self.in_place { Some(input) } else { self.output.as_deref() })
     }
 
-    /// Writes a changed file, if it has no new fault, and prints what was done.
+    /// Writes a changed file, if it has no new fault, to be named and reported.
     pub fn finish<'a>(
         &self,
         input: &Input,
         before: impl Into<Model<'a>>,
         after: impl Into<Model<'a>>,
-        report: &EditReport,
-    ) -> Result<(), Failure> {
+        report: EditReport,
+    ) -> Result<Pending<'_>, Failure> {
         let path = self.path(input.path())?;
         let before = before.into();
         let trailing = before.trailing_bytes();
@@ -162,13 +162,13 @@ pub fn refuse(file: &Path, found: &[Finding]) -> Result<(), Failure> {
     Err(Failure::Bad { file: file.to_owned(), findings })
 }
 
-/// Writes results, unless it is a dry run, and prints what was done.
-pub fn finish<'t>(
+/// Writes results, unless it is a dry run, to be named and reported when the inputs are closed.
+pub fn finish<'t, 'a>(
     inputs: &[&'t Input],
     outputs: Vec<Output<'t>>,
-    report: &EditReport,
-    how: &How,
-) -> Result<(), Failure> {
+    report: EditReport,
+    how: &'a How,
+) -> Result<Pending<'a>, Failure> {
     let copied = |image| inputs.iter().fold(image, |image, input| input.copied(image));
     let outputs = outputs.into_iter().map(|Output { path, image }| Output { path, image: copied(image) });
     let outputs: Vec<_> = outputs.collect();
@@ -182,28 +182,28 @@ pub fn finish<'t>(
     // An edit without changes does not write the file in place. A separate output is written all the same.
     let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
     let kept = report.changes.is_empty() && written.is_subset(&read);
-    if !how.dry_run && !kept {
-        save_all(&files)?;
-    }
+    let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(&files)? };
     // In this case, the result itself goes to standard output.
     if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
-        return Ok(());
+        return Ok(pending);
     }
-    if how.form.any() {
-        let written = |output: &Output<'_>| Written {
-            file: output.path.map(|path| path.display().to_string()),
-            size: output.image.size(),
-        };
-        let files = json::Named::all(inputs.iter().map(|input| input.path()));
-        let outputs = outputs.iter().filter(|_| how.dry_run || !kept).map(written).collect();
-        return json::print(&Outcome { files, outputs, dry_run: how.dry_run, report }, &how.form);
-    }
-    if status::is_quiet() {
-        return Ok(());
-    }
+    let written = |output: &Output<'_>| Written {
+        file: output.path.map(|path| path.display().to_string()),
+        size: output.image.size(),
+    };
+    let files = json::Named::all(inputs.iter().map(|input| input.path()));
     let before: u64 = inputs.iter().map(|input| input.bytes().len() as u64).sum();
     let after: u64 = outputs.iter().map(|output| output.image.size()).sum();
-    print(report, [before, after], how.dry_run)
+    let outputs = outputs.iter().filter(|_| how.dry_run || !kept).map(written).collect();
+    Ok(pending.then(move || {
+        if how.form.any() {
+            return json::print(&Outcome { files, outputs, dry_run: how.dry_run, report }, &how.form);
+        }
+        if status::is_quiet() {
+            return Ok(());
+        }
+        print(&report, [before, after], how.dry_run)
+    }))
 }
 
 /// The path of a file without links; of one that does not exist yet, the absolute path. The crate `same-file` does not fit: it opens

@@ -6,7 +6,7 @@ use super::source::Source;
 use super::{Destination, EditReport, How, Output, data, finish, open};
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::refuse_existing;
+use crate::save::{Pending, refuse_existing};
 use crate::text;
 use clap::{Args, Subcommand, ValueEnum};
 use executorch_format::edit::{Action, Change, NewData, Subject};
@@ -146,7 +146,7 @@ struct Which {
 }
 
 /// Runs one of them.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     match &arguments.command {
         Command::Create(arguments) => create(arguments),
         Command::Merge(arguments) => merge(arguments),
@@ -160,7 +160,7 @@ fn refused(error: Error) -> Failure {
     Failure::Usage(error.to_string())
 }
 
-fn create(arguments: &Create) -> Result<(), Failure> {
+fn create(arguments: &Create) -> Result<Pending<'_>, Failure> {
     let mut sources = Vec::new();
     for entry in &arguments.entries {
         let Some((key, file)) = entry.split_once('=') else {
@@ -179,7 +179,7 @@ fn create(arguments: &Create) -> Result<(), Failure> {
     let output =
         Output::new(arguments.output.as_deref(), ptd.image(), arguments.output.as_deref().unwrap_or(Path::new("")))?;
     let inputs: Vec<&Input> = sources.iter().map(|(_, source)| source.input()).collect();
-    finish(&inputs, vec![output], &report, &arguments.how)
+    finish(&inputs, vec![output], report, &arguments.how)
 }
 
 /// What was done with a key.
@@ -231,7 +231,7 @@ fn new_entry<'t>(text: &'t str, source: &'t Source) -> Result<NewEntry<'t>, Fail
     Ok(NewEntry::blob(key, bytes).with_tensor_layout(Some(layout)))
 }
 
-fn merge(arguments: &Merge) -> Result<(), Failure> {
+fn merge(arguments: &Merge) -> Result<Pending<'_>, Failure> {
     let inputs = open(&arguments.files)?;
     let mut files = inputs.iter().map(data).collect::<Result<Vec<_>, _>>()?;
     match arguments.prefer {
@@ -252,7 +252,7 @@ fn merge(arguments: &Merge) -> Result<(), Failure> {
     let (merged, report) = Ptd::merge(&files, &PtdOptions::default()).map_err(refused)?;
     let path = arguments.output.as_deref();
     let output = Output::new(path, merged.image(), path.unwrap_or(Path::new("")))?;
-    finish(&inputs.iter().collect::<Vec<_>>(), vec![output], &report, &arguments.how)
+    finish(&inputs.iter().collect::<Vec<_>>(), vec![output], report, &arguments.how)
 }
 
 /// Fails if two files have different contents under one key.
@@ -282,7 +282,7 @@ fn check_contents(files: &[Ptd<'_>], paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn split(arguments: &Split) -> Result<(), Failure> {
+fn split(arguments: &Split) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let ptd = data(&input)?;
     Patterns(&arguments.name).check(input.path(), "key like", ptd.entries().map(|entry| entry.key()))?;
@@ -312,10 +312,10 @@ fn split(arguments: &Split) -> Result<(), Failure> {
         report.notes.push(format!("{} has {keys}", text::path(path)));
     }
     let outputs = parts.iter().zip(&names).map(|(part, path)| Output::new(Some(path), part.image(), path));
-    finish(&[&input], outputs.collect::<Result<Vec<_>, _>>()?, &report, &arguments.how)
+    finish(&[&input], outputs.collect::<Result<Vec<_>, _>>()?, report, &arguments.how)
 }
 
-fn rename(arguments: &Rename) -> Result<(), Failure> {
+fn rename(arguments: &Rename) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let before = data(&input)?;
     let mut names = BTreeMap::new();
@@ -336,10 +336,10 @@ fn rename(arguments: &Rename) -> Result<(), Failure> {
     let mut after = before.clone();
     let prefixed = |key: &str| arguments.prefix.as_ref().map(|prefix| format!("{prefix}{key}"));
     let report = after.rename(|key| names.get(key).map(|name| (*name).to_owned()).or_else(|| prefixed(key)));
-    arguments.destination.finish(&input, before, after, &report.map_err(refused)?)
+    arguments.destination.finish(&input, before, after, report.map_err(refused)?)
 }
 
-fn filter(arguments: &Filter) -> Result<(), Failure> {
+fn filter(arguments: &Filter) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let before = data(&input)?;
     let mut after = before.clone();
@@ -348,5 +348,5 @@ fn filter(arguments: &Filter) -> Result<(), Failure> {
         Patterns(patterns).check(input.path(), "key like", before.entries().map(|entry| entry.key()))?;
     }
     let report = after.filter(|entry| Patterns(keep).allow(entry.key()) && !Patterns(remove).any(entry.key()));
-    arguments.destination.finish(&input, before, after, &report.map_err(refused)?)
+    arguments.destination.finish(&input, before, after, report.map_err(refused)?)
 }

@@ -6,6 +6,7 @@ use crate::failure::Failure;
 use crate::names::{GivenNames, NamesArguments};
 use crate::near::Names;
 use crate::open::Input;
+use crate::save::Pending;
 use crate::{text, value};
 use executorch_format::edit::{NewData, Selector, User};
 use executorch_format::{DataUser, Error, Model, Pte};
@@ -57,7 +58,7 @@ impl Arguments {
 }
 
 /// Replaces data.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let mut sources = Vec::new();
     for replacement in &arguments.replacements {
@@ -88,7 +89,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                     done.add(name, new.bytes.clone(), more, input.path())?;
                 }
             }
-            arguments.destination.finish(&input, before, pte, &done.report())
+            arguments.destination.finish(&input, before, pte, done.report())
         }
         Model::Ptd(before) => {
             let mut ptd = before.clone();
@@ -101,7 +102,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 let more = ptd.replace(key, &new).map_err(bad)?;
                 done.add(key, new.bytes, more, input.path())?;
             }
-            arguments.destination.finish(&input, before, ptd, &done.report())
+            arguments.destination.finish(&input, before, ptd, done.report())
         }
         _ => Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     }

@@ -4,6 +4,7 @@ use super::pattern::{self, Patterns};
 use super::{Destination, program};
 use crate::failure::Failure;
 use crate::open::Input;
+use crate::save::Pending;
 use crate::text;
 use glob::Pattern;
 use std::path::PathBuf;
@@ -34,7 +35,7 @@ struct Which {
 }
 
 /// Keeps or removes methods.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let before = program(&input)?;
     let mut after = before.clone();
@@ -45,5 +46,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
     let report = after.select(|name| Patterns(keep).allow(name) && !Patterns(remove).any(name));
     let report = report.map_err(|error| Failure::Usage(format!("{}: {error}", text::path(input.path()))))?;
-    arguments.destination.finish(&input, before, after, &report)
+    arguments.destination.finish(&input, before, after, report)
 }

@@ -3,6 +3,7 @@
 use super::{Destination, program};
 use crate::failure::Failure;
 use crate::open::Input;
+use crate::save::Pending;
 use executorch_format::edit::Strip;
 use std::path::PathBuf;
 
@@ -42,7 +43,7 @@ struct What {
 }
 
 /// Strips a program.
-pub fn run(arguments: &Arguments) -> Result<(), Failure> {
+pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     let input = Input::open(&arguments.file)?;
     let before = program(&input)?;
     let mut after = before.clone();
@@ -55,5 +56,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         what.padding = padding;
     }
     let report = after.strip(&what).map_err(|error| Failure::bad(input.path(), &error))?;
-    arguments.destination.finish(&input, before, after, &report)
+    arguments.destination.finish(&input, before, after, report)
 }

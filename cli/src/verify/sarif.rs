@@ -6,7 +6,8 @@ use crate::json;
 use executorch_format::validate::{Finding, RULES, Severity};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::path::{Component, Path};
+use std::ffi::OsStr;
+use std::path::{Component, Path, Prefix};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -112,13 +113,26 @@ fn level(severity: Severity) -> &'static str {
 
 /// A relative reference with `/` between its parts, or a `file` URI.
 fn uri(path: &Path) -> String {
-    let parts = path.components().filter_map(|part| match part {
-        Component::Normal(part) => Some(percent(part.to_string_lossy().as_bytes())),
-        Component::ParentDir => Some("..".to_owned()),
-        _ => None,
-    });
-    let joined = parts.collect::<Vec<_>>().join("/");
-    if path.is_absolute() { format!("file:///{joined}") } else { joined }
+    let percent = |part: &OsStr| percent(part.to_string_lossy().as_bytes());
+    let mut start = if path.is_absolute() { "file:///".to_owned() } else { String::new() };
+    let mut parts = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(part) => parts.push(percent(part)),
+            Component::ParentDir => parts.push("..".to_owned()),
+            // Only on Windows.
+            Component::Prefix(prefix) => match prefix.kind() {
+                Prefix::Disk(letter) | Prefix::VerbatimDisk(letter) => parts.push(format!("{}:", char::from(letter))),
+                Prefix::UNC(server, share) | Prefix::VerbatimUNC(server, share) => {
+                    start = format!("file://{}/", percent(server));
+                    parts.push(percent(share));
+                }
+                _ => {}
+            },
+            Component::RootDir | Component::CurDir => {}
+        }
+    }
+    start + &parts.join("/")
 }
 
 /// Escapes all characters except RFC 3986's unreserved ones as `%XX`.
@@ -137,6 +151,16 @@ mod tests {
     #[test]
     fn file_names_become_uris() {
         assert_eq!(uri(Path::new("./a b/ü#.pte")), "a%20b/%C3%BC%23.pte");
+        #[cfg(unix)]
         assert_eq!(uri(Path::new("/tmp/../x.pte")), "file:///tmp/../x.pte");
+        #[cfg(windows)]
+        for (path, expected) in [
+            (r"a b\x.pte", "a%20b/x.pte"),
+            (r"C:\models\x.pte", "file:///C:/models/x.pte"),
+            (r"\\?\C:\models\x.pte", "file:///C:/models/x.pte"),
+            (r"\\server\share\x.pte", "file://server/share/x.pte"),
+        ] {
+            assert_eq!(uri(Path::new(path)), expected);
+        }
     }
 }
