@@ -20,7 +20,7 @@ fn files(folder: &str) -> Vec<String> {
             if entry.file_type().unwrap().is_dir() {
                 folders.push(path)
             } else {
-                files.push(path.to_str().unwrap().to_owned())
+                files.push(path.to_str().unwrap().replace(std::path::MAIN_SEPARATOR, "/"))
             }
         }
     }

@@ -29,6 +29,11 @@ fn json_of(arguments: &[&str], fixture: &Fixture) -> Result<Value, String> {
     Ok(document["files"][0].clone())
 }
 
+/// Output with slashes in paths, as on other systems than Windows.
+pub fn slashes(output: &str) -> String {
+    if cfg!(windows) { output.replace(r"\\", "/").replace('\\', "/") } else { output.to_owned() }
+}
+
 /// A temporary file of a test, removed at the end.
 pub struct TempFile(pub PathBuf);
 
@@ -346,7 +351,6 @@ fn wrong_usage_and_unreadable_files_exit_with_code_2() {
     assert_eq!(pte().arg("--help").output().unwrap().status.code(), Some(0));
 }
 
-#[cfg(unix)]
 #[test]
 fn a_closed_pipe_is_not_an_error() {
     // The output is larger than a pipe's buffer, so the command is still writing when the pipe is closed.

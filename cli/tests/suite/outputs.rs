@@ -1,6 +1,6 @@
 //! Files and folders that commands write: what a user has there is not lost, and a URL is not a folder.
 
-use crate::cli::pte;
+use crate::cli::{pte, slashes};
 use executorch_format_support::data;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Folder {
 
     fn run(&self, line: &str) -> (Option<i32>, String) {
         let Output { status, stderr, .. } = pte().current_dir(&self.0).args(line.split(' ')).output().unwrap();
-        (status.code(), String::from_utf8(stderr).unwrap())
+        (status.code(), slashes(&String::from_utf8(stderr).unwrap()))
     }
 
     fn names(&self) -> Vec<String> {

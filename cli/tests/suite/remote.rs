@@ -1,6 +1,6 @@
 //! Files on a server, read by ranges: what is said about them is what is said of the same files on this machine.
 
-use crate::cli::pte;
+use crate::cli::{pte, slashes};
 use executorch_format_support::data;
 use executorch_format_support::server::{Fault, Server};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ fn run(arguments: &[&str], files: &[String]) -> Output {
 /// A folder of files on a server.
 fn served(files: &[PathBuf]) -> (Server, Vec<String>, Vec<String>) {
     let server = Server::start();
-    let name = |path: &PathBuf| path.to_str().unwrap().to_owned();
+    let name = |path: &PathBuf| slashes(path.to_str().unwrap());
     for path in files {
         server.put(&name(path), std::fs::read(data().join(path)).unwrap());
     }
@@ -152,7 +152,10 @@ fn a_prefix_of_a_bucket_is_a_folder() {
     let folder = data().join("1.5.1");
     let mut count = 0;
     for path in files().into_iter().filter_map(|path| Some(path.strip_prefix("1.5.1").ok()?.to_owned())) {
-        server.put(&format!("bucket/models/{}", path.display()), std::fs::read(folder.join(path)).unwrap());
+        server.put(
+            &format!("bucket/models/{}", slashes(path.to_str().unwrap())),
+            std::fs::read(folder.join(path)).unwrap(),
+        );
         count += 1;
     }
     server.put("bucket/models/readme.txt", b"no model".to_vec());
@@ -171,6 +174,7 @@ fn a_prefix_of_a_bucket_is_a_folder() {
         let expected = String::from_utf8(one.stdout).unwrap();
         assert!(expected.lines().count() > 30, "{command}");
         for (expected, said) in expected.lines().zip(said.lines()) {
+            let (expected, said) = (slashes(expected), slashes(said));
             // Of large files, what they could do without is not known.
             if said.contains("\"savings\"") || !expected.contains("\"savings\"") {
                 assert_eq!(expected, said, "{command}");

@@ -1,9 +1,8 @@
 //! Runs `pte rewrite`.
 
 use crate::cli::{TempFile, pte};
-use crate::edit_command::{Folder, names};
 use executorch_format::schema::program::DataLocation;
-use executorch_format::{Detected, FieldOrder, NewEntry, Ptd, PtdOptions, Pte, WriteStyle};
+use executorch_format::{Detected, FieldOrder, Ptd, Pte, WriteStyle};
 use executorch_format_support::fixtures::{Fixture, equal, fixture, fixtures, for_each};
 use std::path::Path;
 use std::process::Output;
@@ -162,6 +161,9 @@ fn an_output_that_cannot_be_written_is_reported_with_its_name() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_the_old_file_unchanged() {
+    use crate::edit_command::{Folder, names};
+    use executorch_format::{NewEntry, PtdOptions};
+
     let folder = Folder::new("full");
     let (large, path) = (folder.file("large.ptd"), folder.file("model.ptd"));
     let ptd = Ptd::build([NewEntry::blob("blob", vec![7; 1 << 20])], &PtdOptions::default()).unwrap();

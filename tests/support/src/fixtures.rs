@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 
 /// A `.pte` or `.ptd` file.
 pub struct Fixture {
@@ -44,9 +44,9 @@ impl Fixture {
         if self.is_pte() { "pte" } else { "ptd" }
     }
 
-    /// Its path under the root, for messages.
+    /// Its path under the root, with slashes.
     pub fn name(&self) -> String {
-        self.path.strip_prefix(root()).unwrap().display().to_string()
+        self.path.strip_prefix(root()).unwrap().display().to_string().replace(MAIN_SEPARATOR, "/")
     }
 
     /// The version of ExecuTorch whose exporter wrote it; `bench` for files of the benchmarks.
