@@ -192,6 +192,11 @@ impl Tensor<'_> {
         self.extra_tensor_info.as_deref().is_some_and(|extra| extra.location == TensorDataLocation::EXTERNAL)
     }
 
+    /// Whether it is a constant or has an initial state, in this file or in a `.ptd` file.
+    pub(crate) fn has_data(&self) -> bool {
+        self.data_buffer_idx > 0 || self.is_external()
+    }
+
     /// The name of the parameter or buffer, if it has one: for an external tensor, the key in the `.ptd`.
     pub fn fully_qualified_name(&self) -> Option<&str> {
         self.extra_tensor_info.as_deref()?.fully_qualified_name.as_deref()

@@ -135,10 +135,9 @@ impl<'a> Pte<'a> {
 
 pub(super) fn data_users<'t>(pte: &'t Pte<'_>) -> impl Iterator<Item = (DataUser<'t>, Result<TensorData<'t>>)> {
     let methods = pte.methods().iter().enumerate().flat_map(move |(method, plan)| {
-        let tensors = plan.tensors().filter_map(move |(value, tensor)| match pte.tensor_data(tensor) {
-            Ok(TensorData::None | TensorData::Planned(_)) => None,
-            data => Some((DataUser::Tensor { method, plan, value, tensor }, data)),
-        });
+        let tensors = plan.tensors().filter(|(_, tensor)| tensor.has_data());
+        let tensors = tensors
+            .map(move |(value, tensor)| (DataUser::Tensor { method, plan, value, tensor }, pte.tensor_data(tensor)));
         let delegates = plan.delegates().iter().enumerate().map(move |(index, delegate)| {
             let data = pte.delegate_data(delegate).map(TensorData::Constant);
             (DataUser::Delegate { method, plan, index, delegate }, data)

@@ -41,13 +41,12 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     }
 }
 
-/// Checks that the file holds all bytes of a tensor's constant or initial state.
+/// Checks that the file holds all bytes of a tensor's constant or initial state, whose index is not 0.
 pub(super) fn of_tensor(pte: &Pte<'_>, tensor: &Tensor<'_>, bytes: u64, path: &Path<'_>, report: &mut Report<'_>) {
     let index = tensor.data_buffer_idx;
-    match (index, tensor.allocation_info) {
-        (0, _) => (),
-        (_, None) => constant(pte, index, bytes, path, report),
-        (_, Some(_)) => mutable(pte, tensor, bytes, path, report),
+    match tensor.allocation_info {
+        None => constant(pte, index, bytes, path, report),
+        Some(_) => mutable(pte, tensor, bytes, path, report),
     }
 }
 

@@ -148,7 +148,7 @@ impl Method<'_, '_, '_> {
                 "an input"
             } else if self.plan.outputs().contains(&call.value_index) {
                 "an output"
-            } else if tensor.allocation_info.is_none() && (tensor.data_buffer_idx > 0 || tensor.is_external()) {
+            } else if tensor.allocation_info.is_none() && tensor.has_data() {
                 "a constant"
             } else {
                 continue;

@@ -54,9 +54,10 @@ fn each_in_pte(pte: &Pte<'_>, report: &mut Report<'_>) {
             }
         }
         for (index, tensor) in plan.tensors() {
-            let found = tensor.extra_tensor_info.as_deref().and_then(|extra| extra.fully_qualified_name.as_ref());
+            let Some(extra) = tensor.extra_tensor_info.as_deref() else { continue };
             let path = &path.item("values", index);
-            name(found, &path.field("val.Tensor.extra_tensor_info"), "fully_qualified_name", report);
+            let path = &path.field("val.Tensor.extra_tensor_info");
+            name(extra.fully_qualified_name.as_ref(), path, "fully_qualified_name", report);
         }
     }
 }

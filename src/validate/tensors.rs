@@ -34,7 +34,7 @@ pub(super) fn check(pte: &Pte<'_>, plan: &ExecutionPlan<'_>, path: &Path<'_>, re
         if let Some(allocation) = tensor.allocation_info {
             planned_memory(plan, allocation, bytes, &path.field("allocation_info"), report);
         }
-        if !tensor.is_external() {
+        if tensor.data_buffer_idx > 0 && !tensor.is_external() {
             constants::of_tensor(pte, tensor, bytes, path, report);
         }
     }
