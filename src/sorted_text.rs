@@ -8,11 +8,10 @@ pub(crate) fn row(table: &'static str, first: &str, second: &str) -> Option<&'st
     while low < high {
         let middle = low + (high - low) / 2;
         let start = table.get(low..middle)?.rfind('\n').map_or(low, |at| low + at + 1);
-        let line = table.get(start..)?.lines().next()?;
-        let (name, columns) = line.split_once('\t')?;
+        let (name, columns) = table.get(start..)?.split_once('\t')?;
         match compare(name, first, second) {
-            Ordering::Equal => return Some(columns),
-            Ordering::Less => low = start + line.len() + 1,
+            Ordering::Equal => return columns.lines().next(),
+            Ordering::Less => low = middle + table.get(middle..)?.find('\n')? + 1,
             Ordering::Greater => high = start,
         }
     }
@@ -22,7 +21,8 @@ pub(crate) fn row(table: &'static str, first: &str, second: &str) -> Option<&'st
 /// Compares a name with `first.second` without joining these: in a damaged file they may be long and looked up often.
 pub(crate) fn compare(name: &str, first: &str, second: &str) -> Ordering {
     let dot = if second.is_empty() { "" } else { "." };
-    name.bytes().cmp(first.bytes().chain(dot.bytes()).chain(second.bytes()))
+    let (start, rest) = name.as_bytes().split_at(first.len().min(name.len()));
+    start.cmp(first.as_bytes()).then_with(|| rest.iter().copied().cmp(dot.bytes().chain(second.bytes())))
 }
 
 /// Fails if a name of the table is not found, or one beside it is.

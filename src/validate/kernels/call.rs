@@ -73,8 +73,14 @@ impl Call<'_, '_> {
         if self.count(&mut found) {
             self.kinds(&mut found);
             self.dim_orders(&mut found);
-            self.ranks(&mut found);
-            self.types(&mut found);
+            for (at, tensors) in self.of_arguments().enumerate() {
+                if tensors.ranks != 0 {
+                    self.ranks(at, tensors.ranks, &mut found);
+                }
+                if tensors.types != 0 {
+                    self.types(at, tensors.types, &mut found);
+                }
+            }
         }
         found
     }
@@ -84,10 +90,18 @@ impl Call<'_, '_> {
         self.operator.full_name()
     }
 
+    /// What the tensors of each argument have.
+    fn of_arguments(&self) -> impl Iterator<Item = Tensors> {
+        self.args.iter().take(self.called.arguments.len()).map(|value| self.of_value(*value))
+    }
+
     /// What the tensors of an argument have.
     fn tensors(&self, argument: usize) -> Tensors {
-        let value = self.args.get(argument).and_then(|value| usize::try_from(*value).ok());
-        value.and_then(|value| self.tensors.get(value)).copied().unwrap_or_default()
+        self.args.get(argument).map(|value| self.of_value(*value)).unwrap_or_default()
+    }
+
+    fn of_value(&self, value: i32) -> Tensors {
+        usize::try_from(value).ok().and_then(|value| self.tensors.get(value)).copied().unwrap_or_default()
     }
 
     fn value(&self, argument: usize) -> Option<&KernelTypes<'_>> {
@@ -135,8 +149,9 @@ impl Call<'_, '_> {
     }
 
     fn kinds(&self, found: &mut Vec<Violation>) {
-        for (at, argument) in self.called.arguments.iter().enumerate() {
-            let Some(value) = self.value(at) else { continue };
+        let values = self.plan.values();
+        for (at, (argument, index)) in self.called.arguments.iter().zip(self.args).enumerate() {
+            let Some(value) = value(values, *index) else { continue };
             if argument.kinds.take(value) {
                 continue;
             }
@@ -158,7 +173,7 @@ impl Call<'_, '_> {
 
     fn dim_orders(&self, found: &mut Vec<Violation>) {
         let (mut orders, mut layouts) = (0, 0);
-        for tensors in (0..self.called.arguments.len()).map(|at| self.tensors(at)) {
+        for tensors in self.of_arguments() {
             (orders, layouts) = (orders | tensors.orders, layouts | tensors.layouts);
         }
         // Most programs have no other order.
@@ -293,52 +308,46 @@ impl Call<'_, '_> {
         }
     }
 
-    fn ranks(&self, found: &mut Vec<Violation>) {
-        for at in 0..self.called.arguments.len() {
-            let ranks = self.tensors(at).ranks;
-            let refused = Which::of(self.called, |kernel| {
-                kernel.refused_ranks.get(at).copied().filter(|refused| ranks & refused != 0)
-            });
-            let Some((which, refused)) = refused else { continue };
-            let rank = (ranks & refused).trailing_zeros();
-            let taken: Vec<u32> = (0..7).filter(|rank| refused >> rank & 1 == 0).collect();
-            found.push(Violation {
-                rule: rule::KERNEL_RANK,
-                severity: which.severity(rule::KERNEL_RANK),
-                is_certain: true,
-                argument: Some(at),
-                message: format!(
-                    "{} of {} has rank {rank}, expected one of {}: {} refuses the call when it runs{which} (error 0x12)",
-                    self.argument_name(at),
-                    self.name(),
-                    Few(&taken),
-                    TESTED
-                ),
-            });
-        }
+    fn ranks(&self, at: usize, ranks: u8, found: &mut Vec<Violation>) {
+        let refused = Which::of(self.called, |kernel| {
+            kernel.refused_ranks.get(at).copied().filter(|refused| ranks & refused != 0)
+        });
+        let Some((which, refused)) = refused else { return };
+        let rank = (ranks & refused).trailing_zeros();
+        let taken: Vec<u32> = (0..7).filter(|rank| refused >> rank & 1 == 0).collect();
+        found.push(Violation {
+            rule: rule::KERNEL_RANK,
+            severity: which.severity(rule::KERNEL_RANK),
+            is_certain: true,
+            argument: Some(at),
+            message: format!(
+                "{} of {} has rank {rank}, expected one of {}: {} refuses the call when it runs{which} (error 0x12)",
+                self.argument_name(at),
+                self.name(),
+                Few(&taken),
+                TESTED
+            ),
+        });
     }
 
-    fn types(&self, found: &mut Vec<Violation>) {
-        for at in 0..self.called.arguments.len() {
-            let types = self.tensors(at).types;
-            let unseen = Which::of(self.called, |kernel| {
-                kernel.types.get(at).copied().filter(|seen| *seen != 0 && types & !seen != 0)
-            });
-            let Some((Which::Every, seen)) = unseen else { continue };
-            found.push(Violation {
-                rule: rule::KERNEL_TYPE,
-                severity: rule::KERNEL_TYPE.severity,
-                is_certain: false,
-                argument: Some(at),
-                message: format!(
-                    "{} of {} is {}, expected one of {}: in {}, no call with another type was seen to run",
-                    self.argument_name(at),
-                    self.name(),
-                    types_in(types & !seen),
-                    types_in(seen),
-                    TESTED
-                ),
-            });
-        }
+    fn types(&self, at: usize, types: u32, found: &mut Vec<Violation>) {
+        let unseen = Which::of(self.called, |kernel| {
+            kernel.types.get(at).copied().filter(|seen| *seen != 0 && types & !seen != 0)
+        });
+        let Some((Which::Every, seen)) = unseen else { return };
+        found.push(Violation {
+            rule: rule::KERNEL_TYPE,
+            severity: rule::KERNEL_TYPE.severity,
+            is_certain: false,
+            argument: Some(at),
+            message: format!(
+                "{} of {} is {}, expected one of {}: in {}, no call with another type was seen to run",
+                self.argument_name(at),
+                self.name(),
+                types_in(types & !seen),
+                types_in(seen),
+                TESTED
+            ),
+        });
     }
 }

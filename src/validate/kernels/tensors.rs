@@ -1,8 +1,10 @@
 //! Dim orders, ranks, types and sizes of the tensors that a value stands for.
 
 use crate::schema::ScalarType;
-use crate::schema::program::{ExecutionPlan, Tensor};
-use alloc::{string::String, vec::Vec};
+use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
+use crate::tensor::TensorShape;
+use crate::validate::tensors::is_permutation;
+use alloc::{string::String, vec, vec::Vec};
 
 /// Dimensions stored in their own order: a bit of a set of dim orders.
 pub(super) const CONTIGUOUS: u8 = 1;
@@ -43,11 +45,12 @@ pub(super) struct Shapes {
 
 impl Tensors {
     fn of(index: usize, tensor: &Tensor<'_>) -> Self {
-        let (sizes, dim_order) = (tensor.sizes(), tensor.dim_order());
+        let shape = tensor.shape();
+        let TensorShape { sizes, dim_order, .. } = shape;
         let mut tensors = Self::default();
         // Other rules report tensors that contradict themselves.
         if sizes.len() == dim_order.len() {
-            let order = order_of(dim_order);
+            let order = order_of(&shape);
             tensors.orders = order;
             tensors.layouts = if is_in_both_orders(sizes, dim_order) { 0 } else { order };
             tensors.ranks = u32::try_from(sizes.len()).ok().and_then(|rank| 1_u8.checked_shl(rank)).unwrap_or(0);
@@ -55,7 +58,7 @@ impl Tensors {
         if matches!(sizes.len(), 4 | 5) {
             tensors.shapes.example = Some(index);
         }
-        if !sizes.contains(&0) {
+        if sizes.iter().all(|size| *size != 0) {
             tensors.types = type_bit(tensor.scalar_type.0);
         }
         tensors
@@ -109,16 +112,12 @@ pub(super) fn types_in(set: u32) -> String {
 }
 
 /// The kind of a dim order; nothing if it is not a permutation. A size of 1 makes no difference to kernels.
-fn order_of(dim_order: &[u8]) -> u8 {
-    let mut dimensions = 0_u32;
-    for dimension in dim_order {
-        dimensions |= 1_u32.checked_shl(u32::from(*dimension)).unwrap_or(0);
-    }
-    match dim_order {
-        order if dimensions.trailing_ones() as usize != order.len() => 0,
+fn order_of(shape: &TensorShape<'_>) -> u8 {
+    match shape.dim_order {
         [0, 2, 3, 1] | [0, 2, 3, 4, 1] => CHANNELS_LAST,
-        order if order.iter().enumerate().all(|(at, dimension)| usize::from(*dimension) == at) => CONTIGUOUS,
-        _ => OTHER,
+        _ if shape.is_natural() => CONTIGUOUS,
+        order if is_permutation(order) => OTHER,
+        _ => 0,
     }
 }
 
@@ -129,23 +128,26 @@ fn is_in_both_orders(sizes: &[i32], dim_order: &[u8]) -> bool {
         let of_some_size = |dimension: &&u8| sizes.get(usize::from(**dimension)).is_some_and(|size| *size != 1);
         order.iter().filter(of_some_size).is_sorted()
     };
-    is_sorted(dim_order)
-        && match sizes.len() {
-            4 => is_sorted(&[0, 2, 3, 1]),
-            5 => is_sorted(&[0, 2, 3, 4, 1]),
-            // There is one order only.
-            0 | 1 => true,
-            _ => false,
-        }
+    match sizes.len() {
+        // There is one order only.
+        0 | 1 => is_sorted(dim_order),
+        4 => is_sorted(dim_order) && is_sorted(&[0, 2, 3, 1]),
+        5 => is_sorted(dim_order) && is_sorted(&[0, 2, 3, 4, 1]),
+        _ => false,
+    }
 }
 
 /// For each value of a method its tensors.
 pub(super) fn of_values(plan: &ExecutionPlan<'_>) -> Vec<Tensors> {
-    let of_value = |index| plan.tensor(index).map(|tensor| Tensors::of(index, tensor)).unwrap_or_default();
-    let mut tensors: Vec<Tensors> = (0..plan.values().len()).map(of_value).collect();
+    let (mut tensors, mut lists) = (vec![Tensors::default(); plan.values().len()], Vec::new());
+    for ((index, value), of_value) in plan.values().iter().enumerate().zip(&mut tensors) {
+        match &value.val {
+            KernelTypes::Tensor(tensor) => *of_value = Tensors::of(index, tensor),
+            other => lists.extend(other.tensors().map(|items| (index, items))),
+        }
+    }
     // An item of a list is a tensor, not another list.
-    for (index, value) in plan.values().iter().enumerate() {
-        let Some(items) = value.val.tensors() else { continue };
+    for (index, items) in lists {
         let mut of_list = Tensors::default();
         for item in items {
             let item = usize::try_from(*item).ok().filter(|item| plan.tensor(*item).is_some());
