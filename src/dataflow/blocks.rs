@@ -37,7 +37,7 @@ pub(crate) struct Blocks {
     pub(super) list: Vec<Block>,
     /// The first and the last time of each loop, from the destination of a jump backwards to the jump: in order, outer loops first.
     pub(super) loops: Vec<(usize, usize)>,
-    /// For each time, the first later one that a jump can reach without it.
+    /// For each time, the first later one that a jump can reach without it; empty without jumps.
     skipped_to: Vec<usize>,
 }
 
@@ -168,8 +168,11 @@ impl Blocks {
     }
 }
 
-/// For each time, the first later one that a jump from before it can reach.
+/// For each time, the first later one that a jump from before it can reach; empty without jumps.
 fn skipped_to(jumps: &[(usize, u32, [Option<usize>; 2])], end: usize) -> Vec<usize> {
+    if jumps.is_empty() {
+        return Vec::new();
+    }
     let (mut jumps, mut open) = (jumps.iter().peekable(), BTreeSet::new());
     let mut skipped = Vec::with_capacity(end + 1);
     for time in 0..=end {

@@ -6,9 +6,9 @@ use alloc::vec::Vec;
 /// Bytes of one piece of memory: a planned buffer, or what a value has for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
-    pub(crate) buffer: u64,
     pub(crate) start: u64,
     pub(crate) end: u64,
+    pub(crate) buffer: u64,
 }
 
 impl Place {
@@ -48,14 +48,14 @@ impl Writes {
 
 #[derive(Clone, Debug)]
 struct Piece {
-    start: u64,
+    end: u64,
     writes: Writes,
 }
 
 /// The content of all memory at one time. Bytes without a piece are unchanged since the start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bytes {
-    /// By buffer and end. Pieces do not overlap.
+    /// By buffer and start. Pieces do not overlap.
     pieces: BTreeMap<(u64, u64), Piece>,
 }
 
@@ -68,13 +68,20 @@ impl Bytes {
     /// The pieces that overlap a place, with their starts and ends.
     fn overlapping(&self, place: Place) -> impl Iterator<Item = (u64, u64, &Writes)> {
         let Place { buffer, start, end } = place;
-        let after = self.pieces.range((buffer, start.saturating_add(1))..);
-        let inside = after.take_while(move |((other, _), piece)| *other == buffer && piece.start < end);
-        inside.map(|((_, end), piece)| (piece.start, *end, &piece.writes))
+        let before = self.pieces.range(..(buffer, start)).next_back();
+        let before = before.filter(|((other, _), piece)| *other == buffer && piece.end > start);
+        let inside = self.pieces.range((buffer, start)..);
+        let inside = inside.take_while(move |((other, start), _)| *other == buffer && *start < end);
+        before.into_iter().chain(inside).map(|((_, start), piece)| (*start, piece.end, &piece.writes))
     }
 
     /// Adds the writes that a place's content may come from to a list, without repetition; returns the cost.
     pub(super) fn read(&self, place: Place, found: &mut Vec<u32>) -> usize {
+        // Most bytes are read as they were written.
+        if let Some(piece) = self.pieces.get(&(place.buffer, place.start)).filter(|piece| piece.end >= place.end) {
+            found.extend(piece.writes.all());
+            return 1 + piece.writes.others.len();
+        }
         let (from, mut at, mut steps) = (found.len(), place.start, 1);
         let mut add = |write: u32| {
             steps += 1 + found.len() - from;
@@ -104,33 +111,31 @@ impl Bytes {
     pub(crate) fn write(&mut self, place: Place, write: u32) -> usize {
         let Place { buffer, start, end } = place;
         let mut steps = 1;
-        let new = Piece { start, writes: Writes { first: write, others: Vec::new() } };
-        // What is left of the first and the last piece stays.
-        while let Some((key, piece)) = self.pieces.range_mut((buffer, start.saturating_add(1))..).next() {
-            let (of, old_end) = *key;
-            if of != buffer || piece.start >= end {
+        let new = || Piece { end, writes: Writes { first: write, others: Vec::new() } };
+        // What is left of the last and the first piece stays.
+        while let Some((key, piece)) = self.pieces.range_mut(..(buffer, end)).next_back() {
+            let (of, old_start) = *key;
+            if of != buffer || piece.end <= start {
                 break;
-            }
-            if (piece.start, old_end) == (start, end) {
-                // Most places are written with the size that they had.
-                *piece = new;
-                return steps;
             }
             steps += 1;
-            let left = (piece.start < start).then(|| piece.clone());
-            if old_end > end {
-                piece.start = end;
+            let right = (piece.end > end).then(|| piece.clone());
+            if old_start > start {
+                self.pieces.remove(&(of, old_start));
+            } else if old_start < start {
+                piece.end = start;
             } else {
-                self.pieces.remove(&(of, old_end));
+                *piece = new();
             }
-            if let Some(left) = left {
-                self.pieces.insert((buffer, start), left);
+            if let Some(right) = right {
+                self.pieces.insert((buffer, end), right);
             }
-            if old_end >= end {
-                break;
+            // Most places are written from the start that they had.
+            if old_start == start {
+                return steps;
             }
         }
-        self.pieces.insert((buffer, end), new);
+        self.pieces.insert((buffer, start), new());
         steps
     }
 
@@ -139,34 +144,34 @@ impl Bytes {
         self.cut(place.buffer, place.start);
         self.cut(place.buffer, place.end);
         let (mut at, mut gaps, mut steps) = (place.start, Vec::new(), 1);
-        for ((buffer, end), piece) in self.pieces.range_mut((place.buffer, place.start.saturating_add(1))..) {
-            if *buffer != place.buffer || piece.start >= place.end {
+        for ((buffer, start), piece) in self.pieces.range_mut((place.buffer, place.start)..) {
+            if *buffer != place.buffer || *start >= place.end {
                 break;
             }
             steps += 1 + piece.writes.others.len();
             piece.writes.add(write);
-            if piece.start > at {
-                gaps.push((at, piece.start));
+            if *start > at {
+                gaps.push((at, *start));
             }
-            at = *end;
+            at = piece.end;
         }
         if at < place.end {
             gaps.push((at, place.end));
         }
         for (start, end) in gaps {
             let writes = Writes { first: BEFORE, others: [write].into() };
-            self.pieces.insert((place.buffer, end), Piece { start, writes });
+            self.pieces.insert((place.buffer, start), Piece { end, writes });
         }
         steps
     }
 
     /// Cuts the piece that has bytes on both sides of a position.
     fn cut(&mut self, buffer: u64, at: u64) {
-        let Some((key, piece)) = self.pieces.range_mut((buffer, at.saturating_add(1))..).next() else { return };
-        if key.0 == buffer && piece.start < at {
-            let left = piece.clone();
-            piece.start = at;
-            self.pieces.insert((buffer, at), left);
+        let Some((key, piece)) = self.pieces.range_mut(..(buffer, at)).next_back() else { return };
+        if key.0 == buffer && piece.end > at {
+            let right = piece.clone();
+            piece.end = at;
+            self.pieces.insert((buffer, at), right);
         }
     }
 
@@ -174,7 +179,7 @@ impl Bytes {
     pub(super) fn join(&mut self, other: &Self) -> bool {
         let mut other = other.clone();
         let bounds = |bytes: &Self| -> Vec<(u64, u64)> {
-            bytes.pieces.iter().flat_map(|((buffer, end), piece)| [(*buffer, piece.start), (*buffer, *end)]).collect()
+            bytes.pieces.iter().flat_map(|((buffer, start), piece)| [(*buffer, *start), (*buffer, piece.end)]).collect()
         };
         bounds(&other).into_iter().for_each(|(buffer, at)| self.cut(buffer, at));
         bounds(self).into_iter().for_each(|(buffer, at)| other.cut(buffer, at));

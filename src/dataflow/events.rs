@@ -2,8 +2,7 @@
 
 use super::access::{Accesses, Calls, Role, UNKNOWN_DELEGATE, arguments, size};
 use super::{LONG_LISTS, MOVED_LISTS, Unknown};
-use crate::schema::program::{ExecutionPlan, InstructionArguments, KernelTypes};
-use alloc::borrow::Cow;
+use crate::schema::program::{EValue, ExecutionPlan, InstructionArguments, KernelTypes, Tensor};
 use alloc::{vec, vec::Vec};
 
 /// Something that an instruction does to a value. A list has an event for each item.
@@ -87,10 +86,10 @@ impl Events {
         }
         let size = size(plan);
         let changed = vec![false; plan.values().len()];
-        let (list, starts, unknown) = (Vec::new(), vec![0], Vec::new());
+        let (list, starts, unknown) = (Vec::with_capacity(size), vec![0], Vec::new());
         let mut events = Self { list, starts, unknown, changed, followed, size, kept: 0, budget: 2 * size };
         for input in plan.inputs() {
-            events.add(plan, *input, Kind::Write, true);
+            events.add(plan.values(), *input, Kind::Write, true);
         }
         let (guess, mut accesses) = (Guess::new(plan), Accesses::default());
         for (_, instruction) in plan.instructions() {
@@ -103,7 +102,7 @@ impl Events {
         }
         events.next();
         for output in plan.outputs() {
-            events.add(plan, *output, Kind::Read, true);
+            events.add(plan.values(), *output, Kind::Read, true);
         }
         events.starts.push(events.list.len() as u32);
         events
@@ -148,6 +147,7 @@ impl Events {
         if let Some(why) = accesses.unknown {
             self.unknown.push(Unknown { time: Some(self.starts.len() - 1), why });
         }
+        let values = plan.values();
         for access in &accesses.list {
             let tensor = |of: i32| u32::try_from(of).ok().filter(|_| plan.tensor(of).is_some() && of != access.value);
             let kind = match access.role {
@@ -173,41 +173,41 @@ impl Events {
                 },
                 Role::Again => continue,
             };
-            self.add(plan, access.value, kind, certain);
+            self.add(values, access.value, kind, certain);
         }
     }
 
     /// Adds an event for a value, or for each value in a list.
-    fn add(&mut self, plan: &ExecutionPlan<'_>, argument: i32, kind: Kind, certain: bool) {
-        let items: Cow<'_, [i32]> = match plan.value(argument).map(|value| &value.val) {
-            Some(KernelTypes::TensorList(list)) => list.items().into(),
-            Some(KernelTypes::OptionalTensorList(list)) => list.items().into(),
-            Some(KernelTypes::IntList(list)) if list.items().len() <= self.budget => {
-                list.items().iter().filter_map(|item| i32::try_from(*item).ok()).collect()
-            }
-            Some(KernelTypes::IntList(_)) => return self.too_long(),
-            _ => return self.push(argument, argument, kind, certain),
-        };
+    fn add(&mut self, values: &[EValue<'_>], argument: i32, kind: Kind, certain: bool) {
+        let value = usize::try_from(argument).ok().and_then(|index| values.get(index));
+        match value.map(|value| &value.val) {
+            Some(KernelTypes::IntList(list)) => self.add_items(list.items(), argument, kind, certain),
+            Some(KernelTypes::TensorList(list)) => self.add_items(list.items(), argument, kind, certain),
+            Some(KernelTypes::OptionalTensorList(list)) => self.add_items(list.items(), argument, kind, certain),
+            _ => self.push(argument, argument, kind, certain),
+        }
+    }
+
+    fn add_items<I: TryInto<u32> + Copy>(&mut self, items: &[I], argument: i32, kind: Kind, certain: bool) {
         match self.budget.checked_sub(items.len()) {
             Some(left) => self.budget = left,
-            None => return self.too_long(),
+            None => {
+                let unknown = Unknown { time: None, why: LONG_LISTS };
+                if self.unknown.last() != Some(&unknown) {
+                    self.unknown.push(unknown);
+                }
+                return;
+            }
         }
-        for item in items.iter() {
+        for item in items {
             self.push(*item, argument, kind, certain);
         }
     }
 
-    fn too_long(&mut self) {
-        let unknown = Unknown { time: None, why: LONG_LISTS };
-        if self.unknown.last() != Some(&unknown) {
-            self.unknown.push(unknown);
-        }
-    }
-
-    fn push(&mut self, value: i32, argument: i32, kind: Kind, certain: bool) {
-        let Ok(value) = u32::try_from(value) else { return };
+    fn push(&mut self, value: impl TryInto<u32>, argument: i32, kind: Kind, certain: bool) {
+        let Ok(value) = value.try_into() else { return };
         if kind.writes() || kind.points() {
-            mark(&mut self.changed, value as i32);
+            mark(&mut self.changed, value);
         }
         if self.followed.get(value as usize) == Some(&true) {
             let time = self.starts.len() as u32 - 1;
@@ -216,8 +216,8 @@ impl Events {
     }
 }
 
-fn mark(marks: &mut [bool], value: i32) {
-    if let Some(mark) = usize::try_from(value).ok().and_then(|value| marks.get_mut(value)) {
+fn mark(marks: &mut [bool], value: impl TryInto<usize>) {
+    if let Some(mark) = value.try_into().ok().and_then(|value: usize| marks.get_mut(value)) {
         *mark = true;
     }
 }
@@ -232,15 +232,12 @@ struct Guess {
 
 impl Guess {
     fn new(plan: &ExecutionPlan<'_>) -> Self {
-        let (mut has_data, mut last_use) = (Vec::new(), Vec::new());
-        if !plan.delegates().is_empty() {
-            for value in 0..plan.values().len() {
-                let data =
-                    |tensor: &crate::schema::program::Tensor<'_>| tensor.is_external() || tensor.data_buffer_idx > 0;
-                has_data.push(plan.tensor(value).is_none_or(data));
-            }
-            last_use.resize(has_data.len(), 0);
+        if plan.delegates().is_empty() {
+            return Self { has_data: Vec::new(), last_use: Vec::new() };
         }
+        let has_data = |value| plan.tensor(value).is_none_or(Tensor::has_data);
+        let has_data: Vec<bool> = (0..plan.values().len()).map(has_data).collect();
+        let mut last_use = vec![0; has_data.len()];
         let mut mention = |value: &i32, time: usize| {
             if let Some(last) = usize::try_from(*value).ok().and_then(|value| last_use.get_mut(value)) {
                 *last = time.max(*last);
@@ -253,7 +250,7 @@ impl Guess {
             }
         }
         plan.outputs().iter().for_each(|value| mention(value, usize::MAX));
-        for (list, value) in plan.values().iter().enumerate().filter(|_| !has_data.is_empty()) {
+        for (list, value) in plan.values().iter().enumerate() {
             let time = last_use.get(list).copied().unwrap_or_default();
             for item in value.val.tensors().unwrap_or_default() {
                 if let Some(last) = usize::try_from(*item).ok().and_then(|item| last_use.get_mut(item)) {

@@ -125,9 +125,8 @@ impl Dataflow {
         if what == Find::Conflicts {
             // Nothing writes over what is neither in planned memory nor gets a pointer to it.
             for (value, followed) in followed.iter_mut().enumerate() {
-                let has_data =
-                    plan.tensor(value).is_none_or(|tensor| tensor.data_buffer_idx > 0 || tensor.is_external());
-                *followed = !has_data || values.is_planned(value as u32);
+                *followed =
+                    plan.tensor(value).is_some_and(|tensor| !tensor.has_data()) || values.is_planned(value as u32);
             }
         }
         let mut events = Events::new(plan, calls, followed);

@@ -4,7 +4,7 @@ use super::bytes::{BEFORE, Place};
 use super::events::{Event, Kind};
 use super::state::{Pointer, State};
 use super::values::NOWHERE;
-use super::walk::{Conflict, MOST_POINTERS, Null, Passed, Source, TooMuch, Walk, add};
+use super::walk::{Conflict, MOST_POINTERS, Null, Output, Passed, Source, TooMuch, Walk, add};
 use alloc::{vec, vec::Vec};
 
 impl Walk<'_> {
@@ -15,11 +15,12 @@ impl Walk<'_> {
         // The range is one of this list.
         let of_time = events.list.get(range.clone()).unwrap_or_default();
         let numbered = || (range.start as u32..).zip(of_time);
+        self.outputs.clear();
+        if !self.records && time > 0 {
+            self.find_outputs(range.start as u32, of_time, state, passed)?;
+        }
         for (index, event) in numbered().filter(|(_, event)| event.kind.reads()) {
             self.read(index, event, state, passed)?;
-        }
-        if !self.records && time > 0 {
-            self.in_one_call(range.start as u32, of_time, state, passed)?;
         }
         for (index, event) in numbered() {
             if event.kind.writes() || event.kind.points() {
@@ -57,29 +58,34 @@ impl Walk<'_> {
         self.note_null(read, event, state, passed);
         let own = Pointer::of(event.value);
         let pointers = state.pointers_of(event.value, &own);
-        let mut found = core::mem::take(&mut self.found);
         for pointer in pointers {
             if self.records && pointer.set_by != BEFORE && pointer.memory != NOWHERE {
                 passed.sources.push(Source { read, write: pointer.set_by, memory: pointer.memory, view: true });
             }
             let Some(place) = self.place(pointer) else { continue };
-            found.clear();
-            let steps = state.bytes.read(place, &mut found);
+            let is_planned = self.values.is_planned(pointer.memory);
+            if is_planned && matches!(event.kind, Kind::Read | Kind::Change) {
+                self.find_overwritten(read, event, pointer.tensor, pointer.memory, place, passed);
+            }
+            self.found.clear();
+            let steps = state.bytes.read(place, &mut self.found);
             self.take(steps + pointer.strange.len())?;
             // If it may be several tensors, others may be undefined here.
             if pointers.len() > 1 {
+                let mut found = core::mem::take(&mut self.found);
                 found.retain(|write| *write != BEFORE && self.is_own(*write, pointer.memory));
                 found.extend_from_slice(&pointer.strange);
+                self.found = found;
             }
-            for write in &found {
-                if self.records && (*write != BEFORE || self.values.is_planned(pointer.memory)) {
+            for write in &self.found {
+                if self.records && (*write != BEFORE || is_planned) {
                     passed.sources.push(Source { read, write: *write, memory: pointer.memory, view: false });
                 }
                 if event.kind == Kind::Refer {
                     continue;
                 }
                 if *write == BEFORE {
-                    if event.certain && self.values.is_planned(pointer.memory) {
+                    if event.certain && is_planned {
                         passed.unwritten.push(pointer.memory);
                     }
                 } else if !self.records && !self.is_own(*write, pointer.memory) {
@@ -95,7 +101,6 @@ impl Walk<'_> {
                 }
             }
         }
-        self.found = found;
         Ok(())
     }
 
@@ -106,13 +111,15 @@ impl Walk<'_> {
 
     /// Notes the use of a null pointer.
     fn note_null(&mut self, used_by: u32, event: &Event, state: &State, passed: &mut Passed) {
-        let own = Pointer::of(event.value);
-        let pointers = state.pointers_of(event.value, &own);
+        let Some(pointers) = state.pointers.get(&event.value) else {
+            // What it was loaded with is not null.
+            return self.note_exposed(event.value, &[Pointer::of(event.value)]);
+        };
         self.note_exposed(event.value, pointers);
-        for pointer in pointers {
+        for pointer in pointers.iter().filter(|pointer| pointer.memory == NOWHERE) {
             let has_bytes =
                 self.values.places.get(pointer.tensor as usize).is_some_and(|place| place.end > place.start);
-            if pointer.memory == NOWHERE && has_bytes && !matches!(event.kind, Kind::Refer | Kind::Keep) {
+            if has_bytes && !matches!(event.kind, Kind::Refer | Kind::Keep) {
                 let freed_by = Some(pointer.set_by).filter(|event| *event != BEFORE);
                 let freed_by = freed_by.filter(|event| {
                     self.events.list.get(*event as usize).is_some_and(|event| event.kind == Kind::Free)
@@ -122,65 +129,67 @@ impl Walk<'_> {
         }
     }
 
-    /// Finds outputs of a call that share bytes with each other or with an input: only an elementwise kernel may write
-    /// over its input, and only at the same place.
-    fn in_one_call(&mut self, first: u32, events: &[Event], state: &State, passed: &mut Passed) -> Result<(), TooMuch> {
-        let mut outputs = Vec::new();
-        for (index, event) in (first..).zip(events).filter(|(_, event)| event.kind.writes()) {
+    /// Sets the outputs of a call in planned memory, if they are apart. Finds those that share bytes with each other.
+    fn find_outputs(
+        &mut self,
+        first: u32,
+        events: &[Event],
+        state: &State,
+        passed: &mut Passed,
+    ) -> Result<(), TooMuch> {
+        for (write, event) in (first..).zip(events).filter(|(_, event)| event.kind.writes()) {
             let own = Pointer::of(event.value);
             for pointer in state.pointers_of(event.value, &own) {
-                let place = self.place(pointer).filter(|_| self.values.is_planned(pointer.memory));
-                outputs.extend(place.map(|place| (place, index, (pointer.tensor, pointer.memory))));
+                if let Some(place) = self.place(pointer).filter(|_| self.values.is_planned(pointer.memory)) {
+                    let Pointer { tensor, memory, .. } = *pointer;
+                    self.outputs.push(Output { place, write, tensor, memory });
+                }
             }
         }
-        if outputs.is_empty() {
-            return Ok(());
+        if self.outputs.len() > 1 {
+            crate::keyed::sort_by_key(&mut self.outputs, |output| (output.place.buffer, output.place, output.write));
         }
-        if outputs.len() > 1 {
-            crate::keyed::sort_by_key(&mut outputs, |(place, index, _)| (*place, *index));
-        }
-        let conflict = |write: u32, place: Place, read: u32, old: Place, memory: u32| Conflict {
-            new: self.events.list.get(write as usize).map_or(0, |event| event.value),
-            old: self.events.list.get(read as usize).map_or(0, |event| event.value),
-            write,
-            read,
-            memory,
-            places: [place, old],
-        };
         let mut is_apart = true;
-        for pair in outputs.windows(2) {
-            let [(old, read, pointer), (new, write, _)] = pair else { continue };
-            let found = conflict(*write, *new, *read, *old, pointer.1);
+        for pair in self.outputs.windows(2) {
+            let [old, new] = pair else { continue };
+            let found = self.conflict(new, old.write, old.place, old.memory);
             // A call may name one value twice, as scratch memory and output.
-            if old.overlaps(new) && found.new != found.old {
+            if old.place.overlaps(&new.place) && found.new != found.old {
                 is_apart = false;
                 passed.conflicts.push(found);
             }
         }
-        let reads = (first..).zip(events).filter(|(_, event)| matches!(event.kind, Kind::Read | Kind::Change));
-        for (read, event) in reads.filter(|_| is_apart) {
-            let own = Pointer::of(event.value);
-            for pointer in state.pointers_of(event.value, &own) {
-                let Some(old) = self.place(pointer).filter(|_| self.values.is_planned(pointer.memory)) else {
-                    continue;
-                };
-                let from = outputs.partition_point(|(place, ..)| (place.buffer, place.end) <= (old.buffer, old.start));
-                let rest = outputs.get(from..).unwrap_or_default();
-                for (new, write, (tensor, _)) in rest.iter().take_while(|(place, ..)| place.overlaps(&old)) {
-                    let kind = self.events.list.get(*write as usize).map(|event| event.kind);
-                    let in_place = kind == Some(Kind::Elementwise) && old == *new;
-                    let in_place = in_place && self.is_same_order(pointer.tensor, *tensor);
-                    let found = conflict(*write, *new, read, old, pointer.memory);
-                    // An unknown call may name one value as input and output.
-                    let is_meant = found.new == found.old && !event.certain;
-                    if *write != read && !in_place && !is_meant {
-                        passed.conflicts.push(found);
-                    }
-                }
+        self.take(events.len() + self.outputs.len())?;
+        if !is_apart {
+            self.outputs.clear();
+        }
+        Ok(())
+    }
+
+    /// Finds outputs of a call that share bytes with an input: only an elementwise kernel may write over its input, and only
+    /// at the same place.
+    fn find_overwritten(&self, read: u32, event: &Event, tensor: u32, memory: u32, old: Place, passed: &mut Passed) {
+        let is_before = |output: &Output| (output.place.buffer, output.place.end) <= (old.buffer, old.start);
+        let from = self.outputs.partition_point(is_before);
+        let rest = self.outputs.get(from..).unwrap_or_default();
+        for output in rest.iter().take_while(|output| output.place.overlaps(&old)) {
+            let kind = self.events.list.get(output.write as usize).map(|event| event.kind);
+            let in_place = kind == Some(Kind::Elementwise) && old == output.place;
+            let in_place = in_place && self.is_same_order(tensor, output.tensor);
+            let found = self.conflict(output, read, old, memory);
+            // An unknown call may name one value as input and output.
+            let is_meant = found.new == found.old && !event.certain;
+            if output.write != read && !in_place && !is_meant {
+                passed.conflicts.push(found);
             }
         }
-        let steps = events.len() + outputs.len();
-        self.take(steps)
+    }
+
+    /// An output that overwrites what another event of the same call reads or writes.
+    fn conflict(&self, new: &Output, read: u32, old: Place, memory: u32) -> Conflict {
+        let value = |event: u32| self.events.list.get(event as usize).map_or(0, |event| event.value);
+        let (write, places) = (new.write, [new.place, old]);
+        Conflict { new: value(write), old: value(read), write, read, memory, places }
     }
 
     /// Whether the elements of two tensors of the same size in bytes are at the same places.

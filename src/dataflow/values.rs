@@ -4,7 +4,8 @@ use super::blocks::Blocks;
 use super::bytes::Place;
 use super::events::{Events, Kind};
 use crate::keyed::sort;
-use crate::schema::program::{ExecutionPlan, Tensor, TensorShapeDynamism};
+use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor, TensorShapeDynamism};
+use alloc::collections::BTreeMap;
 use alloc::{vec, vec::Vec};
 
 /// In the place of a value whose memory a pointer has: none.
@@ -14,8 +15,8 @@ pub(super) struct Values {
     /// Each value's own memory: in a planned buffer, or a buffer of its own.
     pub(super) places: Vec<Place>,
     is_planned: Vec<bool>,
-    /// Whether a value's pointer is null when the method is loaded.
-    pub(super) is_nowhere: Vec<bool>,
+    /// The values whose pointer is null when the method is loaded.
+    pub(super) nowhere: Vec<u32>,
     /// The exporter leaves out instructions that make a view: such a value has the place of another one, which was
     /// written before. This is the base of each.
     pub(super) bases: Vec<Option<u32>>,
@@ -43,42 +44,39 @@ const NEVER: u32 = u32::MAX;
 impl Values {
     pub(super) fn new(plan: &ExecutionPlan<'_>) -> Self {
         let count = plan.values().len();
-        let (mut places, mut is_planned) = (Vec::with_capacity(count), Vec::with_capacity(count));
-        let mut is_nowhere = vec![false; count];
-        for value in 0..count {
-            let tensor = plan.tensor(value);
-            let planned = tensor.and_then(planned);
-            is_planned.push(planned.is_some());
-            places.push(planned.unwrap_or_else(|| {
-                let end = tensor.map_or(1, |tensor| tensor.shape().count_bytes().unwrap_or(1));
-                Place { buffer: own_buffer(value as u32), start: 0, end }
-            }));
-        }
         let mut values = Self {
-            places,
-            is_planned,
-            is_nowhere: Vec::new(),
+            places: (0..count as u32).map(|value| Place { buffer: own_buffer(value), start: 0, end: 1 }).collect(),
+            is_planned: vec![false; count],
+            nowhere: Vec::new(),
             bases: vec![None; count],
-            groups: Vec::new(),
+            groups: (0..count as u32).collect(),
             kept: Vec::new(),
         };
-        values.groups.extend(0..count as u32);
-        for (value, tensor) in plan.tensors() {
-            // A caller sets the pointer of a tensor with a name, and no release supports tensors without bounds.
-            let is_given = tensor.allocation_info.is_some()
+        // A caller sets the pointers of inputs and outputs.
+        let mut is_given = vec![false; count];
+        for value in plan.inputs().iter().chain(plan.outputs()) {
+            if let Some(is_given) = usize::try_from(*value).ok().and_then(|value| is_given.get_mut(value)) {
+                *is_given = true;
+            }
+        }
+        let facts = values.places.iter_mut().zip(&mut values.is_planned).zip(is_given);
+        for ((value, tensor), ((place, is_planned), is_given)) in plan.values().iter().enumerate().zip(facts) {
+            let KernelTypes::Tensor(tensor) = &tensor.val else { continue };
+            let bytes = tensor.shape().count_bytes().ok();
+            place.end = bytes.unwrap_or(1);
+            if let Some(planned) = bytes.and_then(|bytes| planned(tensor, bytes)) {
+                (*place, *is_planned) = (planned, true);
+            }
+            // It also sets that of a tensor with a name, and no release supports tensors without bounds.
+            let is_given = is_given
+                || tensor.allocation_info.is_some()
                 || tensor.data_buffer_idx != 0
                 || tensor.extra_tensor_info.is_some()
                 || tensor.shape_dynamism == TensorShapeDynamism::DYNAMIC_UNBOUND;
-            if let Some(place) = is_nowhere.get_mut(value) {
-                *place = !is_given && tensor.byte_size().is_ok_and(|bytes| bytes > 0);
+            if !is_given && bytes > Some(0) {
+                values.nowhere.push(value as u32);
             }
         }
-        for value in plan.inputs().iter().chain(plan.outputs()) {
-            if let Some(place) = usize::try_from(*value).ok().and_then(|value| is_nowhere.get_mut(value)) {
-                *place = false;
-            }
-        }
-        values.is_nowhere = is_nowhere;
         values
     }
 
@@ -126,22 +124,25 @@ impl Values {
                 first.read = event.time.min(first.read);
             }
         }
-        // Values with content, by place and index.
-        let mut owners: Vec<(Place, u32, u32)> = Vec::new();
-        for (((value, first), place), state) in (0u32..).zip(&first).zip(&self.places).zip(states(plan)) {
-            let from = if state { 0 } else { first.written.min(first.pointed) };
-            if place.buffer < OWN_BUFFERS && from != NEVER {
-                owners.push((*place, value, from));
-            }
-        }
-        sort(&mut owners);
-        let mut budget = 16 * events.size;
-        for ((value, first), state) in (0u32..).zip(first).zip(states(plan)) {
-            let Some(place) = self.places.get(value as usize).copied().filter(|_| self.is_planned(value)) else {
+        // The values with content at each place, in order, and since when they have it.
+        let mut owners: BTreeMap<Place, Vec<(u32, u32)>> = BTreeMap::new();
+        let mut planned: Vec<(u32, Place, First, bool)> = Vec::with_capacity(self.places.len());
+        for (value, (place, first)) in self.places.iter().zip(first).enumerate() {
+            if place.buffer >= OWN_BUFFERS {
                 continue;
-            };
+            }
+            let is_state = is_state(plan, value);
+            let from = if is_state { 0 } else { first.written.min(first.pointed) };
+            if from != NEVER {
+                owners.entry(*place).or_default().push((value as u32, from));
+            }
+            planned.push((value as u32, *place, first, is_state));
+        }
+        let count: usize = owners.values().map(Vec::len).sum();
+        let mut budget = 16 * events.size;
+        for (value, place, first, is_state) in planned.iter().copied() {
             let is_read_first = first.read != NEVER && first.read <= first.written;
-            if state {
+            if is_state {
                 let named = plan.tensor(value).is_some_and(|tensor| tensor.fully_qualified_name().is_some());
                 self.kept.push((value, named || is_read_first));
                 continue;
@@ -151,45 +152,44 @@ impl Values {
                 self.kept.extend(Some((value, true)).filter(|_| is_read_first && first.pointed == NEVER));
                 continue;
             }
-            let is_before = |(_, other, from): &&(Place, u32, u32)| {
+            let is_before = |(other, from): &&(u32, u32)| {
                 *from < first.used && *other != value && blocks.is_always_before(*from, first.used)
             };
-            let same = owners.get(owners.partition_point(|owner| owner.0 < place)..).unwrap_or_default();
-            let same = same.get(..same.partition_point(|owner| owner.0 == place)).unwrap_or_default();
-            let (lower, higher) = same.split_at(same.partition_point(|owner| owner.1 < value));
+            let same = owners.get(&place).map(Vec::as_slice).unwrap_or_default();
+            let (lower, higher) = same.split_at(same.partition_point(|(other, _)| *other < value));
             let mut steps = 0;
             let mut base = lower.iter().rev().chain(higher).inspect(|_| steps += 1).find(is_before);
             if base.is_none() {
-                steps += owners.len();
-                let covering = owners.iter().filter(is_before).filter(|owner| owner.0.covers(&place));
-                base = covering.max_by_key(|owner| (owner.1 < value, owner.1));
+                steps += count;
+                let covering = owners.iter().filter(|(other, _)| other.covers(&place)).flat_map(|(_, owners)| owners);
+                base = covering.filter(is_before).max_by_key(|(other, _)| (*other < value, *other));
             }
             let Some(left) = budget.checked_sub(steps) else { return false };
             budget = left;
             if base.is_none() {
                 // Its parts may be written one by one.
-                let mut parts = owners.iter().filter(is_before).filter(|owner| place.covers(&owner.0)).peekable();
+                let parts = owners.iter().filter(|(other, _)| place.covers(other)).flat_map(|(_, owners)| owners);
+                let mut parts = parts.filter(is_before).peekable();
                 let is_whole = parts.peek().is_none();
-                parts.for_each(|owner| unite(&mut self.groups, owner.1, value));
+                parts.for_each(|(part, _)| unite(&mut self.groups, *part, value));
                 if !is_whole {
                     continue;
                 }
             }
             match base {
-                Some((_, base, _)) => {
-                    let base = *base;
-                    unite(&mut self.groups, value, base);
+                Some((base, _)) => {
+                    unite(&mut self.groups, value, *base);
                     if let Some(place) = self.bases.get_mut(value as usize) {
-                        *place = Some(base);
+                        *place = Some(*base);
                     }
                 }
                 None if is_read_first => self.kept.push((value, true)),
                 None => {}
             }
         }
-        for value in 0..self.groups.len() {
-            let group = find(&mut self.groups, value as u32);
-            if let Some(place) = self.groups.get_mut(value) {
+        for (value, ..) in planned {
+            let group = find(&mut self.groups, value);
+            if let Some(place) = self.groups.get_mut(value as usize) {
                 *place = group;
             }
         }
@@ -226,18 +226,14 @@ fn own_buffer(value: u32) -> u64 {
 }
 
 /// A tensor's bytes in planned memory, if it has any.
-fn planned(tensor: &Tensor<'_>) -> Option<Place> {
+fn planned(tensor: &Tensor<'_>, bytes: u64) -> Option<Place> {
     let allocation = tensor.allocation_info?;
     let start = allocation.memory_offset();
-    let end = start.checked_add(tensor.shape().count_bytes().ok()?).filter(|end| *end > start)?;
+    let end = start.checked_add(bytes).filter(|end| *end > start)?;
     Some(Place { buffer: allocation.memory_id.into(), start, end })
 }
 
-/// Of each value, whether it is a mutable tensor with an initial state or a name.
-fn states<'t>(plan: &'t ExecutionPlan<'_>) -> impl Iterator<Item = bool> + 't {
-    let is_state = |tensor: &Tensor<'_>| {
-        let has_state = tensor.data_buffer_idx > 0 || tensor.is_external();
-        tensor.allocation_info.is_some() && (has_state || tensor.fully_qualified_name().is_some())
-    };
-    (0..plan.values().len()).map(move |value| plan.tensor(value).is_some_and(is_state))
+/// Whether a value in planned memory has an initial state or a name.
+fn is_state(plan: &ExecutionPlan<'_>, value: usize) -> bool {
+    plan.tensor(value).is_some_and(|tensor| tensor.has_data() || tensor.fully_qualified_name().is_some())
 }

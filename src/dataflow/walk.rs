@@ -52,6 +52,16 @@ pub(crate) struct Null {
     pub(crate) used_by: u32,
 }
 
+/// Planned memory that a call writes.
+pub(super) struct Output {
+    pub(super) place: Place,
+    /// The event.
+    pub(super) write: u32,
+    /// The tensor, and the value whose memory it has.
+    pub(super) tensor: u32,
+    pub(super) memory: u32,
+}
+
 /// What the walk found for a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Passed {
@@ -97,8 +107,10 @@ pub(super) struct Walk<'e> {
     pub(super) records: bool,
     /// Of each event, whether it writes the value's own memory.
     pub(super) is_written: Vec<bool>,
-    /// Of a read.
+    /// The writes that a read gets its bytes from.
     pub(super) found: Vec<u32>,
+    /// Of a call, in order.
+    pub(super) outputs: Vec<Output>,
 }
 
 impl<'e> Walk<'e> {
@@ -113,6 +125,12 @@ impl<'e> Walk<'e> {
         let (mut fills, mut is_fill) = (Vec::new(), vec![false; events.list.len()]);
         let (mut loops, mut open) = (blocks.loops.iter().peekable(), Vec::<(usize, usize)>::new());
         for (index, event) in events.list.iter().enumerate() {
+            if let Kind::Move(of) = event.kind {
+                is_moved.get_mut(of as usize).into_iter().for_each(|moved| *moved = true);
+            }
+            if event.kind != Kind::Fill {
+                continue;
+            }
             let time = event.time as usize;
             while let Some(next) = loops.next_if(|(first, _)| *first <= time) {
                 open.push(*next);
@@ -120,19 +138,15 @@ impl<'e> Walk<'e> {
             while open.last().is_some_and(|(_, last)| *last < time) {
                 open.pop();
             }
-            match (event.kind, open.last(), is_fill.get_mut(index)) {
-                (Kind::Move(of), ..) => is_moved.get_mut(of as usize).into_iter().for_each(|moved| *moved = true),
-                (Kind::Fill, Some((first, last)), Some(place)) => {
-                    fills.push((*first, *last, index as u32));
-                    *place = true;
-                }
-                _ => {}
+            if let (Some((first, last)), Some(place)) = (open.last(), is_fill.get_mut(index)) {
+                fills.push((*first, *last, index as u32));
+                *place = true;
             }
         }
         sort(&mut fills);
         let mut entry = BTreeMap::new();
-        for (value, _) in (0u32..).zip(&values.is_nowhere).filter(|(_, is_nowhere)| **is_nowhere) {
-            entry.insert(value, vec![Pointer { memory: NOWHERE, ..Pointer::of(value) }]);
+        for value in &values.nowhere {
+            entry.insert(*value, vec![Pointer { memory: NOWHERE, ..Pointer::of(*value) }]);
         }
         Self {
             plan,
@@ -152,6 +166,7 @@ impl<'e> Walk<'e> {
             budget: (1 << 19) + 64 * events.size,
             records,
             found: Vec::new(),
+            outputs: Vec::new(),
         }
     }
 
@@ -348,10 +363,10 @@ impl<'e> Walk<'e> {
 
     /// The bytes that a pointer leads to.
     pub(super) fn place(&self, pointer: &Pointer) -> Option<Place> {
-        let memory = self.values.places.get(pointer.memory as usize)?;
-        let tensor = self.values.places.get(pointer.tensor as usize)?;
-        let end = memory.start.saturating_add(tensor.end - tensor.start);
-        Some(Place { end, ..*memory }).filter(|place| place.start < place.end)
+        let memory = *self.values.places.get(pointer.memory as usize)?;
+        let tensor = *self.values.places.get(pointer.tensor as usize)?;
+        let size = tensor.end - tensor.start;
+        (size > 0).then_some(Place { end: memory.start.saturating_add(size), ..memory })
     }
 
     /// The event of a write.
