@@ -10,10 +10,12 @@ use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
 use crate::names::NamesArguments;
 use crate::remote::Need;
+use crate::text;
 use executorch_format::inspect::Disassembly;
 use glob::Pattern;
 use serde::Serialize;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 /// Every instruction: what it calls, its arguments by name, and where their values live
 #[derive(clap::Args)]
@@ -64,6 +66,21 @@ impl Filter {
         self.range.is_some() || !self.operator.is_empty()
     }
 
+    /// Fails if nothing would be printed.
+    fn check(&self, path: &Path, disassembly: &Disassembly<'_>) -> Result<(), Failure> {
+        let lengths =
+            || disassembly.methods.iter().flat_map(|method| &method.chains).map(|chain| chain.instructions.len());
+        if !self.is_given() || print::any(disassembly, self) {
+            return Ok(());
+        }
+        let most = lengths().max().unwrap_or(0);
+        let found = format!("the longest method has {}, from number 0", text::count(most, "instruction"));
+        let wanted =
+            self.range.as_ref().map_or(String::new(), |range| format!(" in {}..{}", range.start(), range.end()));
+        let matching = if self.operator.is_empty() { "" } else { " that matches --operator" };
+        Err(Failure::Usage(format!("{}: no instruction{matching}{wanted}: {found}", text::path(path))))
+    }
+
     /// Whether an instruction that runs something with that name is printed.
     fn takes(&self, index: usize, name: impl FnOnce() -> String) -> bool {
         let in_range = self.range.as_ref().is_none_or(|range| range.contains(&index));
@@ -106,6 +123,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 return Err(Failure::no_method(path, name, pte));
             }
         }
+        arguments.filter.check(path, &disassembly)?;
         match documents {
             Some(documents) => {
                 documents.add(&FileDisassembly { file: path.display().to_string(), disassembly: &disassembly })?

@@ -1,6 +1,6 @@
 //! Failures that end the command, their messages and exit codes.
 
-use crate::files::{FileArguments, FilePath};
+use crate::files::{FileArguments, FilePath, batches};
 use crate::near::Names;
 use crate::{json, parallel, text};
 use anstyle::{AnsiColor, Style};
@@ -238,17 +238,8 @@ pub fn each_at_once<R: Send>(
     work: impl Fn(&Path) -> Result<R, Failure> + Sync,
     mut done: impl FnMut(&Path, R, Option<&mut json::Files>) -> Result<(), Failure>,
 ) -> Result<Result<(), Failure>, Failure> {
-    let (mut code, mut files) = (0, files.iter());
-    loop {
-        let (mut batch, mut failed) = (Vec::new(), None);
-        while batch.len() < parallel::batch() && failed.is_none() {
-            match files.next() {
-                Some(Ok(file)) => batch.push(file),
-                Some(Err(failure)) => failed = Some(failure),
-                None => break,
-            }
-        }
-        let is_end = batch.is_empty() && failed.is_none();
+    let mut code = 0;
+    for (batch, failed) in batches(files.iter()) {
         parallel::in_order(
             &batch,
             |file| work(&file.path),
@@ -257,19 +248,15 @@ pub fn each_at_once<R: Send>(
                 note(&file.path, outcome, documents.as_deref_mut(), &mut code)
             },
         )?;
-        if let Some(failure) = failed {
-            let path = failure.file().map(Path::to_owned).unwrap_or_default();
+        if let Some((path, failure)) = failed {
             note(&path, Err(failure), documents.as_deref_mut(), &mut code)?;
-        }
-        if is_end {
-            break;
         }
     }
     Ok(if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) })
 }
 
 /// Reports a file that failed, and raises the exit code. Fails if the output cannot be written.
-fn note(
+pub fn note(
     file: &Path,
     outcome: Result<(), Failure>,
     documents: Option<&mut json::Files>,

@@ -1,7 +1,7 @@
 //! The files that a command works on.
 
 use crate::failure::Failure;
-use crate::remote;
+use crate::{parallel, remote};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -80,6 +80,26 @@ pub fn iter(paths: &[PathBuf], recursive: bool) -> impl Iterator<Item = Result<F
         } else {
             Box::new([Ok(FilePath { path: path.clone(), found: false })].into_iter())
         }
+    })
+}
+
+/// Files in batches for work on several at once. A folder or URL that cannot be listed comes after the files before it.
+pub fn batches(
+    mut files: impl Iterator<Item = Result<FilePath, Failure>>,
+) -> impl Iterator<Item = (Vec<FilePath>, Option<(PathBuf, Failure)>)> {
+    std::iter::from_fn(move || {
+        let mut batch = Vec::new();
+        while batch.len() < parallel::batch() {
+            match files.next() {
+                Some(Ok(file)) => batch.push(file),
+                Some(Err(failure)) => {
+                    let path = failure.file().map(Path::to_owned).unwrap_or_default();
+                    return Some((batch, Some((path, failure))));
+                }
+                None => break,
+            }
+        }
+        (!batch.is_empty()).then_some((batch, None))
     })
 }
 

@@ -30,9 +30,9 @@ pub struct Arguments {
     files: FileArguments,
     #[command(flatten)]
     form: JsonArguments,
-    /// How to group the bytes
-    #[arg(long, value_name = "WHAT", default_value = "kind")]
-    by: By,
+    /// How to group the bytes of a file [default: kind]
+    #[arg(long, value_name = "WHAT")]
+    by: Option<By>,
     /// Maximum lines [default: all; on a terminal 20]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
@@ -120,6 +120,10 @@ pub struct TwoSizes<'t> {
 /// Prints the sizes of each file, or compares two.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     if let ([before, after], false) = (&arguments.files.files[..], arguments.files.recursive) {
+        if arguments.by.is_some() {
+            let fault = "--by groups the bytes of one file: two files are compared part by part";
+            return Err(Failure::Usage(fault.to_owned()));
+        }
         return compare(before, after, arguments);
     }
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));

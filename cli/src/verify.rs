@@ -7,7 +7,7 @@ mod sarif;
 
 use crate::data::{Data, folder, is_data};
 use crate::failure::Failure;
-use crate::files::{FilePath, iter};
+use crate::files::{FilePath, batches, iter};
 use crate::near::Names;
 use crate::open::Input;
 use crate::remote::{self, Need};
@@ -18,6 +18,7 @@ use executorch_format::Model;
 use executorch_format::validate::{Finding, History, Level, Library, Policy, RULES, Release, Rule};
 use output::{Form, Output};
 use serde::Serialize;
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -125,45 +126,52 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
         })?;
         return Ok(write!(io::stdout(), "{name}\n\n{page}")?);
     }
-    let files = iter(&arguments.data, false).chain(iter(&arguments.files, arguments.recursive));
-    let files = files.collect::<Result<Vec<_>, _>>()?;
+    let files = || iter(&arguments.data, false).chain(iter(&arguments.files, arguments.recursive));
     if !arguments.runtime.is_empty() {
-        return runtimes::run(&files, &arguments.runtime, &arguments.libraries, arguments.form());
+        return runtimes::run(files, &arguments.runtime, &arguments.libraries, arguments.form());
     }
     let policy = chosen(arguments)?;
     // Rules of the strict level read everything.
     let need = if policy.level >= Level::Strict { Need::All } else { Need::Scales };
-    let inputs: Vec<_> = files.iter().map(|file| kept(&file.path)).collect();
-    let opened: Vec<_> = files.iter().zip(&inputs).collect();
-    let data: Vec<_> =
-        opened.iter().filter_map(|(file, input)| Data::of(file, input.as_ref()?.as_ref().ok()?)).collect();
+    // The files are listed twice, so that only those with data are in memory.
+    let kept = files().filter_map(|file| file.map(|file| Some((kept(&file.path)?, file))).transpose());
+    let kept: Vec<(Opened, FilePath)> = kept.collect::<Result<_, _>>()?;
+    // The first of two is kept: a pipe is empty when it is opened again.
+    let by_path: HashMap<&Path, &Opened> = kept.iter().rev().map(|(opened, file)| (&*file.path, opened)).collect();
+    let data: Vec<_> = kept.iter().filter_map(|(opened, file)| Data::of(file, opened.as_ref().ok()?)).collect();
     let mut output = Output::start(arguments.form(), policy.level);
     let mut unreadable = 0;
-    let judge =
-        |(FilePath { path, found }, kept): &(&FilePath, &Option<Opened>)| -> Result<Vec<Finding>, Arc<Failure>> {
-            let late;
-            let input = match kept {
-                Some(kept) => kept.as_ref().map_err(Arc::clone)?,
-                None => {
-                    late = Input::open_for(path, need)?;
-                    &late
-                }
-            };
-            let folder = found.then(|| folder(path));
-            let serving = data.iter().filter(|data| data.folder.is_none() || data.folder == folder);
-            Ok(policy.judge(verify(input, serving, policy.level)))
+    let judge = |FilePath { path, found }: &FilePath| -> Result<Vec<Finding>, Arc<Failure>> {
+        let late;
+        let input = match by_path.get(&**path) {
+            Some(kept) => kept.as_ref().map_err(Arc::clone)?,
+            None => {
+                late = Input::open_for(path, need)?;
+                &late
+            }
         };
-    parallel::in_order(&opened, judge, |(FilePath { path, .. }, _), result| match result {
-        Ok(findings) => {
-            let printed = output.file(path, &findings);
-            printed.map_err(|failure| failure.or_found(u8::from(output.errors() > 0).max(unreadable)))
-        }
-        Err(failure) => {
+        let folder = found.then(|| folder(path));
+        let serving = data.iter().filter(|data| data.folder.is_none() || data.folder == folder);
+        Ok(policy.judge(verify(input, serving, policy.level)))
+    };
+    for (batch, failed) in batches(files()) {
+        parallel::in_order(&batch, judge, |FilePath { path, .. }, result| match result {
+            Ok(findings) => {
+                let printed = output.file(path, &findings);
+                printed.map_err(|failure| failure.or_found(u8::from(output.errors() > 0).max(unreadable)))
+            }
+            Err(failure) => {
+                failure.report();
+                unreadable = unreadable.max(failure.code());
+                output.failed(path, &failure)
+            }
+        })?;
+        if let Some((path, failure)) = failed {
             failure.report();
             unreadable = unreadable.max(failure.code());
-            output.failed(path, &failure)
+            output.failed(&path, &failure)?;
         }
-    })?;
+    }
     let code = u8::from(output.end(&arguments.output)? > 0).max(unreadable);
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }

@@ -149,6 +149,36 @@ fn of_methods_that_are_alike_the_one_asked_for_is_taken() {
     });
 }
 
+/// Where thousands of methods have the instructions of thousands of runs, not every pair is compared.
+#[test]
+fn a_run_that_fits_too_many_methods_is_said_to() {
+    with_program("profile_control", |etdp, pte| {
+        let known = etdp.profile(Some(pte), None);
+        let mut pte = pte.clone();
+        let plans = pte.program.execution_plan.as_mut().unwrap();
+        let forward = plans[0].clone();
+        let instructions = forward.chains()[0].instructions().to_vec();
+        let place = |target: &str| {
+            let is_it = |event: &&EventProfile<'_>| event.runs.as_ref().is_some_and(|runs| runs.to_string() == target);
+            known.runs[1].events.iter().find(is_it).unwrap().instruction.unwrap()
+        };
+        let (add, jump) = (place("aten::add.out"), place("JumpFalseCall"));
+        // Each of these has all instructions of the run but one.
+        for index in 0..600 {
+            let (mut plan, mut instructions) = (forward.clone(), instructions.clone());
+            let [to, from] = if index % 2 == 0 { [add, jump] } else { [jump, add] };
+            instructions[to] = instructions[from].clone();
+            plan.name = Some(format!("forward{index}").into());
+            plan.chains.as_mut().unwrap()[0].instructions = Some(instructions);
+            plans.push(plan);
+        }
+        let profile = etdp.profile(Some(&pte), None);
+        let message = &profile.mismatches[0].message;
+        assert!(message.contains("may fit more than 256 methods"), "{message}");
+        assert_eq!(etdp.profile(Some(&pte), Some("forward")).runs[1].method, Some("forward"));
+    });
+}
+
 #[test]
 fn another_program_is_said_not_to_fit() {
     with_program("profile_portable", |etdp, _| {

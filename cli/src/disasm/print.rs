@@ -55,6 +55,21 @@ pub(super) fn text(
     Ok(out.flush()?)
 }
 
+/// Whether the filter takes any instruction or node.
+pub(super) fn any(disassembly: &Disassembly<'_>, filter: &Filter) -> bool {
+    disassembly.methods.iter().any(|method| {
+        let mut chains = method.chains.iter().flat_map(|chain| chain.instructions.iter().enumerate());
+        chains.any(|(at, code)| filter.takes(at, || name(&code.operation)))
+            || method.delegates.iter().any(|delegate| !taken(delegate, filter).is_empty())
+    })
+}
+
+/// The nodes of a delegate that the filter takes. A range selects instructions, not nodes.
+fn taken<'t>(delegate: &'t DelegateCode<'_>, filter: &Filter) -> Vec<(usize, &'t InsideNode)> {
+    let nodes = delegate.nodes.iter().enumerate().filter(|_| filter.range.is_none());
+    nodes.filter(|(at, node)| filter.takes(*at, || node.operator.to_owned())).collect()
+}
+
 /// The names of all operators, backends and nodes, for patterns.
 pub(super) fn names(disassembly: &Disassembly<'_>) -> Vec<String> {
     let methods = disassembly.methods.iter();
@@ -90,16 +105,7 @@ fn print_delegate(
     first: impl Fn((usize, usize)) -> String,
     filter: &Filter,
 ) -> io::Result<()> {
-    // A range selects instructions, not nodes.
-    let nodes: Vec<(usize, &InsideNode)> = match &filter.range {
-        Some(_) => Vec::new(),
-        None => delegate
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(at, node)| filter.takes(*at, || node.operator.to_owned()))
-            .collect(),
-    };
+    let nodes = taken(delegate, filter);
     if filter.is_given() && nodes.is_empty() {
         return Ok(());
     }

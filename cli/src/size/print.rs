@@ -24,7 +24,7 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
         writeln!(out)?;
     }
     writeln!(out, "{}", title(path, file))?;
-    match arguments.by {
+    match arguments.by.unwrap_or(By::Kind) {
         By::Kind => kinds(&mut out, size, arguments)?,
         By::Blob => blobs(&mut out, size, arguments)?,
         By::Method => methods(&mut out, size, arguments)?,

@@ -2,8 +2,8 @@
 
 use super::output::Form;
 use crate::data::{DataFiles, serving};
-use crate::failure::Failure;
-use crate::files::FilePath;
+use crate::failure::{Failure, note};
+use crate::files::{FilePath, batches};
 use crate::open::Input;
 use crate::remote::Need;
 use crate::{json, parallel, status, text};
@@ -56,16 +56,21 @@ pub struct Verdict {
 }
 
 /// Says for each file what each release does with it. Fails if one refuses a file or crashes on it.
-pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form) -> Result<(), Failure> {
+pub fn run<Files: Iterator<Item = Result<FilePath, Failure>>>(
+    files: impl Fn() -> Files,
+    spans: &[Span],
+    libraries: &[Library],
+    form: Form,
+) -> Result<(), Failure> {
     if form == Form::Sarif {
         return Err(Failure::Usage("--runtime prints no SARIF".to_owned()));
     }
     let mut documents = (form != Form::Text).then(|| json::Files::new(form == Form::Jsonl));
     let libraries = (!libraries.is_empty()).then_some(libraries);
-    let opened = DataFiles::open(files.iter().cloned());
+    let opened = DataFiles::open(files().flatten());
     let data = opened.parse();
     let mut code = 0;
-    let verdicts = |FilePath { path, .. }: &FilePath| {
+    let verdicts = |FilePath { path, .. }: &FilePath| -> Result<Vec<ReleaseVerdict>, Failure> {
         let input = Input::open_for(path, Need::Scales)?;
         let ptds = serving(&data, path);
         let deployment = Deployment::default().with_libraries(libraries).with_data(Some(&ptds));
@@ -76,8 +81,8 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
         verdicts.retain(|verdict| spans.iter().any(|span| span.holds(verdict.release)));
         Ok(verdicts)
     };
-    parallel::in_order(files, verdicts, |FilePath { path, .. }, result: Result<Vec<ReleaseVerdict>, Failure>| {
-        match result {
+    for (batch, failed) in batches(files()) {
+        parallel::in_order(&batch, verdicts, |FilePath { path, .. }, result| match result {
             Ok(chosen) => {
                 let fails = |verdict: &ReleaseVerdict| verdict.behaviour > Behaviour::Unknown;
                 code = code.max(chosen.iter().any(fails).into());
@@ -91,13 +96,12 @@ pub fn run(files: &[FilePath], spans: &[Span], libraries: &[Library], form: Form
                     None => lines(path, &chosen),
                 }
             }
-            Err(failure) => {
-                failure.report();
-                code = code.max(failure.code());
-                documents.as_mut().map_or(Ok(()), |documents| documents.add_failed(path, &failure))
-            }
+            Err(failure) => note(path, Err(failure), documents.as_mut(), &mut code),
+        })?;
+        if let Some((path, failure)) = failed {
+            note(&path, Err(failure), documents.as_mut(), &mut code)?;
         }
-    })?;
+    }
     documents.map_or(Ok(()), json::Files::end)?;
     if code == 0 { Ok(()) } else { Err(Failure::Reported(code)) }
 }

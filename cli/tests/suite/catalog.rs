@@ -72,6 +72,40 @@ fn a_run_that_was_killed_is_continued() {
 }
 
 #[test]
+fn a_file_takes_one_request_or_two_and_none_when_it_did_not_change() {
+    const FILES: usize = 250;
+    // A page of the server's listing has 100 keys.
+    const PAGES: u64 = 3;
+    let server = Server::start();
+    let program = std::fs::read(data().join("1.5.1/multi_method/multi_method.pte")).unwrap();
+    let mut large = program.clone();
+    large.resize(14 << 20, 7);
+    for index in 0..FILES {
+        let file = if index % 50 == 0 { &large } else { &program };
+        server.put(&format!("bucket/models/{index:04}.pte"), file.clone());
+    }
+    let out = std::env::temp_dir().join(format!("executorch-format-{}-catalog-requests", std::process::id()));
+    let _ = std::fs::remove_dir_all(&out);
+    let spent = |first: &str, out: &Path| {
+        let mut run = pte();
+        run.envs(server.bucket_variables()).env("PTE_FIRST_READ", first).args(["catalog", "s3://bucket/models"]);
+        let output = run.arg("--out").arg(out).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success() && said.contains(&format!("{FILES} files")), "{said}");
+        server.spent()
+    };
+    // As docs/stores.md says: the first request has all metadata, at most 64 KiB of a file.
+    let (requests, bytes) = spent("65536", &out);
+    assert_eq!(requests, PAGES + FILES as u64);
+    assert!(bytes <= FILES as u64 * 65536, "{bytes} bytes");
+    assert_eq!(spent("65536", &out), (PAGES, 0));
+    // Where the metadata is longer than the first request, the second one gets the rest.
+    std::fs::remove_dir_all(&out).unwrap();
+    assert_eq!(spent("64", &out).0, PAGES + 2 * FILES as u64);
+    std::fs::remove_dir_all(&out).unwrap();
+}
+
+#[test]
 fn a_catalogue_is_a_gate_and_has_a_page() {
     let folder = std::env::temp_dir().join(format!("executorch-format-{}-catalog-gate", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);

@@ -24,6 +24,7 @@ mod names;
 mod outputs;
 mod payloads;
 mod readme;
+mod refusals;
 mod releases;
 #[cfg(feature = "remote")]
 mod remote;
