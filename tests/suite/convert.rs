@@ -5,6 +5,7 @@ use executorch_format::convert::{Dtype, Npy, SafeTensor, Safetensors, ShardIndex
 use executorch_format::edit::NewData;
 use executorch_format::schema::ScalarType;
 use executorch_format::schema::flat_tensor::TensorLayout;
+use executorch_format::validate::Level;
 use executorch_format::{ErrorKind, NewEntry, Ptd, PtdOptions, Pte, TensorShape, TensorView};
 use executorch_format_support::fixtures::{equal, fixture, fixtures, for_each};
 use proptest::prelude::*;
@@ -60,6 +61,29 @@ fn a_file_of_the_python_package_comes_back_byte_for_byte() {
     let (back, skipped) = Safetensors::of_ptd(&ptd, Unsupported::Refuse).unwrap();
     assert_eq!(skipped, []);
     assert_eq!(back.image().unwrap().to_vec().unwrap(), bytes);
+}
+
+#[test]
+fn a_name_with_nul_becomes_no_key() {
+    let header = r#"{"__metadata__":{"x\u0000y":"z"},"a\u0000b":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}"#;
+    let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
+    bytes.extend(header.as_bytes());
+    bytes.extend([0; 8]);
+    let parse = || Safetensors::parse(&bytes).unwrap();
+
+    let error = parse().into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap_err();
+    assert!(error.to_string().contains(r#"tensor "a\0b": its name contains NUL"#), "{error}");
+    assert!(parse().tensors.remove(0).into_entry().is_err());
+    let (ptd, skipped) = parse().into_ptd(&PtdOptions::default(), Unsupported::Skip).unwrap();
+    let names: Vec<_> = skipped.iter().map(|skipped| (skipped.kind, skipped.name.as_str())).collect();
+    assert_eq!(names, [("tensor", "a\0b"), ("metadata", "x\0y")]);
+    assert_eq!(ptd.entries().count(), 0);
+
+    let mut renamed = parse();
+    renamed.metadata.clear();
+    renamed.tensors[0].name = "a.b".into();
+    let (ptd, _) = renamed.into_ptd(&PtdOptions::default(), Unsupported::Refuse).unwrap();
+    assert_eq!(ptd.validate(Level::Strict), []);
 }
 
 #[test]

@@ -142,17 +142,27 @@ impl<'a> Safetensors<'a> {
                 Err(reason) => unsupported.add(&mut skipped, "tensor", &tensor.name, reason)?,
             }
         }
-        entries.extend(
-            self.metadata
-                .into_iter()
-                .map(|(key, value)| NewEntry::blob(format!("{METADATA_PREFIX}{key}"), value.into_bytes())),
-        );
+        for (key, value) in self.metadata {
+            match without_nul(&key) {
+                Ok(()) => entries.push(NewEntry::blob(format!("{METADATA_PREFIX}{key}"), value.into_bytes())),
+                Err(reason) => unsupported.add(&mut skipped, "metadata", &key, reason)?,
+            }
+        }
         Ok((Ptd::build(entries, options)?, skipped))
+    }
+}
+
+/// Refuses a name that would be cut off as the key of a `.ptd`.
+fn without_nul(name: &str) -> core::result::Result<(), String> {
+    match name.contains('\0') {
+        true => Err("its name contains NUL, after which the runtime reads no more of a key".into()),
+        false => Ok(()),
     }
 }
 
 /// The layout of a tensor's bytes in a `.ptd`, or why it cannot be stored there.
 fn new_layout(tensor: &SafeTensor<'_>) -> core::result::Result<TensorLayout<'static>, String> {
+    without_nul(&tensor.name)?;
     let Some((scalar_type, _)) = TYPES.iter().find(|(_, other)| *other == tensor.dtype) else {
         return Err(format!("a .ptd does not have the type {}", tensor.dtype));
     };
@@ -205,7 +215,8 @@ impl<'a> SafeTensor<'a> {
 
     /// Converts it to an entry of a `.ptd`, in the dim order that it had.
     ///
-    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a `.ptd` cannot store its type or size.
+    /// Fails with [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) if a `.ptd` cannot store its type or size, or if
+    /// its name contains NUL.
     pub fn into_entry(self) -> Result<NewEntry<'a>> {
         let layout =
             new_layout(&self).map_err(|reason| Error::unwritable(format!("tensor {:?}: {reason}", self.name)))?;
