@@ -15,7 +15,8 @@ pub enum Level {
     Structure,
     /// What ExecuTorch 1.5 refuses when it loads the file and its methods, apart from missing kernels and backends.
     Runtime,
-    /// What ExecuTorch does not check although it can crash or mislead a reader.
+    /// What ExecuTorch does not check when it loads the file, although a run may fail, crash or compute wrong values, or a reader
+    /// be misled.
     #[default]
     Strict,
 }

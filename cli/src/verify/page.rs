@@ -48,7 +48,10 @@ pub fn page(rule: &Rule) -> String {
             "`runtime`: ExecuTorch 1.5 loads such a file at most under conditions"
         }
         Level::Runtime => "`runtime`: ExecuTorch 1.5 refuses such a file, or a method of it",
-        _ => "`strict`: ExecuTorch 1.5 does not check this",
+        _ if rule.name.starts_with("kernel-") => {
+            "`strict`: ExecuTorch 1.5 does not check this when it loads a file; the effect shows when the call runs"
+        }
+        _ => "`strict`: ExecuTorch 1.5 does not check this when it loads a file",
     };
     let severity = match rule.severity {
         Severity::Error => "error",
