@@ -135,6 +135,8 @@ mod json_schema;
 mod keyed;
 mod model;
 mod names;
+#[cfg(feature = "names")]
+pub mod naming;
 #[cfg(any(feature = "diff", feature = "layout"))]
 mod parallel;
 mod path;

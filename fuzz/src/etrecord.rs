@@ -1,5 +1,5 @@
 use executorch_format::Pte;
-use executorch_format::inspect::{NameSource, Names};
+use executorch_format::naming::{NameSource, Names};
 use std::hint::black_box;
 
 const PROGRAM: &[u8] = include_bytes!("../../tests/data/etrecord/net_portable.pte");

@@ -66,10 +66,6 @@ impl<'m> Model<'m> {
     /// [`ErrorKind::Unwritable`](crate::ErrorKind::Unwritable) for a file of another kind, and if blobs overlap so much
     /// that together they have more than twice the file's bytes.
     pub fn extraction(&self) -> Result<Extraction<'_>> {
-        if !matches!(self, Self::Pte(_) | Self::Ptd(_)) {
-            let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
-            return Err(Error::unwritable(reason));
-        }
         self.extraction_of(self.blobs())
     }
 
@@ -77,6 +73,10 @@ impl<'m> Model<'m> {
     ///
     /// Fails as [`extraction`](Self::extraction) does.
     pub fn extraction_of<'t>(&'t self, found: Blobs<'t>) -> Result<Extraction<'t>> {
+        if !matches!(self, Self::Pte(_) | Self::Ptd(_)) {
+            let reason = format!("blobs of a {} file: expected a .pte or .ptd file", self.kind());
+            return Err(Error::unwritable(reason));
+        }
         if let Some(fault) = found.faults.into_iter().next() {
             return Err(fault.error);
         }

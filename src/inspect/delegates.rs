@@ -228,9 +228,9 @@ pub(super) fn most_first(operators: &mut [OperatorCalls]) {
 }
 
 /// For each value, the nodes that take it, and the argument's name.
-pub(super) type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
+pub(crate) type Takers = Keyed<usize, Vec<(usize, &'static str)>>;
 
-pub(super) fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
+pub(crate) fn takers(xnnpack: &Xnnpack<'_>) -> Takers {
     let ids = xnnpack.graph.values_by_id();
     let mut takers = Takers::new();
     for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {

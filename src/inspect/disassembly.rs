@@ -1,7 +1,5 @@
 //! What a program does, instruction by instruction.
 
-#[cfg(all(doc, feature = "names"))]
-use super::Names;
 use super::constant_methods::{Returned, double};
 use super::delegate_code::{self, DelegateCode};
 use super::{Fault, ValueShape};
@@ -92,7 +90,7 @@ pub struct Code<'t> {
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub assumed: Option<&'static str>,
     /// The operator or backend without its namespace, and how many such instructions come before it, such as `convolution.3`.
-    /// [`Names`] adds this and what follows.
+    /// `naming::Names` adds this and what follows.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub label: Option<&'t str>,
     /// The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself.
@@ -236,7 +234,7 @@ pub struct CodeValue<'t> {
     /// The type and shape, if it is a tensor.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub tensor: Option<ValueShape<'t>>,
-    /// Where the tensor's name is known from. [`Names`] adds names that the file does not have.
+    /// Where the tensor's name is known from. `naming::Names` adds names that the file does not have.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub named_by: Option<NamedBy>,
     /// Where its bytes are, if it is a tensor.

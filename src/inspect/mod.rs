@@ -36,8 +36,6 @@ mod graph;
 mod linked;
 mod memory;
 mod model;
-#[cfg(feature = "names")]
-mod names;
 mod numbers;
 mod operators;
 mod payloads;
@@ -85,10 +83,6 @@ pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Way};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
-#[cfg(feature = "names")]
-pub use names::{
-    EtRecord, InstructionName, MethodNames, Name, NameSource, Names, Parameter, RecordedMethod, RecordedNode,
-};
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;
@@ -111,6 +105,8 @@ pub use weights::{Weight, WeightUse};
 pub use xnnpack::{XnnpackArgument, XnnpackSummary};
 
 pub(crate) use compile_specs::accelerator;
+#[cfg(feature = "names")]
+pub(crate) use delegates::takers;
 #[cfg(feature = "layout")]
 pub(crate) use graph::CHARACTERS;
 pub(crate) use graph::short;

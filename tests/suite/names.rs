@@ -1,6 +1,7 @@
 //! Names of values and instructions, from real ETRecords and state dicts, and from damaged ones.
 
-use executorch_format::inspect::{EtRecord, NameSource, NamedBy, Names};
+use executorch_format::inspect::NamedBy;
+use executorch_format::naming::{EtRecord, NameSource, Names};
 use executorch_format::{ErrorKind, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::io::{Cursor, Write};

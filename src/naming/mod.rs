@@ -1,21 +1,20 @@
-//! Names of values, instructions and constants, as the author of a model knows them.
+//! Names of values, instructions and constants, as the author of a model knows them: from the file, from an ETRecord, or from a state dict.
 
 mod etrecord;
 mod state_dict;
 
 pub use etrecord::{EtRecord, Parameter, RecordedMethod, RecordedNode};
 
-use super::delegates::takers;
-use super::{
-    BlobUser, Blobs, Code, CodeValue, DelegateConstants, Disassembly, MethodCode, NamedBy, Operation, Returned,
-    SourceLine, TensorPlace, short,
-};
 use crate::convert::Safetensors;
 use crate::delegate::Payload;
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
+use crate::inspect::{
+    Argument, BlobUser, Blobs, Code, CodeValue, DelegateConstants, Disassembly, MethodCode, NamedBy, Operation,
+    Returned, SourceLine, TensorPlace, short, takers,
+};
 use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
 
@@ -57,7 +56,7 @@ impl<'a> NameSource<'a> {
 ///
 /// ```
 /// use executorch_format::Pte;
-/// use executorch_format::inspect::{NameSource, Names};
+/// use executorch_format::naming::{NameSource, Names};
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let file = std::fs::read("tests/data/etrecord/net_portable.pte")?;
@@ -390,7 +389,7 @@ impl<'c, 't> Method<'c, 't> {
             self.recorded += 1;
             self.fitting += usize::from(same.is_some());
         }
-        let is_output = |argument: &&super::Argument| argument.output;
+        let is_output = |argument: &&Argument| argument.output;
         let outputs = arguments.iter().filter(is_output).map(|argument| argument.value).collect::<Vec<_>>();
         let several = outputs.iter().any(|output| Some(output) != outputs.first());
         for (at, argument) in arguments.iter().enumerate() {

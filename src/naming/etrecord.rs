@@ -29,7 +29,7 @@ const MOST_EXPANSION: u64 = 64;
 /// The names and places in the source that an ETRecord has for a program.
 ///
 /// ```
-/// use executorch_format::inspect::EtRecord;
+/// use executorch_format::naming::EtRecord;
 ///
 /// # fn main() -> executorch_format::Result<()> {
 /// let record = EtRecord::parse(&std::fs::read("tests/data/etrecord/net_portable.etrecord")?)?;
