@@ -89,7 +89,7 @@ pub fn batches(
 ) -> impl Iterator<Item = (Vec<FilePath>, Option<(PathBuf, Failure)>)> {
     std::iter::from_fn(move || {
         let mut batch = Vec::new();
-        while batch.len() < parallel::batch() {
+        loop {
             match files.next() {
                 Some(Ok(file)) => batch.push(file),
                 Some(Err(failure)) => {
@@ -97,6 +97,10 @@ pub fn batches(
                     return Some((batch, Some((path, failure))));
                 }
                 None => break,
+            }
+            // One file alone needs no other threads, which start when their number is asked for.
+            if batch.len() > 1 && batch.len() >= parallel::batch() {
+                break;
             }
         }
         (!batch.is_empty()).then_some((batch, None))
