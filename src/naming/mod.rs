@@ -90,7 +90,8 @@ pub struct MethodNames<'t> {
     pub values: Vec<Option<Name<'t>>>,
     /// For each chain: its instructions.
     pub chains: Vec<Vec<InstructionName<'t>>>,
-    /// For each delegate whose payload is one of XNNPACK: the names of its constants, by the index of the value in the payload.
+    /// For each delegate: the names of its constants, by the index of the value in the payload, if that is one of XNNPACK and no delegate
+    /// before has it too.
     pub delegates: Vec<BTreeMap<usize, Name<'t>>>,
 }
 
@@ -126,13 +127,16 @@ impl<'t> Names<'t> {
                 return Err(misfit(&format!("its methods are {methods:?}, which the program does not have")));
             }
         }
+        // The first record that has a method names it.
+        let methods = records.iter().flat_map(|record| &record.methods).rev();
+        let recorded: BTreeMap<&str, ByHandle<'t>> =
+            methods.map(|method| (&*method.name, ByHandle::new(method))).collect();
         let mut names = Self::default();
         for code in &disassembly.methods {
-            let recorded = records.iter().flat_map(|record| &record.methods).find(|method| method.name == code.name);
-            names.methods.push(Method::new(code, recorded).names()?);
+            names.methods.push(Method::new(code, recorded.get(code.name)).names()?);
         }
         names.add_training(pte);
-        names.add_constants_of_delegates(pte, &records);
+        names.add_constants_of_delegates(pte, &recorded);
         for source in sources {
             if let NameSource::StateDict(state) = source {
                 state_dict::add(&mut names, pte, state);
@@ -221,35 +225,29 @@ impl<'t> Names<'t> {
     }
 
     /// Names the constants of XNNPACK's payloads by the node that takes them. A record has the node's arguments.
-    fn add_constants_of_delegates(&mut self, pte: &'t Pte<'_>, records: &[&'t EtRecord]) {
+    /// Delegates that share a payload are named by the first of them, as in [`Pte::delegate_constants`].
+    fn add_constants_of_delegates(&mut self, pte: &'t Pte<'_>, recorded: &BTreeMap<&str, ByHandle<'t>>) {
         for opened in pte.open_payloads() {
-            let Ok(Payload::Xnnpack(xnnpack)) = &opened.payload else { continue };
+            let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
+            else {
+                continue;
+            };
+            let recorded = pte.methods().get(*method).and_then(|plan| recorded.get(plan.name()));
+            let own = self.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate));
+            let Some(constants) = own else { continue };
             let takers = takers(xnnpack);
-            for (method, delegate) in &opened.delegates {
-                let (Some(names), Some(plan)) = (self.methods.get_mut(*method), pte.methods().get(*method)) else {
-                    continue;
+            for used in xnnpack.constants().into_iter().flat_map(|constant| constant.uses) {
+                let value = used.value();
+                let Some((index, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
+                let Some(node) = xnnpack.graph.xnodes().get(*index) else { continue };
+                let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, role)) {
+                    Some(parameter) => Name { name: Cow::Borrowed(&*parameter.name), named_by: NamedBy::Record },
+                    None => {
+                        let name = format!("{} {index} {role}", node.name());
+                        Name { name: Cow::Owned(name), named_by: NamedBy::Operator }
+                    }
                 };
-                let methods = records.iter().flat_map(|record| &record.methods);
-                let recorded = methods.filter(|recorded| recorded.name == plan.name()).map(ByHandle::new).next();
-                let mut constants = BTreeMap::new();
-                for used in xnnpack.constants().into_iter().flat_map(|constant| constant.uses) {
-                    let value = used.value();
-                    let Some((node, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
-                    let Some(node) = xnnpack.graph.xnodes().get(*node).map(|xnode| (*node, xnode)) else { continue };
-                    let parameter =
-                        recorded.as_ref().and_then(|recorded| recorded.parameter(node.1.debug_handle, role));
-                    let name = match parameter {
-                        Some(parameter) => Name { name: Cow::Borrowed(&*parameter.name), named_by: NamedBy::Record },
-                        None => {
-                            let name = format!("{} {} {role}", node.1.name(), node.0);
-                            Name { name: Cow::Owned(name), named_by: NamedBy::Operator }
-                        }
-                    };
-                    constants.entry(value).or_insert(name);
-                }
-                if let Some(own) = names.delegates.get_mut(*delegate) {
-                    *own = constants;
-                }
+                constants.entry(value).or_insert(name);
             }
         }
     }
@@ -301,7 +299,7 @@ impl<'t> ByHandle<'t> {
 /// A method whose names are being found.
 struct Method<'c, 't> {
     code: &'c MethodCode<'t>,
-    record: Option<ByHandle<'t>>,
+    record: Option<&'c ByHandle<'t>>,
     found: MethodNames<'t>,
     /// How many instructions there were of each operator.
     counts: BTreeMap<&'t str, usize>,
@@ -311,13 +309,12 @@ struct Method<'c, 't> {
 }
 
 impl<'c, 't> Method<'c, 't> {
-    fn new(code: &'c MethodCode<'t>, recorded: Option<&'t RecordedMethod>) -> Self {
+    fn new(code: &'c MethodCode<'t>, record: Option<&'c ByHandle<'t>>) -> Self {
         let found = MethodNames {
             values: vec![None; code.values.len()],
             chains: Vec::new(),
             delegates: vec![BTreeMap::new(); code.delegates.len()],
         };
-        let record = recorded.map(ByHandle::new);
         Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
     }
 

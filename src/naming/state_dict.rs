@@ -3,6 +3,7 @@
 use super::{NamedBy, Names};
 use crate::convert::{SafeTensor, Safetensors};
 use crate::file::pte::{Pte, TensorData};
+use crate::file::segment::DataRef;
 use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, vec::Vec};
 
@@ -21,13 +22,17 @@ pub(super) fn add<'t>(names: &mut Names<'t>, pte: &'t Pte<'_>, state: &'t Safete
             }
         }
     }
+    // Many tensors can have the same data, which is compared once.
+    let mut compared: BTreeMap<DataRef, &[&'t str]> = BTreeMap::new();
     for (plan, names) in pte.methods().iter().zip(&mut names.methods) {
         for (value, tensor) in plan.tensors() {
             let (Ok(TensorData::Constant(data)) | Ok(TensorData::Mutable(data))) = pte.tensor_data(tensor) else {
                 continue;
             };
-            let Some(bytes) = pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty()) else { continue };
-            let same = by_bytes.get(bytes).map(Vec::as_slice).unwrap_or_default();
+            let same = *compared.entry(data).or_insert_with(|| {
+                let bytes = pte.bytes(&data).ok().filter(|bytes| !bytes.is_empty());
+                bytes.and_then(|bytes| by_bytes.get(bytes)).map(Vec::as_slice).unwrap_or_default()
+            });
             let argument = names
                 .values
                 .get(value)
