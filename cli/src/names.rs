@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::open::Input;
 use crate::remote;
 use crate::{status, text};
-use executorch_format::inspect::{BlobUser, Blobs, Disassembly, NamedBy};
+use executorch_format::inspect::{Disassembly, NamedBy};
 use executorch_format::naming::{NameSource, Names};
 use executorch_format::{Error, Pte};
 use std::collections::BTreeMap;
@@ -33,9 +33,10 @@ impl NamesArguments {
 }
 
 /// Open files with names.
+#[derive(Default)]
 pub struct NameFiles {
     inputs: Vec<Input>,
-    /// Whether they are beside the program, rather than asked for.
+    /// They are beside the program, and nobody asked for them.
     were_found: bool,
 }
 
@@ -74,10 +75,43 @@ impl NameFiles {
         Names::new(pte, disassembly, &[]).map_err(|error| Failure::usage_of(file, &error))
     }
 
-    /// Finds the names that the author of a model gave to its values, and to the constants of delegates that are named data.
+    /// Finds the names that the author of a model gave.
     pub fn given(&self, pte: &Pte<'_>) -> Result<GivenNames, Failure> {
         let sources = self.sources()?;
-        let names = self.names(pte, &pte.disassembly(), &sources)?;
+        Ok(GivenNames::new(pte, &self.names(pte, &pte.disassembly(), &sources)?))
+    }
+
+    /// Fails, or only says that a file that was found is not used.
+    fn unless_found(&self, file: &Path, error: &Error) -> Result<(), Failure> {
+        if !self.were_found {
+            return Err(Failure::usage_of(file, error));
+        }
+        let error = text::message(&error.to_string());
+        status::say(format_args!("{} is not used for names: {error}", text::path(file)));
+        Ok(())
+    }
+}
+
+/// Returns `true` for a file that [`NameSource::parse`] reads, rather than JSON: either of its forms has a zero byte at its start.
+pub fn has_names(path: &Path) -> Result<bool, Failure> {
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+    read.map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
+    Ok(start.contains(&0))
+}
+
+/// Names that the author of a model gave.
+#[derive(Default)]
+pub struct GivenNames {
+    /// The method, the value, and its name, in this order.
+    values: Vec<(String, usize, String)>,
+    /// The names of constants inside delegates, by the key of the named data that they are.
+    keys: BTreeMap<String, String>,
+}
+
+impl GivenNames {
+    /// Takes those names that the author gave to values, and to the constants of delegates that are named data.
+    pub fn new(pte: &Pte<'_>, names: &Names<'_>) -> Self {
         let mut given = Vec::new();
         for (plan, names) in pte.methods().iter().zip(&names.methods) {
             for (value, name) in names.values.iter().enumerate() {
@@ -96,38 +130,9 @@ impl NameFiles {
                 keys.entry(key).or_insert_with(|| name.to_owned());
             }
         }
-        Ok(GivenNames { values: given, keys })
+        Self { values: given, keys }
     }
 
-    /// Fails, or only says that a file that was found is not used.
-    fn unless_found(&self, file: &Path, error: &Error) -> Result<(), Failure> {
-        if !self.were_found {
-            return Err(Failure::usage_of(file, error));
-        }
-        let error = text::message(&error.to_string());
-        status::say(format_args!("{} is not used for names: {error}", text::path(file)));
-        Ok(())
-    }
-}
-
-/// Whether a file is one that [`NameSource::parse`] reads, rather than JSON. Either of its forms has a zero byte at its start.
-pub fn has_names(path: &Path) -> Result<bool, Failure> {
-    let mut start = Vec::new();
-    let read = std::fs::File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
-    read.map_err(|error| Failure::Unreadable { file: path.to_owned(), error })?;
-    Ok(start.contains(&0))
-}
-
-/// Names that the author of a model gave.
-#[derive(Default)]
-pub struct GivenNames {
-    /// The method, the value, and its name, in this order.
-    values: Vec<(String, usize, String)>,
-    /// The names of constants inside delegates, by the key of the named data that they are.
-    keys: BTreeMap<String, String>,
-}
-
-impl GivenNames {
     /// The name of a value.
     pub fn of(&self, method: &str, value: usize) -> Option<&str> {
         let at = self.values.binary_search_by(|(own, index, _)| (own.as_str(), *index).cmp(&(method, value))).ok()?;
@@ -137,16 +142,6 @@ impl GivenNames {
     /// The values with a name.
     pub fn values(&self, name: &str) -> impl Iterator<Item = (&str, usize)> {
         self.values.iter().filter(move |(_, _, own)| own == name).map(|(method, value, _)| (method.as_str(), *value))
-    }
-
-    /// Adds the names to the blobs of the same program.
-    pub fn add_to<'t>(&'t self, blobs: &mut Blobs<'t>) {
-        for user in blobs.blobs.iter_mut().flat_map(|blob| &mut blob.users) {
-            let BlobUser::Tensor { method, value, name, named_by, .. } = user else { continue };
-            if let (None, Some(given)) = (&name, self.of(method, *value)) {
-                (*name, *named_by) = (Some(given), Some(NamedBy::Record));
-            }
-        }
     }
 
     /// The name of the constant that is the named data with a key.

@@ -289,7 +289,7 @@ mod tests {
     use executorch_format::{NewEntry, Ptd, PtdOptions};
     use std::os::unix::fs::MetadataExt;
 
-    /// Whether this process has the file open or mapped.
+    /// Returns `true` while this process has the file open or mapped.
     fn is_in_use(file: &Path) -> bool {
         let maps = fs::read_to_string("/proc/self/maps").expect("a list of maps");
         let open = fs::read_dir("/proc/self/fd").expect("a list of open files").flatten();

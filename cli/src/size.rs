@@ -30,7 +30,7 @@ pub struct Arguments {
     files: FileArguments,
     #[command(flatten)]
     form: JsonArguments,
-    /// How to group the bytes of a file [default: kind]
+    /// Group the bytes of a file by this [default: kind]
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
     /// Maximum lines [default: all; on a terminal 20]

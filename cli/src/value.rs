@@ -25,7 +25,7 @@ fn computing<'p>(pte: &'p Pte<'_>) -> Vec<&'p str> {
     }
 }
 
-/// What to write instead of a value without a method's name, in a program with several methods.
+/// Says what to write instead of a value without a method's name, in a program with several methods.
 pub fn ambiguous(text: &str, pte: &Pte<'_>) -> Option<String> {
     let is_value = text.strip_prefix('%').is_some_and(|value| value.bytes().all(|byte| byte.is_ascii_digit()));
     let methods = computing(pte);

@@ -7,7 +7,7 @@ const PROGRAM: &[u8] = include_bytes!("../../tests/data/etrecord/net_portable.pt
 /// Reads an ETRecord or a state dict, and takes names from it.
 pub fn read_etrecord(bytes: &[u8]) {
     let Ok(source) = NameSource::parse(bytes) else { return };
-    let pte = Pte::parse(PROGRAM).unwrap_or_default();
+    let pte = Pte::parse(PROGRAM).expect("a good file");
     let sources = [source];
     let _ = black_box(Names::new(&pte, &pte.disassembly(), &sources));
 }

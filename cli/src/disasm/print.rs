@@ -55,7 +55,7 @@ pub(super) fn text(
     Ok(out.flush()?)
 }
 
-/// Whether the filter takes any instruction or node.
+/// Returns `true` if the filter takes any instruction or node.
 pub(super) fn any(disassembly: &Disassembly<'_>, filter: &Filter) -> bool {
     disassembly.methods.iter().any(|method| {
         let mut chains = method.chains.iter().flat_map(|chain| chain.instructions.iter().enumerate());

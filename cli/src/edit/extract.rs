@@ -3,7 +3,7 @@
 use super::pattern::{self, Patterns};
 use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
-use crate::names::{GivenNames, NamesArguments};
+use crate::names::{GivenNames, NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::save::make_output_folder;
 use crate::table::{Column, Table};
@@ -11,6 +11,7 @@ use crate::{status, text, value};
 use clap::ValueEnum;
 use executorch_format::convert::Npy;
 use executorch_format::edit::{Extracted, Extraction, User, default_key};
+use executorch_format::naming::Names;
 use executorch_format::{Model, NewEntry, Prepared, Ptd, PtdOptions, TensorView};
 use glob::Pattern;
 use serde::Serialize;
@@ -95,12 +96,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     // For a bundle, the program inside.
     let model = input.unbundled()?.model;
     let several = matches!(&model, Model::Pte(pte) if pte.methods().len() > 1);
-    let given = match &model {
-        Model::Pte(pte) => arguments.names.open(input.path())?.given(pte)?,
-        _ => GivenNames::default(),
+    let files = match &model {
+        Model::Pte(_) => arguments.names.open(input.path())?,
+        _ => NameFiles::default(),
     };
-    let mut blobs = model.blobs();
-    given.add_to(&mut blobs);
+    let sources = files.sources()?;
+    let names = match &model {
+        Model::Pte(pte) => files.names(pte, &pte.disassembly(), &sources)?,
+        _ => Names::default(),
+    };
+    let (mut blobs, mut given) = (model.blobs(), GivenNames::default());
+    if let Model::Pte(pte) = &model {
+        names.add_to_blobs(pte, &mut blobs);
+        given = GivenNames::new(pte, &names);
+    }
     let mut extraction = model.extraction_of(blobs).map_err(|error| Failure::bad(input.path(), &error))?;
     let patterns = Patterns(&arguments.name);
     let mut matches = patterns.matches();
