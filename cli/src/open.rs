@@ -8,6 +8,7 @@ use memmap2::Mmap;
 use std::fs::File;
 use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A file, or bytes in memory.
 pub trait ReadSeek: Read + Seek {}
@@ -29,12 +30,51 @@ pub struct Unbundled<'i> {
 }
 
 enum Bytes {
-    Mapped(Mmap, File),
+    Mapped(Mapped),
     /// A small file, or an empty one or a pipe, which cannot be mapped.
     Read(Vec<u8>),
     /// A file in a store.
     #[cfg(feature = "remote")]
     Distant(Box<remote::Distant>),
+}
+
+/// A mapped file, which is listed while it is mapped.
+struct Mapped {
+    map: Mmap,
+    file: File,
+    /// Without links.
+    path: PathBuf,
+}
+
+/// The paths of the files that are mapped, without links. A file that is opened twice is listed twice.
+static MAPPED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+impl Mapped {
+    fn new(path: &Path, file: File) -> io::Result<Self> {
+        // A file that was deleted meanwhile has no such path.
+        let (map, path) = (map(&file)?, path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+        list_of_mapped().push(path.clone());
+        Ok(Self { map, file, path })
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        let mut paths = list_of_mapped();
+        if let Some(index) = paths.iter().position(|path| *path == self.path) {
+            paths.swap_remove(index);
+        }
+    }
+}
+
+/// Returns `true` while this process has the file mapped. Windows does not replace such a file.
+pub fn is_mapped(file: &Path) -> bool {
+    file.canonicalize().is_ok_and(|file| list_of_mapped().contains(&file))
+}
+
+fn list_of_mapped() -> MutexGuard<'static, Vec<PathBuf>> {
+    // A thread that panicked has not left half an entry.
+    MAPPED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Files with fewer bytes are read and not mapped: that takes less time, above all if other threads do it too.
@@ -80,7 +120,7 @@ impl Input {
             } else if metadata.len() < LEAST_MAPPED {
                 Bytes::Read(read_small(file).map_err(unreadable)?)
             } else {
-                Bytes::Mapped(map(&file).map_err(unreadable)?, file)
+                Bytes::Mapped(Mapped::new(path, file).map_err(unreadable)?)
             }
         };
         Ok(Self { path: path.to_owned(), bytes })
@@ -94,7 +134,7 @@ impl Input {
     /// The whole file.
     pub fn bytes(&self) -> &[u8] {
         match &self.bytes {
-            Bytes::Mapped(map, _) => map,
+            Bytes::Mapped(mapped) => &mapped.map,
             Bytes::Read(bytes) => bytes,
             #[cfg(feature = "remote")]
             Bytes::Distant(file) => file.bytes(),
@@ -130,7 +170,7 @@ impl Input {
     /// The image, with the parts that borrow from this file copied from it.
     pub fn copied<'t>(&'t self, image: Image<'t>) -> Image<'t> {
         match &self.bytes {
-            Bytes::Mapped(map, file) => image.copy_from(file, map),
+            Bytes::Mapped(Mapped { map, file, .. }) => image.copy_from(file, map),
             _ => image,
         }
     }

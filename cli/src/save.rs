@@ -1,8 +1,9 @@
 //! Writes files whole, or not at all.
 
 use crate::failure::Failure;
+use crate::open::is_mapped;
 use crate::{progress, remote, status, text};
-use executorch_format::{Error, Image, Prepared, Progress};
+use executorch_format::{Error, ErrorKind as FileError, Image, PROBE_SIZE, Prepared, Progress, probe};
 use indicatif::ProgressBar;
 use std::fs;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Read, Write};
@@ -89,6 +90,7 @@ impl Pending<'_> {
 
     /// Gives files their names. Private, so that a command, which has inputs open, cannot call it.
     fn commit(self) -> Result<(), Failure> {
+        self.files.iter().try_for_each(|file| refuse_mapped(&file.path))?;
         for PendingFile { prepared, path, size } in self.files {
             prepared.commit().map_err(|error| Failure::unwritable(&path, error))?;
             status::say(format_args!("{}: {size} bytes", text::path(&path)));
@@ -108,7 +110,7 @@ pub fn prepare(image: &Image<'_>, output: &Path) -> Result<Pending<'static>, Fai
     prepare_all(&[(image, output)])
 }
 
-/// Writes a file whole, or not at all, while it is made.
+/// Writes a file that is not a model, whole or not at all, while it is made. It replaces no model.
 pub fn save_with(output: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     if output.as_os_str() == text::STANDARD {
         refuse_terminal()?;
@@ -116,6 +118,7 @@ pub fn save_with(output: &Path, make: impl FnOnce(&mut dyn Write) -> io::Result<
     }
     catch_signals();
     make_folder(output)?;
+    refuse_model(output)?;
     let mut size = 0;
     let prepared = Prepared::new(output, |file| make(&mut Counted { file, size: &mut size }));
     prepared.and_then(Prepared::commit).map_err(|error| unwritten(output, error))?;
@@ -211,13 +214,44 @@ fn refuse_url(output: &Path) -> Result<(), Failure> {
 /// Fails if a file exists whose name the command chose, and which the command did not write: its first bytes do not contain `mark`.
 pub fn refuse_foreign(file: &Path, mark: &str) -> Result<(), Failure> {
     const HEAD: u64 = 4 << 10;
-    let mut head = Vec::new();
-    let read = fs::File::open(file).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-    match read {
+    refuse_mapped(file)?;
+    match head(file, HEAD) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
-        Ok(_) if head.windows(mark.len()).any(|part| part == mark.as_bytes()) => Ok(()),
+        Ok(head) if head.windows(mark.len()).any(|part| part == mark.as_bytes()) => Ok(()),
         _ => Err(Failure::exists(file)),
     }
+}
+
+/// Fails if a model, such as the input itself, would be replaced by a file of another kind, or a file that is mapped.
+pub fn refuse_model(output: &Path) -> Result<(), Failure> {
+    refuse_mapped(output)?;
+    // A pipe or a device is not replaced, and reading one may take what others wait for.
+    let is_model = |head: Vec<u8>| match probe(&head) {
+        Ok(_) => true,
+        // One with a damaged header is a model too.
+        Err(error) => !matches!(error.kind(), FileError::Foreign { .. } | FileError::Truncated { .. }),
+    };
+    if !output.is_file() || !head(output, PROBE_SIZE as u64).is_ok_and(is_model) {
+        return Ok(());
+    }
+    let error = io::Error::new(ErrorKind::AlreadyExists, "it is a model, which is not replaced: name another file");
+    Err(Failure::Unwritable { file: output.to_owned(), error })
+}
+
+/// Fails if this process has the file mapped: it is an input, and Windows does not replace it.
+pub fn refuse_mapped(output: &Path) -> Result<(), Failure> {
+    if !is_mapped(output) {
+        return Ok(());
+    }
+    let error = io::Error::other("it is being read, and cannot be replaced: name another file");
+    Err(Failure::Unwritable { file: output.to_owned(), error })
+}
+
+/// The first bytes of a file.
+fn head(file: &Path, size: u64) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    fs::File::open(file)?.take(size).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// Fails if a file exists whose name the command chose, unless files are to be overwritten.
@@ -296,6 +330,26 @@ mod tests {
         let name = file.to_str().expect("a path in UTF-8");
         maps.lines().any(|line| line.ends_with(name))
             || open.filter_map(|entry| fs::read_link(entry.path()).ok()).any(|path| path == file)
+    }
+
+    #[test]
+    fn a_file_is_not_replaced_while_it_is_mapped() {
+        let file = std::env::temp_dir().join(format!("executorch-format-{}-mapped", std::process::id()));
+        fs::write(&file, vec![7; 100_000]).expect("a file");
+        let image = |out: &mut dyn Write| out.write_all(b"new");
+        let inputs = [Input::open(&file).expect("an input"), Input::open(&file).expect("an input")];
+        for input in inputs {
+            assert!(is_in_use(&file) && refuse_mapped(&file).is_err() && refuse_foreign(&file, "\u{7}").is_err());
+            assert!(save_with(&file, image).is_err());
+            let prepared = Prepared::new(&file, image).expect("a new file");
+            let files = vec![PendingFile { prepared, path: file.clone(), size: 3 }];
+            assert!(Pending { files, report: None }.commit().is_err());
+            drop(input);
+        }
+        assert_eq!(fs::metadata(&file).expect("a file").len(), 100_000);
+        save_with(&file, image).expect("a new file");
+        assert_eq!(fs::read(&file).expect("a file"), b"new");
+        fs::remove_file(file).expect("a file");
     }
 
     /// Windows replaces no file that is mapped.

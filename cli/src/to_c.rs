@@ -3,7 +3,7 @@
 use crate::convert::refused;
 use crate::failure::Failure;
 use crate::open::Input;
-use crate::save::{make_folder, make_output_folder, refuse_foreign};
+use crate::save::{make_folder, make_output_folder, refuse_foreign, refuse_model};
 use crate::{status, text};
 use executorch_format::convert::{CArray, CBytes, COptions, operator_lines};
 use executorch_format::{Error, Model};
@@ -92,6 +92,7 @@ fn save(input: &Input, source: &Path, options: &COptions) -> Result<(), Failure>
     let (file, header) = (input.path().file_name().unwrap_or_default(), source.with_extension("h"));
     make_folder(source)?;
     refuse_foreign(&header, MARK)?;
+    refuse_model(source)?;
     let saved = array.save(&file.to_string_lossy(), &header, source);
     saved.map_err(|error| Failure::unwritable(source, error))?;
     let (header, source) = (text::path(&header), text::path(source));

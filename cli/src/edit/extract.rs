@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::json::{self, JsonArguments};
 use crate::names::{GivenNames, NameFiles, NamesArguments};
 use crate::open::Input;
-use crate::save::make_output_folder;
+use crate::save::{make_output_folder, refuse_mapped};
 use crate::table::{Column, Table};
 use crate::{status, text, value};
 use clap::ValueEnum;
@@ -157,11 +157,12 @@ fn called(file: &Extracted<'_>, several: bool, given: &GivenNames) -> Vec<String
     values.flatten().collect()
 }
 
-/// Fails if a file to be written exists, unless an earlier manifest in the folder lists it.
+/// Fails if a file to be written exists, unless an earlier manifest in the folder lists it and it is not the input.
 fn refuse_foreign(folder: &Path, extraction: &Extraction<'_>) -> Result<(), Failure> {
     let earlier = earlier(folder).unwrap_or_default();
-    let files = extraction.files.iter().map(|file| &*file.file);
-    let foreign = files.chain([MANIFEST]).filter(|file| !earlier.iter().any(|known| known == file));
+    let files = || extraction.files.iter().map(|file| &*file.file).chain([MANIFEST]);
+    files().try_for_each(|file| refuse_mapped(&folder.join(file)))?;
+    let foreign = files().filter(|file| !earlier.iter().any(|known| known == file));
     match foreign.map(|file| folder.join(file)).find(|path| path.symlink_metadata().is_ok()) {
         Some(path) => Err(Failure::exists(&path)),
         None => Ok(()),

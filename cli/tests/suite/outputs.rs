@@ -1,6 +1,7 @@
 //! Files and folders that commands write: what a user has there is not lost, and a URL is not a folder.
 
 use crate::cli::{pte, slashes};
+use executorch_format::{NewEntry, Ptd, PtdOptions};
 use executorch_format_support::data;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -141,6 +142,54 @@ fn files_of_a_user_are_not_replaced_where_a_command_chooses_names() {
     for blob in &blobs {
         keeps("extract", "extract m.pte -o blobs", &[&format!("blobs/{blob}")]);
     }
+}
+
+/// On Windows, a file that is mapped cannot be replaced. Elsewhere the model would be lost.
+#[test]
+fn a_model_is_not_replaced_by_a_file_of_another_kind() {
+    let folder = Folder::new("model");
+    fs::copy(folder.0.join("m.pte"), folder.0.join("m.c")).unwrap();
+    fs::copy(data().join("bench/llama6_external.pte"), folder.0.join("large.pte")).unwrap();
+    fs::copy(data().join("payloads/profile_portable.etdp"), folder.0.join("t.etdp")).unwrap();
+    let content = |name: &String| fs::read(folder.0.join(name)).unwrap();
+    let names = folder.names();
+    let before: Vec<_> = names.iter().map(content).collect();
+    for line in [
+        "report m.pte -o m.pte",
+        "report large.pte -o large.pte",
+        "report large.pte -o ./w.ptd",
+        "graph large.pte --svg -o large.pte",
+        "graph m.pte --model-explorer -o b.bpte",
+        "memory m.pte --svg -o m.pte",
+        "memory m.pte --arenas -o m.pte",
+        "ops m.pte --yaml -o m.pte",
+        "verify large.pte --format sarif -o large.pte",
+        "verify -r . --format sarif -o m.pte",
+        "check m.pte --init -o m.pte",
+        "profile t.etdp --timeline -o t.etdp",
+        "completions bash -o m.pte",
+        "convert m.pte m.c",
+    ] {
+        let (code, message) = folder.run(line);
+        let is_told = ["it is a model", "it is being read"].iter().any(|reason| message.contains(reason));
+        assert!(code == Some(2) && is_told, "{line}: {code:?} {message}");
+        assert!(names == folder.names() && before == names.iter().map(content).collect::<Vec<_>>(), "{line}");
+    }
+}
+
+#[test]
+fn a_blob_does_not_replace_the_file_that_it_comes_from() {
+    let folder = Folder::new("same");
+    let data = Ptd::build([NewEntry::blob("long", vec![7; 100_000])], &PtdOptions::default()).unwrap();
+    let blobs = folder.0.join("blobs");
+    fs::write(folder.0.join("w.ptd"), data.image().unwrap().to_vec().unwrap()).unwrap();
+    folder.good("extract w.ptd -o blobs");
+    fs::copy(folder.0.join("w.ptd"), blobs.join("long.bin")).unwrap();
+    let (code, message) = folder.run("extract blobs/long.bin -o blobs");
+    assert!(code == Some(2) && message.contains("long.bin: cannot be written: it is being read"), "{message}");
+    assert!(fs::read(blobs.join("long.bin")).unwrap() == fs::read(folder.0.join("w.ptd")).unwrap());
+    folder.good("extract w.ptd -o blobs");
+    assert_eq!(fs::read(blobs.join("long.bin")).unwrap(), vec![7; 100_000]);
 }
 
 #[test]
