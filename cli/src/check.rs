@@ -29,6 +29,8 @@ use std::path::{Path, PathBuf};
   temp-allocator = true        # whether there is one besides; left out, none is assumed
   pointer-bits = 32            # else 64
   largest-file = \"4MiB\"
+  accelerator = \"ethos-u55-128\"  # the Ethos-U that payloads have to be compiled for
+  scratch = \"128KiB\"           # the most scratch memory that a delegate of an Ethos-U may take for one run
   scalar-types = [\"f32\"]       # the types that there are kernels for
 
   [operators]                  # each with the types of tensors it takes; [] for any

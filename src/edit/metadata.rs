@@ -36,7 +36,7 @@ pub enum MetadataContent<'t> {
     Bytes {
         /// Bytes.
         size: usize,
-        /// As UTF-8.
+        /// As UTF-8, if it has no control characters but tabs and line ends.
         text: Option<&'t str>,
         /// 8 bytes as a little-endian integer.
         int: Option<i64>,
@@ -99,13 +99,18 @@ pub(super) fn entries<'t>(pte: &'t Pte<'_>) -> Vec<Metadata<'t>> {
         let eight = <[u8; 8]>::try_from(bytes).ok();
         let content = MetadataContent::Bytes {
             size: bytes.len(),
-            text: core::str::from_utf8(bytes).ok(),
+            text: core::str::from_utf8(bytes).ok().filter(|text| !text.contains(is_control)),
             int: eight.map(i64::from_le_bytes),
             float: eight.map(f64::from_le_bytes),
         };
         Some(Metadata { name: named.key(), content })
     });
     methods.chain(named).collect()
+}
+
+/// Whether a character is one that text does not have.
+fn is_control(c: char) -> bool {
+    c.is_control() && !"\t\n\r".contains(c)
 }
 
 pub(super) fn set(pte: &mut Pte<'_>, name: &str, value: MetadataValue) -> Result<EditReport> {

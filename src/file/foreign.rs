@@ -20,15 +20,13 @@ const FORMATS: &[Format] = &[
     format(0, b"version https://git-lfs", "a Git LFS pointer: run `git lfs pull` to fetch the file itself"),
     format(0, b"\x93NUMPY", "a NumPy array (.npy)"),
     format(0, b"\x89HDF\r\n\x1a\n", "an HDF5 file, such as a Keras model: export it with ExecuTorch"),
-    format(
-        0,
-        b"PK\x03\x04",
-        "a zip archive, such as a PyTorch checkpoint (.pt): export it with ExecuTorch, or save its weights as safetensors",
-    ),
+    format(0, b"PK\x03\x04", "a zip archive: if a model is in it, unpack it first"),
     format(0, b"GGUF", "a GGUF file, which llama.cpp runs"),
     format(0, b"\x7fELF", "an ELF file: a program or a library"),
     format(0, b"\x28\xb5\x2f\xfd", "a file compressed with zstd: decompress it first"),
     format(0, b"\x1f\x8b\x08", "a file compressed with gzip: decompress it first"),
+    format(4, b"21TE", "a program with the bytes of each 32-bit word reversed"),
+    format(4, b"TE21", "a program with the bytes of each 16-bit word reversed"),
     format(4, b"TFL3", "a TensorFlow Lite model (.tflite)"),
     format(4, b"NPTG", "a program of ExecuTorch's native backend (program.ptg of a .ptn package)"),
     format(4, b"VH00", "a Vulkan payload, extracted from a .pte"),
@@ -52,9 +50,18 @@ fn name(bytes: &[u8]) -> Option<Cow<'static, str>> {
     if bytes.is_empty() {
         return Some("an empty file".into());
     }
-    if let Some(package) = zip_entry(bytes).filter(|name| name.ends_with(b"program.ptg")) {
-        let entry = package.escape_ascii();
-        return Some(format!("a package of ExecuTorch's native backend (.ptn): a zip archive with {entry}").into());
+    if let Some(name) = zip_entry(bytes) {
+        let (entry, ends) = (name.escape_ascii(), |endings: &[&[u8]]| endings.iter().any(|end| name.ends_with(end)));
+        if ends(&[b"program.ptg"]) {
+            return Some(format!("a package of ExecuTorch's native backend (.ptn): a zip archive with {entry}").into());
+        }
+        if ends(&[b".pte", b".ptd", b".bpte"]) {
+            return Some(format!("a zip archive with {entry}: unpack it first").into());
+        }
+        if ends(&[b"/data.pkl", b"/.format_version", b"/version"]) {
+            let found = "a PyTorch checkpoint (.pt): export it with ExecuTorch, or save its weights as safetensors";
+            return Some(found.into());
+        }
     }
     let known = |format: &&Format| bytes.get(format.at..).is_some_and(|bytes| bytes.starts_with(format.magic));
     if let Some(format) = FORMATS.iter().find(known) {
@@ -93,9 +100,27 @@ fn text(bytes: &[u8]) -> Option<&'static str> {
         [b'{' | b'[', rest @ ..] if matches!(rest.trim_ascii_start(), [b'"' | b'{' | b'[' | b'}' | b']', ..]) => {
             Some("JSON, such as a server's message: the download failed, or it is another file of the model")
         }
+        _ if C_SOURCE.iter().any(|start| bytes.starts_with(start.as_bytes())) => {
+            Some("C source, such as a header with a model in it: name the file that it was made from")
+        }
         _ => None,
     }
 }
+
+/// The starts of C source as `xxd -i`, ExecuTorch's `pte_to_header.py` and the like write it.
+const C_SOURCE: &[&str] = &[
+    "/*",
+    "//",
+    "#include",
+    "#ifndef",
+    "#define",
+    "#pragma",
+    "const ",
+    "static ",
+    "unsigned char",
+    "alignas(",
+    "__attribute__",
+];
 
 fn version(identifier: &[u8; 4], known: &str) -> Cow<'static, str> {
     format!("version {} of the format, expected {known}", identifier.escape_ascii()).into()
@@ -138,6 +163,14 @@ mod tests {
         check(b"", "an empty file");
         check(b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a", "git lfs pull");
         check(b"PK\x03\x04\x14\0\0\0\0\0\0\0", "zip archive");
+        let zip = |name: &str| [b"PK\x03\x04", &[0; 22][..], &[name.len() as u8, 0, 0, 0], name.as_bytes()].concat();
+        check(&zip("model.pte"), "a zip archive with model.pte: unpack it first");
+        check(&zip("mv2/data.pkl"), "a PyTorch checkpoint");
+        check(&zip("models/"), "if a model is in it");
+        check(b"\0\0\0\x3c21TEeh00", "32-bit word reversed");
+        check(b"\0\x3c\0\0TE21eh00", "16-bit word reversed");
+        check(b"unsigned char model_pte[] = {\n  0x3c,", "C source");
+        check(b"#pragma once\n\n__attribute__((", "C source");
         let mut package = [0; 41];
         package[..4].copy_from_slice(b"PK\x03\x04");
         package[26] = 11;

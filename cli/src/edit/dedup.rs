@@ -5,7 +5,8 @@ use crate::failure::Failure;
 use crate::open::Input;
 use crate::save::Pending;
 use crate::{json, text};
-use executorch_format::edit::{Copies, copies};
+use executorch_format::edit::{Copies, CopyUser, copies};
+use executorch_format::inspect::BlobUser;
 use executorch_format::{Error, Model};
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
@@ -38,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         common(arguments)?;
         return Ok(Pending::default());
     };
-    let input = Input::open(file)?;
+    let input = arguments.destination.open(file)?;
     let bad = |error: Error| Failure::bad(input.path(), &error);
     match input.parse()? {
         Model::Pte(before) => {
@@ -69,9 +70,23 @@ fn common(arguments: &Arguments) -> Result<(), Failure> {
     }
     let mut out = BufWriter::new(io::stdout().lock());
     for copies in &found {
-        writeln!(out, "{copies}")?;
+        let users: Vec<String> = copies.users.iter().map(|user| place(user, &arguments.files)).collect();
+        let start = format!("{} bytes in {}: ", copies.size, text::count(copies.places, "place"));
+        writeln!(out, "{start}{}", text::cut(&users.join(", "), start.len()))?;
     }
     let saved: u64 = found.iter().map(|copies| copies.size * (copies.places as u64 - 1)).sum();
     writeln!(out, "{} stored more than once: {saved} bytes too many", text::count(found.len(), "blob"))?;
     Ok(out.flush()?)
+}
+
+/// The file of a user of a blob, and its value, delegate or key.
+fn place(user: &CopyUser<'_>, files: &[PathBuf]) -> String {
+    let name = match user.user {
+        BlobUser::Tensor { method, value, .. } => text::value(&text::name(method, 20), value, true),
+        BlobUser::Delegate { method, index, .. } => format!("{} delegate {index}", text::name(method, 20)),
+        BlobUser::Key { key, .. } => text::quoted(key, 40),
+        _ => user.kind.to_string(),
+    };
+    let file = files.get(user.file).map(|file| text::path(file)).unwrap_or_default();
+    format!("{file} {name}")
 }

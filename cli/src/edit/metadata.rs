@@ -5,7 +5,6 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
-use crate::open::Input;
 use crate::remote::Need;
 use crate::save::Pending;
 use crate::{status, text};
@@ -57,7 +56,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         list(&arguments.files, &destination.how().form)?;
         return Ok(Pending::default());
     }
-    let input = Input::open(arguments.files.single("a change of metadata")?)?;
+    let input = destination.open(arguments.files.single("a change of metadata")?)?;
     let before = program(&input)?;
     let mut after = before.clone();
     let mut report = EditReport::default();
@@ -130,8 +129,12 @@ fn print(path: Option<&Path>, metadata: &[Metadata<'_>]) -> Result<(), Failure> 
 fn content_text(content: &MetadataContent<'_>) -> Result<String, Failure> {
     Ok(match content {
         MetadataContent::Method(value) => serde_json::to_string(value)?,
-        MetadataContent::Bytes { text: Some(text), int: None, .. } => serde_json::to_string(text)?,
-        MetadataContent::Bytes { int: Some(int), float: Some(float), .. } => format!("{int}, or as a float {float}"),
+        MetadataContent::Bytes { text: Some(text), .. } => serde_json::to_string(text)?,
+        // The bytes of a float are those of an integer too, which is then a large one.
+        MetadataContent::Bytes { int: Some(int), float: Some(float), .. } if (1e-9..1e15).contains(&float.abs()) => {
+            format!("{float}, or as an integer {int}")
+        }
+        MetadataContent::Bytes { int: Some(int), .. } => int.to_string(),
         MetadataContent::Bytes { size, .. } => text::count(*size, "byte"),
         _ => "something newer".to_owned(),
     })

@@ -172,7 +172,7 @@ fn metadata_is_listed_set_and_removed() {
     let listed = good(&["metadata", "m.pte"], &folder);
     assert!(
         listed.contains("get_n = 3\n")
-            && listed.contains("or as a float 0.5")
+            && listed.contains("metadata.f = 0.5, or as an integer")
             && listed.contains("metadata.s = \"7\"\n"),
         "{listed}"
     );

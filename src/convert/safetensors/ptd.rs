@@ -249,8 +249,8 @@ fn name_it(error: Error, name: &str) -> Error {
 
 impl<'a> Pte<'a> {
     /// The constants and initial states of a program, and its metadata, as a `.ptd` that borrows from it: with the keys
-    /// that [`externalize`](Self::externalize) gives. The list has what was left out: the payloads of delegates, which
-    /// may contain weights.
+    /// that [`externalize`](Self::externalize) gives. The list has what was left out: tensors that are in a `.ptd` file
+    /// already, and the payloads of delegates, which may contain weights.
     ///
     /// Fails as [`externalize`](Self::externalize) does.
     pub fn weights(&self) -> Result<(Ptd<'a>, Vec<Skipped>)> {
@@ -263,6 +263,17 @@ impl<'a> Pte<'a> {
             }
             Some(data.key.into())
         })?;
+        let tensors = self.methods().iter().flat_map(|plan| plan.tensors());
+        let mut keys: Vec<&str> = tensors
+            .filter(|(_, tensor)| tensor.is_external())
+            .filter_map(|(_, tensor)| tensor.fully_qualified_name())
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        skipped.extend(keys.into_iter().map(|key| {
+            let reason = "it is in a .ptd file".into();
+            Skipped { kind: "tensor", name: key.into(), reason }
+        }));
         for plan in self.methods() {
             for (index, delegate) in plan.delegates().iter().enumerate() {
                 if self.delegate_data(delegate)?.size() > 0 {
