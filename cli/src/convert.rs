@@ -74,7 +74,7 @@ impl Arguments {
             }
             Pending::default()
         } else {
-            prepare_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>())?
+            prepare_all(&files.iter().map(|(image, path)| (image, path.as_path())).collect::<Vec<_>>(), inputs)?
         };
         let written =
             |(image, path): &(Image<'_>, PathBuf)| Written { file: path.display().to_string(), size: image.size() };
@@ -156,13 +156,21 @@ fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
 
 fn models<'a>(arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| refused(input.path(), &error);
-    let (ptd, mut skipped) = match input.unbundled()?.model {
+    let model = input.unbundled()?.model;
+    let (ptd, mut skipped) = match &model {
         Model::Pte(pte) => pte.weights().map_err(bad)?,
-        Model::Ptd(ptd) => (ptd, Vec::new()),
+        Model::Ptd(ptd) => (ptd.clone(), Vec::new()),
         _ => return Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     };
     let (safetensors, more) = Safetensors::of_ptd(&ptd, arguments.unsupported()).map_err(bad)?;
     skipped.extend(more);
+    if safetensors.tensors.is_empty() && matches!(model, Model::Pte(_)) {
+        let reason = skipped.first().map_or_else(
+            || "it has no constants".to_owned(),
+            |Skipped { kind, name, reason, .. }| format!("{kind} {}: {reason}", text::quoted(name, 80)),
+        );
+        return Err(Failure::usage_of(input.path(), &format!("no tensor to convert: {reason}")));
+    }
     finish(arguments, Weights::Safetensors, &[input], safetensors, skipped)
 }
 

@@ -5,10 +5,11 @@ use crate::remote::{self, Need};
 use crate::text;
 use executorch_format::{Image, Model, PROBE_SIZE, ParseOptions, Pte, probe};
 use memmap2::Mmap;
-use std::fs::File;
+use std::fs::{self, File, Metadata};
 use std::io::{self, Cursor, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// A file, or bytes in memory.
 pub trait ReadSeek: Read + Seek {}
@@ -19,6 +20,32 @@ impl<T: Read + Seek> ReadSeek for T {}
 pub struct Input {
     path: PathBuf,
     bytes: Bytes,
+    /// Of a file on disk, its state when it was opened.
+    version: Option<Version>,
+}
+
+/// A state of a file on disk, which differs for another file of the same name and for other content.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Version {
+    size: u64,
+    modified: Option<SystemTime>,
+    /// On Unix, the file's number.
+    number: Option<u64>,
+}
+
+impl Version {
+    fn of(metadata: &Metadata) -> Self {
+        #[cfg(unix)]
+        let number = Some(std::os::unix::fs::MetadataExt::ino(metadata));
+        #[cfg(not(unix))]
+        let number = None;
+        Self { size: metadata.len(), modified: metadata.modified().ok(), number }
+    }
+
+    /// Returns `true` if a file still has this state.
+    pub fn is_of(&self, file: &Path) -> bool {
+        fs::metadata(file).is_ok_and(|metadata| *self == Self::of(&metadata))
+    }
 }
 
 /// A file's tree; of a bundle, the tree of the program inside.
@@ -101,9 +128,10 @@ impl Input {
         if let Some(url) = remote::url(path).filter(|_| !path.exists()) {
             let _file = remote::open(url, need)?;
             #[cfg(feature = "remote")]
-            return Ok(Self { path: path.to_owned(), bytes: Bytes::Distant(Box::new(_file)) });
+            return Ok(Self { path: path.to_owned(), bytes: Bytes::Distant(Box::new(_file)), version: None });
         }
         let unreadable = |error| Failure::Unreadable { file: path.to_owned(), error };
+        let mut version = None;
         let bytes = if path.as_os_str() == text::STANDARD {
             Bytes::Read(read_stream(path, io::stdin().lock())?)
         } else {
@@ -114,6 +142,7 @@ impl Input {
             }
             let file = File::open(path).map_err(unreadable)?;
             let metadata = file.metadata().map_err(unreadable)?;
+            version = metadata.is_file().then(|| Version::of(&metadata));
             // A file of the system may say that it is empty and be endless.
             if !metadata.is_file() || metadata.len() == 0 {
                 Bytes::Read(read_stream(path, file)?)
@@ -123,12 +152,17 @@ impl Input {
                 Bytes::Mapped(Mapped::new(path, file).map_err(unreadable)?)
             }
         };
-        Ok(Self { path: path.to_owned(), bytes })
+        Ok(Self { path: path.to_owned(), bytes, version })
     }
 
     /// The path.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The state that the file on disk had when it was opened; `None` for a pipe and for a file in a store.
+    pub fn version(&self) -> Option<&Version> {
+        self.version.as_ref()
     }
 
     /// The whole file.
@@ -186,7 +220,15 @@ impl Input {
 
     /// Parses the file.
     pub fn parse(&self) -> Result<Model<'_>, Failure> {
-        self.model().map_err(|error| Failure::bad(&self.path, &error))
+        self.model().map_err(|error| {
+            let mut failure = Failure::bad(&self.path, &error);
+            if let (Failure::Bad { findings, .. }, true) = (&mut failure, has_converted_line_ends(self.bytes())) {
+                findings.push(
+                    "every line feed follows a carriage return: a transfer as text has damaged the file".to_owned(),
+                );
+            }
+            failure
+        })
     }
 
     /// Parses the file, and takes the program out of a bundle.
@@ -208,6 +250,13 @@ impl Input {
             other => Err(Failure::no_program(&self.path, other.kind())),
         }
     }
+}
+
+/// Returns `true` if there are line feeds and each follows a carriage return, which in binary data one of 256 does.
+fn has_converted_line_ends(bytes: &[u8]) -> bool {
+    let bytes = bytes.get(..1 << 20).unwrap_or(bytes);
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count();
+    lines > 1 && bytes.windows(2).filter(|pair| pair == b"\r\n").count() == lines
 }
 
 /// Reads a file with settings, such as a policy, a target or a table of names: up to 16 MiB, also from a pipe or a device.

@@ -104,7 +104,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         Model::Pte(pte) => {
             options.check_trailing(pte.trailing_bytes(), input.path())?;
             let pte = if options.any() { pte.lay_out(&options.for_pte()).map_err(unwritable)? } else { pte };
-            prepare(&input.copied(pte.image().map_err(unwritable)?), output)
+            prepare(&input.copied(pte.image().map_err(unwritable)?), output, &input)
         }
         Model::Ptd(ptd) => {
             if let Some(option) = options.for_programs() {
@@ -113,9 +113,13 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
             }
             options.check_trailing(ptd.trailing_bytes(), input.path())?;
             let ptd = if options.any() { ptd.lay_out(&options.for_ptd()).map_err(unwritable)? } else { ptd };
-            prepare(&input.copied(ptd.image().map_err(unwritable)?), output)
+            prepare(&input.copied(ptd.image().map_err(unwritable)?), output, &input)
         }
-        Model::Bpte(bpte) if !options.any() => prepare(&input.copied(bpte.image().map_err(unwritable)?), output),
+        Model::Bpte(bpte) if !options.any() => {
+            // The program is bytes of the bundle, and would be copied even if it is damaged.
+            bpte.program().map_err(|error| Failure::bad(input.path(), &error))?;
+            prepare(&input.copied(bpte.image().map_err(unwritable)?), output, &input)
+        }
         Model::Bpte(_) => {
             let file = text::path(input.path());
             Err(Failure::Usage(format!(
@@ -124,9 +128,11 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         }
         Model::Xnnpack(payload) => {
             let payload = options.for_payload(payload, input.path())?;
-            prepare(&input.copied(payload.image().map_err(unwritable)?), output)
+            prepare(&input.copied(payload.image().map_err(unwritable)?), output, &input)
         }
-        Model::Etdp(etdp) if !options.any() => prepare(&input.copied(etdp.image().map_err(unwritable)?), output),
+        Model::Etdp(etdp) if !options.any() => {
+            prepare(&input.copied(etdp.image().map_err(unwritable)?), output, &input)
+        }
         _ => Err(Failure::Usage(format!("{}: files of this kind cannot be written", text::path(input.path())))),
     }
 }

@@ -1,7 +1,7 @@
 //! Writes files whole, or not at all.
 
 use crate::failure::Failure;
-use crate::open::is_mapped;
+use crate::open::{Input, Version, is_mapped};
 use crate::{progress, remote, status, text};
 use executorch_format::{Error, ErrorKind as FileError, Image, PROBE_SIZE, Prepared, Progress, probe};
 use indicatif::ProgressBar;
@@ -80,6 +80,8 @@ struct PendingFile {
     prepared: Prepared,
     path: PathBuf,
     size: u64,
+    /// The state of the input that it replaces, when that was opened.
+    replaced: Option<Version>,
 }
 
 impl Pending<'_> {
@@ -88,10 +90,17 @@ impl Pending<'_> {
         Pending { files: self.files, report: Some(Box::new(report)) }
     }
 
-    /// Gives files their names. Private, so that a command, which has inputs open, cannot call it.
+    /// Gives files their names. Fails if an input to be replaced was changed since it was opened, since that change would be lost. Private,
+    /// so that a command, which has inputs open, cannot call it.
     fn commit(self) -> Result<(), Failure> {
-        self.files.iter().try_for_each(|file| refuse_mapped(&file.path))?;
-        for PendingFile { prepared, path, size } in self.files {
+        for file in &self.files {
+            refuse_mapped(&file.path)?;
+            if file.replaced.as_ref().is_some_and(|version| !version.is_of(&file.path)) {
+                let error = io::Error::other("another process changed it after it was read: run the command again");
+                return Err(Failure::Unwritable { file: file.path.clone(), error });
+            }
+        }
+        for PendingFile { prepared, path, size, .. } in self.files {
             prepared.commit().map_err(|error| Failure::unwritable(&path, error))?;
             status::say(format_args!("{}: {size} bytes", text::path(&path)));
         }
@@ -106,8 +115,8 @@ pub fn finish<'a>(command: impl FnOnce() -> Result<Pending<'a>, Failure>) -> Res
 
 /// Writes a file for `output`, or to standard output if that is `-`, with a progress bar on the terminal if it takes long. On SIGINT
 /// and SIGTERM, the incomplete file is removed.
-pub fn prepare(image: &Image<'_>, output: &Path) -> Result<Pending<'static>, Failure> {
-    prepare_all(&[(image, output)])
+pub fn prepare(image: &Image<'_>, output: &Path, input: &Input) -> Result<Pending<'static>, Failure> {
+    prepare_all(&[(image, output)], &[input])
 }
 
 /// Writes a file that is not a model, whole or not at all, while it is made. It replaces no model.
@@ -163,14 +172,15 @@ fn refuse_terminal() -> Result<(), Failure> {
 }
 
 /// Writes files that belong together: if one cannot be written, none of them appears.
-pub fn prepare_all(files: &[(&Image<'_>, &Path)]) -> Result<Pending<'static>, Failure> {
+pub fn prepare_all(files: &[(&Image<'_>, &Path)], inputs: &[&Input]) -> Result<Pending<'static>, Failure> {
     let (pipes, files): (Vec<_>, Vec<_>) = files.iter().partition(|(_, output)| output.as_os_str() == text::STANDARD);
     if !pipes.is_empty() {
         refuse_terminal()?;
     }
     catch_signals();
     files.iter().try_for_each(|(_, output)| make_folder(output))?;
-    let files = files.iter().map(|(image, output)| prepare_file(image, output)).collect::<Result<Vec<_>, _>>()?;
+    let files =
+        files.iter().map(|(image, output)| prepare_file(image, output, inputs)).collect::<Result<Vec<_>, _>>()?;
     for (image, _) in pipes {
         image.write_to(io::stdout().lock()).map_err(|error| Failure::Output(error.into()))?;
     }
@@ -265,12 +275,20 @@ pub fn refuse_existing<'p>(overwrite: bool, mut files: impl Iterator<Item = &'p 
     }
 }
 
-fn prepare_file(image: &Image<'_>, output: &Path) -> Result<PendingFile, Failure> {
+fn prepare_file(image: &Image<'_>, output: &Path, inputs: &[&Input]) -> Result<PendingFile, Failure> {
+    let path = real(output);
+    let replaced = inputs.iter().find(|input| real(input.path()) == path).and_then(|input| input.version().cloned());
     let bar = progress::hidden(image.size());
     let prepared = image.prepare(output, Bar { bar: bar.clone(), start: Instant::now() });
     bar.finish_and_clear();
     let prepared = prepared.map_err(|error| unwritten(output, error))?;
-    Ok(PendingFile { prepared, path: output.to_owned(), size: image.size() })
+    Ok(PendingFile { prepared, path: output.to_owned(), size: image.size(), replaced })
+}
+
+/// The path of a file without links; of one that does not exist yet, the absolute path. The crate `same-file` does not fit: it opens
+/// the files.
+pub fn real(path: &Path) -> PathBuf {
+    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The failure of a file that was not written, perhaps because of a signal.
@@ -342,7 +360,7 @@ mod tests {
             assert!(is_in_use(&file) && refuse_mapped(&file).is_err() && refuse_foreign(&file, "\u{7}").is_err());
             assert!(save_with(&file, image).is_err());
             let prepared = Prepared::new(&file, image).expect("a new file");
-            let files = vec![PendingFile { prepared, path: file.clone(), size: 3 }];
+            let files = vec![PendingFile { prepared, path: file.clone(), size: 3, replaced: None }];
             assert!(Pending { files, report: None }.commit().is_err());
             drop(input);
         }

@@ -59,7 +59,7 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         list_all(files, &destination.how().form)?;
         return Ok(Pending::default());
     }
-    let input = Input::open(files.single("a change of a bundle")?)?;
+    let input = destination.open(files.single("a change of a bundle")?)?;
     let Model::Bpte(before) = input.parse()? else {
         return Err(Failure::usage_of(input.path(), &"expected a .bpte"));
     };

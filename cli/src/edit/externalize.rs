@@ -6,7 +6,7 @@ use super::{Destination, Output, checked, finish, program, refuse};
 use crate::failure::Failure;
 use crate::names::{self, GivenNames, NameFiles};
 use crate::near::Names;
-use crate::open::{Input, read_settings};
+use crate::open::read_settings;
 use crate::save::Pending;
 use crate::{text, value};
 use clap::ValueEnum;
@@ -77,7 +77,7 @@ enum Kind {
 
 /// Moves data out.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+    let input = arguments.destination.open(&arguments.file)?;
     let before = program(&input)?;
     let (names, given) = match &arguments.names {
         None => (BTreeMap::new(), GivenNames::default()),

@@ -3,7 +3,6 @@
 use super::pattern::{self, Patterns};
 use super::{Destination, data, open, program};
 use crate::failure::Failure;
-use crate::open::Input;
 use crate::save::Pending;
 use crate::text;
 use executorch_format::Ptd;
@@ -33,7 +32,7 @@ pub struct Arguments {
 
 /// Copies data into a program.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+    let input = arguments.destination.open(&arguments.file)?;
     let files = open(&arguments.data)?;
     let ptds = files.iter().map(data).collect::<Result<Vec<Ptd<'_>>, _>>()?;
     let before = program(&input)?;

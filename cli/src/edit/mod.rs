@@ -17,7 +17,7 @@ pub mod strip;
 use crate::failure::Failure;
 use crate::json::JsonArguments;
 use crate::open::Input;
-use crate::save::{Pending, prepare_all};
+use crate::save::{Pending, prepare_all, real};
 use crate::{json, status, text};
 pub use executorch_format::edit::EditReport;
 use executorch_format::edit::{Action, Subject, new_errors_of_image};
@@ -116,7 +116,16 @@ impl Destination {
         if !self.is_given() && !self.how.dry_run {
             return Err(Failure::Usage("nothing to write to: give --output OUT or --in-place".into()));
         }
+        if self.in_place && input.exists() && !input.is_file() {
+            return Err(Failure::usage_of(input, &"only a file can be changed in place: give --output OUT"));
+        }
         Ok(if self.in_place { Some(input) } else { self.output.as_deref() })
+    }
+
+    /// Opens the file to change. Fails before it is read if there is no place for the result, since reading a pipe may wait.
+    pub fn open(&self, input: &Path) -> Result<Input, Failure> {
+        self.path(input)?;
+        Input::open(input)
     }
 
     /// Writes a changed file, if it has no new fault, to be named and reported.
@@ -182,7 +191,7 @@ pub fn finish<'t, 'a>(
     // An edit without changes does not write the file in place. A separate output is written all the same.
     let read: BTreeSet<PathBuf> = inputs.iter().map(|input| real(input.path())).collect();
     let kept = report.changes.is_empty() && written.is_subset(&read);
-    let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(&files)? };
+    let pending = if how.dry_run || kept { Pending::default() } else { prepare_all(&files, inputs)? };
     // In this case, the result itself goes to standard output.
     if outputs.iter().any(|output| output.path.is_some_and(|path| path.as_os_str() == text::STANDARD)) {
         return Ok(pending);
@@ -204,12 +213,6 @@ pub fn finish<'t, 'a>(
         }
         print(&report, [before, after], how.dry_run)
     }))
-}
-
-/// The path of a file without links; of one that does not exist yet, the absolute path. The crate `same-file` does not fit: it opens
-/// the files.
-fn real(path: &Path) -> PathBuf {
-    path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
 fn print(report: &EditReport, [before, after]: [u64; 2], dry_run: bool) -> Result<(), Failure> {

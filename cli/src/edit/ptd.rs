@@ -316,7 +316,7 @@ fn split(arguments: &Split) -> Result<Pending<'_>, Failure> {
 }
 
 fn rename(arguments: &Rename) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+    let input = arguments.destination.open(&arguments.file)?;
     let before = data(&input)?;
     let mut names = BTreeMap::new();
     for pair in &arguments.names {
@@ -340,7 +340,7 @@ fn rename(arguments: &Rename) -> Result<Pending<'_>, Failure> {
 }
 
 fn filter(arguments: &Filter) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+    let input = arguments.destination.open(&arguments.file)?;
     let before = data(&input)?;
     let mut after = before.clone();
     let Which { keep, remove } = &arguments.which;

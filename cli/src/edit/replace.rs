@@ -5,7 +5,6 @@ use super::{Destination, EditReport};
 use crate::failure::Failure;
 use crate::names::{GivenNames, NamesArguments};
 use crate::near::Names;
-use crate::open::Input;
 use crate::save::Pending;
 use crate::{text, value};
 use executorch_format::edit::{NewData, Selector, User};
@@ -59,7 +58,7 @@ impl Arguments {
 
 /// Replaces data.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+    let input = arguments.destination.open(&arguments.file)?;
     let mut sources = Vec::new();
     for replacement in &arguments.replacements {
         let Some((target, source)) = replacement.split_once('=') else {

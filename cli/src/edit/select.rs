@@ -3,7 +3,6 @@
 use super::pattern::{self, Patterns};
 use super::{Destination, program};
 use crate::failure::Failure;
-use crate::open::Input;
 use crate::save::Pending;
 use crate::text;
 use glob::Pattern;
@@ -36,7 +35,7 @@ struct Which {
 
 /// Keeps or removes methods.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+    let input = arguments.destination.open(&arguments.file)?;
     let before = program(&input)?;
     let mut after = before.clone();
     let Which { keep, remove } = &arguments.which;

@@ -2,7 +2,6 @@
 
 use super::{Destination, program};
 use crate::failure::Failure;
-use crate::open::Input;
 use crate::save::Pending;
 use executorch_format::edit::Strip;
 use std::path::PathBuf;
@@ -44,7 +43,7 @@ struct What {
 
 /// Strips a program.
 pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
-    let input = Input::open(&arguments.file)?;
+    let input = arguments.destination.open(&arguments.file)?;
     let before = program(&input)?;
     let mut after = before.clone();
     let What { all, stack_traces, names, unreferenced, padding } = arguments.what;

@@ -85,10 +85,13 @@ fn a_program_gives_its_constants_and_says_what_it_keeps() {
     expected.sort();
     assert_eq!(found, expected);
 
-    folder.copy(&fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte"), "d.pte");
+    folder.copy(&fixture("1.5.1/align_const_64/align_const_64.pte"), "d.pte");
     let told: Value = serde_json::from_str(&good(&["convert", "d.pte", "d.safetensors", "--json"], &folder)).unwrap();
     let kinds: Vec<&str> = told["skipped"].as_array().unwrap().iter().filter_map(|one| one["kind"].as_str()).collect();
-    assert_eq!(kinds, ["blob", "blob", "payload"]);
+    assert_eq!(kinds, ["blob", "blob", "payload", "payload"]);
+    folder.copy(&fixture("1.5.1/linear_xnnpack/linear_xnnpack.pte"), "none.pte");
+    let (code, told) = refused(&["convert", "none.pte", "none.safetensors"], &folder);
+    assert!(code == Some(2) && told.contains("it is a blob for a delegate"), "{told}");
     // A program does not become a .ptd here.
     let (code, told) = refused(&["convert", "m.pte", "x.ptd"], &folder);
     assert!(code == Some(2) && told.contains("pte externalize"), "{told}");

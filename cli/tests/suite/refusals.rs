@@ -43,7 +43,7 @@ fn instructions_that_are_not_there_are_an_error() {
 fn a_conversion_without_tensors_is_an_error() {
     let output = TempFile::new("none.safetensors", b"old");
     let file = fixture("1.5.1/add_mul_external/add_mul_external.pte").path;
-    let words = ["the tensors of this program are in a .ptd file", "is one of them"];
+    let words = ["no tensor to convert: tensor", "it is in a .ptd file: convert that file"];
     refused(&run(&["convert"], &[&file, &output.0]), &words);
     assert_eq!(std::fs::read(&output.0).unwrap(), b"old");
 }
@@ -111,7 +111,7 @@ fn a_file_with_converted_line_ends_is_recognized() {
         bytes.iter().flat_map(|byte| if *byte == b'\n' { vec![b'\r', b'\n'] } else { vec![*byte] }).collect();
     assert!(converted.len() > bytes.len() + 1);
     let file = TempFile::new("crlf.pte", &converted);
-    refused(&run(&["info"], &[&file.0]), &["a conversion of line endings may have damaged the file"]);
+    refused(&run(&["info"], &[&file.0]), &["a transfer as text has damaged the file"]);
 }
 
 #[cfg(unix)]
@@ -153,7 +153,7 @@ mod unix {
         let changed = std::fs::read(&model.0).unwrap();
         data.write_all(&[1; SIZE]).unwrap();
         drop(data);
-        refused(&child.wait_with_output().unwrap(), &["it was changed by another process after it was read"]);
+        refused(&child.wait_with_output().unwrap(), &["another process changed it after it was read"]);
         assert_eq!(std::fs::read(&model.0).unwrap(), changed);
     }
 

@@ -271,7 +271,7 @@ impl<'a> Pte<'a> {
         keys.sort_unstable();
         keys.dedup();
         skipped.extend(keys.into_iter().map(|key| {
-            let reason = "it is in a .ptd file".into();
+            let reason = "it is in a .ptd file: convert that file".into();
             Skipped { kind: "tensor", name: key.into(), reason }
         }));
         for plan in self.methods() {
