@@ -3,6 +3,7 @@
 mod rename;
 
 use crate::failure::Failure;
+use crate::names::NamesArguments;
 use crate::open::Input;
 use crate::save::{LastArgument, Pending, prepare_all, refuse_existing};
 use crate::{json, status, text, to_c};
@@ -10,6 +11,7 @@ use executorch_format::convert::{Safetensors, ShardIndex, Skipped, Unsupported};
 use executorch_format::{Error, ErrorKind, Image, Model, PtdOptions, SEGMENT_ALIGNMENT};
 use rename::Renames;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Convert weights between .ptd, safetensors, .pte and C
@@ -21,7 +23,7 @@ use std::path::{Path, PathBuf};
 ///   .pte, .ptd                 to  .c, as `pte to-c` does
 ///   .safetensors               to  .safetensors, with other names or shards
 ///
-/// From a .pte, these are all constants and initial states, by their names or else METHOD.VALUE.
+/// From a .pte, these are all constants and initial states, by the model's names of them or else METHOD.VALUE.
 /// Tensors whose dim order is not the natural one are permuted in memory; all others are copied from file to file.
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -34,6 +36,8 @@ pub struct Arguments {
     input: PathBuf,
     #[command(flatten)]
     output: LastArgument,
+    #[command(flatten)]
+    names: NamesArguments,
     /// Skip what the other format does not support, with a message, instead of refusing the file
     #[arg(long)]
     skip_unsupported: bool,
@@ -157,12 +161,21 @@ fn parse(input: &Input) -> Result<Safetensors<'_>, Failure> {
 fn models<'a>(arguments: &'a Arguments, input: &Input) -> Result<Pending<'a>, Failure> {
     let bad = |error: Error| refused(input.path(), &error);
     let model = input.unbundled()?.model;
-    let (ptd, mut skipped) = match &model {
-        Model::Pte(pte) => pte.weights().map_err(bad)?,
-        Model::Ptd(ptd) => (ptd.clone(), Vec::new()),
+    let (ptd, mut skipped, names) = match &model {
+        Model::Pte(pte) => {
+            let given = arguments.names.open(input.path())?.given(pte)?;
+            let (ptd, skipped) = pte.weights().map_err(bad)?;
+            (ptd, skipped, given.of_data(pte).map_err(bad)?)
+        }
+        Model::Ptd(ptd) if !arguments.names.are_given() => (ptd.clone(), Vec::new(), BTreeMap::new()),
+        Model::Ptd(_) => {
+            let fault = "--names is for programs: the tensors of a .ptd have keys, which --rename-pattern changes";
+            return Err(Failure::usage_of(input.path(), &fault));
+        }
         _ => return Err(Failure::Usage(format!("{}: expected a .pte or .ptd", text::path(input.path())))),
     };
-    let (safetensors, more) = Safetensors::of_ptd(&ptd, arguments.unsupported()).map_err(bad)?;
+    let (mut safetensors, more) = Safetensors::of_ptd(&ptd, arguments.unsupported()).map_err(bad)?;
+    safetensors.rename(|key| names.get(key).cloned());
     skipped.extend(more);
     if safetensors.tensors.is_empty() && matches!(model, Model::Pte(_)) {
         let reason = skipped.first().map_or_else(

@@ -4,6 +4,7 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::names::NamesArguments;
 use crate::near::Names;
 use crate::open::Input;
 use crate::profile::{Tick, etdp, time};
@@ -44,6 +45,8 @@ pub struct Arguments {
     /// Only this method; required for a picture if there are several methods
     #[arg(long, value_name = "NAME")]
     method: Option<String>,
+    #[command(flatten)]
+    names: NamesArguments,
     /// Add how long each node took, from an ETDump of this program
     #[arg(long, value_name = "TRACE.etdp")]
     trace: Option<PathBuf>,
@@ -71,34 +74,37 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut made = Vec::new();
     let outcome = each_program(files, Need::All, documents.as_mut(), |path, pte, documents| {
-        let mut graphs = pte.graphs();
-        if let Some(method) = &arguments.method {
-            let there = graphs.iter().map(|graph| graph.method).collect();
-            graphs.retain(|graph| graph.method == method);
-            if graphs.is_empty() {
-                return Err(Failure::no_match(path, "method that computes something is called", method, there));
+        arguments.names.with(path, pte, |names| {
+            let mut graphs = pte.graphs();
+            names.add_to_graphs(pte, &mut graphs);
+            if let Some(method) = &arguments.method {
+                let there = graphs.iter().map(|graph| graph.method).collect();
+                graphs.retain(|graph| graph.method == method);
+                if graphs.is_empty() {
+                    return Err(Failure::no_match(path, "method that computes something is called", method, there));
+                }
             }
-        }
-        if let Some(trace) = &trace {
-            trace.put_on(pte, &mut graphs)?;
-            if documents.is_none() {
-                graphs.iter_mut().for_each(|graph| graph.label_times(&|ticks| time(ticks, Tick::Ns)));
+            if let Some(trace) = &trace {
+                trace.put_on(pte, &mut graphs)?;
+                if documents.is_none() {
+                    graphs.iter_mut().for_each(|graph| graph.label_times(&|ticks| time(ticks, Tick::Ns)));
+                }
             }
-        }
-        if let Some(documents) = documents {
-            return documents.add(&FileGraphs { file: path.display().to_string(), graphs: &graphs, errors: [] });
-        }
-        let drawn = if *svg { std::slice::from_ref(single(path, &graphs)?) } else { &graphs };
-        let draw = |out: &mut dyn Write| match (svg, dot) {
-            (true, _) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),
-            (_, true) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.dot())),
-            _ => json::write_alone(out, &model_explorer(&text::path(path), drawn)),
-        };
-        match files.are_several() {
-            true => Ok(draw(&mut made)?),
-            false if *dot && drawn.is_empty() => Ok(()),
-            false => arguments.output.write_with(draw),
-        }
+            if let Some(documents) = documents {
+                return documents.add(&FileGraphs { file: path.display().to_string(), graphs: &graphs, errors: [] });
+            }
+            let drawn = if *svg { std::slice::from_ref(single(path, &graphs)?) } else { &graphs };
+            let draw = |out: &mut dyn Write| match (svg, dot) {
+                (true, _) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.svg())),
+                (_, true) => drawn.iter().try_for_each(|graph| write!(out, "{}", graph.dot())),
+                _ => json::write_alone(out, &model_explorer(&text::path(path), drawn)),
+            };
+            match files.are_several() {
+                true => Ok(draw(&mut made)?),
+                false if *dot && drawn.is_empty() => Ok(()),
+                false => arguments.output.write_with(draw),
+            }
+        })
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if !made.is_empty() {

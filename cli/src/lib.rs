@@ -20,6 +20,7 @@ mod json;
 mod list;
 mod manual;
 mod memory;
+mod modules;
 mod names;
 mod near;
 mod open;

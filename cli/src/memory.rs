@@ -6,10 +6,13 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::status;
-use executorch_format::inspect::Memory;
+use clap::ValueEnum;
+use executorch_format::inspect::{Memory, ModuleTotal};
+use executorch_format::naming::Names;
 use serde::Serialize;
 use std::path::Path;
 
@@ -23,6 +26,7 @@ Examples:
   pte memory model.pte
   pte memory model.pte --method forward --svg -o memory.svg
   pte memory model.pte --arenas
+  pte memory model.pte --names model.etrecord --by module
   pte memory model.pte --json | jq '.files[].arenas'"
 )]
 #[command(mut_arg("files", |argument| argument.help(files::PROGRAMS)))]
@@ -35,6 +39,11 @@ pub struct Arguments {
     /// Maximum tensors of each buffer [default: all; on a terminal 10]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+    /// What needs the memory when the need is highest [default: tensor]
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["svg", "arenas"])]
+    by: Option<By>,
+    #[command(flatten)]
+    names: NamesArguments,
     #[command(flatten)]
     form: JsonArguments,
     /// Print a picture of addresses against time, as SVG
@@ -48,6 +57,14 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum By {
+    /// Each tensor by itself
+    Tensor,
+    /// The modules of the model, by the instructions that write the tensors
+    Module,
+}
+
 /// The planned memory of a file.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -55,6 +72,17 @@ pub struct FileMemory<'t> {
     file: String,
     #[serde(flatten)]
     memory: &'t Memory<'t>,
+    /// What each module needs of a buffer when the need is highest, if modules are known.
+    modules: Vec<BufferModules<'t>>,
+}
+
+/// What each module needs of a buffer when the need is highest.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+pub struct BufferModules<'t> {
+    method: &'t str,
+    memory_id: u32,
+    modules: Vec<ModuleTotal<'t>>,
 }
 
 /// Prints the planned memory of each file.
@@ -66,31 +94,50 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let (mut apart, mut arenas) = (false, String::new());
     let outcome = each_program(&arguments.files, Need::Graphs, documents.as_mut(), |path, pte, documents| {
-        let mut memory = pte.memory();
-        if let Some(name) = &arguments.method {
-            memory.methods.retain(|method| method.name == name);
-            if memory.methods.is_empty() {
-                return Err(Failure::no_method(path, name, pte));
+        arguments.names.with(path, pte, |names| {
+            let mut memory = pte.memory();
+            names.add_to_memory(pte, &mut memory);
+            if let Some(name) = &arguments.method {
+                memory.methods.retain(|method| method.name == name);
+                if memory.methods.is_empty() {
+                    return Err(Failure::no_method(path, name, pte));
+                }
             }
-        }
-        if let Some(documents) = documents {
-            documents.add(&FileMemory { file: path.display().to_string(), memory: &memory })?;
-        } else if arguments.svg {
-            let file = path.file_name().map_or(path, Path::new).to_string_lossy();
-            arguments.output.write_with(|out| write!(out, "{}", memory.svg(&file)))?;
-        } else if arguments.arenas {
-            arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
-        } else {
-            print::text(path, &memory, arguments.top, std::mem::replace(&mut apart, true))?;
-        }
-        if arguments.svg || arguments.arenas {
-            status::incomplete(path, if arguments.svg { "picture" } else { "list of buffers" }, memory.faults.len());
-        }
-        Failure::unless_sound(path, &memory.faults)
+            if let Some(documents) = documents {
+                let modules = modules_of(&memory);
+                documents.add(&FileMemory { file: path.display().to_string(), memory: &memory, modules })?;
+            } else if arguments.svg {
+                let file = path.file_name().map_or(path, Path::new).to_string_lossy();
+                arguments.output.write_with(|out| write!(out, "{}", memory.svg(&file)))?;
+            } else if arguments.arenas {
+                arenas += &print::arenas(&memory, arguments.files.are_several().then_some(path));
+            } else {
+                print::text(path, &memory, arguments, std::mem::replace(&mut apart, true))?;
+            }
+            if arguments.svg || arguments.arenas {
+                status::incomplete(
+                    path,
+                    if arguments.svg { "picture" } else { "list of buffers" },
+                    memory.faults.len(),
+                );
+            }
+            Failure::unless_sound(path, &memory.faults)
+        })
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     if !arenas.is_empty() {
         arguments.output.write(arenas.into_bytes())?;
     }
     outcome
+}
+
+/// The buffers whose tensors are of known modules.
+fn modules_of<'t>(memory: &Memory<'t>) -> Vec<BufferModules<'t>> {
+    let buffers = memory.methods.iter().flat_map(|method| method.buffers.iter().map(move |buffer| (method, buffer)));
+    let modules = buffers.map(|(method, buffer)| BufferModules {
+        method: method.name,
+        memory_id: buffer.buffer.memory_id,
+        modules: Names::memory_by_module(buffer),
+    });
+    modules.filter(|buffer| buffer.modules.iter().any(|module| module.path.is_some())).collect()
 }

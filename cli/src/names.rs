@@ -4,10 +4,11 @@ use crate::failure::Failure;
 use crate::open::Input;
 use crate::remote;
 use crate::{status, text};
+use executorch_format::edit::Subject;
 use executorch_format::inspect::{Disassembly, NamedBy};
 use executorch_format::naming::{NameSource, Names};
 use executorch_format::{Error, Pte};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +30,24 @@ impl NamesArguments {
         // A record that is not asked for stops nothing.
         let found = (remote::url(program).is_none() && beside.is_file()).then(|| Input::open(&beside));
         Ok(NameFiles { inputs: found.into_iter().flatten().collect(), were_found: true })
+    }
+
+    /// Whether files with names were asked for.
+    pub fn are_given(&self) -> bool {
+        !self.names.is_empty()
+    }
+
+    /// Calls a function with the names in a program.
+    pub fn with<R>(
+        &self,
+        path: &Path,
+        pte: &Pte<'_>,
+        call: impl FnOnce(&Names<'_>) -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let files = self.open(path)?;
+        let sources = files.sources()?;
+        let names = files.names(pte, &pte.disassembly(), &sources)?;
+        call(&names)
     }
 }
 
@@ -152,6 +171,23 @@ impl GivenNames {
     /// The keys of named data whose constant has a name.
     pub fn keys(&self, name: &str) -> impl Iterator<Item = &str> {
         self.keys.iter().filter(move |(_, own)| *own == name).map(|(key, _)| key.as_str())
+    }
+
+    /// The names of constants and initial states by the key that each would get in a `.ptd`, apart from names that several have.
+    pub fn of_data(&self, pte: &Pte<'_>) -> Result<BTreeMap<String, String>, Error> {
+        let mut keys: BTreeMap<String, String> = BTreeMap::new();
+        pte.candidates(|data| {
+            let name = self.of(data.method, data.index).filter(|_| data.subject != Subject::NamedData);
+            if let Some(name) = name {
+                keys.entry(data.key.to_owned()).or_insert_with(|| name.to_owned());
+            }
+        })?;
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        keys.values().for_each(|name| *counts.entry(name).or_default() += 1);
+        let several: BTreeSet<String> =
+            counts.into_iter().filter(|(_, count)| *count > 1).map(|(name, _)| name.to_owned()).collect();
+        keys.retain(|_, name| !several.contains(name));
+        Ok(keys)
     }
 
     /// All names.

@@ -9,10 +9,13 @@ use crate::data::each_program;
 use crate::failure::Failure;
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::modules;
+use crate::names::NamesArguments;
 use crate::remote::Need;
 use crate::save::OutputArguments;
 use crate::status;
-use executorch_format::inspect::Operators;
+use clap::ValueEnum;
+use executorch_format::inspect::{ModuleTotal, Operators};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -27,6 +30,7 @@ Exit code 1: a target does not have something that a file needs.
 
 Examples:
   pte ops model.pte
+  pte ops model.pte --by module --names model.etrecord
   pte ops --yaml --merge a.pte b.pte > selected_operators.yaml
   pte ops --check firmware.yaml model.pte"
 )]
@@ -37,6 +41,14 @@ pub struct Arguments {
     /// Merge the files: what a runtime for all of them needs
     #[arg(long)]
     merge: bool,
+    /// Count the instructions of each module instead, with the nodes inside delegates
+    #[arg(long, value_name = "WHAT", conflicts_with_all = ["merge", "yaml", "check"])]
+    by: Option<By>,
+    /// Maximum modules [default: all; on a terminal 30]
+    #[arg(long, value_name = "N", requires = "by")]
+    top: Option<usize>,
+    #[command(flatten)]
+    names: NamesArguments,
     #[command(flatten)]
     form: JsonArguments,
     /// Print YAML that ExecuTorch's selective build reads, for all files together
@@ -49,6 +61,12 @@ pub struct Arguments {
     output: OutputArguments,
 }
 
+#[derive(Clone, Copy, ValueEnum)]
+enum By {
+    /// The modules of the model
+    Module,
+}
+
 /// What a file needs.
 #[derive(Serialize)]
 #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
@@ -56,6 +74,9 @@ pub struct FileOperators<'t> {
     file: String,
     #[serde(flatten)]
     operators: &'t Operators,
+    /// How many instructions and nodes inside delegates each module has, if that was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    modules: Vec<ModuleTotal<'t>>,
 }
 
 /// What several files need together.
@@ -87,10 +108,22 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 files.push(path.to_owned());
                 all.merge(operators);
             }
-            Some(documents) => {
-                documents.add(&FileOperators { file: path.display().to_string(), operators: &operators })?
+            Some(documents) if arguments.by.is_none() => {
+                let (file, modules) = (path.display().to_string(), Vec::new());
+                documents.add(&FileOperators { file, operators: &operators, modules })?
             }
-            None => print::text(path, &operators, std::mem::replace(&mut apart, true))?,
+            documents if arguments.by.is_some() => arguments.names.with(path, pte, |names| {
+                let modules = names.calls_by_module();
+                modules::check(path, &modules)?;
+                match documents {
+                    Some(documents) => {
+                        let file = path.display().to_string();
+                        documents.add(&FileOperators { file, operators: &operators, modules })
+                    }
+                    None => print::modules(path, &modules, arguments.top, std::mem::replace(&mut apart, true)),
+                }
+            })?,
+            _ => print::text(path, &operators, std::mem::replace(&mut apart, true))?,
         }
         if arguments.yaml {
             status::incomplete(path, "YAML", faults.len());

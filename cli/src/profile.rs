@@ -3,14 +3,17 @@
 use crate::failure::{Failure, each};
 use crate::files::{self, FileArguments};
 use crate::json::{self, JsonArguments};
+use crate::modules;
+use crate::names::{NameFiles, NamesArguments};
 use crate::open::Input;
 use crate::save::OutputArguments;
 use crate::table::{Column, Table};
 use crate::text;
 use clap::ValueEnum;
 use executorch_format::inspect::{
-    EventKind, EventProfile, Mismatch, OperatorTime, Profile, RunChange, RunProfile, TimelineEvent,
+    EventKind, EventProfile, Mismatch, ModuleTotal, OperatorTime, Profile, RunChange, RunProfile, TimelineEvent,
 };
+use executorch_format::naming::Names;
 use executorch_format::{Etdp, Model, Pte};
 use serde::Serialize;
 use serde_json::json;
@@ -25,6 +28,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Examples:
   pte profile trace.etdp --program model.pte --longest
   pte profile trace.etdp --program model.pte --by operator --top 10
+  pte profile trace.etdp --program model.pte --names model.etrecord --by module
   pte profile new.etdp --before old.etdp --by operator
   pte profile trace.etdp --program model.pte --timeline -o trace.json   (then open it in ui.perfetto.dev)
   pte profile --json trace.etdp | jq '.files[].runs[].events[] | [.name, .total]'")]
@@ -38,6 +42,8 @@ pub struct Arguments {
     /// The method that was run, needed if the trace fits several
     #[arg(long, requires = "program")]
     method: Option<String>,
+    #[command(flatten)]
+    names: NamesArguments,
     /// The length of one tick of the platform's clock, which the file does not state
     #[arg(long, value_enum, default_value_t = Tick::Ns)]
     tick: Tick,
@@ -68,6 +74,8 @@ enum By {
     Event,
     /// The operator, the backend, and inside delegates the backend's names of its steps
     Operator,
+    /// The modules of the model; needs --program
+    Module,
 }
 
 /// The times of a trace by operator, in ticks.
@@ -88,12 +96,17 @@ struct RunTimes<'t> {
     count: usize,
     total: u64,
     operators: Vec<OperatorTime>,
+    /// Ticks by module, if modules are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    modules: Vec<ModuleTotal<'t>>,
 }
 
 impl<'t> RunTimes<'t> {
     fn of(run: &RunProfile<'t>) -> Self {
         let RunProfile { name, test_case, method, count, total, .. } = *run;
-        Self { name, test_case, method, count, total, operators: run.by_operator() }
+        let mut modules = Names::time_by_module(run);
+        modules.retain(|_| run.events.iter().any(|event| event.module.is_some()));
+        Self { name, test_case, method, count, total, operators: run.by_operator(), modules }
     }
 }
 
@@ -126,6 +139,9 @@ pub enum Tick {
     Cycle,
 }
 
+/// At most this many modules are shown on a terminal.
+const MOST: usize = 30;
+
 /// Prints the profile of each trace, then on standard error what does not fit the program.
 pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let program = arguments.program.as_deref().map(Input::open).transpose()?;
@@ -146,6 +162,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             timeline(&etdp(path, input.parse()?)?.timeline(pte.as_ref(), arguments.method.as_deref()), arguments.tick);
         return arguments.output.write_with(|out| json::write_alone(out, &document));
     }
+    let files = program.as_ref().map(|program| arguments.names.open(program.path())).transpose()?;
+    let sources = files.as_ref().map(NameFiles::sources).transpose()?.unwrap_or_default();
+    let names = match (&pte, &files) {
+        (Some(pte), Some(files)) => Some(files.names(pte, &pte.disassembly(), &sources)?),
+        _ => None,
+    };
     let mut documents = arguments.form.any().then(|| json::Files::start(&arguments.form));
     let mut apart = false;
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
@@ -156,11 +178,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
             other => etdp(path, other)?,
         };
         let mut profile = etdp.profile(pte.as_ref(), arguments.method.as_deref());
+        if let (Some(pte), Some(names)) = (&pte, &names) {
+            names.add_to_profile(pte, &mut profile);
+        }
+        if arguments.by == By::Module {
+            let modules: Vec<_> = profile.runs.iter().flat_map(Names::time_by_module).collect();
+            modules::check(path, &modules)?;
+        }
         if arguments.longest {
             profile.sort_by_total();
         }
         match documents {
-            Some(documents) if arguments.by == By::Operator => {
+            Some(documents) if arguments.by != By::Event => {
                 let runs = profile.runs.iter().map(RunTimes::of).collect();
                 documents.add(&FileTimes { file: path.display().to_string(), runs, errors: &profile.mismatches })?
             }
@@ -284,9 +313,18 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
             writeln!(out)?;
         }
         writeln!(out, "{}", title(run, arguments.tick))?;
-        if arguments.by == By::Operator {
-            operators(&mut out, run, arguments)?;
-            continue;
+        match arguments.by {
+            By::Event => {}
+            By::Operator => {
+                operators(&mut out, run, arguments)?;
+                continue;
+            }
+            By::Module => {
+                let most = arguments.top.unwrap_or_else(|| text::most(MOST));
+                let show = |ticks| time(ticks as f64, arguments.tick);
+                modules::write(&mut out, &Names::time_by_module(run), "TOTAL", most, show)?;
+                continue;
+            }
         }
         let mut table = Table::new([
             ("INSTRUCTION", Column::Left),
@@ -350,9 +388,15 @@ fn row(event: &EventProfile<'_>, tick: Tick) -> [String; 7] {
     let what = match (event.kind, &event.runs) {
         (EventKind::Part | EventKind::Delegate, _) => {
             let node = event.node.map(|node| format!(" = node {} {}", node.index, node.operator));
-            format!("  {own}{}", node.unwrap_or_default())
+            let module = event.module.filter(|module| !module.is_empty());
+            let module = module.map(|module| format!("  {}", text::name(module, 60))).unwrap_or_default();
+            format!("  {own}{}{module}", node.unwrap_or_default())
         }
-        (EventKind::Instruction, Some(target)) => text::name(&target.to_string(), 60),
+        (EventKind::Instruction, Some(target)) => {
+            let module = event.module.filter(|module| !module.is_empty());
+            let module = module.map(|module| format!("  {}", text::name(module, 60))).unwrap_or_default();
+            format!("{}{module}", text::name(&target.to_string(), 60))
+        }
         _ => own,
     };
     let share = format!("{:.1} %", event.share * 100.0);

@@ -4,6 +4,7 @@ use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::graph::Times;
 use crate::json::{self, JsonArguments};
+use crate::names::{NameFiles, NamesArguments};
 use crate::open::{Input, Unbundled};
 use crate::profile::{Tick, time};
 use crate::save::{make_output_folder, refuse_foreign, save_with};
@@ -29,6 +30,8 @@ pub struct Arguments {
     /// Where to write the page; - is standard output; for several files, the folder for the pages
     #[arg(short, long, value_name = "HTML", required_unless_present_any = ["json", "jsonl"])]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    names: NamesArguments,
     /// Add how long each node of the graph took, by an ETDump of this program
     #[arg(long, value_name = "TRACE.etdp")]
     trace: Option<PathBuf>,
@@ -86,6 +89,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open(path)?;
         let Unbundled { model, program_offset } = input.unbundled()?;
+        let files = match &model {
+            Model::Pte(_) => arguments.names.open(path)?,
+            _ => NameFiles::default(),
+        };
+        let sources = files.sources()?;
+        let names = match &model {
+            Model::Pte(pte) => Some(files.names(pte, &pte.disassembly(), &sources)?),
+            _ => None,
+        };
         let mut report = model.report();
         if let (Some(trace), Model::Pte(pte)) = (&arguments.trace, &model) {
             let trace = Times::open(trace)?;
@@ -94,6 +106,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
                 drawing.graph.label_times(&|ticks| time(ticks, Tick::Ns));
                 *drawing = Drawing::of(std::mem::take(&mut drawing.graph));
             }
+        }
+        if let (Some(names), Model::Pte(pte)) = (&names, &model) {
+            names.add_to_report(pte, &mut report);
         }
         let inside = if program_offset.is_some() { ", the program inside" } else { "" };
         let name = path.file_name().unwrap_or(path.as_os_str());

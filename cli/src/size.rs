@@ -5,13 +5,14 @@ mod print;
 use crate::failure::{Failure, each};
 use crate::files::FileArguments;
 use crate::json::{self, JsonArguments};
+use crate::names::NamesArguments;
 use crate::open::{Input, Unbundled};
 use crate::remote::Need;
 use crate::text;
 use clap::ValueEnum;
 use executorch_format::Model;
 use executorch_format::edit::{Saving, SavingKind};
-use executorch_format::inspect::{Growth, SizeReport};
+use executorch_format::inspect::{Growth, ModuleTotal, SizeReport};
 use serde::Serialize;
 use std::path::Path;
 
@@ -23,6 +24,7 @@ use std::path::Path;
 #[command(after_help = "Examples:
   pte size model.pte
   pte size model.pte --by operator --top 5
+  pte size model.pte --by module --names model.etrecord
   pte size old.pte new.pte
   pte size --json model.pte | jq '.files[0].parts | map(.size) | add'")]
 pub struct Arguments {
@@ -33,9 +35,18 @@ pub struct Arguments {
     /// Group the bytes of a file by this [default: kind]
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
+    #[command(flatten)]
+    names: NamesArguments,
     /// Maximum lines [default: all; on a terminal 20]
     #[arg(long, value_name = "N")]
     top: Option<usize>,
+}
+
+impl Arguments {
+    /// Whether the answer has names, which take a second look at the program.
+    fn need_names(&self) -> bool {
+        matches!(self.by, Some(By::Blob | By::Module)) || self.form.any() || self.names.are_given()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -50,6 +61,8 @@ enum By {
     Type,
     /// The weights by the operators that use them, and payloads by backend
     Operator,
+    /// The modules of the model, with their weights
+    Module,
 }
 
 /// Where the bytes of a file go.
@@ -62,6 +75,9 @@ pub struct FileSize<'t> {
     program_offset: Option<u64>,
     #[serde(flatten)]
     size: &'t SizeReport<'t>,
+    /// What each module takes, if modules are known.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    modules: Vec<ModuleTotal<'t>>,
     /// `None` if not all of the file was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     savings: Option<Vec<Offer>>,
@@ -131,14 +147,23 @@ pub fn run(arguments: &Arguments) -> Result<(), Failure> {
     let outcome = each(&arguments.files, documents.as_mut(), |path, documents| {
         let input = Input::open_for(path, Need::Graphs)?;
         let file = input.unbundled()?;
-        let size = size(path, &file)?;
-        let size = FileSize::new(path, &input, &file, &size);
-        match documents {
-            Some(documents) => documents.add(&size)?,
-            None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
+        let print = |size: &SizeReport<'_>, modules: Vec<ModuleTotal<'_>>| {
+            let size = FileSize { modules, ..FileSize::new(path, &input, &file, size) };
+            match documents {
+                Some(documents) => documents.add(&size)?,
+                None => print::one(path, &size, arguments, std::mem::replace(&mut apart, true))?,
+            }
+            Failure::unless_sound(path, &size.size.faults)
+        };
+        match &file.model {
+            Model::Pte(pte) if arguments.need_names() => arguments.names.with(path, pte, |names| {
+                let mut size = size(path, &file)?;
+                names.add_to_size_report(pte, &mut size);
+                let modules = names.size_by_module(pte, &size);
+                print(&size, if modules.iter().any(|module| module.path.is_some()) { modules } else { Vec::new() })
+            }),
+            _ => print(&size(path, &file)?, Vec::new()),
         }
-        let size = size.size;
-        Failure::unless_sound(path, &size.faults)
     })?;
     documents.map_or(Ok(()), json::Files::end)?;
     outcome
@@ -165,7 +190,13 @@ impl<'t> FileSize<'t> {
         // The commands that make a program smaller do not work on one in a bundle.
         let offers = || if file.program_offset.is_none() { offers(path, &file.model) } else { Vec::new() };
         let savings = input.is_whole().then(offers);
-        Self { file: path.display().to_string(), program_offset: file.program_offset, size, savings }
+        Self {
+            file: path.display().to_string(),
+            program_offset: file.program_offset,
+            size,
+            modules: Vec::new(),
+            savings,
+        }
     }
 }
 

@@ -49,7 +49,7 @@ class BlobUser(Answer):
     location: str | int | None
     data_buffer_idx: int | None
     name: str | None
-    """A tensor's name, if the file has it."""
+    """The name of a tensor, if it is known."""
     named_by: str | None
     """Where the name is known from: `file`."""
     segment_index: int | None
@@ -172,6 +172,14 @@ class PlannedTensor(Answer):
     sizes: tuple[int, ...]
     dim_order: tuple[int, ...]
     shape_dynamism: ScalarType
+    named_by: str | None
+    """Where the name is known from: `file`."""
+    made_by: str | None
+    """The instruction that first writes it, if names are known."""
+    last_used_by: str | None
+    """The instruction that needs it last, if names are known."""
+    module: str | None
+    """The path of the module of the instruction that first writes it, if it is known."""
     replaces: tuple[int, ...]
     views: tuple[int, ...]
     shares_with: tuple[int, ...]
@@ -223,6 +231,8 @@ class MethodMemory(Answer):
     buffers: Answers[Buffer]
     unused: int
     jumps: bool
+    not_counted: tuple[str, ...]
+    """The backends that it calls, whose own memory no file states."""
     assumed: Answers[Assumed]
 
     def moment(self, time: int) -> int | Literal["inputs", "outputs"]:
@@ -447,6 +457,10 @@ class GraphArgument(Answer):
 
     value: int
     name: str | None
+    tensor_name: str | None
+    """The name of a tensor, if names are known."""
+    named_by: str | None
+    """Where that name is known from."""
     text: str
     """Its type and shape."""
     output: bool
@@ -459,6 +473,10 @@ class GraphNode(Answer):
 
     kind: str
     label: str
+    name: str | None
+    """The label of its instruction, such as `convolution.3`, or the name of an input or output, if names are known."""
+    module: str | None
+    """The path of the module that it comes from, if it is known."""
     delegate: str | None
     """The backend of the delegate that the node is in."""
     chain: int | None
@@ -543,6 +561,10 @@ class Event(Answer):
     """The delegate's own number for the event."""
     chain: int | None
     instruction: int | None
+    label: str | None
+    """The label of its instruction, such as `convolution.3`, if names are known."""
+    module: str | None
+    """The path of the module that it comes from, if it is known."""
     runs: EventTarget | None
     node: ProfiledNode | None
     """The node of an XNNPACK graph that it times, if there are as many events as nodes of a kind."""

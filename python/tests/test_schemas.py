@@ -69,8 +69,10 @@ DEFINITIONS = {
 OTHERS: dict[type[Answer], set[str]] = {
     # Only `pte list --hash` has it.
     answers.Blob: {"sha256"},
-    # `Model.savings` has them.
-    answers.Size: {"savings"},
+    # `Model.savings` has the former; only the command counts by module.
+    answers.Size: {"savings", "modules"},
+    answers.Memory: {"modules"},
+    answers.Operators: {"modules"},
     # The place in a list of the document.
     answers.Value: {"index"},
     # Only the command reads other files for the names.

@@ -163,6 +163,18 @@ pub enum BlobUser<'t> {
     Key {
         /// The name.
         key: &'t str,
+        /// The model's own name of the constant inside a delegate that it is, if that is known.
+        #[cfg_attr(
+            feature = "serde",
+            serde(
+                skip_serializing_if = "Option::is_none",
+                serialize_with = "crate::names::serialize_shortened_option"
+            )
+        )]
+        name: Option<&'t str>,
+        /// Where that name is known from.
+        #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+        named_by: Option<NamedBy>,
         /// Index into the list of segments.
         segment_index: u32,
         /// The shape, if it is a tensor.
@@ -326,9 +338,13 @@ fn blob_user<'t>(user: &DataUser<'t>, key: &'t str) -> BlobUser<'t> {
             let location = delegate.processed.map_or(DataLocation::INLINE, |processed| processed.location);
             BlobUser::Delegate { method: plan.name(), index, id: delegate.id(), location }
         }
-        DataUser::NamedData { named, .. } => {
-            BlobUser::Key { key: named.key(), segment_index: named.segment_index, shape: None }
-        }
+        DataUser::NamedData { named, .. } => BlobUser::Key {
+            key: named.key(),
+            name: None,
+            named_by: None,
+            segment_index: named.segment_index,
+            shape: None,
+        },
     }
 }
 
@@ -348,7 +364,13 @@ pub(super) fn of_ptd<'t>(ptd: &'t Ptd<'_>) -> Blobs<'t> {
 }
 
 fn key<'t>(entry: &Entry<'t>) -> BlobUser<'t> {
-    BlobUser::Key { key: entry.key(), segment_index: entry.segment_index, shape: entry.shape }
+    BlobUser::Key {
+        key: entry.key(),
+        name: None,
+        named_by: None,
+        segment_index: entry.segment_index,
+        shape: entry.shape,
+    }
 }
 
 pub(super) fn bytes<'t>(model: &'t Model<'_>, blob: &Blob<'_>) -> crate::Result<Option<Cow<'t, [u8]>>> {

@@ -36,6 +36,7 @@ mod graph;
 mod linked;
 mod memory;
 mod model;
+mod modules;
 mod numbers;
 mod operators;
 mod payloads;
@@ -83,6 +84,7 @@ pub use graph::{GraphLayout, GroupKind, NodeGroup, Outline, Placed, Way};
 #[cfg(feature = "devtools")]
 pub use linked::ProfiledNode;
 pub use memory::{Assumption, BufferMemory, Memory, MethodMemory, Moment, PlannedTensor};
+pub use modules::ModuleTotal;
 pub use numbers::{Distance, Histogram, HistogramCounter};
 pub use operators::{BackendUse, KernelUse, OperatorUse, Operators, TensorUse, kernel_key};
 pub use payloads::PayloadFacts;

@@ -83,6 +83,16 @@ pub struct EventProfile<'t> {
     pub chain: Option<usize>,
     /// Index of its instruction in the chain.
     pub instruction: Option<usize>,
+    /// The instruction's label, or the label of the node inside a delegate, such as `convolution.3`. `naming::Names` adds this and
+    /// `module`.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub label: Option<&'t str>,
+    /// The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub module: Option<&'t str>,
     /// What its instruction runs, according to the program.
     pub runs: Option<EventTarget<'t>>,
     /// The node of an XNNPACK graph that it times. Known if there are as many events as nodes of a kind: they are
@@ -276,6 +286,8 @@ fn event<'t>(key: Key<'t>, mut ticks: Vec<u64>, all: u64, plan: Option<&'t Execu
         delegate_debug_id: Some(key.delegate_number).filter(|number| *number != -1),
         chain: place.map(|(chain, _)| chain),
         instruction: place.map(|(_, instruction)| instruction),
+        label: None,
+        module: None,
         runs: plan.and_then(|plan| target(plan, instruction(plan, place?)?)),
         node: None,
         count,

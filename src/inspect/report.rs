@@ -1,6 +1,6 @@
 //! Everything that a page about a file shows, as one value.
 
-use super::{Graph, GraphLayout, Memory, NodeGroup, Operators, Outline, SizeReport, Summary, Weight};
+use super::{Graph, GraphLayout, Memory, ModuleTotal, NodeGroup, Operators, Outline, SizeReport, Summary, Weight};
 use crate::model::Model;
 use alloc::vec::Vec;
 
@@ -16,6 +16,9 @@ pub struct Report<'t> {
     pub summary: Summary<'t>,
     /// Where its bytes went; `None` for a tree that was not read from a file.
     pub size: Option<SizeReport<'t>>,
+    /// What each module takes in the file; empty if modules are not known. `naming::Names` adds them.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub modules: Vec<ModuleTotal<'t>>,
     /// The planned memory; `None` for a `.ptd`.
     pub memory: Option<Memory<'t>>,
     /// The operators and backends; `None` for a `.ptd`.
@@ -62,6 +65,7 @@ impl Model<'_> {
         Report {
             summary: self.summary(),
             size: self.size_report().ok(),
+            modules: Vec::new(),
             memory,
             operators,
             graphs: self.drawings(),

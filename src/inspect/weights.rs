@@ -1,7 +1,7 @@
 //! The tensors of a file, and what delegates say of them.
 
 use super::delegates::{Takers, takers};
-use super::{BlobKind, BlobUser, Histogram, HistogramCounter};
+use super::{BlobKind, BlobUser, Histogram, HistogramCounter, NamedBy};
 use crate::delegate::xnnpack::{Constant, ConstantPlace, ConstantUse};
 use crate::delegate::{NamedBlobs, Payload, Xnnpack};
 use crate::file::key_index::KeyIndex;
@@ -25,6 +25,21 @@ use core::fmt;
 pub struct Weight<'t> {
     /// What it is.
     pub kind: BlobKind,
+    /// The model's name of it, if it is known. `naming::Names` adds this and what follows up to `module`.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub name: Option<&'t str>,
+    /// Where the name is known from.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub named_by: Option<NamedBy>,
+    /// The path of the module that it belongs to.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub module: Option<&'t str>,
     /// Of an external one, its key.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub key: Option<Cow<'t, str>>,
@@ -63,6 +78,8 @@ pub struct WeightUse<'t> {
     pub operator: Option<&'static str>,
     /// Index of the node in the payload.
     pub node: Option<usize>,
+    /// Index of the value in the payload.
+    pub value: usize,
     /// Its role for the node: `weight`, `bias`, `weight scales`, `bias scales`, or the schema's name of the argument.
     pub role: &'static str,
     /// The type of its elements, such as `f32` or XNNPACK's `qcint8`.
@@ -111,11 +128,20 @@ fn uses<'t>(
                 argument => argument,
             };
             let (type_name, dims) = (type_name.clone(), dims.clone());
-            uses.push(WeightUse { method, delegate, operator: name(*node), node: Some(*node), role, type_name, dims });
+            uses.push(WeightUse {
+                method,
+                delegate,
+                operator: name(*node),
+                node: Some(*node),
+                value,
+                role,
+                type_name,
+                dims,
+            });
         }
         if taken.is_empty() {
             let role = if scales { "scales" } else { "value" };
-            uses.push(WeightUse { method, delegate, operator: None, node: None, role, type_name, dims });
+            uses.push(WeightUse { method, delegate, operator: None, node: None, value, role, type_name, dims });
         }
     }
     uses
@@ -175,6 +201,9 @@ impl<'t> Collector<'t> {
     fn add(&mut self, kind: BlobKind, offset: Option<u64>, bytes: u64, users: Vec<BlobUser<'t>>) -> usize {
         let weight = Weight {
             kind,
+            name: None,
+            named_by: None,
+            module: None,
             key: None,
             data: None,
             offset,

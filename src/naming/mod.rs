@@ -1,19 +1,23 @@
 //! Names of values, instructions and constants, as the author of a model knows them: from the file, from an ETRecord, or from a state dict.
 
+mod answers;
 mod etrecord;
+mod modules;
 mod state_dict;
 
 pub use etrecord::{EtRecord, Parameter, RecordedMethod, RecordedNode};
+use modules::outer;
 
 use crate::convert::Safetensors;
 use crate::delegate::Payload;
+use crate::delegate::xnnpack::{ConstantPlace, ConstantUse};
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::{Error, Result};
 use crate::file::pte::Pte;
 use crate::inspect::{
-    Argument, BlobUser, Blobs, Code, CodeValue, DelegateConstants, Disassembly, MethodCode, NamedBy, Operation,
-    Returned, SourceLine, TensorPlace, short, takers,
+    Argument, Code, CodeValue, Disassembly, MethodCode, NamedBy, Operation, Returned, SourceLine, TensorPlace, short,
+    takers,
 };
 use alloc::collections::BTreeMap;
 use alloc::{borrow::Cow, format, string::String, vec, vec::Vec};
@@ -28,6 +32,9 @@ pub struct Name<'t> {
     pub name: Cow<'t, str>,
     /// Where it is known from.
     pub named_by: NamedBy,
+    /// The path of the module that it belongs to, such as `layers.0.conv`: for a parameter or a buffer, that which has it; for another
+    /// tensor, that of the instruction that writes it.
+    pub module: Option<&'t str>,
 }
 
 /// Files besides the program that have names.
@@ -80,6 +87,8 @@ impl<'a> NameSource<'a> {
 pub struct Names<'t> {
     /// The methods, in the file's order.
     pub methods: Vec<MethodNames<'t>>,
+    /// The names of constants inside delegates that are named data, by the key. Keys over 512 bytes, which no writer makes, are left out.
+    pub keys: BTreeMap<String, Name<'t>>,
 }
 
 /// The names in a method.
@@ -90,9 +99,20 @@ pub struct MethodNames<'t> {
     pub values: Vec<Option<Name<'t>>>,
     /// For each chain: its instructions.
     pub chains: Vec<Vec<InstructionName<'t>>>,
-    /// For each delegate: the names of its constants, by the index of the value in the payload, if that is one of XNNPACK and no delegate
-    /// before has it too.
-    pub delegates: Vec<BTreeMap<usize, Name<'t>>>,
+    /// For each delegate: what is inside it, if its payload is one of XNNPACK and no delegate before has it too.
+    pub delegates: Vec<DelegateNames<'t>>,
+}
+
+/// The names inside a delegate.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct DelegateNames<'t> {
+    /// The path of the module that contains all of it, if a record has it.
+    pub module: Option<&'t str>,
+    /// The names of the constants, by the index of the value in the payload.
+    pub constants: BTreeMap<usize, Name<'t>>,
+    /// For each node of the payload: its kind and index, such as `XNNConv2d 3`, and where in the model it comes from.
+    pub nodes: Vec<InstructionName<'t>>,
 }
 
 /// The name of an instruction, and where in the model it comes from.
@@ -136,11 +156,14 @@ impl<'t> Names<'t> {
             names.methods.push(Method::new(code, recorded.get(code.name)).names()?);
         }
         names.add_training(pte);
-        names.add_constants_of_delegates(pte, &recorded);
+        names.add_delegates(pte, &recorded);
         for source in sources {
             if let NameSource::StateDict(state) = source {
                 state_dict::add(&mut names, pte, state);
             }
+        }
+        for (names, code) in names.methods.iter_mut().zip(&disassembly.methods) {
+            names.add_modules(code);
         }
         Ok(names)
     }
@@ -153,52 +176,6 @@ impl<'t> Names<'t> {
             found.extend(names.values.iter().enumerate().filter(is).map(|(value, _)| (method, value)));
         }
         found
-    }
-
-    /// Adds the names to a disassembly of the same program.
-    pub fn add_to_disassembly<'n>(&'n self, disassembly: &mut Disassembly<'n>) {
-        for (names, code) in self.methods.iter().zip(&mut disassembly.methods) {
-            for (name, value) in names.values.iter().zip(&mut code.values) {
-                if let (Some(name), Some(tensor)) = (name, &mut value.tensor) {
-                    (tensor.name, value.named_by) = (Some(&*name.name), Some(name.named_by));
-                }
-            }
-            for (names, chain) in names.chains.iter().zip(&mut code.chains) {
-                for (name, code) in names.iter().zip(&mut chain.instructions) {
-                    (code.label, code.module, code.source) = (Some(&*name.label), name.module, name.source);
-                }
-            }
-        }
-    }
-
-    /// Adds the names to the blobs of the same program.
-    pub fn add_to_blobs<'n>(&'n self, pte: &Pte<'_>, blobs: &mut Blobs<'n>) {
-        let methods = self.by_method(pte);
-        for user in blobs.blobs.iter_mut().flat_map(|blob| &mut blob.users) {
-            let BlobUser::Tensor { method, value, name: own, named_by, .. } = user else { continue };
-            let name = methods.get(*method).and_then(|method| method.values.get(*value)?.as_ref());
-            if let Some(name) = name {
-                (*own, *named_by) = (Some(&*name.name), Some(name.named_by));
-            }
-        }
-    }
-
-    /// Adds the names to the constants of delegates of the same program.
-    pub fn add_to_delegate_constants<'n>(&'n self, pte: &Pte<'_>, constants: &mut DelegateConstants<'n>) {
-        let methods = self.by_method(pte);
-        for user in constants.constants.iter_mut().map(|constant| &mut constant.user) {
-            let (Some(method), Some(delegate), Some(value)) = (user.method, user.delegate, user.value) else {
-                continue;
-            };
-            let name = methods.get(method).and_then(|method| method.delegates.get(delegate)?.get(&value));
-            if let Some(name) = name {
-                (user.name, user.named_by) = (Some(&*name.name), Some(name.named_by));
-            }
-        }
-    }
-
-    fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> BTreeMap<&'p str, &'n MethodNames<'t>> {
-        pte.methods().iter().map(|plan| plan.name()).zip(&self.methods).rev().collect()
     }
 
     /// Names the outputs of training programs: `TrainingModule` finds gradients and parameters by constant methods.
@@ -224,9 +201,9 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// Names the constants of XNNPACK's payloads by the node that takes them. A record has the node's arguments.
-    /// Delegates that share a payload are named by the first of them, as in [`Pte::delegate_constants`].
-    fn add_constants_of_delegates(&mut self, pte: &'t Pte<'_>, recorded: &BTreeMap<&str, ByHandle<'t>>) {
+    /// Names the nodes of XNNPACK's payloads, and constants by the node that takes them. A record has where nodes come from, and their
+    /// arguments. Delegates that share a payload are named by the first of them, as in [`Pte::delegate_constants`].
+    fn add_delegates(&mut self, pte: &'t Pte<'_>, recorded: &BTreeMap<&str, ByHandle<'t>>) {
         for opened in pte.open_payloads() {
             let (Ok(Payload::Xnnpack(xnnpack)), Some((method, delegate))) = (&opened.payload, opened.delegates.first())
             else {
@@ -234,31 +211,94 @@ impl<'t> Names<'t> {
             };
             let recorded = pte.methods().get(*method).and_then(|plan| recorded.get(plan.name()));
             let own = self.methods.get_mut(*method).and_then(|names| names.delegates.get_mut(*delegate));
-            let Some(constants) = own else { continue };
+            let Some(names) = own else { continue };
+            for (index, node) in xnnpack.graph.xnodes().iter().enumerate() {
+                let from = recorded.and_then(|recorded| recorded.of(node.debug_handle).first());
+                names.nodes.push(InstructionName {
+                    label: format!("{} {index}", node.name()),
+                    module: from.map(|from| from.module.as_str()),
+                    source: from.and_then(|from| from.source.as_ref()),
+                });
+            }
             let takers = takers(xnnpack);
-            for used in xnnpack.constants().into_iter().flat_map(|constant| constant.uses) {
-                let value = used.value();
-                let Some((index, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
-                let Some(node) = xnnpack.graph.xnodes().get(*index) else { continue };
-                let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, role)) {
-                    Some(parameter) => Name { name: Cow::Borrowed(&*parameter.name), named_by: NamedBy::Record },
-                    None => {
-                        let name = format!("{} {index} {role}", node.name());
-                        Name { name: Cow::Owned(name), named_by: NamedBy::Operator }
+            for constant in xnnpack.constants() {
+                for used in &constant.uses {
+                    let value = used.value();
+                    let Some((index, role)) = takers.get(&value).and_then(|taken| taken.first()) else { continue };
+                    let Some(node) = xnnpack.graph.xnodes().get(*index) else { continue };
+                    let name = match recorded.and_then(|recorded| recorded.parameter(node.debug_handle, role)) {
+                        Some(parameter) => Name {
+                            name: Cow::Borrowed(&*parameter.name),
+                            named_by: NamedBy::Record,
+                            module: Some(outer(&parameter.name)),
+                        },
+                        None => {
+                            let name = format!("{} {index} {role}", node.name());
+                            let module = names.nodes.get(*index).and_then(|node| node.module);
+                            Name { name: Cow::Owned(name), named_by: NamedBy::Operator, module }
+                        }
+                    };
+                    let is_scales = matches!(used, ConstantUse::Scales { .. });
+                    if let ConstantPlace::Named { key, .. } = &constant.place {
+                        if key.len() <= LONGEST_KEY && !is_scales {
+                            self.keys.entry((*key).into()).or_insert_with(|| name.clone());
+                        }
                     }
-                };
-                constants.entry(value).or_insert(name);
+                    names.constants.entry(value).or_insert(name);
+                }
             }
         }
     }
 }
+
+/// The longest key that is looked up: many constants can have one key.
+const LONGEST_KEY: usize = 512;
 
 impl<'t> MethodNames<'t> {
     /// Names a value, unless a better name is known.
     fn set(&mut self, value: i64, name: Cow<'t, str>, named_by: NamedBy) {
         let own = usize::try_from(value).ok().and_then(|value| self.values.get_mut(value));
         if let Some(own) = own.filter(|own| own.as_ref().is_none_or(|own| named_by < own.named_by)) {
-            *own = Some(Name { name, named_by });
+            *own = Some(Name { name, named_by, module: None });
+        }
+    }
+}
+
+impl<'t> MethodNames<'t> {
+    /// Finds the modules of values. An instruction without a recorded module is of the module whose parameters it takes.
+    fn add_modules(&mut self, code: &MethodCode<'t>) {
+        for name in self.values.iter_mut().flatten().filter(|name| name.named_by.is_given()) {
+            // Names that are made here, such as those of gradients, are no paths.
+            if let Cow::Borrowed(path) = name.name {
+                name.module = Some(outer(path));
+            }
+        }
+        for (names, chain) in self.chains.iter_mut().zip(&code.chains) {
+            for (name, code) in names.iter_mut().zip(&chain.instructions) {
+                let (arguments, delegate) = match &code.operation {
+                    Operation::Kernel { arguments, .. } => (arguments, None),
+                    Operation::Delegate { arguments, delegate, .. } => (arguments, Some(*delegate)),
+                    _ => continue,
+                };
+                let index = |argument: &Argument| usize::try_from(argument.value).ok();
+                if name.module.is_none() {
+                    let named = arguments.iter().filter_map(|argument| self.values.get(index(argument)?)?.as_ref());
+                    let modules = named.filter(|name| name.named_by.is_given()).filter_map(|name| name.module);
+                    name.module = modules.reduce(common_module);
+                }
+                for argument in arguments {
+                    let value = index(argument).and_then(|index| self.values.get_mut(index)?.as_mut());
+                    if let Some(value) =
+                        value.filter(|value| value.module.is_none() && value.named_by != NamedBy::Input)
+                    {
+                        value.module = name.module;
+                    }
+                }
+                let delegate = delegate.and_then(|index| self.delegates.get_mut(usize::try_from(index).ok()?));
+                if let Some(delegate) = delegate {
+                    delegate.module = delegate.module.or(name.module);
+                }
+            }
         }
     }
 }
@@ -313,7 +353,7 @@ impl<'c, 't> Method<'c, 't> {
         let found = MethodNames {
             values: vec![None; code.values.len()],
             chains: Vec::new(),
-            delegates: vec![BTreeMap::new(); code.delegates.len()],
+            delegates: vec![DelegateNames::default(); code.delegates.len()],
         };
         Self { code, record, found, counts: BTreeMap::new(), recorded: 0, fitting: 0 }
     }

@@ -1,7 +1,8 @@
 //! Graphs in the form that Google's Model Explorer opens: `graph_builder.py` of `ai-edge-model-explorer` 0.1 states it.
 
-use crate::inspect::{Edge, Graph, GraphArgument, Node, short};
+use crate::inspect::{Edge, Graph, GraphArgument, GroupKind, Node, short};
 use crate::keyed::sort_by_key;
+use crate::names::shortened;
 use alloc::{borrow::Cow, format, string::String, string::ToString, vec, vec::Vec};
 use serde::{Serialize, Serializer};
 
@@ -35,7 +36,8 @@ pub struct ExplorerNode<'t> {
     pub id: String,
     /// What the node shows.
     pub label: &'t str,
-    /// The layer that it is in: the delegate, for a node inside one; otherwise none.
+    /// The layers that it is in, with slashes between them: the modules, or the repeated block if no module is known, and the delegate for a
+    /// node inside one.
     pub namespace: String,
     /// Other facts.
     pub attrs: Vec<ExplorerPair<'t>>,
@@ -94,10 +96,16 @@ fn nodes<S: Serializer>(graph: &&Graph<'_>, serializer: S) -> Result<S::Ok, S::E
     let mut edges: Vec<&Edge> = graph.edges.iter().collect();
     sort_by_key(&mut edges, |edge| edge.to);
     let mut rest = edges.as_slice();
-    serializer.collect_seq(graph.nodes.iter().enumerate().map(|(index, node)| {
+    // Where no module is known, repeated blocks are layers.
+    let mut blocks = vec![""; graph.nodes.len()];
+    let groups = if graph.nodes.iter().any(|node| node.module.is_some()) { Vec::new() } else { graph.groups() };
+    for group in groups.iter().filter(|group| group.kind == GroupKind::Block) {
+        blocks.iter_mut().skip(group.first).take(group.count).for_each(|block| *block = &group.label);
+    }
+    serializer.collect_seq(graph.nodes.iter().zip(&blocks).enumerate().map(|(index, (node, block))| {
         let (own, after) = rest.split_at(rest.partition_point(|edge| edge.to <= index));
         rest = after;
-        let mut node = explorer_node(index, node);
+        let mut node = explorer_node(index, node, block);
         node.incoming_edges = own.iter().filter_map(|edge| explorer_edge(graph, edge)).collect();
         node
     }))
@@ -117,11 +125,14 @@ fn explorer_edge(graph: &Graph<'_>, edge: &Edge) -> Option<ExplorerEdge> {
     })
 }
 
-fn explorer_node<'g>(index: usize, node: &'g Node<'_>) -> ExplorerNode<'g> {
+fn explorer_node<'g>(index: usize, node: &'g Node<'_>, block: &str) -> ExplorerNode<'g> {
     let mut attrs = vec![pair("kind", node.kind.name())];
     if let Some(place) = node.instruction {
         attrs.push(pair("instruction", format!("{} of chain {}", place.index, place.chain)));
     }
+    attrs.extend(node.name.map(|name| pair("name", shortened(name))));
+    attrs.extend(node.module.map(|module| pair("module", shortened(module))));
+    attrs.extend(node.source.as_deref().map(|source| pair("source", source)));
     let side = |output: bool| {
         let arguments = node.arguments.iter().enumerate().filter(move |(_, argument)| argument.output == output);
         let numbered = arguments.enumerate();
@@ -132,10 +143,7 @@ fn explorer_node<'g>(index: usize, node: &'g Node<'_>) -> ExplorerNode<'g> {
     ExplorerNode {
         id: index.to_string(),
         label: &node.label,
-        namespace: node.delegate.zip(node.instruction).map_or_else(String::new, |(delegate, place)| {
-            // A slash would be a layer in a layer.
-            format!("{} {}.{}", short(delegate).replace('/', "_"), place.chain, place.index)
-        }),
+        namespace: namespace(node, block),
         attrs,
         incoming_edges: Vec::new(),
         inputs_metadata: side(false),
@@ -143,9 +151,24 @@ fn explorer_node<'g>(index: usize, node: &'g Node<'_>) -> ExplorerNode<'g> {
     }
 }
 
+/// The layers that a node is in, the outermost first.
+fn namespace(node: &Node<'_>, block: &str) -> String {
+    /// A path that is longer is cut, because many nodes can have it.
+    const MOST: usize = 16;
+    let modules = node.module.filter(|module| !module.is_empty()).map(short).unwrap_or_else(|| block.into());
+    // A slash would be a layer in a layer.
+    let mut layers: Vec<String> = modules.replace('/', "_").splitn(MOST, '.').map(String::from).collect();
+    if let Some((delegate, place)) = node.delegate.zip(node.instruction) {
+        layers.push(format!("{} {}.{}", short(delegate).replace('/', "_"), place.chain, place.index));
+    }
+    layers.retain(|layer| !layer.is_empty());
+    layers.join("/")
+}
+
 fn metadata<'g>(id: usize, argument: &'g GraphArgument<'_>) -> ExplorerMetadata<'g> {
     let mut attrs = vec![pair("value", argument.value_name()), pair("tensor_shape", argument.text.as_str())];
     attrs.extend(argument.name.map(|name| pair("name", name)));
+    attrs.extend(argument.tensor_name.map(|name| pair("tensor", shortened(name))));
     attrs.extend(argument.place.map(|place| pair("place", place.to_string())));
     ExplorerMetadata { id: id.to_string(), attrs }
 }

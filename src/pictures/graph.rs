@@ -4,6 +4,7 @@ use super::color;
 use super::xml::Xml;
 use crate::inspect::{CHARACTERS, Edge, Graph, GraphLayout, Node, NodeKind, Placed};
 use crate::keyed::Keyed;
+use crate::names::shortened;
 use alloc::{format, string::String, string::ToString, vec, vec::Vec};
 use core::fmt;
 
@@ -148,10 +149,22 @@ impl GraphSvg<'_> {
         if let Some(delegate) = node.delegate {
             write!(f, ", inside {}", Xml(delegate))?;
         }
+        if let Some(name) = node.name {
+            write!(f, "\n{}", Xml(&shortened(name)))?;
+        }
+        if let Some(module) = node.module.filter(|module| !module.is_empty()) {
+            write!(f, " in {}", Xml(&shortened(module)))?;
+        }
+        if let Some(source) = &node.source {
+            write!(f, "\n{}", Xml(source))?;
+        }
         for argument in &node.arguments {
             let arrow = if argument.output { "→" } else { "←" };
             let name = argument.name.map(|name| format!("{name} ")).unwrap_or_default();
             write!(f, "\n{arrow} {name}{} {}", argument.value_name(), Xml(&argument.text))?;
+            if let Some(tensor) = argument.tensor_name {
+                write!(f, ", {}", Xml(&shortened(tensor)))?;
+            }
             if let Some(place) = &argument.place {
                 write!(f, ", {}", Xml(&place.to_string()))?;
             }

@@ -1,8 +1,9 @@
 //! Names of values and instructions, from real ETRecords and state dicts, and from damaged ones.
 
-use executorch_format::inspect::NamedBy;
-use executorch_format::naming::{EtRecord, NameSource, Names};
-use executorch_format::{ErrorKind, Pte};
+use executorch_format::inspect::{EventKind, ModuleTotal, NamedBy, Node};
+use executorch_format::naming::{EtRecord, NameSource, Names, RecordedMethod, RecordedNode};
+use executorch_format::pictures::model_explorer;
+use executorch_format::{ErrorKind, Etdp, Model, Pte};
 use executorch_format_support::fixtures::fixture;
 use std::io::{Cursor, Write};
 use zip::ZipWriter;
@@ -70,7 +71,7 @@ fn a_record_names_the_constants_inside_delegates() {
     assert_eq!(modules, ["", "", "head"]);
     // Without a record, nodes name them.
     let names = Names::new(&pte, &pte.disassembly(), &[]).unwrap();
-    assert_eq!(names.methods[0].delegates[1].values().next().unwrap().name, "XNNFullyConnected 0 weight");
+    assert_eq!(names.methods[0].delegates[1].constants.values().next().unwrap().name, "XNNFullyConnected 0 weight");
 }
 
 #[test]
@@ -174,4 +175,151 @@ fn damaged_records_never_panic() {
         try_one(&record[..at]);
     }
     assert!(good > 0 && bad > 0, "{good} {bad}");
+}
+
+/// The rows of a tree of modules: path, depth, own and whole amount.
+fn rows<'t>(modules: &[ModuleTotal<'t>]) -> Vec<(Option<&'t str>, usize, u64, u64)> {
+    modules.iter().map(|module| (module.path, module.depth, module.own, module.total)).collect()
+}
+
+/// Calls a function with a program and the names that its record has.
+fn with_record(name: &str, call: impl FnOnce(&Pte<'_>, &Names<'_>)) {
+    let (program, record) = (file(&format!("{name}.pte")), file(&format!("{name}.etrecord")));
+    let pte = Pte::parse(&program).unwrap();
+    let sources = [NameSource::parse(&record).unwrap()];
+    call(&pte, &Names::new(&pte, &pte.disassembly(), &sources).unwrap());
+}
+
+#[test]
+fn each_byte_of_a_file_is_counted_for_one_module() {
+    with_record("net_portable", |pte, names| {
+        let report = pte.size_report().unwrap();
+        let modules = names.size_by_module(pte, &report);
+        let found = rows(&modules);
+        assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
+        assert!(found.contains(&(Some("layers.0.bn"), 3, 64, 64)), "{found:?}");
+        assert!(found.contains(&(Some("head"), 1, 180, 180)), "{found:?}");
+        assert_eq!(found[1].0, Some("layers"), "the largest comes first");
+    });
+    // The weights are named data, and the rest of a payload is that of the module that contains the delegate.
+    with_record("net_xnnpack", |pte, names| {
+        let report = pte.size_report().unwrap();
+        let modules = names.size_by_module(pte, &report);
+        let found = rows(&modules);
+        assert_eq!(found.iter().map(|(.., own, _)| own).sum::<u64>(), report.file_size);
+        assert!(found.contains(&(Some("layers.0.conv"), 3, 2336, 2336)), "{found:?}");
+        let (.., payload, _) = found[0];
+        assert!(payload > 2000, "{found:?}");
+    });
+}
+
+#[test]
+fn tensors_in_memory_have_the_instructions_that_write_and_need_them() {
+    with_record("net_portable", |pte, names| {
+        let mut memory = pte.memory();
+        names.add_to_memory(pte, &mut memory);
+        let buffer = &memory.methods[0].buffers[0];
+        let of = |value: usize| buffer.tensors.iter().find(|tensor| tensor.value == value).unwrap();
+        assert_eq!(
+            (of(34).made_by, of(34).last_used_by),
+            (Some("convolution.1"), Some("_native_batch_norm_legit_no_training.0"))
+        );
+        assert_eq!((of(34).module, of(34).shape.name), (Some("layers.0.conv"), Some("convolution.1")));
+        assert_eq!((of(18).made_by, of(18).shape.name), (None, Some("x")));
+        let modules = Names::memory_by_module(buffer);
+        assert_eq!(modules.iter().map(|module| module.own).sum::<u64>(), buffer.needed);
+        assert!(rows(&modules).contains(&(Some("stem"), 1, 1152, 1152)), "{modules:?}");
+    });
+    with_record("net_xnnpack", |pte, _| assert_eq!(pte.memory().methods[0].not_counted, ["XnnpackBackend"]));
+}
+
+#[test]
+fn nodes_of_graphs_have_modules_and_the_names_of_their_weights() {
+    with_record("net_portable", |pte, names| {
+        let mut graphs = pte.graphs();
+        names.add_to_graphs(pte, &mut graphs);
+        let node = graphs[0].nodes.iter().find(|node| node.name == Some("convolution.1")).unwrap();
+        assert_eq!(node.module, Some("layers.0.conv"));
+        assert!(node.source.as_ref().unwrap().starts_with("net.py:"));
+        let weight = node.arguments.iter().find(|argument| argument.name == Some("weight")).unwrap();
+        assert_eq!((weight.tensor_name, weight.named_by), (Some("layers.0.conv.weight"), Some(NamedBy::Record)));
+        assert_eq!(graphs[0].nodes[0].name, Some("x"));
+        let explorer = serde_json::to_value(model_explorer("net", &graphs)).unwrap();
+        let namespaces: Vec<_> = explorer["graphs"][0]["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| node["namespace"].as_str().unwrap())
+            .collect();
+        assert!(namespaces.contains(&"layers/0/conv"), "{namespaces:?}");
+    });
+    with_record("net_xnnpack", |pte, names| {
+        let mut graphs = pte.graphs();
+        names.add_to_graphs(pte, &mut graphs);
+        let takes = |node: &&Node<'_>| {
+            node.arguments.iter().any(|argument| argument.tensor_name == Some("layers.0.conv.weight"))
+        };
+        let node = graphs[0].nodes.iter().find(takes).unwrap();
+        assert_eq!((node.label.as_str(), node.module), ("XNNConv2d", Some("layers.0.conv")));
+        assert!(node.name.unwrap().starts_with("XNNConv2d "));
+        let explorer = serde_json::to_value(model_explorer("net", &graphs)).unwrap();
+        let namespaces: Vec<_> = explorer["graphs"][0]["nodes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|node| node["namespace"].as_str().unwrap())
+            .collect();
+        assert!(namespaces.contains(&"layers/0/conv/XnnpackBackend 0.0"), "{namespaces:?}");
+    });
+}
+
+#[test]
+fn a_report_has_the_names_in_all_its_answers() {
+    let (program, record) = (file("net_xnnpack.pte"), file("net_xnnpack.etrecord"));
+    let model = Model::parse(&program).unwrap();
+    let Model::Pte(pte) = &model else { panic!("{}", model.kind()) };
+    let sources = [NameSource::parse(&record).unwrap()];
+    let names = Names::new(pte, &pte.disassembly(), &sources).unwrap();
+    let mut report = model.report();
+    names.add_to_report(pte, &mut report);
+    let weight = report.weights.iter().find(|weight| weight.name == Some("layers.1.conv.weight")).unwrap();
+    assert_eq!((weight.module, weight.named_by), (Some("layers.1.conv"), Some(NamedBy::Record)));
+    assert!(report.modules.iter().any(|module| module.path == Some("layers.1.conv")));
+    assert_eq!(report.memory.unwrap().methods[0].buffers[0].tensors[0].shape.name, Some("x"));
+    let outline = report.graphs[0].outline.as_ref().unwrap();
+    assert!(outline.graph.nodes.iter().any(|node| node.module.is_some()));
+}
+
+#[test]
+fn ticks_are_counted_for_the_modules_of_instructions_and_of_steps_inside_delegates() {
+    let (trace, program) = (fixture("payloads/profile_xnnpack.etdp"), fixture("payloads/profile_xnnpack.pte"));
+    let (etdp, pte) = (Etdp::parse(trace.bytes()).unwrap(), Pte::parse(program.bytes()).unwrap());
+    // No record of this program is at hand: it is made here, with the handles that the payload has.
+    let mut method = RecordedMethod::default();
+    method.name = "forward".into();
+    for (handle, module) in [(1, "head.linear"), (2, "cumsum"), (3, "head")] {
+        let mut node = RecordedNode::default();
+        (node.handle, node.module) = (Some(handle), module.into());
+        method.nodes.push(node);
+    }
+    method.nodes[1].operator = "aten::cumsum".into();
+    method.handles.extend([(0, vec![1]), (1, vec![2]), (2, vec![3])]);
+    let mut record = EtRecord::default();
+    record.methods.push(method);
+    let sources = [NameSource::Record(record)];
+    let names = Names::new(&pte, &pte.disassembly(), &sources).unwrap();
+    let mut profile = etdp.profile(Some(&pte), None);
+    names.add_to_profile(&pte, &mut profile);
+    let run = profile.runs.iter().find(|run| run.method == Some("forward")).unwrap();
+    let instructions = run.events.iter().filter(|event| event.kind == EventKind::Instruction);
+    let modules = Names::time_by_module(run);
+    assert_eq!(
+        modules.iter().map(|module| module.own).sum::<u64>(),
+        instructions.map(|event| event.total).sum::<u64>()
+    );
+    let found = rows(&modules);
+    assert!(found.iter().any(|(path, ..)| *path == Some("cumsum")), "{found:?}");
+    assert!(found.iter().any(|(path, depth, ..)| (*path, *depth) == (Some("head"), 1)), "{found:?}");
+    let calls = names.calls_by_module();
+    assert_eq!(calls[0].path, Some(""));
 }

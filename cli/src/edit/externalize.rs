@@ -54,7 +54,7 @@ struct Choice {
     /// Only data of at least this many bytes, such as 64KiB
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size)]
     min_size: Option<u64>,
-    /// Only data whose key matches, or the data of a value (%12, METHOD:%12)
+    /// Only data whose key matches, or its name in --names, or the data of a value (%12, METHOD:%12)
     #[arg(long, value_name = "GLOB", value_parser = pattern::parse)]
     name: Vec<Pattern>,
     /// Only data that methods with a matching name use
@@ -92,14 +92,14 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
         return Err(Failure::usage_of(path, &format!("it names no data of {}", text::path(input.path()))));
     }
     let choice = &arguments.choice;
-    let there = choice.check(&before, input.path()).map_err(faulty)??;
+    let there = choice.check(&before, input.path(), &keys).map_err(faulty)??;
     if let Some(name) = names.keys().find(|name| !keys.values().any(|(own, _)| own == *name)) {
         return Err(Failure::no_match(input.path(), "data", name, there));
     }
     let (mut after, several) = (before.clone(), before.methods().len() > 1);
     let outcome = after.externalize(&PtdOptions::default(), |candidate| {
         let key = keys.get(candidate.key).map_or(candidate.key, |(_, key)| key);
-        choice.takes(candidate, several).then(|| key.to_owned())
+        choice.takes(candidate, several, &keys).then(|| key.to_owned())
     });
     let (data, report) = outcome.map_err(faulty)?;
     if report.changes.is_empty() {
@@ -125,13 +125,12 @@ pub fn run(arguments: &Arguments) -> Result<Pending<'_>, Failure> {
     finish(&[&input], outputs, report, arguments.destination.how())
 }
 
+/// From the key that data would get to the name by which it was found and its new key.
+type Keys = BTreeMap<String, (String, String)>;
+
 /// From the key that data would get to its name in the table and the key that the table gives it. Data that several tensors
 /// share can be named by any of them.
-fn keys(
-    pte: &Pte<'_>,
-    names: &BTreeMap<String, String>,
-    given: &GivenNames,
-) -> executorch_format::Result<BTreeMap<String, (String, String)>> {
+fn keys(pte: &Pte<'_>, names: &BTreeMap<String, String>, given: &GivenNames) -> executorch_format::Result<Keys> {
     let (mut keys, several) = (BTreeMap::new(), pte.methods().len() > 1);
     pte.candidates(|candidate| {
         for name in std::iter::once(candidate.key.to_owned()).chain(called(candidate, several)) {
@@ -139,11 +138,10 @@ fn keys(
                 keys.insert(candidate.key.to_owned(), (name, key.clone()));
             }
         }
-        let name = given.of(candidate.method, candidate.index).filter(|_| candidate.subject != Subject::NamedData);
-        if let Some(name) = name {
-            keys.entry(candidate.key.to_owned()).or_insert_with(|| (name.to_owned(), name.to_owned()));
-        }
     })?;
+    for (key, name) in given.of_data(pte)? {
+        keys.entry(key).or_insert_with(|| (name.clone(), name));
+    }
     Ok(keys)
 }
 
@@ -178,11 +176,12 @@ fn nothing_chosen(pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Failu
 
 impl Choice {
     /// The names of all data, after a check that each pattern and type matches some.
-    fn check(&self, pte: &Pte<'_>, file: &Path) -> executorch_format::Result<Result<Names, Failure>> {
+    fn check(&self, pte: &Pte<'_>, file: &Path, keys: &Keys) -> executorch_format::Result<Result<Names, Failure>> {
         let (mut names, mut types) = (Patterns(&self.name).matches(), Vec::new());
         let (mut there, several) = (Names::default(), pte.methods().len() > 1);
         pte.candidates(|candidate| {
-            names.see(candidate.key, &self.called(candidate, several));
+            let known = keys.get(candidate.key).map_or(candidate.key, |(_, key)| key);
+            names.see(known, &self.called(candidate, several));
             there.add(candidate.key);
             if let Some(shape) = candidate.shape.filter(|shape| !types.contains(&shape.scalar_type)) {
                 types.push(shape.scalar_type);
@@ -201,10 +200,13 @@ impl Choice {
 
     /// Records names for patterns. Often there are no patterns.
     fn called(&self, candidate: &Candidate<'_>, several: bool) -> Vec<String> {
-        if self.name.is_empty() { Vec::new() } else { called(candidate, several) }
+        if self.name.is_empty() {
+            return Vec::new();
+        }
+        called(candidate, several).into_iter().chain([candidate.key.to_owned()]).collect()
     }
 
-    fn takes(&self, candidate: &Candidate<'_>, several: bool) -> bool {
+    fn takes(&self, candidate: &Candidate<'_>, several: bool, keys: &Keys) -> bool {
         let Candidate { subject, method, key, shape, size, .. } = candidate;
         if *subject == Subject::NamedData && key.starts_with(METADATA_PREFIX) {
             return false;
@@ -221,8 +223,8 @@ impl Choice {
             || (kinds.contains(&kind)
                 && *size >= self.min_size.unwrap_or(0)
                 && (self.name.is_empty()
-                    || Patterns(&self.name).any(key)
-                    || called(candidate, several).iter().any(|name| Patterns(&self.name).any(name)))
+                    || keys.get(*key).is_some_and(|(_, key)| Patterns(&self.name).any(key))
+                    || self.called(candidate, several).iter().any(|name| Patterns(&self.name).any(name)))
                 && (self.method.is_empty() || Patterns(&self.method).any(method))
                 && typed)
     }

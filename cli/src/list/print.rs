@@ -126,10 +126,11 @@ fn what(user: &User<'_>) -> String {
         BlobUser::Tensor { name: Some(name), shape, .. } => format!("{} {shape}", text::name(name, 60)),
         BlobUser::Tensor { shape, .. } => shape.to_string(),
         BlobUser::Delegate { id, location, .. } => format!("{} ({location})", text::name(id, 40)),
-        BlobUser::Key { key, shape, .. } => match shape {
-            Some(shape) => format!("{} {shape}", text::name(key, 60)),
-            None => text::name(key, 60),
-        },
+        BlobUser::Key { key, shape, name, .. } => {
+            let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
+            let name = name.map(|name| format!("{}, key ", text::name(name, 60))).unwrap_or_default();
+            format!("{name}{}{shape}", text::name(key, 60))
+        }
         BlobUser::External { key, shape, .. } => format!("{} {shape}", text::name(key, 60)),
         BlobUser::Bundle { version } => format!("version {version}"),
         BlobUser::TestCase { index, shape, .. } => format!("value {index} {shape}"),

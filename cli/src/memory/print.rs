@@ -1,9 +1,12 @@
 //! Planned memory as text.
 
+use super::{Arguments, By};
 use crate::failure::Failure;
+use crate::modules;
 use crate::table::{Column, Table, percent};
 use crate::text;
-use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, PlannedBuffer, PlannedTensor};
+use executorch_format::inspect::{BufferMemory, Memory, MethodMemory, NamedBy, PlannedBuffer, PlannedTensor};
+use executorch_format::naming::Names;
 use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -20,15 +23,19 @@ const MOST_SHARED: usize = 4;
 type Out = BufWriter<anstream::AutoStream<io::StdoutLock<'static>>>;
 
 /// Prints the plan of each method, after an empty line if `apart`.
-pub(super) fn text(path: &Path, memory: &Memory<'_>, top: Option<usize>, apart: bool) -> Result<(), Failure> {
+pub(super) fn text(path: &Path, memory: &Memory<'_>, arguments: &Arguments, apart: bool) -> Result<(), Failure> {
     let mut out = BufWriter::new(anstream::stdout().lock());
     if apart {
         writeln!(out)?;
     }
     writeln!(out, "{}:", text::path(path))?;
     let (planned, none): (Vec<_>, Vec<_>) = memory.methods.iter().partition(|method| !method.buffers.is_empty());
+    if arguments.by == Some(By::Module) {
+        let all: Vec<_> = planned.iter().flat_map(|method| &method.buffers).flat_map(Names::memory_by_module).collect();
+        modules::check(path, &all)?;
+    }
     for method in &planned {
-        print_method(&mut out, method, top)?;
+        print_method(&mut out, method, arguments)?;
     }
     if !none.is_empty() {
         let names: Vec<String> = none.iter().map(|method| text::name(method.name, NAME)).collect();
@@ -56,7 +63,7 @@ pub(super) fn arenas(memory: &Memory<'_>, path: Option<&Path>) -> String {
     lines
 }
 
-fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) -> io::Result<()> {
+fn print_method(out: &mut Out, method: &MethodMemory<'_>, arguments: &Arguments) -> io::Result<()> {
     let instructions = text::count(method.instructions, "instruction");
     let bytes = text::size(method.bytes);
     writeln!(out, "\nmethod {}: {bytes} planned, {instructions}", text::name(method.name, NAME))?;
@@ -98,7 +105,29 @@ fn print_method(out: &mut Out, method: &MethodMemory<'_>, top: Option<usize>) ->
         let assumed = what.unwrap_or_default() + assumed.why;
         writeln!(out, "  not known, assumed: {}", text::cut(&assumed, 21))?;
     }
-    method.buffers.iter().try_for_each(|buffer| print_tensors(out, method, buffer, top))
+    if !method.not_counted.is_empty() {
+        let backends: Vec<String> = method.not_counted.iter().map(|backend| text::name(backend, NAME)).collect();
+        writeln!(out, "  not counted, because no file has it: what {} allocates by itself", backends.join(", "))?;
+    }
+    for buffer in &method.buffers {
+        match arguments.by {
+            Some(By::Module) => print_modules(out, method, buffer, arguments.top)?,
+            _ => print_tensors(out, method, buffer, arguments.top)?,
+        }
+    }
+    Ok(())
+}
+
+/// What each module needs when the need for memory is highest.
+fn print_modules(
+    out: &mut Out,
+    method: &MethodMemory<'_>,
+    buffer: &BufferMemory<'_>,
+    top: Option<usize>,
+) -> io::Result<()> {
+    writeln!(out, "\n  buffer {}, needed at {:#}", buffer.buffer, method.moment(buffer.needed_at))?;
+    let most = top.unwrap_or_else(|| text::most(2 * MOST));
+    modules::write(out, &Names::memory_by_module(buffer), "BYTES", most, text::size)
 }
 
 /// The tensors that are needed when the need for memory is highest, the largest first.
@@ -122,12 +151,20 @@ fn print_tensors(
         ("OFFSET", Column::Right),
         ("INSTRUCTIONS", Column::Left),
         ("SHARES WITH", Column::Left),
+        ("LAST USED BY", Column::Left),
         ("WHAT", Column::Left),
     ]);
     for tensor in tensors.iter().take(most) {
         let time = if tensor.kept { "always".to_owned() } else { times(method, tensor) };
         let shape = tensor.shape.shape().to_string_with(tensor.shape.shape_dynamism);
-        let name = tensor.shape.name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
+        // A name that is made from an instruction is that of the one that writes it.
+        let maker = tensor.made_by.filter(|_| tensor.named_by.is_some_and(NamedBy::is_given));
+        let maker = maker.map(|maker| format!(", from {}", text::name(maker, NAME))).unwrap_or_default();
+        let name = tensor.shape.name.map(|name| format!(" {}{maker}", text::name(name, NAME))).unwrap_or_default();
+        let user = match (tensor.last_used_by, method.moment(tensor.last)) {
+            (Some(user), _) => text::name(user, NAME),
+            (None, moment) => moment.to_string(),
+        };
         let (bytes, offset) = (text::size(tensor.bytes), tensor.offset.to_string());
         table.row([
             format!("%{}", tensor.value),
@@ -135,6 +172,7 @@ fn print_tensors(
             offset,
             time,
             values(&tensor.shares_with),
+            user,
             format!("{shape}{name}"),
         ]);
     }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::table::{Column, Table};
 use crate::text;
-use executorch_format::inspect::{KernelUse, OperatorUse, Operators, TensorUse};
+use executorch_format::inspect::{KernelUse, ModuleTotal, OperatorUse, Operators, TensorUse};
 use executorch_format::schema::ScalarType;
 use std::cmp::Reverse;
 use std::io::{self, BufWriter, Write};
@@ -26,6 +26,23 @@ pub(super) fn text(path: &Path, operators: &Operators, apart: bool) -> Result<()
     }
     writeln!(out, "{}: {}", text::path(path), needs(operators))?;
     print(&mut out, operators)?;
+    Ok(out.flush()?)
+}
+
+/// Prints how many instructions each module of a file has, after an empty line if `apart`.
+pub(super) fn modules(
+    path: &Path,
+    modules: &[ModuleTotal<'_>],
+    top: Option<usize>,
+    apart: bool,
+) -> Result<(), Failure> {
+    let mut out = BufWriter::new(anstream::stdout().lock());
+    if apart {
+        writeln!(out)?;
+    }
+    writeln!(out, "{}: instructions, and nodes inside delegates", text::path(path))?;
+    let most = top.unwrap_or_else(|| text::most(MOST));
+    crate::modules::write(&mut out, modules, "CALLS", most, |calls| calls.to_string())?;
     Ok(out.flush()?)
 }
 

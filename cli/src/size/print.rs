@@ -2,6 +2,7 @@
 
 use super::{Arguments, By, FileSize, Offer};
 use crate::failure::Failure;
+use crate::modules;
 use crate::table::{Column, Table, bar, percent};
 use crate::text;
 use executorch_format::inspect::{BlobUser, Growth, SizeKey, SizeKind, SizePart, SizeReport};
@@ -35,6 +36,10 @@ pub(super) fn one(path: &Path, file: &FileSize<'_>, arguments: &Arguments, apart
         By::Operator => {
             let rows = size.operators.iter().map(|one| (one.bytes, text::name(&one.name, NAME), one.blobs));
             uses(&mut out, "OPERATOR OR BACKEND", rows.collect(), size, arguments)?;
+        }
+        By::Module => {
+            modules::check(path, &file.modules)?;
+            modules::write(&mut out, &file.modules, "BYTES", shown(arguments), text::size)?;
         }
     }
     offered(&mut out, file.savings.as_deref())?;
@@ -116,16 +121,18 @@ fn blobs(out: &mut Out, size: &SizeReport<'_>, arguments: &Arguments) -> io::Res
 /// The first user of a blob, and how many more there are.
 fn user(part: &SizePart<'_>, several: bool) -> String {
     let mut text = match part.users.first() {
-        Some(BlobUser::Tensor { method, value, shape, .. }) => {
-            format!("{} {shape}", text::value(&text::name(method, 20), *value, several))
+        Some(BlobUser::Tensor { method, value, shape, name, .. }) => {
+            let name = name.map(|name| format!(" {}", text::name(name, NAME))).unwrap_or_default();
+            format!("{}{name} {shape}", text::value(&text::name(method, 20), *value, several))
         }
         Some(BlobUser::Delegate { method, index, id, .. }) => {
             let method = if several { format!("{} ", text::name(method, 20)) } else { String::new() };
             format!("{method}delegate {index} {}", text::name(id, 20))
         }
-        Some(BlobUser::Key { key, shape, .. }) => {
+        Some(BlobUser::Key { key, shape, name, .. }) => {
             let shape = shape.map(|shape| format!(" {shape}")).unwrap_or_default();
-            format!("{}{shape}", text::name(key, NAME))
+            let name = name.map(|name| format!("{}, key ", text::name(name, NAME))).unwrap_or_default();
+            format!("{name}{}{shape}", text::name(key, NAME))
         }
         _ => String::new(),
     };

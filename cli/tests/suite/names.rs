@@ -2,6 +2,7 @@
 
 use crate::cli::{TempFile, pte};
 use executorch_format::Ptd;
+use executorch_format::convert::Safetensors;
 use executorch_format_support::data;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -55,6 +56,51 @@ fn a_record_beside_the_program_names_its_weights() {
         (&first["label"], &first["module"], &first["source"]["line"]),
         (&"convolution.0".into(), &"stem".into(), &16.into())
     );
+}
+
+#[test]
+fn commands_answer_by_module() {
+    let sizes = text(&["size", "net_portable.pte", "--by", "module"]);
+    assert!(sizes.contains("2.3 KiB        layers.0.conv"), "{sizes}");
+    assert!(text(&["size", "net_xnnpack.pte", "--by", "blob"]).contains("layers.0.conv.weight, key 36403f4b"));
+    let memory = text(&["memory", "net_portable.pte", "--by", "module"]);
+    assert!(memory.contains("layers.0.bn"), "{memory}");
+    let calls = text(&["ops", "net_portable.pte", "--by", "module", "--top", "2"]);
+    assert!(calls.contains("8   66.7 %  ████████        0    layers\n  … 8 more, which take less"), "{calls}");
+    for command in ["size", "memory", "ops"] {
+        let answer = text(&[command, "net_portable.pte", "--by", "module", "--json"]);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let modules = match command {
+            "memory" => &answer["files"][0]["modules"][0]["modules"],
+            _ => &answer["files"][0]["modules"],
+        };
+        assert_eq!((&modules[0]["path"], &modules[0]["depth"]), (&"".into(), &0.into()), "{command}");
+        let alone = alone("net_portable.pte");
+        let message = error(&[command, alone.0.to_str().unwrap(), "--by", "module"], 2);
+        assert!(message.contains("no module is known: --names takes an ETRecord"), "{message}");
+    }
+}
+
+#[test]
+fn the_peak_of_memory_says_who_writes_and_needs_what() {
+    let memory = text(&["memory", "net_portable.pte"]);
+    let line = "%34  1.1 KiB       0  1 to 2                     _native_batch_norm_legit_no_training.0  f32[1, 8, 6, 6] convolution.1";
+    assert!(memory.contains(line), "{memory}");
+    let memory = text(&["memory", "net_xnnpack.pte"]);
+    assert!(
+        memory.contains("not counted, because no file has it: what XnnpackBackend allocates by itself"),
+        "{memory}"
+    );
+}
+
+#[test]
+fn a_report_and_a_graph_have_names() {
+    let report: Value = serde_json::from_str(&text(&["report", "net_xnnpack.pte", "--json"])).unwrap();
+    let weights = report["files"][0]["weights"].as_array().unwrap();
+    assert!(weights.iter().any(|weight| weight["name"] == "layers.0.conv.weight"), "{weights:?}");
+    let graph = text(&["graph", "net_portable.pte", "--model-explorer"]);
+    assert!(graph.contains(r#""namespace": "layers/0/conv""#), "{graph}");
+    assert!(text(&["graph", "net_portable.pte", "--svg"]).contains("layers.0.conv.weight"));
 }
 
 #[test]
@@ -126,6 +172,35 @@ fn externalized_weights_have_keys_that_a_trainer_knows() {
         2,
     );
     assert!(message.contains("it names no data of"), "{message}");
+}
+
+#[test]
+fn data_is_chosen_and_converted_by_the_names_of_the_model() {
+    let (program, weights) = (TempFile::new("out.pte", b""), TempFile::new("out.ptd", b""));
+    let paths = [&program, &weights].map(|file| file.0.to_str().unwrap());
+    let some = [
+        "externalize",
+        "net_portable.pte",
+        "-o",
+        paths[0],
+        "--data",
+        paths[1],
+        "--names",
+        "net_portable.etrecord",
+        "--name",
+    ];
+    text(&[&some[..], &["layers.*.conv.weight"]].concat());
+    let bytes = std::fs::read(paths[1]).unwrap();
+    let keys: Vec<String> = Ptd::parse(&bytes).unwrap().entries().map(|entry| entry.key().to_owned()).collect();
+    assert_eq!(keys, ["layers.0.conv.weight", "layers.1.conv.weight"]);
+    let message = error(&[&some[..], &["layers.0.conv.weigth"]].concat(), 2);
+    assert!(message.contains("layers.0.conv.weight"), "{message}");
+    // The record beside the program names the tensors of a state dict.
+    let state = TempFile::new("state.safetensors", b"");
+    text(&["convert", "net_portable.pte", state.0.to_str().unwrap()]);
+    let bytes = std::fs::read(&state.0).unwrap();
+    let tensors = Safetensors::parse(&bytes).unwrap().tensors;
+    assert!(tensors.iter().any(|tensor| tensor.name == "layers.0.conv.weight"), "{tensors:?}");
 }
 
 #[test]

@@ -124,12 +124,24 @@ impl<'f, 't> Flow<'f, 't, '_> {
         let argument = |taken: Taken| GraphArgument {
             value: taken.value,
             name: taken.name,
+            tensor_name: None,
+            named_by: None,
             text: value_text(self.plan, taken.value),
             output: taken.output,
             place: self.place_of(taken.value),
         };
         let arguments = arguments.into_iter().map(argument).collect();
-        self.graph.nodes.push(Node { kind, label, delegate: None, instruction, source: None, arguments, time: None });
+        self.graph.nodes.push(Node {
+            kind,
+            label,
+            name: None,
+            module: None,
+            delegate: None,
+            instruction,
+            source: None,
+            arguments,
+            time: None,
+        });
         self.graph.nodes.len() - 1
     }
 

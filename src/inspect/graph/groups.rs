@@ -172,7 +172,15 @@ impl<'t> Graph<'t> {
                 };
                 let Some(value) = edge.value else { continue };
                 if seen.add((index, value, output)) {
-                    node.arguments.push(GraphArgument { value, name: None, text: text.into(), output, place: None });
+                    node.arguments.push(GraphArgument {
+                        value,
+                        name: None,
+                        tensor_name: None,
+                        named_by: None,
+                        text: text.into(),
+                        output,
+                        place: None,
+                    });
                 }
             }
         }
@@ -188,6 +196,8 @@ impl<'t> Graph<'t> {
         Node {
             kind: NodeKind::Block,
             label: format!("{}: {} nodes", group.label, group.count),
+            name: None,
+            module: None,
             delegate: first.delegate,
             instruction: first.instruction,
             source: None,

@@ -42,6 +42,8 @@ impl<'t> Flow<'_, 't, '_> {
         let argument = |name: &'static str, id: u32, output: bool| GraphArgument {
             value: external(id).unwrap_or_else(|| inner(id)),
             name: Some(name.trim_end_matches("_id")),
+            tensor_name: None,
+            named_by: None,
             text: tensor(id).map_or_else(String::new, ToString::to_string),
             output,
             place: external(id).and_then(|value| self.place_of(value)),
@@ -59,6 +61,8 @@ impl<'t> Flow<'_, 't, '_> {
             let node = Node {
                 kind,
                 label,
+                name: None,
+                module: None,
                 delegate: Some(delegate),
                 instruction: Some(place),
                 source: None,

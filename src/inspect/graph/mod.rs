@@ -17,7 +17,7 @@ pub(crate) use layout::CHARACTERS;
 #[cfg(feature = "layout")]
 pub use layout::{GraphLayout, Placed, Way};
 
-use super::TensorPlace;
+use super::{NamedBy, TensorPlace};
 use crate::dataflow::DelegateOutputs;
 use crate::file::pte::Pte;
 use crate::schema::program::{ExecutionPlan, KernelTypes, Tensor};
@@ -68,13 +68,26 @@ pub struct Node<'t> {
     pub kind: NodeKind,
     /// The operator with its overload, the backend, or which input or output it is.
     pub label: String,
+    /// The label of the instruction or of the node inside a delegate, such as `convolution.3`; for an input, a state or an output, the
+    /// name of the value. `naming::Names` adds this and `module`.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub name: Option<&'t str>,
+    /// The path of the module that it comes from, such as `layers.0.conv`; empty for the model itself.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub module: Option<&'t str>,
     /// For a node inside a delegate, the backend.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub delegate: Option<&'t str>,
     /// The instruction.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub instruction: Option<InstructionPlace>,
-    /// The line of Python that it came from, if the file says it: `model.py:12 forward`.
+    /// The line of Python that it came from, if the file or a record has it: `model.py:12 forward`.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub source: Option<String>,
     /// What it reads and writes, in the file's order.
@@ -154,6 +167,15 @@ pub struct GraphArgument<'t> {
     /// Its name, if the operator is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
     pub name: Option<&'static str>,
+    /// The name of a tensor, such as `layers.0.conv.weight`. `naming::Names` adds it.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub tensor_name: Option<&'t str>,
+    /// Where that name is known from.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub named_by: Option<NamedBy>,
     /// A tensor's type and shape, or the value itself: `f32[1, 3]`, `2`, `[0, 1]`, `"gelu"`.
     pub text: String,
     /// Whether the instruction writes it.

@@ -3,11 +3,11 @@
 mod cover;
 mod sharing;
 
-use super::{Fault, PlannedBuffer, ValueShape};
+use super::{Fault, NamedBy, PlannedBuffer, ValueShape};
 use crate::dataflow::{Calls, Dataflow, DelegateOutputs, Period, Unknown, arguments};
 use crate::error::Error;
 use crate::file::pte::Pte;
-use crate::keyed::{sort, sort_by_key};
+use crate::keyed::{Numbers, sort, sort_by_key};
 use crate::path::Path;
 use crate::schema::program::{ExecutionPlan, InstructionArguments};
 use alloc::{format, string::String, vec::Vec};
@@ -68,6 +68,10 @@ pub struct MethodMemory<'t> {
     /// Whether an instruction jumps. Times are still positions in the list of instructions: what a loop carries from
     /// one iteration to the next is needed in the whole loop, and what one branch needs is not needed in the other.
     pub jumps: bool,
+    /// The backends that it calls. What their delegates allocate by themselves, such as packed weights and workspaces, is not stated in the
+    /// file and not counted.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
+    pub not_counted: Vec<&'t str>,
     /// What had to be assumed: `needed` and `lost` are then estimates. Empty if everything is known.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
     pub assumed: Vec<Assumption>,
@@ -178,6 +182,21 @@ pub struct PlannedTensor<'t> {
     /// Its type and shape.
     #[cfg_attr(feature = "serde", serde(flatten))]
     pub shape: ValueShape<'t>,
+    /// Where its name is known from. `naming::Names` adds this and what follows up to `module`.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub named_by: Option<NamedBy>,
+    /// The instruction that first writes it, such as `convolution.3`; `None` for an input.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub made_by: Option<&'t str>,
+    /// The instruction that needs it last; `None` for an output.
+    #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Option::is_none"))]
+    pub last_used_by: Option<&'t str>,
+    /// The path of the module of the instruction that first writes it.
+    #[cfg_attr(
+        feature = "serde",
+        serde(skip_serializing_if = "Option::is_none", serialize_with = "crate::names::serialize_shortened_option")
+    )]
+    pub module: Option<&'t str>,
     /// Values that are needed at the same time and have some of the same bytes: it is a view of them, or is computed in
     /// their place. At most 64.
     #[cfg_attr(feature = "serde", serde(skip_serializing_if = "Vec::is_empty"))]
@@ -262,6 +281,8 @@ fn method<'t>(
                 let views = bases.iter().take(MOST_VIEWS).map(|(_, base)| *base as usize).collect();
                 let (first, last) = (start.first, end.last);
                 let (shares_with, replaces) = Default::default();
+                let named_by = shape.name.map(|_| NamedBy::File);
+                let (made_by, last_used_by, module) = (None, None, None);
                 buffer.push(PlannedTensor {
                     value,
                     offset,
@@ -272,6 +293,10 @@ fn method<'t>(
                     kept,
                     views,
                     shape,
+                    named_by,
+                    made_by,
+                    last_used_by,
+                    module,
                     shares_with,
                     replaces,
                 });
@@ -292,7 +317,22 @@ fn method<'t>(
     let jumps =
         plan.instructions().any(|(_, instruction)| matches!(instruction, InstructionArguments::JumpFalseCall(_)));
     let assumed = assumed(plan, &unknown);
-    (MethodMemory { name: plan.name(), instructions, bytes: planned.bytes, buffers, unused, jumps, assumed }, faults)
+    let bytes = planned.bytes;
+    let not_counted = called_backends(plan);
+    (MethodMemory { name: plan.name(), instructions, bytes, buffers, unused, jumps, not_counted, assumed }, faults)
+}
+
+/// The backends that instructions call, each once, in the order of their first calls.
+fn called_backends<'t>(plan: &'t ExecutionPlan<'_>) -> Vec<&'t str> {
+    let (mut numbers, mut backends) = (Numbers::default(), Vec::new());
+    for (_, instruction) in plan.instructions() {
+        let InstructionArguments::DelegateCall(call) = instruction else { continue };
+        let delegate = usize::try_from(call.delegate_index).ok().and_then(|index| plan.delegates().get(index));
+        if let Some(delegate) = delegate.filter(|delegate| numbers.of_text(delegate.id()) == backends.len()) {
+            backends.push(delegate.id());
+        }
+    }
+    backends
 }
 
 /// Removes the entries of one key, and of the keys before it, from the start of a list that is sorted by key; returns

@@ -1,0 +1,61 @@
+//! What each module takes, as a table.
+
+use crate::failure::Failure;
+use crate::table::{Column, Table, bar, percent};
+use crate::text;
+use executorch_format::inspect::ModuleTotal;
+use std::cmp::Reverse;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The characters of a path that are shown on a terminal.
+const NAME: usize = 60;
+
+/// Fails if no module is known.
+pub fn check(path: &Path, modules: &[ModuleTotal<'_>]) -> Result<(), Failure> {
+    if modules.iter().any(|module| module.path.is_some()) {
+        return Ok(());
+    }
+    let fault =
+        "no module is known: --names takes an ETRecord of the program, or the model's state dict as safetensors";
+    Err(Failure::usage_of(path, &fault))
+}
+
+/// Writes the tree of modules, at most `most` of them: those that take the most, with all that contain them. `amount` is the name of the
+/// column.
+pub fn write(
+    out: &mut impl Write,
+    modules: &[ModuleTotal<'_>],
+    amount: &str,
+    most: usize,
+    show: impl Fn(u64) -> String,
+) -> io::Result<()> {
+    let all = modules.iter().filter(|module| module.depth == 0).map(|module| module.total).fold(0, u64::saturating_add);
+    let mut shown: Vec<usize> = (0..modules.len()).collect();
+    // A module comes before those inside it, which take no more.
+    shown.sort_by_key(|index| Reverse(modules.get(*index).map(|module| module.total)));
+    shown.truncate(most);
+    shown.sort_unstable();
+    let mut table = Table::new([
+        (amount, Column::Right),
+        ("SHARE", Column::Right),
+        ("", Column::Bar),
+        ("OWN", Column::Right),
+        ("MODULE", Column::Left),
+    ]);
+    for module in shown.iter().filter_map(|index| modules.get(*index)) {
+        let path = match module.path {
+            Some("") => "(the model)".to_owned(),
+            Some(path) => text::name(path, NAME),
+            None => "(of no module, or not known)".to_owned(),
+        };
+        let (share, bar) = (percent(module.total, all), bar(module.total, all));
+        let path = format!("{}{path}", "  ".repeat(module.depth));
+        table.row([show(module.total), share, bar, show(module.own), path]);
+    }
+    table.write(out)?;
+    if modules.len() > shown.len() {
+        writeln!(out, "  … {} more, which take less", modules.len() - shown.len())?;
+    }
+    Ok(())
+}

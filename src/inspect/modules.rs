@@ -1,0 +1,23 @@
+//! What the modules of a model take.
+
+/// What a module takes: bytes of a file, bytes of memory at a time, ticks, or calls.
+///
+/// Lists of these are trees: the model itself, whose path is empty, comes first, and each module is followed by those inside it, the
+/// largest first. Modules that are nested more than 15 deep are counted for the one that contains them. Last comes what is known to be of
+/// no module, if there is any.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ModuleTotal<'t> {
+    /// The path, such as `layers.0.conv`; empty for the model itself; `None` for everything whose module is not known.
+    pub path: Option<&'t str>,
+    /// How many modules contain it.
+    pub depth: usize,
+    /// What it takes by itself, without the modules inside it.
+    pub own: u64,
+    /// What it takes with the modules inside it.
+    pub total: u64,
+    /// How many things that is: blobs, tensors, events or calls.
+    pub count: usize,
+}

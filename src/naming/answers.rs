@@ -1,0 +1,343 @@
+//! Names in the answers of [`inspect`](crate::inspect).
+
+use super::{MethodNames, Name, Names, common_module, modules};
+use crate::delegate::{Payload, Xnnpack};
+use crate::file::pte::Pte;
+use crate::inspect::{
+    BlobUser, Blobs, BufferMemory, DelegateConstantUser, DelegateConstants, Disassembly, Graph, GraphArgument, Memory,
+    ModuleTotal, Node, NodeKind, PlannedTensor, SizeKind, SizeReport,
+};
+#[cfg(feature = "layout")]
+use crate::inspect::{Drawing, Report, Weight};
+#[cfg(feature = "devtools")]
+use crate::inspect::{EventKind, EventTarget, Profile, RunProfile};
+use crate::schema::program::InstructionArguments;
+use alloc::collections::BTreeMap;
+use alloc::{format, vec::Vec};
+
+impl<'t> Names<'t> {
+    /// Adds the names to a disassembly of the same program.
+    pub fn add_to_disassembly<'n>(&'n self, disassembly: &mut Disassembly<'n>) {
+        for (names, code) in self.methods.iter().zip(&mut disassembly.methods) {
+            for (name, value) in names.values.iter().zip(&mut code.values) {
+                if let (Some(name), Some(tensor)) = (name, &mut value.tensor) {
+                    (tensor.name, value.named_by) = (Some(&*name.name), Some(name.named_by));
+                }
+            }
+            for (names, chain) in names.chains.iter().zip(&mut code.chains) {
+                for (name, code) in names.iter().zip(&mut chain.instructions) {
+                    (code.label, code.module, code.source) = (Some(&*name.label), name.module, name.source);
+                }
+            }
+        }
+    }
+
+    /// Adds the names to the blobs of the same program.
+    pub fn add_to_blobs<'n>(&'n self, pte: &Pte<'_>, blobs: &mut Blobs<'n>) {
+        self.add_to_users(pte, blobs.blobs.iter_mut().flat_map(|blob| &mut blob.users));
+    }
+
+    /// Adds the names to the parts of the same program.
+    pub fn add_to_size_report<'n>(&'n self, pte: &Pte<'_>, report: &mut SizeReport<'n>) {
+        self.add_to_users(pte, report.parts.iter_mut().flat_map(|part| &mut part.users));
+    }
+
+    fn add_to_users<'n: 'u, 'u>(&'n self, pte: &Pte<'_>, users: impl Iterator<Item = &'u mut BlobUser<'n>>) {
+        let methods = self.by_method(pte);
+        for user in users {
+            let found = self.of_user(&methods, user);
+            if let (Some(found), BlobUser::Tensor { name, named_by, .. } | BlobUser::Key { name, named_by, .. }) =
+                (found, user)
+            {
+                (*name, *named_by) = (Some(&*found.name), Some(found.named_by));
+            }
+        }
+    }
+
+    fn of_user<'n>(
+        &'n self,
+        methods: &BTreeMap<&str, &'n MethodNames<'t>>,
+        user: &BlobUser<'_>,
+    ) -> Option<&'n Name<'t>> {
+        match user {
+            BlobUser::Tensor { method, value, .. } => methods.get(*method)?.value(*value),
+            BlobUser::Key { key, .. } => self.keys.get(*key),
+            _ => None,
+        }
+    }
+
+    /// Adds the names to the constants of delegates of the same program.
+    pub fn add_to_delegate_constants<'n>(&'n self, pte: &Pte<'_>, constants: &mut DelegateConstants<'n>) {
+        let methods = self.by_method(pte);
+        for user in constants.constants.iter_mut().map(|constant| &mut constant.user) {
+            if let Some(name) = constant_name(&methods, user) {
+                (user.name, user.named_by) = (Some(&*name.name), Some(name.named_by));
+            }
+        }
+    }
+
+    /// Adds the names to the weights of the same program.
+    #[cfg(feature = "layout")]
+    pub fn add_to_weights<'n>(&'n self, pte: &Pte<'_>, weights: &mut [Weight<'n>]) {
+        self.add_to_users(pte, weights.iter_mut().flat_map(|weight| &mut weight.users));
+        let methods = self.by_method(pte);
+        for weight in weights {
+            let of_users = weight.users.iter().find_map(|user| self.of_user(&methods, user));
+            let of_inside = || {
+                weight.inside.iter().filter(|used| !used.role.ends_with("scales")).find_map(|used| {
+                    methods.get(used.method?)?.delegates.get(used.delegate?)?.constants.get(&used.value)
+                })
+            };
+            if let Some(name) = of_users.or_else(of_inside) {
+                (weight.name, weight.named_by, weight.module) = (Some(&*name.name), Some(name.named_by), name.module);
+            }
+        }
+    }
+
+    /// Adds the names to all answers of a report about the same program.
+    #[cfg(feature = "layout")]
+    pub fn add_to_report<'n>(&'n self, pte: &Pte<'_>, report: &mut Report<'n>) {
+        if let Some(memory) = &mut report.memory {
+            self.add_to_memory(pte, memory);
+        }
+        if let Some(size) = &mut report.size {
+            self.add_to_size_report(pte, size);
+            report.modules = self.size_by_module(pte, size);
+            report.modules.retain(|module| module.path.is_some());
+        }
+        for drawing in &mut report.graphs {
+            self.add_to_graphs(pte, core::slice::from_mut(&mut drawing.graph));
+            let Drawing { graph, outline: Some(outline), .. } = drawing else { continue };
+            for (node, (first, count)) in outline.graph.nodes.iter_mut().zip(&outline.members) {
+                let members = graph.nodes.iter().skip(*first).take(*count);
+                match (members.clone().next(), count) {
+                    (Some(same), 1) => node.clone_from(same),
+                    _ => node.module = members.filter_map(|member| member.module).reduce(common_module),
+                }
+            }
+        }
+        self.add_to_weights(pte, &mut report.weights);
+    }
+
+    /// Adds the names to the planned memory of the same program, with the instructions that write a tensor first and need it last.
+    pub fn add_to_memory<'n>(&'n self, pte: &Pte<'_>, memory: &mut Memory<'n>) {
+        let methods = self.by_method(pte);
+        for method in &mut memory.methods {
+            let Some(names) = methods.get(method.name) else { continue };
+            // Times count the instructions of all chains from 1.
+            let instructions: Vec<_> = names.chains.iter().flatten().collect();
+            let at = |time: usize| instructions.get(time.checked_sub(1)?).copied();
+            for tensor in method.buffers.iter_mut().flat_map(|buffer| &mut buffer.tensors) {
+                if let Some(name) = names.value(tensor.value) {
+                    (tensor.shape.name, tensor.named_by, tensor.module) =
+                        (Some(&*name.name), Some(name.named_by), name.module);
+                }
+                tensor.made_by = at(tensor.first).map(|instruction| &*instruction.label);
+                tensor.last_used_by = at(tensor.last).map(|instruction| &*instruction.label);
+            }
+        }
+    }
+
+    /// Adds the names to the graphs of the same program.
+    pub fn add_to_graphs<'n>(&'n self, pte: &Pte<'_>, graphs: &mut [Graph<'n>]) {
+        let methods = self.by_method(pte);
+        let plans: BTreeMap<&str, usize> =
+            pte.methods().iter().enumerate().rev().map(|(index, plan)| (plan.name(), index)).collect();
+        let opened = pte.open_payloads();
+        // The graph shows the nodes of the first delegate that has a payload.
+        let mut inside: BTreeMap<(usize, usize), BTreeMap<i32, &'n Name<'t>>> = BTreeMap::new();
+        for opened in &opened {
+            let (Ok(Payload::Xnnpack(xnnpack)), Some(place)) = (&opened.payload, opened.delegates.first()) else {
+                continue;
+            };
+            let names = self.methods.get(place.0).and_then(|names| names.delegates.get(place.1));
+            inside.insert(*place, names.map(|names| by_id(xnnpack, &names.constants)).unwrap_or_default());
+        }
+        for graph in graphs {
+            let (Some(names), Some(index)) = (methods.get(graph.method), plans.get(graph.method)) else { continue };
+            let plan = pte.methods().get(*index);
+            let delegate_of = |node: &Node<'_>| {
+                let place = node.instruction?;
+                match plan?.chains().get(place.chain)?.instructions().get(place.index)?.instr_args {
+                    InstructionArguments::DelegateCall(ref call) => usize::try_from(call.delegate_index).ok(),
+                    _ => None,
+                }
+            };
+            let mut nodes = (None, 0);
+            for node in &mut graph.nodes {
+                let of_instruction = node.instruction.and_then(|at| names.chains.get(at.chain)?.get(at.index));
+                let mut from = of_instruction;
+                let mut constants = None;
+                if node.kind == NodeKind::Inside {
+                    // The nodes of one call follow each other, in the payload's order.
+                    nodes = if nodes.0 == node.instruction { (nodes.0, nodes.1 + 1) } else { (node.instruction, 0) };
+                    let delegate = delegate_of(node);
+                    let own = delegate.and_then(|delegate| names.delegates.get(delegate)?.nodes.get(nodes.1));
+                    from = own.or(of_instruction);
+                    constants = delegate.and_then(|delegate| inside.get(&(*index, delegate)));
+                }
+                for argument in &mut node.arguments {
+                    let name = match usize::try_from(argument.value) {
+                        Ok(value) => names.value(value),
+                        Err(_) => constants.and_then(|constants| constants.get(&argument.value)).copied(),
+                    };
+                    if let Some(name) = name {
+                        (argument.tensor_name, argument.named_by) = (Some(&*name.name), Some(name.named_by));
+                    }
+                }
+                match from {
+                    Some(from) => {
+                        (node.name, node.module) =
+                            (Some(&*from.label), from.module.or(of_instruction.and_then(|of| of.module)));
+                        if let (None, Some(source)) = (&node.source, from.source) {
+                            node.source = Some(format!("{}:{} {}", source.file, source.line, source.function));
+                        }
+                    }
+                    None => {
+                        node.name = node.arguments.first().and_then(|argument: &GraphArgument<'_>| argument.tensor_name)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds the names to a profile of the same program.
+    #[cfg(feature = "devtools")]
+    pub fn add_to_profile<'n>(&'n self, pte: &Pte<'_>, profile: &mut Profile<'n>) {
+        let methods = self.by_method(pte);
+        for run in &mut profile.runs {
+            let Some(names) = run.method.and_then(|method| methods.get(method)) else { continue };
+            for event in &mut run.events {
+                let place = event.chain.zip(event.instruction);
+                let of_instruction = place.and_then(|(chain, instruction)| names.chains.get(chain)?.get(instruction));
+                let inside = event.node.as_ref().and_then(|node| match event.runs {
+                    Some(EventTarget::Delegate { delegate, .. }) => {
+                        names.delegates.get(usize::try_from(delegate).ok()?)?.nodes.get(node.index)
+                    }
+                    _ => None,
+                });
+                let from = match event.kind {
+                    EventKind::Instruction => of_instruction,
+                    EventKind::Delegate => inside,
+                    _ => None,
+                };
+                if let Some(from) = from {
+                    (event.label, event.module) = (Some(&*from.label), from.module);
+                }
+            }
+        }
+    }
+
+    /// How many bytes of a file each module takes: its constants and initial states, also inside delegates. What is left of a payload
+    /// is counted for the module that contains all of the delegate. A blob that several modules use is counted for the first.
+    pub fn size_by_module<'n>(&'n self, pte: &Pte<'_>, report: &SizeReport<'_>) -> Vec<ModuleTotal<'n>> {
+        let methods = self.by_method(pte);
+        let mut amounts: Vec<(Option<&'n str>, u64)> = Vec::new();
+        let mut inside: BTreeMap<(&str, usize), u64> = BTreeMap::new();
+        let (constants, mut last) = (pte.delegate_constants(), None);
+        for constant in &constants.constants {
+            let user = &constant.user;
+            // A constant that several values use is there several times, and one that is named data is a part of its own.
+            let (Some(method), Some(delegate), None) = (user.method, user.delegate, &user.key) else { continue };
+            if constant.offset.is_some()
+                && last.replace((method, delegate, user.constant)) != Some((method, delegate, user.constant))
+            {
+                amounts.push((constant_name(&methods, user).and_then(|name| name.module), constant.size));
+                let sum = inside.entry((method, delegate)).or_default();
+                *sum = sum.saturating_add(constant.size);
+            }
+        }
+        for part in &report.parts {
+            let mut bytes = part.bytes;
+            let module = part.users.iter().find_map(|user| match user {
+                BlobUser::Delegate { method, index, .. } => methods.get(method)?.delegates.get(*index)?.module,
+                user => self.of_user(&methods, user)?.module,
+            });
+            if let (SizeKind::Delegate, Some(BlobUser::Delegate { method, index, .. })) =
+                (part.kind, part.users.first())
+            {
+                let counted = inside.get_mut(&(*method, *index)).map_or(0, |left| {
+                    let counted = bytes.min(*left);
+                    *left -= counted;
+                    counted
+                });
+                bytes -= counted;
+            }
+            amounts.push((module, bytes));
+        }
+        modules::tree(amounts)
+    }
+
+    /// How many bytes of a buffer the tensors of each module take when the need for memory is highest. Bytes that several tensors have
+    /// are counted for the first of them, so that the sum is [`BufferMemory::needed`].
+    pub fn memory_by_module<'n>(buffer: &BufferMemory<'n>) -> Vec<ModuleTotal<'n>> {
+        let mut tensors: Vec<&PlannedTensor<'n>> =
+            buffer.tensors.iter().filter(|tensor| tensor.is_needed_at(buffer.needed_at)).collect();
+        tensors.sort_by_key(|tensor| (tensor.offset, tensor.first));
+        let mut end = 0;
+        modules::tree(tensors.into_iter().map(|tensor| {
+            let bytes = tensor.end().saturating_sub(tensor.offset.max(end));
+            end = end.max(tensor.end());
+            (tensor.module, bytes)
+        }))
+    }
+
+    /// How many ticks the instructions of each module took. A delegate's steps are counted for their modules where these are known, and
+    /// the rest of its time for the module that contains all of it. The profile must have its names.
+    #[cfg(feature = "devtools")]
+    pub fn time_by_module<'n>(run: &RunProfile<'n>) -> Vec<ModuleTotal<'n>> {
+        let is_step =
+            |event: &crate::inspect::EventProfile<'_>| event.kind == EventKind::Delegate && event.module.is_some();
+        let mut steps: BTreeMap<_, u64> = BTreeMap::new();
+        for event in run.events.iter().filter(|event| is_step(event)) {
+            let sum = steps.entry((event.chain, event.instruction)).or_default();
+            *sum = sum.saturating_add(event.total);
+        }
+        let mut amounts = Vec::new();
+        for event in &run.events {
+            if event.kind == EventKind::Instruction {
+                let inside = steps.get(&(event.chain, event.instruction)).copied().unwrap_or_default();
+                amounts.push((event.module, event.total.saturating_sub(inside)));
+            } else if is_step(event) {
+                amounts.push((event.module, event.total));
+            }
+        }
+        modules::tree(amounts)
+    }
+
+    /// How many instructions each module has, with the nodes inside its delegates where these are known.
+    pub fn calls_by_module(&self) -> Vec<ModuleTotal<'_>> {
+        let instructions = self.methods.iter().flat_map(|method| &method.chains).flatten();
+        let nodes = self.methods.iter().flat_map(|method| &method.delegates).flat_map(|delegate| &delegate.nodes);
+        modules::tree(instructions.chain(nodes).map(|code| (code.module, 1)))
+    }
+
+    fn by_method<'n, 'p>(&'n self, pte: &'p Pte<'_>) -> BTreeMap<&'p str, &'n MethodNames<'t>> {
+        pte.methods().iter().map(|plan| plan.name()).zip(&self.methods).rev().collect()
+    }
+}
+
+impl<'t> MethodNames<'t> {
+    fn value(&self, value: usize) -> Option<&Name<'t>> {
+        self.values.get(value)?.as_ref()
+    }
+}
+
+fn constant_name<'n, 't>(
+    methods: &BTreeMap<&str, &'n MethodNames<'t>>,
+    user: &DelegateConstantUser<'_>,
+) -> Option<&'n Name<'t>> {
+    methods.get(user.method?)?.delegates.get(user.delegate?)?.constants.get(&user.value?)
+}
+
+/// The names of constants by the numbers that graphs have: see [`GraphArgument::value`].
+fn by_id<'n, 't>(xnnpack: &Xnnpack<'_>, constants: &'n BTreeMap<usize, Name<'t>>) -> BTreeMap<i32, &'n Name<'t>> {
+    let ids = xnnpack.graph.values_by_id();
+    let mut names = BTreeMap::new();
+    for (id, value) in ids.sorted() {
+        if let Some(name) = constants.get(value) {
+            names.insert(-1 - i32::try_from(*id).unwrap_or(i32::MAX - 1), name);
+        }
+    }
+    names
+}

@@ -1,0 +1,113 @@
+//! What each module takes.
+
+use crate::inspect::ModuleTotal;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+/// The modules of a path that are told apart, and its bytes: a record can state any path, for any number of instructions.
+const MOST_DEPTH: usize = 16;
+const MOST_BYTES: usize = 512;
+
+/// Adds up amounts by module: see [`ModuleTotal`] for the order.
+pub(super) fn tree<'t>(amounts: impl IntoIterator<Item = (Option<&'t str>, u64)>) -> Vec<ModuleTotal<'t>> {
+    let mut totals: BTreeMap<&'t str, ModuleTotal<'t>> = BTreeMap::new();
+    let mut unknown = ModuleTotal::default();
+    for (path, amount) in amounts {
+        let Some(path) = path.map(bounded) else {
+            add(&mut unknown, amount, true);
+            continue;
+        };
+        for (depth, module) in [""].into_iter().chain(modules(path)).enumerate() {
+            let total = totals.entry(module).or_insert_with(|| ModuleTotal {
+                path: Some(module),
+                depth,
+                ..ModuleTotal::default()
+            });
+            add(total, amount, module == path);
+        }
+    }
+    let mut inside: BTreeMap<&'t str, Vec<ModuleTotal<'t>>> = BTreeMap::new();
+    let mut next: Vec<ModuleTotal<'t>> = totals.remove("").into_iter().collect();
+    for (path, total) in totals {
+        inside.entry(outer(path)).or_default().push(total);
+    }
+    let mut tree = Vec::new();
+    while let Some(module) = next.pop() {
+        let mut modules = module.path.and_then(|path| inside.remove(path)).unwrap_or_default();
+        // The last is taken first.
+        modules.sort_by_key(|module| (module.total, Reverse(module.path)));
+        next.append(&mut modules);
+        tree.push(module);
+    }
+    tree.extend((unknown.count > 0).then_some(unknown));
+    tree
+}
+
+fn add(module: &mut ModuleTotal<'_>, amount: u64, is_own: bool) {
+    module.total = module.total.saturating_add(amount);
+    module.own = module.own.saturating_add(if is_own { amount } else { 0 });
+    module.count += 1;
+}
+
+/// The modules of a path, the outermost first, the module itself last.
+fn modules(path: &str) -> impl Iterator<Item = &str> {
+    let ends = path.match_indices('.').map(|(end, _)| end).chain([path.len()]);
+    ends.filter(|end| *end > 0).filter_map(|end| path.get(..end))
+}
+
+/// The path of the module that contains one.
+pub(super) fn outer(path: &str) -> &str {
+    path.rsplit_once('.').map_or("", |(outer, _)| outer)
+}
+
+/// The outermost modules of a path.
+fn bounded(path: &str) -> &str {
+    let last = modules(path).take(MOST_DEPTH - 1).take_while(|module| module.len() <= MOST_BYTES).last();
+    last.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(amounts: &[(Option<&'static str>, u64)]) -> Vec<(Option<&'static str>, usize, u64, u64, usize)> {
+        let row = |module: ModuleTotal<'static>| (module.path, module.depth, module.own, module.total, module.count);
+        tree(amounts.iter().copied()).into_iter().map(row).collect()
+    }
+
+    #[test]
+    fn each_module_is_followed_by_those_inside_it_and_has_their_sum() {
+        let amounts = [
+            (Some("layers.0.conv"), 5),
+            (Some("head"), 20),
+            (Some("layers.1.conv"), 7),
+            (None, 100),
+            (Some(""), 1),
+            (Some("layers.0.conv"), 5),
+        ];
+        let expected = [
+            (Some(""), 0, 1, 38, 5),
+            (Some("head"), 1, 20, 20, 1),
+            (Some("layers"), 1, 0, 17, 3),
+            (Some("layers.0"), 2, 0, 10, 2),
+            (Some("layers.0.conv"), 3, 10, 10, 2),
+            (Some("layers.1"), 2, 0, 7, 1),
+            (Some("layers.1.conv"), 3, 7, 7, 1),
+            (None, 0, 100, 100, 1),
+        ];
+        assert_eq!(rows(&amounts), expected);
+        assert_eq!(rows(&[]), []);
+    }
+
+    #[test]
+    fn paths_that_no_model_has_are_bounded() {
+        let deep: &'static str = alloc::vec!["a"; 1000].join(".").leak();
+        assert_eq!(rows(&[(Some(deep), 1)]).len(), MOST_DEPTH);
+        let long: &'static str = "a".repeat(1000).leak();
+        assert_eq!(rows(&[(Some(long), 1)]), [(Some(""), 0, 1, 1, 1)]);
+        let odd = rows(&[(Some("."), 1), (Some("a..b"), 2), (Some(".a."), 4)]);
+        assert_eq!(odd.first(), Some(&(Some(""), 0, 0, 7, 3)));
+        assert_eq!(odd.iter().map(|row| row.2).sum::<u64>(), 7);
+    }
+}
