@@ -1,6 +1,6 @@
 //! Rules about a `.ptd` file. They follow the runtime's `flat_tensor_data_map.cpp`.
 
-use super::program::{named_data_entry, version};
+use super::program::{named_data_key, named_data_segment, version};
 use super::report::{Few, Report};
 use super::rule;
 use super::tensors::is_permutation;
@@ -78,7 +78,8 @@ fn entries(ptd: &Ptd<'_>, report: &mut Report<'_>) {
     };
     for (index, named) in ptd.flat_tensor.named_data().iter().enumerate() {
         let path = &root.item("named_data", index);
-        named_data_entry(named.key.as_deref(), named.segment_index, segments.len(), path, report);
+        named_data_key(named.key.as_deref(), path, report);
+        named_data_segment(named.key.as_deref(), named.segment_index, segments.len(), path, report);
         if let Some(layout) = &named.tensor_layout {
             let blob = Blob::Whole(segments.get(named.segment_index as usize).map(|segment| segment.size));
             check_layout(layout, blob, &path.field("tensor_layout"), report);

@@ -40,6 +40,7 @@ mod formats;
 mod history;
 mod instructions;
 mod kernels;
+mod look_ups;
 mod memory;
 mod model;
 mod names;

@@ -1,6 +1,7 @@
 //! Rules about the root table: its lists, and what they refer to. They follow the runtime's `program.cpp` and
 //! `pte_data_map.cpp`.
 
+use super::look_ups;
 use super::report::{Name, Report};
 use super::rule::{self, Rule};
 use crate::error::counted;
@@ -22,7 +23,7 @@ pub(super) fn check(pte: &Pte<'_>, report: &mut Report<'_>) {
     constant_buffer(program, report);
     constants_twice(program, report);
     constant_segment(program, report);
-    named_data(program, report);
+    named_data(pte, report);
 }
 
 pub(super) fn constant_offsets<'t>(program: &'t Program<'_>) -> &'t [u64] {
@@ -107,30 +108,43 @@ fn constant_segment(program: &Program<'_>, report: &mut Report<'_>) {
     }
 }
 
-fn named_data(program: &Program<'_>, report: &mut Report<'_>) {
+fn named_data(pte: &Pte<'_>, report: &mut Report<'_>) {
+    let program = &pte.program;
     let root = Path::ROOT;
     if program.named_data.is_some() && program.segments.is_none() {
         let found = "absent, expected a list, because named_data refers to it";
         return report.add(rule::NAMED_DATA_SEGMENT, &root.field("segments"), found);
     }
     let segments = segment_count(program);
+    let mut looked_up = None;
     for (index, named) in program.named_data().iter().enumerate() {
-        let path = root.item("named_data", index);
-        named_data_entry(named.key.as_deref(), named.segment_index, segments, &path, report);
+        let (key, path) = (named.key.as_deref(), root.item("named_data", index));
+        named_data_key(key, &path, report);
+        let is_inside = (named.segment_index as usize) < segments;
+        // The runtime notices only when a delegate asks for the data. Payloads are opened only if there is such an entry.
+        if is_inside
+            || report.concerns(looked_up.get_or_insert_with(|| look_ups::looked_up(pte)).get(index) == Some(&true))
+        {
+            named_data_segment(key, named.segment_index, segments, &path, report);
+        }
     }
 }
 
-/// Checks one entry of `named_data`, of a `.pte` or `.ptd`.
-pub(super) fn named_data_entry(
+/// Checks the key of an entry of `named_data`, of a `.pte` or `.ptd`.
+pub(super) fn named_data_key(key: Option<&str>, path: &Path<'_>, report: &mut Report<'_>) {
+    if key.is_none() {
+        report.add(rule::NAMED_DATA_KEY, &path.field("key"), format_args!("absent, expected a name"));
+    }
+}
+
+/// Checks the segment of an entry of `named_data`, of a `.pte` or `.ptd`.
+pub(super) fn named_data_segment(
     key: Option<&str>,
     segment: u32,
     segments: usize,
     path: &Path<'_>,
     report: &mut Report<'_>,
 ) {
-    if key.is_none() {
-        report.add(rule::NAMED_DATA_KEY, &path.field("key"), format_args!("absent, expected a name"));
-    }
     if segment as usize >= segments {
         let offset = report.offset(key.map(str::as_bytes));
         let name = Name(key.unwrap_or_default());

@@ -131,7 +131,6 @@ rules! {
     CHAINS "chains" Runtime Error "a method without a chain of instructions"
     INSTRUCTIONS "instructions" Runtime Error "a chain whose list of instructions is absent"
     INPUT_OUTPUT_INDEX "input-output-index" Runtime Error "an input or output that is not a value of the method"
-    INPUT_OUTPUT_KIND "input-output-kind" Runtime Error "an input or output of a kind that the runtime cannot pass in or out"
 
     VALUE_KIND "value-kind" Runtime Error "a value without content, or of a kind that the runtime does not know"
     VALUE_CONTENT "value-content" Runtime Error "a list without items, or a string without text"
@@ -231,6 +230,7 @@ rules! {
     UNKNOWN_ENUM "unknown-enum" Strict Error "an unknown enum value, which a reader may take for another one"
     HEADER_LENGTH "header-length" Strict Error "a header that extends past the metadata"
     SEGMENTS_IN_METADATA "segments-in-metadata" Strict Error "segments that start inside the metadata"
+    INPUT_OUTPUT_KIND "input-output-kind" Strict Error "an input or output of a kind that the runtime cannot pass in or out"
     INT_LIST_ITEM_KIND "int-list-item-kind" Strict Error "an item of an integer list that is not an integer, which the runtime notices only when it runs"
     MOVE_KIND "move-kind" Strict Error "a move that changes the kind of a value, which later instructions do not expect"
     JUMP_DESTINATION "jump-destination" Strict Error "a jump out of the chain, or to itself in an endless loop"

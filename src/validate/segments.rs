@@ -1,5 +1,6 @@
 //! Rules about the segments of a `.pte` or `.ptd`: they are inside the file, in order, and do not overlap.
 
+use super::look_ups::looked_up;
 use super::report::Report;
 use super::rule;
 use crate::error::counted;
@@ -98,8 +99,8 @@ struct Read {
     needs_base: bool,
 }
 
-/// How much of each segment ExecuTorch 1.5 reads: segments of constants, payloads and named data as a whole, and of initial
-/// states only those that a tensor uses.
+/// How much of each segment ExecuTorch 1.5 reads: segments of constants, payloads and those named data that a payload looks up as
+/// a whole, and of initial states only those that a tensor uses.
 fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     let segments = pte.program.segments();
     let mut read: Vec<Option<Read>> = vec![None; segments.len()];
@@ -113,8 +114,14 @@ fn read_of_pte(pte: &Pte<'_>) -> Vec<Option<Read>> {
     if let Some(list) = pte.program.constant_segment.as_ref().filter(|list| list.offsets().len() > 1) {
         reads(list.segment_index, whole(list.segment_index), false);
     }
+    // Payloads are opened only where it matters which data is read.
+    let is_sound =
+        pte.segment_base_offset() > 0 && !pte.segments.iter().any(|segment| matches!(segment, Segment::Absent));
+    let looked_up = (!is_sound).then(|| looked_up(pte));
+    let is_read = |entry: usize| looked_up.as_ref().is_none_or(|looked_up| looked_up.get(entry) == Some(&true));
     for (user, data) in pte.data_users() {
         match data {
+            Ok(_) if matches!(user, DataUser::NamedData { index, .. } if !is_read(index)) => (),
             Ok(TensorData::Constant(DataRef::Segment { index, .. })) => {
                 reads(index, whole(index), matches!(user, DataUser::Delegate { .. }));
             }

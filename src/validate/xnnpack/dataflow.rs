@@ -6,7 +6,7 @@ use super::super::rule;
 use super::{Graph, datatypes};
 use crate::keyed::{Keyed, sort};
 use crate::path::Path;
-use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNodeUnion};
+use crate::schema::xnnpack::{EXTERNAL_INPUT, EXTERNAL_OUTPUT, NO_ID, XNNDatatype, XNode, XNodeUnion};
 use alloc::{format, vec, vec::Vec};
 
 /// XNNPACK replaces nodes in a row by a lookup table, and its list of them has this many entries.
@@ -14,6 +14,7 @@ const MOST_IN_A_ROW: usize = 9;
 
 pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>) {
     let uses = Uses::new(graph);
+    let checked_at_load = CheckedAtLoad::new(graph);
     let mut written: Keyed<u32, usize> = Keyed::new();
     for (index, node) in graph.payload.graph.xnodes().iter().enumerate() {
         let path = path.item("xnodes", index);
@@ -38,16 +39,15 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
             let path = &path.field(field);
             if let Some(first) = written.insert(id, index) {
                 let found = format!("value {id}, which node {first} has written already");
-                // XNNPACK keeps several writes of an output apart, and reuses memory that was read.
-                let lost = !graph.is_used(id) || uses.is_read_before(id, index);
-                let apart = tensor.flags & EXTERNAL_OUTPUT != 0 || !lost;
                 let copied = matches!(node.xnode_union, XNodeUnion::XNNCopy(_));
-                let harmless = apart && !copied;
+                let harmless = !copied && uses.are_writes_apart(graph, id, index, checked_at_load.quantized);
                 report.add(if harmless { rule::XNNPACK_DATAFLOW } else { rule::XNNPACK_OUTPUT }, path, found);
             }
             if tensor.constant_buffer_idx != 0 {
-                report.add(rule::XNNPACK_OUTPUT, path, format!("value {id}, which is a constant"));
-            } else if tensor.flags & EXTERNAL_INPUT != 0 {
+                if report.concerns(checked_at_load.constant(id)) {
+                    report.add(rule::XNNPACK_OUTPUT, path, format!("value {id}, which is a constant"));
+                }
+            } else if tensor.flags & EXTERNAL_INPUT != 0 && report.concerns(checked_at_load.quantized) {
                 report.add(rule::XNNPACK_OUTPUT, path, format!("value {id}, which is an input"));
             }
         }
@@ -62,12 +62,43 @@ pub(super) fn check(graph: &Graph<'_>, path: &Path<'_>, report: &mut Report<'_>)
     cycle(graph, &uses, path, report);
 }
 
-/// XNNPACK sorts nodes so that each comes after those whose results it reads. If there is a cycle and other nodes are
-/// moved, the positions of the nodes in the cycle are never set.
+/// Where XNNPACK notices, while it loads a graph, that a node writes over a value. What it then does follows from how it fuses and
+/// rewrites nodes, and differs from graph to graph. In other graphs, only a run shows it.
+struct CheckedAtLoad {
+    /// Whether the graph has quantized values: XNNPACK fuses nodes on such values, and makes operators from the scales of whichever
+    /// value is there.
+    quantized: bool,
+    /// The ids of filters and of second factors, which take the shape of what a node writes to them. Sorted.
+    packed: Vec<u32>,
+}
+
+impl CheckedAtLoad {
+    fn new(graph: &Graph<'_>) -> Self {
+        let quantized = graph.payload.graph.xvalues().iter().any(|value| value.quant_params().is_some());
+        let packed = |node: &XNode<'_>| match &node.xnode_union {
+            XNodeUnion::XNNBatchMatrixMultiply(multiply) => Some(multiply.input2_id),
+            union => union.ids().inputs.iter().find(|(field, _)| *field == "filter_id").map(|(_, id)| *id),
+        };
+        let mut packed: Vec<u32> = graph.payload.graph.xnodes().iter().filter_map(packed).collect();
+        packed.sort_unstable();
+        Self { quantized, packed }
+    }
+
+    /// Whether it notices a write over that constant.
+    fn constant(&self, id: u32) -> bool {
+        self.quantized || self.packed.binary_search(&id).is_ok()
+    }
+}
+
+/// XNNPACK removes nodes whose results nothing needs, and sorts the others so that each comes after those whose results it reads. If
+/// there is a cycle and another node is moved, the positions of the nodes in the cycle are never set.
 fn cycle(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'_>) {
     let (waits, ready) = uses.waits(graph);
     if let Some(first) = waits.iter().position(|wait| *wait > 0) {
-        let moved = ready.iter().any(|index| *index > first);
+        let needed = graph.needed(uses);
+        let gap = needed.iter().position(|needed| !needed).unwrap_or(first).min(first);
+        // A reader of a value that two nodes write comes after either.
+        let moved = ready.iter().any(|index| *index > gap) || uses.is_written_twice(graph);
         let path = &path.item("xnodes", first);
         let found = "a node that depends on its own result";
         report.add(if moved { rule::XNNPACK_CYCLE } else { rule::XNNPACK_DATAFLOW }, path, found);
@@ -85,7 +116,9 @@ fn passes(graph: &Graph<'_>, uses: &Uses, path: &Path<'_>, report: &mut Report<'
         match (&node.xnode_union, ids.inputs.first()) {
             (XNodeUnion::XNNArgMaxPooling2d(_), _) => {
                 for (field, id) in &ids.outputs {
-                    if !graph.is_used(*id) || uses.last_writer(*id) != Some(index) {
+                    // The runtime loads it, and has no memory for the output when it runs.
+                    let is_lost = !graph.is_used(*id) || uses.last_writer(*id) != Some(index);
+                    if is_lost && report.is_strict() {
                         let found = format!(
                             "value {id}, which is no output of the graph, or written again, and which no node reads"
                         );
@@ -147,6 +180,24 @@ pub(super) fn in_a_row(node: &XNodeUnion<'_>) -> bool {
     )
 }
 
+/// Whether XNNPACK may fuse it with the node whose result it reads, or that reads its result, on values that are not quantized.
+fn may_fuse(node: &XNodeUnion<'_>) -> bool {
+    matches!(
+        node,
+        XNodeUnion::XNNClamp(_)
+            | XNodeUnion::XNNCopy(_)
+            | XNodeUnion::XNNStaticConstantPad(_)
+            | XNodeUnion::XNNStaticReshape(_)
+            | XNodeUnion::XNNMultiply(_)
+            | XNodeUnion::XNNDiv(_)
+            | XNodeUnion::XNNMaximum(_)
+            | XNodeUnion::XNNMinimum(_)
+            | XNodeUnion::XNNFullyConnected(_)
+            | XNodeUnion::XNNBatchMatrixMultiply(_)
+            | XNodeUnion::XNNGlobalAvgPooling2d(_)
+    )
+}
+
 /// Which nodes read and write each value.
 pub(super) struct Uses {
     /// Value and node, sorted.
@@ -154,6 +205,8 @@ pub(super) struct Uses {
     writers: Vec<(u32, usize)>,
     /// Ids that are the same value as another id, sorted.
     same: Vec<(u32, u32)>,
+    /// Whether XNNPACK removes a node, or clears a value, because nothing uses it.
+    removes: bool,
 }
 
 fn the_one(same: &[(u32, u32)], id: u32) -> u32 {
@@ -182,7 +235,8 @@ impl Uses {
         }
         sort(&mut readers);
         sort(&mut writers);
-        Self { readers, writers, same }
+        let removes = graph.produced.iter().any(|id| !graph.is_used(*id));
+        Self { readers, writers, same, removes }
     }
 
     /// The id that represents a value.
@@ -295,6 +349,29 @@ impl Uses {
 
     pub(super) fn last_writer(&self, id: u32) -> Option<usize> {
         Some(self.of(&self.writers, id).last()?.1)
+    }
+
+    /// Whether XNNPACK loads a graph in which a value is written again by that node. It keeps several writes of an output apart. Of other
+    /// values it only knows the last writer: it reuses memory that was read, and where it removes or fuses nodes, it clears a value that
+    /// the other writers still have.
+    fn are_writes_apart(&self, graph: &Graph<'_>, id: u32, node: usize, quantized: bool) -> bool {
+        let is_output = graph.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
+        if is_output || self.removes || self.is_read_before(id, node) {
+            return is_output;
+        }
+        let readers = self.of(&self.readers, id);
+        // It fuses over values that one node reads.
+        let is_read_twice = readers.iter().any(|(_, reader)| readers.first().is_some_and(|(_, first)| first != reader));
+        let mut nodes =
+            readers.iter().chain(self.writers(id)).filter_map(|(_, node)| graph.payload.graph.xnodes().get(*node));
+        is_read_twice || (!quantized && !nodes.any(|node| may_fuse(&node.xnode_union)))
+    }
+
+    /// Whether two nodes write a value that is no output.
+    fn is_written_twice(&self, graph: &Graph<'_>) -> bool {
+        let twice = self.writers.windows(2).filter(|pair| matches!(pair, [(one, _), (other, _)] if one == other));
+        let is_output = |id: u32| graph.tensor(id).is_some_and(|tensor| tensor.flags & EXTERNAL_OUTPUT != 0);
+        twice.flatten().any(|(id, _)| !is_output(*id))
     }
 
     /// Whether that node or an earlier one reads it.

@@ -223,7 +223,7 @@ fn in_delegate(method: usize, index: usize, check: impl FnOnce(&Path<'_>)) {
 }
 
 /// Whether its delegate's id is XNNPACK's. Payloads of other backends may start with the same bytes.
-fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
+pub(super) fn is_xnnpack(pte: &Pte<'_>, opened: &OpenPayload<'_>) -> bool {
     let mut delegates =
         opened.delegates.iter().filter_map(|(method, index)| pte.methods().get(*method)?.delegates().get(*index));
     delegates.any(|delegate| delegate.backend() == BACKEND)

@@ -68,7 +68,8 @@ fn root() -> Vec<Case> {
         .history("audit: null segments"),
         pte("named-data-segment", "named-data-segment", ADD, "a named blob is in segment 9", |pte| {
             pte.program.named_data = Some(vec![NamedData { key: Some("weight".into()), segment_index: 9 }]);
-        }),
+        })
+        .strict(),
         pte("named-data-key", "named-data-key", DELEGATE, "the first key is absent", |pte| named(pte, 0, None))
             .also("xnnpack-unchecked"),
         pte("constant-placeholder", "constant-placeholder", ADD_MUL, "the first constant offset is 16", |pte| {

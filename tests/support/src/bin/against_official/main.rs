@@ -3,8 +3,9 @@
 //! ExecuTorch's own loader.
 //!
 //! `.ci/official/compare` runs it. It fails if the runtime refuses or crashes on a file that this crate accepts, unless kernels or
-//! backends are missing, and keeps such files. Files that only this crate refuses are also run by the runtime, and counted by
-//! rule. A payload that this crate refuses must not load and run there, unless the rule is one of those that `tally.rs` excuses.
+//! backends are missing, and keeps such files; what loads but ends the process when it is run must break a rule of the strict level.
+//! Files that this crate refuses are also run by the runtime, and counted by rule and by what it does with them. A payload that this
+//! crate refuses must not load and run there, unless the rule is one of those that `tally.rs` excuses.
 //!
 //! First it runs the valid programs, and fails if a call that runs rightly breaks a rule about calls of kernels, or one that is
 //! refused breaks none.

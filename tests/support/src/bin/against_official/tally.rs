@@ -17,6 +17,8 @@ enum Official {
     Accepts,
     /// It loads, and running it fails.
     RefusesToRun,
+    /// It loads, and running it ends the process.
+    DiesWhenRun(String),
     Refuses(String),
     /// A kernel or backend is missing, or a backend refuses its payload.
     Aside,
@@ -30,28 +32,39 @@ pub struct Tally {
     /// Accepted here; it loads, and running it fails.
     not_run: usize,
     refused_by_both: usize,
-    /// Refused here; it loads, and running it fails.
-    refused_before_run: usize,
     aside: usize,
     too_large: usize,
+    /// Accepted here at the runtime level; it loads, and running it ends the process, which is an error at the strict level.
+    dies_when_run: usize,
     /// Accepted here; the runtime was stopped while it worked on a very large value.
     too_long: usize,
-    /// Refused only by this crate, by rules: how many, how many of them the runtime runs, and examples.
-    refused_here_alone: BTreeMap<String, (usize, usize, String)>,
+    /// Refused by this crate, by rules.
+    refused_here: BTreeMap<String, RefusedHere>,
     /// Payloads that the runtime runs and that only this crate refuses, not excused by [`BY_CHANCE`].
     wrongly_refused: Vec<u64>,
     /// Refused only by the runtime, by its message: how many, and an example.
     refused_there_alone: BTreeMap<String, (usize, String)>,
 }
 
+/// Files that this crate refuses by the same rules.
+#[derive(Default)]
+struct RefusedHere {
+    /// How many the runtime runs; refuses to run; dies on when it runs them; refuses or dies on when it loads them.
+    runs: usize,
+    refused_to_run: usize,
+    dies_when_run: usize,
+    refused: usize,
+    /// Examples that it runs.
+    examples: String,
+}
+
 /// Rules for payloads whose violations the runtime may survive, with the reason why they are at the runtime level all the same.
-const BY_CHANCE: [(&str, &str); 8] = [
+const BY_CHANCE: [(&str, &str); 7] = [
     ("xnnpack-chain", "writes past its list of nodes"),
     ("xnnpack-clamp-datatypes", "converts with numbers that it never set"),
     ("xnnpack-cycle", "sorts nodes with numbers that it never set"),
-    ("xnnpack-padding", "reads past the list of paddings"),
+    ("xnnpack-output", "fuses nodes on quantized values, and packs weights: which of them decides"),
     ("xnnpack-constant-bounds", "reads memory after the constant: what is there decides"),
-    ("xnnpack-output", "writes over a constant, an input, or memory that another value has by then"),
     ("xnnpack-argument-size", "reads or writes past the end of the argument"),
     ("xnnpack-unchecked", "no constants were given"),
 ];
@@ -65,8 +78,11 @@ impl Tally {
     pub fn print(&self) {
         println!("{:7} accepted by both", self.accepted_by_both);
         println!("{:7} accepted here; the runtime loads it and refuses to run it", self.not_run);
+        println!(
+            "{:7} accepted here but not at the strict level; the runtime loads it and dies when it runs it",
+            self.dies_when_run
+        );
         println!("{:7} refused by both", self.refused_by_both);
-        println!("{:7} refused here; the runtime loads it and refuses to run it", self.refused_before_run);
         println!(
             "{:7} accepted here; the runtime lacks a kernel or a backend, or a backend refuses its payload",
             self.aside
@@ -81,13 +97,16 @@ impl Tally {
             self.too_long
         );
         println!("{:7} not written, or no change", self.nothing);
-        let (alone, run) =
-            self.refused_here_alone.values().fold((0, 0), |sum, (count, run, _)| (sum.0 + count, sum.1 + run));
-        println!("{alone:7} refused only here, of which the runtime runs {run}; by rule:");
-        for (rule, (count, run, example)) in &self.refused_here_alone {
-            println!("        {count:7} {run:7} {rule}: {example}");
+        println!(
+            "refused here, by rule: how many the runtime runs, refuses to run, dies on when it runs them, refuses or dies on when it loads them:"
+        );
+        for (rule, found) in &self.refused_here {
+            let RefusedHere { runs, refused_to_run, dies_when_run, refused, examples } = found;
+            if runs + refused_to_run + dies_when_run > 0 {
+                println!("        {runs:7} {refused_to_run:7} {dies_when_run:7} {refused:7} {rule}: {examples}");
+            }
         }
-        println!("{:7} of these are payloads that the runtime survives by no chance", self.wrongly_refused.len());
+        println!("{:7} of these are payloads that run by no chance", self.wrongly_refused.len());
         for (rule, why) in BY_CHANCE {
             println!("        by chance: {rule}: {why}");
         }
@@ -149,21 +168,27 @@ impl<'t> Judge<'t> {
             return;
         }
         let paths = self.put(case.base.fixture, &case.file, &case.base.data);
-        // A payload that loads and then kills the process when it is run is no good one.
-        let theirs = self.ask(&paths, case.payload, &case.file);
-        let runs = !ours.is_empty()
-            && matches!(theirs, Official::Accepts)
-            && (case.payload || matches!(self.ask(&paths, true, &case.file), Official::Accepts));
+        // What loads is also run if something may be wrong with it: the strict level must find what ends the process.
+        let run = case.payload || !ours.is_empty();
+        let mut theirs = self.ask(&paths, run, &case.file);
+        if let Official::Refuses(why) = &theirs {
+            if run && why.contains("KILLED") && matches!(self.ask(&paths, false, &case.file), Official::Accepts) {
+                theirs = Official::DiesWhenRun(why.clone());
+            }
+        }
         let what = || format!("{}, {} (case {number})", case.base.fixture.name(), case.how);
         let mut tally = tally.lock().unwrap();
         match (ours.iter().next(), theirs) {
             (None, Official::Accepts) => tally.accepted_by_both += 1,
             (None, Official::RefusesToRun) => tally.not_run += 1,
             (None, Official::Aside) => tally.aside += 1,
-            (None, Official::Refuses(why)) if why.contains(TOO_LONG) && largest_value(&case.file) > MOST_ELEMENTS => {
+            (None, Official::Refuses(why) | Official::DiesWhenRun(why))
+                if why.contains(TOO_LONG) && largest_value(&case.file) > MOST_ELEMENTS =>
+            {
                 tally.too_long += 1;
             }
-            (None, Official::Refuses(why)) => {
+            (None, Official::DiesWhenRun(_)) if !errors(&files, Level::Strict).is_empty() => tally.dies_when_run += 1,
+            (None, Official::Refuses(why) | Official::DiesWhenRun(why)) => {
                 let (count, example) = tally.refused_there_alone.entry(without_numbers(&why)).or_default();
                 *count += 1;
                 if *count <= KEPT {
@@ -172,22 +197,26 @@ impl<'t> Judge<'t> {
                         .unwrap();
                 }
             }
-            (Some(_), Official::RefusesToRun) => tally.refused_before_run += 1,
-            (Some(_), Official::Refuses(_) | Official::Aside) => tally.refused_by_both += 1,
-            (Some(_), Official::Accepts) => {
+            (Some(_), theirs) => {
                 let rules = ours.iter().copied().collect::<Vec<_>>().join(" ");
-                let (count, run, _) = tally.refused_here_alone.entry(rules.clone()).or_default();
-                *count += 1;
-                *run += usize::from(runs);
+                let found = tally.refused_here.entry(rules).or_default();
+                let runs = matches!(theirs, Official::Accepts);
+                match theirs {
+                    Official::Accepts => found.runs += 1,
+                    Official::RefusesToRun => found.refused_to_run += 1,
+                    Official::DiesWhenRun(_) => found.dies_when_run += 1,
+                    Official::Refuses(_) | Official::Aside => found.refused += 1,
+                }
+                if runs && found.runs <= EXAMPLES {
+                    found.examples += &format!("\n                {}", what());
+                }
+                tally.refused_by_both += usize::from(!runs);
                 if case.payload && runs && !BY_CHANCE.iter().any(|(rule, _)| ours.contains(rule)) {
                     tally.wrongly_refused.push(number);
                     if tally.wrongly_refused.len() <= 4 * KEPT {
-                        std::fs::write(self.folder.join(format!("{number}.pte")), &case.file).unwrap();
+                        let name = format!("{number}.{}", case.base.fixture.extension());
+                        std::fs::write(self.folder.join(name), &case.file).unwrap();
                     }
-                }
-                let (_, run, examples) = tally.refused_here_alone.entry(rules).or_default();
-                if examples.is_empty() || (runs && *run <= EXAMPLES) {
-                    *examples += &format!("\n                {}", what());
                 }
             }
         }
@@ -222,10 +251,13 @@ impl<'t> Judge<'t> {
         }
         // A key with a NUL inside is not found: the runtime looks it up as a C string.
         let cut = has_cut_key(file);
+        // Loading needs neither the named data nor the descriptions of inputs and outputs that etcheck prints.
+        let is_listed = |line: &str| {
+            ["      named data ", "  key ", "  in ", "  out "].iter().any(|listed| line.starts_with(listed))
+        };
         let refused = |line: &&str| {
-            line.contains("error 0x")
-                && !line.starts_with("named data in program: none")
-                && !(cut && line.contains("Error::NotFound"))
+            let is_error = line.contains("error 0x") && !line.starts_with("named data in program: none");
+            is_error && !is_listed(line) && !(cut && line.contains("Error::NotFound"))
         };
         let Some(line) = text.lines().find(refused) else {
             return Official::Accepts;

@@ -54,7 +54,8 @@ pub fn cases() -> Vec<Case> {
                 other => panic!("{other:?}"),
             }),
         )
-        .history("SIGSEGV, or shapes made of memory, in ExecuTorch 1.5.1"),
+        .strict()
+        .history("shapes made of memory in ExecuTorch 1.5.1"),
         graph("xnnpack-resize-flags", "xnnpack-node", UPSAMPLE, "a resize in two modes at once", |payload| match node(
             payload, 1,
         ) {
@@ -160,7 +161,8 @@ pub fn cases() -> Vec<Case> {
                 dense(payload, 0).output_id = 2;
             },
         )
-        .also("xnnpack-dataflow"),
+        .also("xnnpack-dataflow")
+        .strict(),
         graph("xnnpack-dynamic", "xnnpack-dynamic", GROUPS, "no conversion before a multiplication", |payload| {
             payload.graph.xnodes.as_mut().unwrap().remove(0);
         })

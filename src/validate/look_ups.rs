@@ -1,0 +1,38 @@
+//! The named data that a program's XNNPACK payloads look up when they are loaded.
+
+#[cfg(feature = "payloads")]
+use crate::delegate::Payload;
+#[cfg(feature = "payloads")]
+use crate::delegate::xnnpack::{ConstantPlace, scales_constant};
+use crate::file::pte::Pte;
+use alloc::{vec, vec::Vec};
+
+/// For each entry of `named_data`, whether an XNNPACK payload looks it up: the runtime reads no other named data by itself. The
+/// official library has no other backend that does; without the feature `payloads`, no look-up is known.
+pub(super) fn looked_up(pte: &Pte<'_>) -> Vec<bool> {
+    #[cfg_attr(not(feature = "payloads"), allow(unused_mut))]
+    let mut found = vec![false; pte.named_data().len()];
+    #[cfg(feature = "payloads")]
+    add_payloads(pte, &mut found);
+    found
+}
+
+#[cfg(feature = "payloads")]
+fn add_payloads(pte: &Pte<'_>, found: &mut [bool]) {
+    let keys = pte.named_data_index();
+    for opened in pte.open_payloads().iter().filter(|opened| super::xnnpack::is_xnnpack(pte, opened)) {
+        let Ok(Payload::Xnnpack(payload)) = &opened.payload else { continue };
+        for value in payload.graph.xvalues() {
+            let scales = value.quant_params().and_then(scales_constant).map(|(index, ..)| index);
+            let constant = value.tensor().map(|tensor| tensor.constant_buffer_idx);
+            for index in [scales, constant].into_iter().flatten().filter(|index| *index > 0) {
+                let Some(ConstantPlace::Named { key, .. }) = payload.constant(index) else { continue };
+                // The runtime reads the payload's keys as C strings.
+                let entry = keys.get(key.split('\0').next().unwrap_or_default());
+                if let Some(found) = entry.and_then(|entry| found.get_mut(entry)) {
+                    *found = true;
+                }
+            }
+        }
+    }
+}
