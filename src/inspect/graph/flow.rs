@@ -68,10 +68,10 @@ fn source(plan: &ExecutionPlan<'_>, chain: usize, index: usize) -> Option<String
 }
 
 /// The indices of all events, sorted within each time by argument.
-fn by_argument(dataflow: &Dataflow) -> Vec<usize> {
+fn by_argument(dataflow: &Dataflow) -> Vec<u32> {
     let events = dataflow.events();
-    let mut order: Vec<usize> = (0..events.len()).collect();
-    sort_by_key(&mut order, |index| events.get(*index).map(|event| (event.time, event.argument)));
+    let mut order: Vec<u32> = (0..).take(events.len()).collect();
+    sort_by_key(&mut order, |index| events.get(*index as usize).map(|event| (event.time, event.argument)));
     order
 }
 
@@ -102,9 +102,9 @@ pub(super) struct Flow<'f, 't, 'a> {
     pub(super) graph: Graph<'t>,
     /// The indices of the events, sorted within each time by argument, since an instruction may name many values, or
     /// one many times.
-    by_argument: &'f [usize],
-    /// The node of each event that writes.
-    writers: Vec<Option<usize>>,
+    by_argument: &'f [u32],
+    /// The node of each event that writes. There may be many more events than nodes.
+    writers: Vec<Option<u32>>,
     /// The node of each time, for events that are not in `writers`.
     nodes: Vec<Option<usize>>,
     readers: Vec<Reader>,
@@ -200,8 +200,7 @@ impl<'f, 't> Flow<'f, 't, '_> {
             let mut output = access.role.writes();
             // Arguments that are assumed to be outputs.
             if accesses.unknown == Some(UNKNOWN_DELEGATE) {
-                let is_write =
-                    |index: &usize| self.dataflow.events().get(*index).is_some_and(|event| event.kind == Kind::Write);
+                let is_write = |index: &u32| self.dataflow.event(*index).is_some_and(|event| event.kind == Kind::Write);
                 output |= self.events_of(time, access.value).iter().any(is_write);
             }
             if access.role != Role::Again {
@@ -223,11 +222,11 @@ impl<'f, 't> Flow<'f, 't, '_> {
     }
 
     /// The indices of a value's events at a time.
-    fn events_of(&self, time: usize, value: i32) -> &'f [usize] {
+    fn events_of(&self, time: usize, value: i32) -> &'f [u32] {
         let (first, events) = self.dataflow.at(time);
         // `by_argument` has an index for each event, so all ranges here are inside it.
         let events = self.by_argument.get(first..first + events.len()).unwrap_or_default();
-        let argument = |index: &usize| self.dataflow.events().get(*index).map(|event| event.argument);
+        let argument = |index: &u32| self.dataflow.event(*index).map(|event| event.argument);
         let from = events.partition_point(|index| argument(index) < Some(value));
         let to = events.partition_point(|index| argument(index) <= Some(value));
         events.get(from..to).unwrap_or_default()
@@ -251,10 +250,10 @@ impl<'f, 't> Flow<'f, 't, '_> {
             if !self.spend() {
                 return;
             }
-            let writes =
-                self.dataflow.events().get(*index).is_some_and(|event| event.kind.writes() || event.kind.points());
-            if let (true, Some(writer)) = (writes, self.writers.get_mut(*index)) {
-                *writer = Some(node);
+            let writes = self.dataflow.event(*index).is_some_and(|event| event.kind.writes() || event.kind.points());
+            if let (true, Some(writer)) = (writes, self.writers.get_mut(*index as usize)) {
+                // A file has fewer instructions than bytes, and its metadata fewer than 4 GiB.
+                *writer = u32::try_from(node).ok();
             }
         }
     }
@@ -269,13 +268,13 @@ impl<'f, 't> Flow<'f, 't, '_> {
                 if !self.spend() {
                     return;
                 }
-                for source in dataflow.sources_of(*index as u32) {
+                for source in dataflow.sources_of(*index) {
                     if !self.spend() {
                         return;
                     }
                     let write = dataflow.event_of(source.write);
                     let Some(written) = dataflow.event(write) else { continue };
-                    let from = self.writers.get(write as usize).copied().flatten();
+                    let from = self.writers.get(write as usize).copied().flatten().map(|node| node as usize);
                     let from = from.or_else(|| self.nodes.get(written.time as usize).copied().flatten());
                     found.extend(from.map(|from| (from, source.view)));
                 }
