@@ -328,10 +328,10 @@ fn table(path: Option<&Path>, profile: &Profile<'_>, arguments: &Arguments, apar
         }
         let mut table = Table::new([
             ("INSTRUCTION", Column::Left),
-            ("COUNT", Column::Right),
+            ("COUNT", Column::Detail),
             ("TOTAL", Column::Right),
-            ("MEDIAN", Column::Right),
-            ("MAX", Column::Right),
+            ("MEDIAN", Column::Detail),
+            ("MAX", Column::Detail),
             ("SHARE", Column::Right),
             ("WHAT", Column::Left),
         ]);

@@ -13,6 +13,9 @@ const HEAD: Style = Style::new().bold();
 /// The characters of the longest bar.
 const BAR_WIDTH: usize = 12;
 
+/// The last column is not made narrower than this.
+const LEAST_OF_LAST: usize = 8;
+
 /// A column of texts is not made narrower than this.
 const NARROWEST: usize = 16;
 
@@ -21,10 +24,14 @@ const NARROWEST: usize = 16;
 pub enum Column {
     /// Text.
     Left,
+    /// Names that tell rows apart: they are not cut, except in the last column.
+    Name,
     /// Paths, in the last column: they are cut at their start.
     Path,
     /// Numbers.
     Right,
+    /// Numbers that are left out, the last column first, if names would be cut otherwise.
+    Detail,
     /// A share of a whole, as a bar from [`bar`].
     Bar,
 }
@@ -48,6 +55,11 @@ impl<const N: usize> Table<N> {
 
     /// Writes the table, with two spaces between columns; nothing if there are no rows.
     pub fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        self.write_within(out, text::most(text::columns()))
+    }
+
+    /// Writes the table in lines of at most `room` columns, as far as cells can be cut.
+    fn write_within(&self, out: &mut impl Write, room: usize) -> io::Result<()> {
         if self.rows.len() == 1 {
             return Ok(());
         }
@@ -57,9 +69,17 @@ impl<const N: usize> Table<N> {
                 *width = (*width).max(text::width(cell).min(text::WIDEST));
             }
         }
-        let total = |widths: &[usize; N]| widths.iter().map(|width| width + 2).sum::<usize>();
-        // If a line is too long for the terminal, texts in the middle are cut first, the widest most.
-        while text::most(text::columns()) < total(&widths) {
+        let mut shown = [true; N];
+        let total = |widths: &[usize; N], shown: &[bool; N]| {
+            widths.iter().zip(shown).filter(|(_, shown)| **shown).map(|(width, _)| width + 2).sum::<usize>()
+        };
+        for index in (0..N).rev().filter(|index| self.columns.get(*index) == Some(&Column::Detail)) {
+            if let (true, Some(shown)) = (room < total(&widths, &shown), shown.get_mut(index)) {
+                *shown = false;
+            }
+        }
+        // If lines are still too long for the terminal, texts in the middle are cut, the widest most.
+        while room < total(&widths, &shown) {
             let left = (0..N).filter(|at| self.columns.get(*at) == Some(&Column::Left) && at + 1 < N);
             let Some(width) = left.filter_map(|at| widths.get(at).copied()).max().filter(|width| *width > NARROWEST)
             else {
@@ -71,16 +91,18 @@ impl<const N: usize> Table<N> {
                 .filter(|(old, column)| **old == width && *column == Column::Left)
                 .for_each(|(old, _)| *old -= 1);
         }
-        let before_last: usize = widths.iter().rev().skip(1).map(|width| width + 2).sum::<usize>() + 2;
+        let all_but_last = total(&widths, &shown) - widths.last().map_or(0, |width| width + 2);
+        let room = room.saturating_sub(all_but_last + 2).max(LEAST_OF_LAST);
         for (at, row) in self.rows.iter().enumerate() {
             let mut line = String::new();
             // Spaces are written only before a cell, so that no line ends with spaces.
             let mut spaces = 2;
-            for (index, ((cell, column), width)) in row.iter().zip(self.columns).zip(widths).enumerate() {
+            let cells = row.iter().zip(self.columns).zip(widths).enumerate();
+            for (index, ((cell, column), width)) in cells.filter(|(index, _)| shown.get(*index) == Some(&true)) {
                 let cell = &if column == Column::Path {
-                    text::cut_start(cell, before_last)
+                    text::cut_start(cell, room)
                 } else if index + 1 == N {
-                    text::cut(cell, before_last)
+                    text::cut_to(cell, room)
                 } else if column == Column::Left && text::width(cell) > width && width < text::WIDEST {
                     text::cut_to(cell, width)
                 } else {
@@ -88,7 +110,8 @@ impl<const N: usize> Table<N> {
                 };
                 let width = width.max(text::width(cell));
                 let missing = width - text::width(cell);
-                let (before, after) = if column == Column::Right { (missing, 0) } else { (0, missing) };
+                let is_number = matches!(column, Column::Right | Column::Detail);
+                let (before, after) = if is_number { (missing, 0) } else { (0, missing) };
                 if !cell.is_empty() {
                     line.push_str(&" ".repeat(spaces + before));
                     spaces = 0;
@@ -144,6 +167,21 @@ mod tests {
         table.row(["a".into(), "1 B".into(), bar(1, 2)]);
         table.row(["日本語のな".into(), "1000 B".into(), bar(0, 2)]);
         assert_eq!(written(&table), "  NAME          SIZE\n  a              1 B  ██████\n  日本語のな  1000 B\n");
+    }
+
+    #[test]
+    fn names_are_whole_before_numbers_that_are_details() {
+        let head = [("NAME", Column::Name), ("ALL", Column::Right), ("MOST", Column::Detail), ("WHAT", Column::Left)];
+        let mut table = Table::new(head);
+        table.row(["a name of a row".into(), "1".into(), "2".into(), "a long text at the end".into()]);
+        let within = |room| {
+            let mut out = anstream::StripStream::new(Vec::new());
+            assert!(table.write_within(&mut out, room).is_ok());
+            String::from_utf8_lossy(&out.into_inner()).lines().nth(1).unwrap_or_default().to_owned()
+        };
+        assert_eq!(within(54), "  a name of a row    1     2  a long text at the end");
+        assert_eq!(within(51), "  a name of a row    1  a long text at the end");
+        assert_eq!(within(36), "  a name of a row    1  a long text…");
     }
 
     #[test]

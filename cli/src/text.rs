@@ -140,9 +140,8 @@ pub fn cut(text: &str, before: usize) -> String {
     cut_to(text, room)
 }
 
-/// A path after `before` characters of a line, without its start if the line would not fit the terminal.
-pub fn cut_start(path: &str, before: usize) -> String {
-    let room = most(columns().saturating_sub(before).max(8));
+/// A path, cut at its start to this many columns.
+pub fn cut_start(path: &str, room: usize) -> String {
     if width(path) <= room {
         return path.to_owned();
     }

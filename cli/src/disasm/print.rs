@@ -118,13 +118,26 @@ fn print_delegate(
     }
     for (at, node) in nodes {
         let number = if filter.is_given() { format!("{at:6}  ") } else { "    ".to_owned() };
-        writeln!(out, "{number}{}", text::cut(&inside(node), number.len()))?;
+        let (head, arguments) = inside(node);
+        // On a terminal, arguments that do not fit follow below.
+        let mut lines = text::wrap(&arguments, number.len() + 2).into_iter();
+        let first = lines.next().unwrap_or_default();
+        if text::width(&head) + text::width(&first) + number.len() < text::most(text::columns()) {
+            write!(out, "{number}{head}{first}")?;
+        } else {
+            write!(out, "{number}{head}\n{number}  {first}")?;
+        }
+        for line in lines {
+            write!(out, "\n{number}  {line}")?;
+        }
+        writeln!(out, ")")?;
     }
     Ok(())
 }
 
-/// `#3 fp32[1, 5] = XNNFullyConnected(#0 fp32[1, 8], filter #1 fp32[5, 8] constant)`
-fn inside(node: &InsideNode) -> String {
+/// The parts of `#3 fp32[1, 5] = XNNFullyConnected(#0 fp32[1, 8], filter #1 fp32[5, 8] constant)`: all up to the parenthesis, and the
+/// arguments in it.
+fn inside(node: &InsideNode) -> (String, Vec<String>) {
     let shown = |argument: &InsideArgument| {
         let place = match (argument.argument, argument.constant) {
             (Some(argument), _) => format!(" argument {argument}"),
@@ -140,7 +153,7 @@ fn inside(node: &InsideNode) -> String {
         true => format!("{} {}", argument.name, shown(argument)),
         false => shown(argument),
     });
-    format!("{} = {}({})", outputs.join(", "), node.operator, inputs.collect::<Vec<_>>().join(", "))
+    (format!("{} = {}(", outputs.join(", "), node.operator), inputs.collect())
 }
 
 fn print_method(out: &mut Out, method: &MethodCode<'_>, filter: &Filter) -> io::Result<()> {

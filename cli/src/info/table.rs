@@ -44,9 +44,9 @@ impl Rows {
         let mut table = Table::new([
             ("KIND", Column::Left),
             ("SIZE", Column::Right),
-            ("METHODS", Column::Right),
-            ("OPS", Column::Right),
-            ("MEMORY", Column::Right),
+            ("METHODS", Column::Detail),
+            ("OPS", Column::Detail),
+            ("MEMORY", Column::Detail),
             ("LOADS IN", Column::Left),
             ("BACKENDS", Column::Left),
             ("FILE", Column::Path),

@@ -63,7 +63,7 @@ fn needs(operators: &Operators) -> String {
 }
 
 fn print(out: &mut Out, operators: &Operators) -> io::Result<()> {
-    let mut table = Table::new([("CALLS", Column::Right), ("OPERATOR", Column::Left), ("TENSORS", Column::Left)]);
+    let mut table = Table::new([("CALLS", Column::Right), ("OPERATOR", Column::Name), ("TENSORS", Column::Left)]);
     let mut rows: Vec<(&String, &OperatorUse)> = operators.operators.iter().collect();
     rows.sort_by_key(|(_, operator)| Reverse(operator.calls));
     for (name, operator) in rows.iter().take(text::most(MOST)) {
